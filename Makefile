@@ -1,0 +1,53 @@
+# Recipes are short: the scripts they call do the work and explain themselves.
+
+PREFIX ?= /usr/local
+CARGO ?= cargo
+
+.DEFAULT_GOAL := help
+.PHONY: build demo test check bench conformance install fuzz lint clean help
+
+build: ## Rust crates, then the libraries and tools in dist/
+	scripts/setup.sh --build
+	$(CARGO) build --release --workspace --quiet
+	scripts/link.sh dist
+
+demo: ## one program on two libraries: the 1995 case study, with a table
+	scripts/setup.sh --demo
+	@$(MAKE) --no-print-directory build
+	scripts/demo.sh
+
+test: ## everything; one line per stage, and N passed, N failed at the end
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	@scripts/test.sh
+
+check: ## the part of the tests that takes about a minute
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	@scripts/test.sh --quick
+
+bench: build ## measurements against the distribution's library and the limit
+	scripts/setup.sh --demo
+	bench/run.sh
+
+conformance: ## the reference's own tests on this library
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/conformance/run.py
+
+install: ## copies dist/ to PREFIX (/usr/local); DESTDIR for packagers
+	scripts/install.sh $(PREFIX)
+
+fuzz: ## each fuzz target for FUZZ_SECONDS (600)
+	scripts/setup.sh --fuzz
+	fuzz/run.sh
+
+lint: ## format, clippy, generated files
+	@scripts/lint.sh
+
+clean: ## removes what was built, downloaded and measured
+	$(CARGO) clean --quiet
+	rm -rf dist out
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

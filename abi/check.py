@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Compares what a built library exports with abi/symbols.txt.
+
+abi/check.py LIB [--preload]
+
+LIB must export exactly the symbols of the table, text as text and data as 4-byte objects, under
+no version, and be called libnetcdf.so.19; no H5* symbol may leave it. With --preload the public
+functions are meant, and the SONAME is libzonda-preload.so. It must need nothing but libc's own
+libraries and libgcc_s.
+
+The table itself is compared with the distribution's libnetcdf, when there is one: everything it
+shares with a public header must be there, and everything said to be from 4.9.0 or before must be
+in the distribution's library.
+"""
+
+import glob
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import symbols
+
+SONAME = {False: "libnetcdf.so.19", True: "libzonda-preload.so"}
+# Calls of the headers that Zonda's headers answer in place (netcdf_dispatch.h).
+INLINE = re.compile(r"NC_(RO|NOOP|NOTNC3|NOTNC4)_")
+MAY_NEED = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux[\w-]*)\.so\.\d+")
+DISTRIBUTION = "/usr/lib/*-linux-gnu/libnetcdf.so.19"
+DISTRIBUTION_HEADERS = "/usr/include/netcdf*.h"
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def exports(library: str) -> dict[str, tuple[str, int]]:
+    """Name to (kind letter, size in bytes) of every dynamic symbol defined in `library`."""
+    found = {}
+    for line in run("nm", "-D", "-S", "--defined-only", library).splitlines():
+        columns = line.split()
+        size = int(columns[1], 16) if len(columns) == 4 else 0
+        found[columns[-1]] = (columns[-2], size)
+    return found
+
+
+def check_library(library: str, preload: bool) -> list[str]:
+    wrong = []
+    table = {
+        row.name: row
+        for row in symbols.read()
+        if not preload or (row.public and row.kind == "text")
+    }
+    found = exports(library)
+    for name in sorted(table.keys() - found.keys()):
+        wrong.append(f"{name} is missing ({table[name].family})")
+    for name in sorted(found.keys() - table.keys()):
+        wrong.append(f"{name} is exported, but not in abi/symbols.txt")
+    for name in sorted(table.keys() & found.keys()):
+        letter, size = found[name]
+        if table[name].kind == "text" and letter not in "Ti":
+            wrong.append(f"{name} should be a function, is {letter!r}")
+        if table[name].kind == "data" and (letter not in "BD" or size != 4):
+            wrong.append(f"{name} should be 4 writable bytes, is {letter!r} of {size} bytes")
+    for name in sorted(found):
+        if name.startswith("H5"):
+            wrong.append(f"{name}: a program may hold a real libhdf5, export no H5* symbol")
+
+    dynamic = run("readelf", "-dW", library)
+    soname = re.search(r"\(SONAME\).*\[(.*)\]", dynamic)
+    if soname is None or soname.group(1) != SONAME[preload]:
+        wrong.append(f"SONAME is {soname and soname.group(1)}, not {SONAME[preload]}")
+    if "NODELETE" not in dynamic:
+        wrong.append("not linked with -z nodelete: threads of the library must outlive dlclose")
+    for needed in re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic):
+        if not MAY_NEED.fullmatch(needed):
+            wrong.append(f"needs {needed}")
+    return wrong
+
+
+def check_table() -> list[str] | None:
+    """The table against the distribution's library, or None where there is none."""
+    libraries = glob.glob(DISTRIBUTION)
+    headers = glob.glob(DISTRIBUTION_HEADERS)
+    if not libraries or not headers:
+        return None
+    theirs = exports(libraries[0])
+    text = re.sub(r"/\*.*?\*/", "", "".join(Path(h).read_text() for h in headers), flags=re.S)
+    declared = set(re.findall(r"EXTERNL\b[^;(]*?\b(\w+)\s*(?:\(|;)", text)) & theirs.keys()
+    table = {row.name: row for row in symbols.read()}
+    wrong = [
+        f"{name}: public in the distribution, not in abi/symbols.txt"
+        for name in sorted(declared - table.keys())
+        if not INLINE.match(name)
+    ]
+    for name, row in table.items():
+        if row.release <= (4, 9, 0) and name not in theirs:
+            wrong.append(f"{name}: since {row.since}, but not in {libraries[0]}")
+    return wrong
+
+
+def main() -> int:
+    preload = "--preload" in sys.argv[1:]
+    libraries = [argument for argument in sys.argv[1:] if argument != "--preload"]
+    if len(libraries) != 1 or libraries[0].startswith("-"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    wrong = check_library(libraries[0], preload)
+    table = check_table()
+    for line in wrong + (table or []):
+        print(line, file=sys.stderr)
+    if wrong or table:
+        print(f"{libraries[0]}: {len(wrong) + len(table or [])} differences", file=sys.stderr)
+        return 1
+    compared = "skipped: no distribution library" if table is None else "agrees with the distribution"
+    print(f"{libraries[0]}: {len(exports(libraries[0]))} symbols as in abi/symbols.txt, {compared}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Makes the version scripts netcdf.map and preload.map from symbols.txt.
+
+abi/generate.py          writes both
+abi/generate.py --check  writes nothing, exits 1 if one is not what would be written
+
+netcdf.map is for libnetcdf.so.19 and has every symbol, without a version, since the library it
+stands in for has none.
+
+preload.map is for libzonda-preload.so, which is put before a libnetcdf that stays loaded (the one
+inside a Python wheel, say). It has the functions of the public headers only:
+  - no internal function. The other libnetcdf calls its own nclist*, ncuri* and *_ints functions
+    through the dynamic linker too; handed ours, it would mix two kinds of the same structure.
+  - no data. A program that reads ncopts or ncerr is linked to a libnetcdf by name and is served
+    by putting dist/lib on the library path; it may hold the variables as copies of its own,
+    which a library bound to itself (-Bsymbolic) would not see.
+"""
+
+import sys
+from pathlib import Path
+
+import symbols
+
+HERE = Path(__file__).parent
+
+
+def version_script(names: list[str]) -> str:
+    body = "".join(f"    {name};\n" for name in names)
+    return f"# Made by abi/generate.py from abi/symbols.txt.\n{{\n  global:\n{body}  local:\n    *;\n}};\n"
+
+
+def main() -> int:
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    table = symbols.read()
+    wanted = {
+        HERE / "netcdf.map": version_script([row.name for row in table]),
+        HERE / "preload.map": version_script(
+            [row.name for row in table if row.public and row.kind == "text"]
+        ),
+    }
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    if sys.argv[1:] == ["--check"]:
+        for path in stale:
+            print(f"{path.name} is not what symbols.txt says; run abi/generate.py", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(wanted[path])
+        print(f"wrote abi/{path.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,185 @@
+//! Defining and renaming dimensions and variables.
+
+use zonda_model::{DimId, MAX_VAR_DIMS, VarId, check_name, normalize_name};
+
+use crate::error::{ClassicError, shown};
+use crate::file::{ClassicFile, FillMode};
+use crate::fill::FILL_VALUE;
+use crate::header::{Att, Dim, Header, Var, Version};
+
+/// The name in stored form.
+///
+/// # Errors
+/// [`ClassicError::Name`] for one that breaks the rules.
+pub(crate) fn valid_name(name: &[u8]) -> Result<Box<[u8]>, ClassicError> {
+    let refused = |code| ClassicError::Name { name: shown(name), code };
+    check_name(name).map_err(refused)?;
+    Ok(normalize_name(name).map_err(refused)?.into())
+}
+
+fn in_use(name: &[u8]) -> ClassicError {
+    ClassicError::NameInUse { name: shown(name) }
+}
+
+impl ClassicFile {
+    /// Defines a dimension; length 0 makes it the record dimension.
+    ///
+    /// # Errors
+    /// In the reference's order: not in define mode, bad name, length beyond the format, a second
+    /// record dimension, name in use.
+    pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId, ClassicError> {
+        let mut state = self.state.write();
+        let header = state.require_define()?;
+        let stored = valid_name(name)?;
+        let len = len as u64;
+        let limit = match header.version {
+            Version::Cdf1 => 0x7FFF_FFFC,
+            Version::Cdf2 => 0xFFFF_FFFC,
+            // Offsets are signed in the reference: nothing larger could be addressed.
+            Version::Cdf5 => 0x7FFF_FFFF_FFFF_FFFC,
+        };
+        if len > limit {
+            let format = header.version.name();
+            return Err(ClassicError::DimTooLong { name: shown(name), len, format });
+        }
+        if len == 0 && header.record_dim().is_some() {
+            return Err(ClassicError::SecondRecordDim { name: shown(name) });
+        }
+        if header.find_dim(&stored).is_ok() {
+            return Err(in_use(name));
+        }
+        let id = next_id(header.dims.len())?;
+        header.push_dim(Dim { name: stored, len });
+        Ok(DimId(id))
+    }
+
+    /// Renames a dimension. In data mode the new name must not be longer than the old one.
+    ///
+    /// # Errors
+    /// In the reference's order: read-only, bad name, name in use, no such dimension, not in
+    /// define mode.
+    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<(), ClassicError> {
+        self.rename(name, |header, name| {
+            if header.find_dim(name).is_ok() {
+                return Err(in_use(name));
+            }
+            header.dim(dim)?;
+            let index = usize::try_from(dim.0).unwrap_or(usize::MAX);
+            header
+                .dims
+                .get_mut(index)
+                .map(|dim| &mut dim.name)
+                .ok_or(ClassicError::NoDim { id: dim.0 })
+        })
+    }
+
+    /// Renames a variable. In data mode the new name must not be longer than the old one.
+    ///
+    /// # Errors
+    /// In the reference's order: read-only, bad name, name in use, no such variable, not in define
+    /// mode.
+    pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<(), ClassicError> {
+        self.rename(name, |header, name| {
+            if header.find_var(name).is_ok() {
+                return Err(in_use(name));
+            }
+            if var == VarId::GLOBAL {
+                return Err(ClassicError::GlobalNotVar);
+            }
+            Ok(&mut header.var_mut(var)?.name)
+        })
+    }
+
+    fn rename(
+        &self,
+        name: &[u8],
+        slot: impl for<'a> FnOnce(&'a mut Header, &[u8]) -> Result<&'a mut Box<[u8]>, ClassicError>,
+    ) -> Result<(), ClassicError> {
+        self.require_writable()?;
+        let mut state = self.state.write();
+        state.require_open()?;
+        let in_define = state.in_define();
+        let stored = valid_name(name)?;
+        let old = slot(&mut state.header, &stored)?;
+        if !in_define && stored.len() > old.len() {
+            return Err(ClassicError::NotInDefineMode);
+        }
+        *old = stored;
+        state.header.names_changed();
+        state.header_dirty |= !in_define;
+        Ok(())
+    }
+
+    /// Defines a variable over the dimensions `dims`, slowest first.
+    ///
+    /// # Errors
+    /// In the reference's order: not in define mode, bad name, type not in the format, too many
+    /// dimensions, name in use, no such dimension, record dimension not first.
+    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId, ClassicError> {
+        let mut state = self.state.write();
+        let fill = state.fill;
+        let header = state.require_define()?;
+        let stored = valid_name(name)?;
+        let ty = header.version.type_of(nc_type)?;
+        if dims.len() > MAX_VAR_DIMS {
+            return Err(ClassicError::TooManyDims { rank: dims.len() });
+        }
+        if header.find_var(&stored).is_ok() {
+            return Err(in_use(name));
+        }
+        let mut shape = Vec::with_capacity(dims.len());
+        for &id in dims {
+            let len = header.dim(DimId(id))?.len;
+            if len == 0 && !shape.is_empty() {
+                return Err(ClassicError::RecordDimNotFirst { variable: shown(name) });
+            }
+            shape.push(len);
+        }
+        let id = next_id(header.vars.len())?;
+        header.push_var(Var {
+            name: stored,
+            dims: dims.iter().map(|&id| DimId(id)).collect(),
+            shape: shape.into(),
+            atts: Vec::new(),
+            ty,
+            begin: 0,
+            no_fill: fill == FillMode::NoFill,
+        });
+        Ok(VarId(id))
+    }
+
+    /// Sets whether a variable is filled and, unless it is not, with what: `value` holds one element
+    /// of the variable's type in native byte order and becomes its `_FillValue`.
+    ///
+    /// # Errors
+    /// In the reference's order: read-only, not in define mode, no such variable.
+    pub fn def_var_fill(
+        &self,
+        var: VarId,
+        no_fill: bool,
+        value: Option<&[u8]>,
+    ) -> Result<(), ClassicError> {
+        self.require_writable()?;
+        let mut state = self.state.write();
+        let var = state.require_define()?.var_mut(var)?;
+        var.no_fill = no_fill;
+        let Some(value) = value.filter(|_| !no_fill) else { return Ok(()) };
+        let Some(value) = value.get(..var.ty.size()) else {
+            return Err(ClassicError::BadFillValue { variable: shown(&var.name) });
+        };
+        let mut bytes = value.to_vec();
+        if cfg!(target_endian = "little") {
+            bytes.reverse();
+        }
+        // The reference deletes the attribute and appends it anew.
+        var.atts.retain(|att| *att.name != *FILL_VALUE);
+        var.atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes: bytes.into() });
+        Ok(())
+    }
+}
+
+/// The id of the next object in a list of `len`.
+fn next_id(len: usize) -> Result<i32, ClassicError> {
+    let what = "more objects than a C int can number";
+    i32::try_from(len).map_err(|_| ClassicError::InvalidArgument { what })
+}

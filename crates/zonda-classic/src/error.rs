@@ -1,0 +1,318 @@
+//! What can go wrong with a classic file, each cause with the values that explain it.
+
+use zonda_model::NcError;
+use zonda_storage::StorageError;
+
+/// A failed operation on a classic file.
+///
+/// [`ClassicError::nc_error`] gives the code that the reference gives for the same cause.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClassicError {
+    /// The storage below failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+
+    /// The file ends inside its header.
+    #[error("{production} at byte {at}: needs {need} bytes, {have} left")]
+    Truncated {
+        /// Grammar production being read.
+        production: &'static str,
+        /// Byte offset in the file.
+        at: u64,
+        /// Bytes the production needs.
+        need: u64,
+        /// Bytes that are left.
+        have: u64,
+    },
+    /// The first four bytes are not `CDF` and a known version.
+    #[error("magic number at byte 0: not a classic netCDF file ({found:02x?})")]
+    BadMagic {
+        /// What stands there.
+        found: Vec<u8>,
+    },
+    /// A list does not start with its tag.
+    #[error("{production} at byte {at}: tag 0x{expected:02x} expected, got 0x{found:02x}")]
+    BadTag {
+        /// Grammar production being read.
+        production: &'static str,
+        /// Byte offset of the tag.
+        at: u64,
+        /// Tag the grammar asks for.
+        expected: u32,
+        /// Tag in the file.
+        found: u32,
+    },
+    /// A type code that classic files do not have.
+    #[error("{production} at byte {at}: unknown nc_type {found}")]
+    BadTypeCode {
+        /// Grammar production being read.
+        production: &'static str,
+        /// Byte offset of the code.
+        at: u64,
+        /// The code.
+        found: u32,
+    },
+    /// A list or string longer than the rest of the file.
+    #[error("{production} at byte {at}: {count} items cannot fit in the {have} bytes left")]
+    CountTooLarge {
+        /// Grammar production being read.
+        production: &'static str,
+        /// Byte offset of the count.
+        at: u64,
+        /// Items claimed.
+        count: u64,
+        /// Bytes left.
+        have: u64,
+    },
+    /// A header beyond the limit set for this reader.
+    #[error("header: longer than the limit of {limit} bytes")]
+    HeaderTooLong {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A variable of the file names a dimension that does not exist.
+    #[error("variable {variable}: no dimension {dim}")]
+    BadDimOfVar {
+        /// Name of the variable.
+        variable: String,
+        /// The dimension id found.
+        dim: i64,
+    },
+    /// The record dimension stands elsewhere than first.
+    #[error("variable {variable}: the record dimension must come first")]
+    RecordDimNotFirst {
+        /// Name of the variable.
+        variable: String,
+    },
+    /// Offsets in the file overlap, fall or point into the header.
+    #[error("variable {variable}: data at byte {begin} begins before byte {least}")]
+    BadOffset {
+        /// Name of the variable.
+        variable: String,
+        /// Its `begin`.
+        begin: u64,
+        /// Where the part before it ends.
+        least: u64,
+    },
+    /// A variable larger than its format allows in its place.
+    #[error("variable {variable}: too large for {format}")]
+    VarTooLarge {
+        /// Name of the variable.
+        variable: String,
+        /// Format name.
+        format: &'static str,
+    },
+    /// A dimension longer than its format allows.
+    #[error("dimension {name}: length {len} is beyond what {format} can hold")]
+    DimTooLong {
+        /// Name of the dimension.
+        name: String,
+        /// Length asked for.
+        len: u64,
+        /// Format name.
+        format: &'static str,
+    },
+    /// A second record dimension.
+    #[error("dimension {name}: the file has a record dimension already")]
+    SecondRecordDim {
+        /// Name of the dimension refused.
+        name: String,
+    },
+
+    /// A name that breaks the rules; `code` is `NC_EBADNAME` or `NC_EMAXNAME`.
+    #[error("name {name:?}: {code}")]
+    Name {
+        /// The name.
+        name: String,
+        /// Which rule.
+        code: NcError,
+    },
+    /// A name that another object has.
+    #[error("name {name:?} is in use")]
+    NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// No dimension with that id.
+    #[error("no dimension {id}")]
+    NoDim {
+        /// The id.
+        id: i32,
+    },
+    /// No dimension with that name.
+    #[error("no dimension {name:?}")]
+    NoDimNamed {
+        /// The name.
+        name: String,
+    },
+    /// No variable with that id.
+    #[error("no variable {id}")]
+    NoVar {
+        /// The id.
+        id: i32,
+    },
+    /// No variable with that name.
+    #[error("no variable {name:?}")]
+    NoVarNamed {
+        /// The name.
+        name: String,
+    },
+    /// `NC_GLOBAL` where a variable is needed.
+    #[error("NC_GLOBAL is not a variable")]
+    GlobalNotVar,
+    /// No attribute with that name or number.
+    #[error("no attribute {what} of {owner}")]
+    NoAtt {
+        /// Name or number.
+        what: String,
+        /// Variable name, or `the file`.
+        owner: String,
+    },
+    /// A type that the file's format does not have.
+    #[error("type {code} does not exist in {format}")]
+    BadType {
+        /// The `nc_type`.
+        code: i32,
+        /// Format name.
+        format: &'static str,
+    },
+    /// A fill value of another type than its variable, or not exactly one value.
+    #[error("variable {variable}: _FillValue must be one value of the variable's type")]
+    BadFillValue {
+        /// Name of the variable.
+        variable: String,
+    },
+    /// Too many dimensions for one variable.
+    #[error("a variable of {rank} dimensions: at most 1024")]
+    TooManyDims {
+        /// Dimensions asked for.
+        rank: usize,
+    },
+    /// An argument that makes no sense by itself.
+    #[error("{what}")]
+    InvalidArgument {
+        /// What is wrong.
+        what: &'static str,
+    },
+
+    /// Text was asked as numbers or the other way round.
+    #[error("{object}: text and numbers do not convert into each other")]
+    TextNumberMix {
+        /// Variable or attribute.
+        object: String,
+    },
+    /// A start index outside a dimension.
+    #[error("variable {variable}: start {start} in dimension {axis} of length {len}")]
+    InvalidCoords {
+        /// Name of the variable.
+        variable: String,
+        /// Index of the dimension in the variable.
+        axis: usize,
+        /// The start index.
+        start: usize,
+        /// The dimension's length.
+        len: u64,
+    },
+    /// A hyperslab reaching outside a dimension.
+    #[error(
+        "variable {variable}: start {start} + count {count} in dimension {axis} of length {len}"
+    )]
+    Edge {
+        /// Name of the variable.
+        variable: String,
+        /// Index of the dimension in the variable.
+        axis: usize,
+        /// The start index.
+        start: usize,
+        /// The count.
+        count: usize,
+        /// The dimension's length.
+        len: u64,
+    },
+    /// A stride that is not positive or too large.
+    #[error("variable {variable}: stride {stride} in dimension {axis}")]
+    BadStride {
+        /// Name of the variable.
+        variable: String,
+        /// Index of the dimension in the variable.
+        axis: usize,
+        /// The stride.
+        stride: isize,
+    },
+    /// More elements than memory can address.
+    #[error("variable {variable}: the selection has more elements than memory can address")]
+    SelectionTooLarge {
+        /// Name of the variable.
+        variable: String,
+    },
+
+    /// A change to a file that was opened for reading.
+    #[error("the file was opened for reading only")]
+    ReadOnly,
+    /// A data-mode operation in define mode.
+    #[error("not possible in define mode")]
+    InDefineMode,
+    /// A define-mode operation in data mode.
+    #[error("only possible in define mode")]
+    NotInDefineMode,
+    /// An operation on a closed file.
+    #[error("the file is closed")]
+    Closed,
+    /// A write in a forked child, whose parent holds the data not yet written.
+    #[error("this process was forked while the file was open for writing: only the parent may go on")]
+    Forked,
+}
+
+impl ClassicError {
+    /// The code that C sees, which is the reference's for the same cause.
+    #[must_use]
+    pub fn nc_error(&self) -> NcError {
+        match self {
+            ClassicError::Storage(error) => NcError::System(error.raw_os_error()),
+            ClassicError::Truncated { .. }
+            | ClassicError::BadMagic { .. }
+            | ClassicError::CountTooLarge { .. }
+            | ClassicError::HeaderTooLong { .. }
+            | ClassicError::BadOffset { .. } => NcError::NotNc,
+            // The reference hands out EINVAL, the errno, for these two.
+            ClassicError::BadTag { .. } => NcError::System(EINVAL),
+            ClassicError::BadTypeCode { .. } => NcError::Inval,
+            ClassicError::BadDimOfVar { .. }
+            | ClassicError::NoDim { .. }
+            | ClassicError::NoDimNamed { .. } => NcError::BadDim,
+            ClassicError::RecordDimNotFirst { .. } => NcError::UnlimPos,
+            ClassicError::VarTooLarge { .. } => NcError::VarSize,
+            ClassicError::DimTooLong { .. } => NcError::DimSize,
+            ClassicError::SecondRecordDim { .. } => NcError::Unlimit,
+            ClassicError::Name { code, .. } => *code,
+            ClassicError::NameInUse { .. } => NcError::NameInUse,
+            ClassicError::NoVar { .. } | ClassicError::NoVarNamed { .. } => NcError::NotVar,
+            ClassicError::GlobalNotVar => NcError::Global,
+            ClassicError::NoAtt { .. } => NcError::NotAtt,
+            ClassicError::BadType { .. } | ClassicError::BadFillValue { .. } => NcError::BadType,
+            ClassicError::TooManyDims { .. } => NcError::MaxDims,
+            ClassicError::InvalidArgument { .. } => NcError::Inval,
+            ClassicError::TextNumberMix { .. } => NcError::Char,
+            ClassicError::InvalidCoords { .. } => NcError::InvalidCoords,
+            ClassicError::Edge { .. } => NcError::Edge,
+            ClassicError::BadStride { .. } => NcError::Stride,
+            ClassicError::SelectionTooLarge { .. } => NcError::NoMem,
+            ClassicError::ReadOnly => NcError::Perm,
+            ClassicError::InDefineMode => NcError::InDefine,
+            ClassicError::NotInDefineMode => NcError::NotInDefine,
+            ClassicError::Closed => NcError::BadId,
+            ClassicError::Forked => NcError::System(ECHILD),
+        }
+    }
+}
+
+/// `EINVAL` of Linux on every architecture.
+const EINVAL: i32 = 22;
+/// `ECHILD` of Linux on every architecture.
+const ECHILD: i32 = 10;
+
+/// A name for messages: bytes that are no UTF-8 are shown as replacement characters.
+pub(crate) fn shown(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}

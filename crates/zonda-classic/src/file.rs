@@ -1,0 +1,474 @@
+//! A classic file that is open: its state, its modes and its commits.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::{ArcMutexGuard, ArcRwLockWriteGuard, Mutex, RawMutex, RawRwLock, RwLock};
+use zonda_storage::Storage;
+
+use crate::codec::{self, DecodeLimits, NUMRECS_AT, decode_header, encode_header};
+use crate::error::ClassicError;
+use crate::fill;
+use crate::header::{Header, Version};
+use crate::layout::{self, Reserve};
+use crate::relocate;
+
+/// Whether elements never written hold the fill value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillMode {
+    /// `NC_FILL`: space is filled when it comes into being.
+    Fill,
+    /// `NC_NOFILL`: space is left as it is.
+    NoFill,
+}
+
+/// An open classic file. All methods may be called from any thread.
+///
+/// Transfers and inquiries share a lock that only a change of definitions or a commit takes
+/// exclusively, so they run in parallel with each other.
+#[derive(Debug)]
+pub struct ClassicFile {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) writable: bool,
+    /// `NC_SHARE`: the record count is written and re-read at once, for readers in other processes.
+    pub(crate) share: bool,
+    pub(crate) state: Arc<RwLock<State>>,
+    /// Records there are, published after the growing put has filled them.
+    pub(crate) n_records: AtomicU64,
+    /// Whether the record count in the file is behind `n_records`.
+    pub(crate) n_records_dirty: AtomicBool,
+    /// Held while records are added.
+    pub(crate) growth: Arc<Mutex<()>>,
+    /// Set in a forked child: what was not yet written belongs to the parent.
+    forked: AtomicBool,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) header: Header,
+    pub(crate) mode: Mode,
+    pub(crate) fill: FillMode,
+    /// Whether the definitions in the file are behind `header`.
+    pub(crate) header_dirty: bool,
+    /// Bytes of the header in the file, so that a shorter one leaves no old bytes behind it.
+    stored_len: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Mode {
+    Data,
+    /// Define mode; `old` is the header before redef, `None` while the file is being created.
+    Define { old: Option<Box<Header>> },
+    Closed,
+}
+
+impl State {
+    pub(crate) fn require_data(&self) -> Result<&Header, ClassicError> {
+        match self.mode {
+            Mode::Data => Ok(&self.header),
+            Mode::Define { .. } => Err(ClassicError::InDefineMode),
+            Mode::Closed => Err(ClassicError::Closed),
+        }
+    }
+
+    pub(crate) fn require_define(&mut self) -> Result<&mut Header, ClassicError> {
+        match self.mode {
+            Mode::Data => Err(ClassicError::NotInDefineMode),
+            Mode::Define { .. } => Ok(&mut self.header),
+            Mode::Closed => Err(ClassicError::Closed),
+        }
+    }
+
+    pub(crate) fn in_define(&self) -> bool {
+        matches!(self.mode, Mode::Define { .. })
+    }
+
+    pub(crate) fn require_open(&self) -> Result<&Header, ClassicError> {
+        if matches!(self.mode, Mode::Closed) { Err(ClassicError::Closed) } else { Ok(&self.header) }
+    }
+}
+
+/// How a file ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The file stays.
+    Keep,
+    /// The file was being created and never got its definitions: it is to be removed.
+    Remove,
+}
+
+/// Every lock of one file, held while a process forks.
+pub struct Frozen {
+    _state: ArcRwLockWriteGuard<RawRwLock, State>,
+    _growth: ArcMutexGuard<RawMutex, ()>,
+}
+
+impl std::fmt::Debug for Frozen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frozen").finish_non_exhaustive()
+    }
+}
+
+impl ClassicFile {
+    /// Starts a new file on an empty storage, in define mode.
+    #[must_use]
+    pub fn create(storage: Arc<dyn Storage>, version: Version, share: bool) -> ClassicFile {
+        let state = State {
+            header: Header::new(version),
+            mode: Mode::Define { old: None },
+            fill: FillMode::Fill,
+            header_dirty: true,
+            stored_len: 0,
+        };
+        ClassicFile::with_state(storage, true, share, state, 0)
+    }
+
+    /// Opens the file that a storage holds, in data mode.
+    ///
+    /// # Errors
+    /// As [`decode_header`], and what the storage reports.
+    pub fn open(
+        storage: Arc<dyn Storage>,
+        writable: bool,
+        share: bool,
+    ) -> Result<ClassicFile, ClassicError> {
+        let (header, n_records) = read_header(&*storage, DecodeLimits::default())?;
+        let state = State {
+            stored_len: header.layout.header_len,
+            header,
+            mode: Mode::Data,
+            fill: FillMode::Fill,
+            header_dirty: false,
+        };
+        Ok(ClassicFile::with_state(storage, writable, share, state, n_records))
+    }
+
+    fn with_state(
+        storage: Arc<dyn Storage>,
+        writable: bool,
+        share: bool,
+        state: State,
+        n_records: u64,
+    ) -> ClassicFile {
+        ClassicFile {
+            storage,
+            writable,
+            share,
+            state: Arc::new(RwLock::new(state)),
+            n_records: AtomicU64::new(n_records),
+            n_records_dirty: AtomicBool::new(false),
+            growth: Arc::new(Mutex::new(())),
+            forked: AtomicBool::new(false),
+        }
+    }
+
+    /// The storage below.
+    #[must_use]
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// Whether the file was opened for writing.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Whether definitions may be changed now.
+    #[must_use]
+    pub fn in_define_mode(&self) -> bool {
+        self.state.read().in_define()
+    }
+
+    /// Runs `f` on the definitions as they are now and the number of records.
+    pub fn with_header<R>(&self, f: impl FnOnce(&Header, u64) -> R) -> R {
+        f(&self.state.read().header, self.n_records.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
+        if !self.writable {
+            Err(ClassicError::ReadOnly)
+        } else if self.forked.load(Ordering::Relaxed) {
+            Err(ClassicError::Forked)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Enters define mode.
+    ///
+    /// With `NC_SHARE` the definitions are read again first, since another process may have changed
+    /// them.
+    ///
+    /// # Errors
+    /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], and what the storage reports.
+    pub fn redef(&self) -> Result<(), ClassicError> {
+        self.require_writable()?;
+        let mut state = self.state.write();
+        state.require_data()?;
+        // What was put so far is committed under the definitions it was put with, so that an
+        // abort of the redefinition loses nothing.
+        self.commit(&mut state)?;
+        if self.share {
+            self.reload(&mut state)?;
+        }
+        state.mode = Mode::Define { old: Some(Box::new(state.header.clone())) };
+        Ok(())
+    }
+
+    /// Leaves define mode: gives variables their places, moves data where the header has outgrown
+    /// its room, fills new variables and writes the header.
+    ///
+    /// # Errors
+    /// [`ClassicError::NotInDefineMode`]; [`ClassicError::VarTooLarge`], after which the file is
+    /// still in define mode; what the storage reports.
+    pub fn enddef(&self, reserve: Reserve) -> Result<(), ClassicError> {
+        let mut state = self.state.write();
+        state.require_define()?;
+        self.require_writable()?;
+        self.end_define(&mut state, reserve)
+    }
+
+    fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
+        let State { header, mode: Mode::Define { old }, .. } = state else {
+            return Err(ClassicError::NotInDefineMode);
+        };
+        layout::assign(header, old.as_deref(), reserve)?;
+        let n_records = self.n_records.load(Ordering::Acquire);
+        match old {
+            None => fill::new_fixed_vars(&*self.storage, header, 0)?,
+            Some(old) => {
+                relocate::move_data(&*self.storage, old, header, n_records)?;
+                fill::new_fixed_vars(&*self.storage, header, old.vars.len())?;
+                fill::new_record_vars(&*self.storage, header, old.vars.len(), n_records)?;
+                if header.layout.begin_var > old.layout.begin_var && !header.vars.is_empty() {
+                    // Data lay where the header's room is now.
+                    state.stored_len = header.layout.begin_var;
+                }
+            }
+        }
+        state.header_dirty = true;
+        self.commit(state)?;
+        state.mode = Mode::Data;
+        Ok(())
+    }
+
+    /// Sets whether new space is filled, for the file and every variable that it has.
+    ///
+    /// # Errors
+    /// [`ClassicError::ReadOnly`].
+    pub fn set_fill(&self, fill: FillMode) -> Result<FillMode, ClassicError> {
+        self.require_writable()?;
+        let mut state = self.state.write();
+        state.require_open()?;
+        for var in &mut state.header.vars {
+            var.no_fill = fill == FillMode::NoFill;
+        }
+        Ok(std::mem::replace(&mut state.fill, fill))
+    }
+
+    /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
+    ///
+    /// # Errors
+    /// [`ClassicError::InDefineMode`], and what the storage reports.
+    pub fn sync(&self) -> Result<(), ClassicError> {
+        let mut state = self.state.write();
+        state.require_data()?;
+        if self.writable {
+            self.require_writable()?;
+            self.commit(&mut state)
+        } else {
+            self.reload(&mut state)
+        }
+    }
+
+    /// Ends the file without its pending definitions. In data mode this is a close.
+    ///
+    /// # Errors
+    /// [`ClassicError::Closed`], and what the storage reports. The file has ended all the same.
+    pub fn abort(&self) -> Result<Ending, ClassicError> {
+        let mut state = self.state.write();
+        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
+        match mode {
+            Mode::Closed => Err(ClassicError::Closed),
+            Mode::Define { old: None } => Ok(Ending::Remove),
+            // redef committed everything that was put before it.
+            Mode::Define { old: Some(_) } => Ok(Ending::Keep),
+            Mode::Data => {
+                if self.require_writable().is_ok() {
+                    self.commit(&mut state)?;
+                }
+                Ok(Ending::Keep)
+            }
+        }
+    }
+
+    /// Ends the file: leaves define mode, commits, and gives the file its full length.
+    ///
+    /// # Errors
+    /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`]. The file has ended all the same; a file
+    /// whose definitions were refused ends as by [`ClassicFile::abort`].
+    pub fn close(&self) -> Result<Ending, (ClassicError, Ending)> {
+        let mut state = self.state.write();
+        let result = self.finish(&mut state);
+        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
+        match result {
+            Ok(()) => Ok(Ending::Keep),
+            Err(error) if matches!(mode, Mode::Define { old: None }) => {
+                Err((error, Ending::Remove))
+            }
+            Err(error) => Err((error, Ending::Keep)),
+        }
+    }
+
+    fn finish(&self, state: &mut State) -> Result<(), ClassicError> {
+        state.require_open()?;
+        if self.require_writable().is_err() {
+            // A reader, or a forked child whose parent does the rest.
+            return Ok(());
+        }
+        if state.in_define() {
+            self.end_define(state, Reserve::Default)?;
+        } else {
+            self.commit(state)?;
+        }
+        let full = state.header.file_len(self.n_records.load(Ordering::Acquire));
+        if self.storage.len()? < full {
+            self.storage.set_len(full)?;
+            self.storage.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Commits what was put when a process ends without closing. Files in define mode keep their
+    /// last committed state.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn drain(&self) -> Result<(), ClassicError> {
+        let mut state = self.state.write();
+        if matches!(state.mode, Mode::Data) && self.require_writable().is_ok() {
+            self.finish(&mut state)?;
+        }
+        Ok(())
+    }
+
+    /// Takes every lock of this file, for a fork.
+    #[must_use]
+    pub fn freeze(&self) -> Frozen {
+        Frozen { _state: self.state.write_arc(), _growth: self.growth.lock_arc() }
+    }
+
+    /// To be called in a forked child.
+    pub fn mark_forked(&self) {
+        self.forked.store(true, Ordering::Relaxed);
+    }
+
+    /// Writes what the file lacks: data first, then what makes it visible.
+    fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
+        let n_records = self.n_records.load(Ordering::Acquire);
+        if state.header_dirty {
+            self.storage.barrier()?;
+            let mut bytes = encode_header(&state.header, n_records);
+            let new_len = bytes.len();
+            let stored_len = usize::try_from(state.stored_len).unwrap_or(0);
+            bytes.resize(new_len.max(stored_len), 0);
+            self.storage.write_at(0, &bytes)?;
+            state.stored_len = new_len as u64;
+            state.header_dirty = false;
+            self.n_records_dirty.store(false, Ordering::Release);
+        } else if self.n_records_dirty.load(Ordering::Acquire) {
+            self.storage.barrier()?;
+            self.write_n_records(state.header.version, n_records)?;
+        }
+        self.storage.sync()?;
+        Ok(())
+    }
+
+    /// Writes the record count in place.
+    pub(crate) fn write_n_records(
+        &self,
+        version: Version,
+        n_records: u64,
+    ) -> Result<(), ClassicError> {
+        self.storage.write_at(NUMRECS_AT, &codec::encode_numrecs(version, n_records))?;
+        self.n_records_dirty.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Reads the record count again, for `NC_SHARE`.
+    pub(crate) fn refresh_n_records(&self, header: &Header) -> Result<u64, ClassicError> {
+        self.storage.invalidate()?;
+        let mut bytes = [0u8; 8];
+        let n = if header.version == Version::Cdf5 {
+            self.storage.read_at(NUMRECS_AT, &mut bytes)?;
+            u64::from_be_bytes(bytes)
+        } else {
+            let mut bytes = [0u8; 4];
+            self.storage.read_at(NUMRECS_AT, &mut bytes)?;
+            u64::from(u32::from_be_bytes(bytes))
+        };
+        let n = resolve_streaming(&*self.storage, header, n)?;
+        self.n_records.store(n, Ordering::Release);
+        Ok(n)
+    }
+
+    fn reload(&self, state: &mut State) -> Result<(), ClassicError> {
+        self.storage.invalidate()?;
+        let (mut header, n_records) = read_header(&*self.storage, DecodeLimits::default())?;
+        for (new, old) in header.vars.iter_mut().zip(&state.header.vars) {
+            new.no_fill = old.no_fill;
+        }
+        state.stored_len = header.layout.header_len;
+        state.header = header;
+        self.n_records.store(n_records, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// First read of a header: enough for most files in one go.
+const FIRST_READ: u64 = 8 << 10;
+
+/// Reads the header of a file, in steps that grow until it is complete or the file ends.
+fn read_header(
+    storage: &dyn Storage,
+    limits: DecodeLimits,
+) -> Result<(Header, u64), ClassicError> {
+    let mut want = FIRST_READ;
+    loop {
+        let mut bytes = vec![0u8; usize::try_from(want).unwrap_or(usize::MAX)];
+        let got = storage.read_at(0, &mut bytes)?;
+        let whole_file = got < bytes.len();
+        bytes.truncate(got);
+        match decode_header(&bytes) {
+            Ok((header, n_records)) => {
+                let n_records = resolve_streaming(storage, &header, n_records)?;
+                return Ok((header, n_records));
+            }
+            Err(ClassicError::Truncated { .. } | ClassicError::CountTooLarge { .. })
+                if !whole_file =>
+            {
+                if want >= limits.header_bytes {
+                    return Err(ClassicError::HeaderTooLong { limit: limits.header_bytes });
+                }
+                want = want.saturating_mul(8).min(limits.header_bytes);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A record count of all ones means that the writer did not know it: it follows from the length.
+fn resolve_streaming(
+    storage: &dyn Storage,
+    header: &Header,
+    n_records: u64,
+) -> Result<u64, ClassicError> {
+    let streaming =
+        if header.version == Version::Cdf5 { u64::MAX } else { u64::from(u32::MAX) };
+    if n_records != streaming {
+        return Ok(n_records);
+    }
+    let bytes = storage.len()?.saturating_sub(header.layout.begin_rec);
+    Ok(bytes.checked_div(header.layout.record_len).unwrap_or(0))
+}

@@ -1,0 +1,285 @@
+//! The definitions of a classic file as they stand in memory.
+
+use zonda_model::{DimId, ExtType, VarId, normalize_name};
+
+use crate::error::{ClassicError, shown};
+use crate::layout::Layout;
+use crate::names::NameIndex;
+
+/// Which of the three classic formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// CDF-1, "classic": 32-bit offsets and counts.
+    Cdf1,
+    /// CDF-2, "64-bit offset".
+    Cdf2,
+    /// CDF-5, "64-bit data": 64-bit counts and five more types.
+    Cdf5,
+}
+
+impl Version {
+    /// The version byte after `CDF`.
+    #[must_use]
+    pub fn byte(self) -> u8 {
+        match self {
+            Version::Cdf1 => 1,
+            Version::Cdf2 => 2,
+            Version::Cdf5 => 5,
+        }
+    }
+
+    /// Name for messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::Cdf1 => "CDF-1",
+            Version::Cdf2 => "CDF-2",
+            Version::Cdf5 => "CDF-5",
+        }
+    }
+
+    /// Bytes of a count (`NON_NEG`).
+    pub(crate) fn count_len(self) -> u64 {
+        if self == Version::Cdf5 { 8 } else { 4 }
+    }
+
+    /// Bytes of a file offset (`OFFSET`).
+    pub(crate) fn offset_len(self) -> u64 {
+        if self == Version::Cdf1 { 4 } else { 8 }
+    }
+
+    /// The type with code `nc_type`, if this format has it.
+    pub(crate) fn type_of(self, nc_type: i32) -> Result<ExtType, ClassicError> {
+        ExtType::from_nc_type(nc_type)
+            .filter(|&ty| self == Version::Cdf5 || ty <= ExtType::Double)
+            .ok_or(ClassicError::BadType { code: nc_type, format: self.name() })
+    }
+}
+
+/// A dimension. Length 0 is the record dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dim {
+    /// Name in normalisation form C (from a file: any bytes up to the first NUL).
+    pub name: Box<[u8]>,
+    /// Length, 0 for the record dimension.
+    pub len: u64,
+}
+
+/// An attribute, its values as they stand in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Att {
+    /// Name.
+    pub name: Box<[u8]>,
+    /// External type.
+    pub ty: ExtType,
+    /// Number of values.
+    pub len: u64,
+    /// The values in external form, big-endian, without padding: `len * ty.size()` bytes.
+    pub bytes: Box<[u8]>,
+}
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Var {
+    /// Name.
+    pub name: Box<[u8]>,
+    /// Dimensions, slowest first.
+    pub dims: Box<[DimId]>,
+    /// Lengths of these dimensions, 0 for the record dimension.
+    pub shape: Box<[u64]>,
+    /// Attributes in order of definition.
+    pub atts: Vec<Att>,
+    /// External type.
+    pub ty: ExtType,
+    /// Byte offset of the first element, or of this variable's part of the first record.
+    pub begin: u64,
+    /// Whether unwritten elements are left as they are. Not stored in the file.
+    pub no_fill: bool,
+}
+
+impl Var {
+    /// Whether the first dimension is the record dimension.
+    #[must_use]
+    pub fn is_record(&self) -> bool {
+        self.shape.first() == Some(&0)
+    }
+
+    /// The shape of one record, or of the whole variable where it has no records.
+    pub(crate) fn slab_shape(&self) -> &[u64] {
+        match self.shape.split_first() {
+            Some((0, rest)) => rest,
+            _ => &self.shape,
+        }
+    }
+
+    /// Elements of one record, or of the whole variable; saturating.
+    pub(crate) fn slab_elems(&self) -> u64 {
+        self.slab_shape().iter().fold(1u64, |product, &len| product.saturating_mul(len))
+    }
+
+    /// Bytes of one record, or of the whole variable, without padding; saturating.
+    #[must_use]
+    pub fn slab_bytes(&self) -> u64 {
+        self.slab_elems().saturating_mul(self.ty.size() as u64)
+    }
+
+    /// `vsize` of the grammar as it is used for offsets: `slab_bytes` rounded up to 4; saturating.
+    #[must_use]
+    pub fn padded_bytes(&self) -> u64 {
+        round_up(self.slab_bytes(), 4)
+    }
+}
+
+/// Rounds up to a multiple; saturating at the last multiple that fits.
+pub(crate) fn round_up(value: u64, multiple: u64) -> u64 {
+    match value.checked_next_multiple_of(multiple.max(1)) {
+        Some(rounded) => rounded,
+        None => value,
+    }
+}
+
+/// All definitions of a file.
+#[derive(Clone, Debug)]
+pub struct Header {
+    /// The format.
+    pub version: Version,
+    /// Dimensions by id.
+    pub dims: Vec<Dim>,
+    /// Global attributes.
+    pub atts: Vec<Att>,
+    /// Variables by id.
+    pub vars: Vec<Var>,
+    /// Where things lie; computed when the file is opened and at enddef.
+    pub layout: Layout,
+    dim_names: NameIndex,
+    var_names: NameIndex,
+}
+
+impl Header {
+    /// The header of an empty file.
+    #[must_use]
+    pub fn new(version: Version) -> Header {
+        Header {
+            version,
+            dims: Vec::new(),
+            atts: Vec::new(),
+            vars: Vec::new(),
+            layout: Layout::default(),
+            dim_names: NameIndex::default(),
+            var_names: NameIndex::default(),
+        }
+    }
+
+    /// The record dimension.
+    #[must_use]
+    pub fn record_dim(&self) -> Option<DimId> {
+        let at = self.dims.iter().position(|dim| dim.len == 0)?;
+        i32::try_from(at).ok().map(DimId)
+    }
+
+    /// The dimension with that id.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoDim`].
+    pub fn dim(&self, id: DimId) -> Result<&Dim, ClassicError> {
+        let index = usize::try_from(id.0).ok();
+        index.and_then(|i| self.dims.get(i)).ok_or(ClassicError::NoDim { id: id.0 })
+    }
+
+    /// The variable with that id.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoVar`].
+    pub fn var(&self, id: VarId) -> Result<&Var, ClassicError> {
+        let index = usize::try_from(id.0).ok();
+        index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar { id: id.0 })
+    }
+
+    pub(crate) fn var_mut(&mut self, id: VarId) -> Result<&mut Var, ClassicError> {
+        let index = usize::try_from(id.0).ok();
+        index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar { id: id.0 })
+    }
+
+    /// Id of the dimension with that name, which is normalised first.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoDimNamed`].
+    pub fn find_dim(&self, name: &[u8]) -> Result<DimId, ClassicError> {
+        let found = normalize_name(name).ok().and_then(|name| {
+            self.dim_names.find(&name, self.dims.len(), |i| self.dims.get(i).map(|dim| &*dim.name))
+        });
+        match found.map(i32::try_from) {
+            Some(Ok(id)) => Ok(DimId(id)),
+            _ => Err(ClassicError::NoDimNamed { name: shown(name) }),
+        }
+    }
+
+    /// Id of the variable with that name, which is normalised first.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoVarNamed`].
+    pub fn find_var(&self, name: &[u8]) -> Result<VarId, ClassicError> {
+        let found = normalize_name(name).ok().and_then(|name| {
+            self.var_names.find(&name, self.vars.len(), |i| self.vars.get(i).map(|var| &*var.name))
+        });
+        match found.map(i32::try_from) {
+            Some(Ok(id)) => Ok(VarId(id)),
+            _ => Err(ClassicError::NoVarNamed { name: shown(name) }),
+        }
+    }
+
+    /// The attributes of a variable or, for [`VarId::GLOBAL`], of the file.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoVar`].
+    pub fn atts(&self, owner: VarId) -> Result<&[Att], ClassicError> {
+        if owner == VarId::GLOBAL { Ok(&self.atts) } else { Ok(&self.var(owner)?.atts) }
+    }
+
+    pub(crate) fn atts_mut(&mut self, owner: VarId) -> Result<&mut Vec<Att>, ClassicError> {
+        if owner == VarId::GLOBAL { Ok(&mut self.atts) } else { Ok(&mut self.var_mut(owner)?.atts) }
+    }
+
+    /// Position of the attribute with that name, which is normalised first.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoVar`], [`ClassicError::NoAtt`].
+    pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<usize, ClassicError> {
+        let atts = self.atts(owner)?;
+        let found = normalize_name(name)
+            .ok()
+            .and_then(|name| atts.iter().position(|att| *att.name == *name));
+        found.ok_or_else(|| ClassicError::NoAtt {
+            what: shown(name),
+            owner: self.owner_name(owner),
+        })
+    }
+
+    pub(crate) fn owner_name(&self, owner: VarId) -> String {
+        match self.var(owner) {
+            Ok(var) => format!("variable {}", shown(&var.name)),
+            Err(_) => "the file".to_owned(),
+        }
+    }
+
+    pub(crate) fn push_dim(&mut self, dim: Dim) {
+        let id = self.dims.len();
+        self.dims.push(dim);
+        let dims = &self.dims;
+        self.dim_names.push(id, |i| dims.get(i).map(|dim| &*dim.name));
+    }
+
+    pub(crate) fn push_var(&mut self, var: Var) {
+        let id = self.vars.len();
+        self.vars.push(var);
+        let vars = &self.vars;
+        self.var_names.push(id, |i| vars.get(i).map(|var| &*var.name));
+    }
+
+    /// To be called after names were changed in place.
+    pub(crate) fn names_changed(&mut self) {
+        let (dims, vars) = (&self.dims, &self.vars);
+        self.dim_names.rebuild(dims.len(), |i| dims.get(i).map(|dim| &*dim.name));
+        self.var_names.rebuild(vars.len(), |i| vars.get(i).map(|var| &*var.name));
+    }
+}

@@ -1,0 +1,29 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation
+)]
+
+mod attribute;
+mod codec;
+mod define;
+mod error;
+mod file;
+mod fill;
+mod header;
+mod layout;
+mod names;
+mod reader;
+mod relocate;
+mod select;
+mod transfer;
+
+pub use codec::{DecodeLimits, decode_header, encode_header};
+pub use error::ClassicError;
+pub use file::{ClassicFile, Ending, FillMode, Frozen};
+pub use header::{Att, Dim, Header, Var, Version};
+pub use layout::{Layout, Reserve};

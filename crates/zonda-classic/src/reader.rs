@@ -1,0 +1,123 @@
+//! The bounded reader that all header parsing goes through.
+//!
+//! It never reads outside its bytes, knows the file address of each, and turns a count from the
+//! file into a length only after showing that so many items fit into what is left.
+
+use crate::error::ClassicError;
+
+/// Big-endian reader over the first bytes of a file.
+pub(crate) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: u64,
+    production: &'static str,
+    /// Counts are 8 bytes (CDF-5) instead of 4.
+    wide: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { bytes, at: 0, production: "magic", wide: false }
+    }
+
+    pub(crate) fn set_wide(&mut self, wide: bool) {
+        self.wide = wide;
+    }
+
+    /// Names what is being read, for messages.
+    pub(crate) fn enter(&mut self, production: &'static str) {
+        self.production = production;
+    }
+
+    pub(crate) fn production(&self) -> &'static str {
+        self.production
+    }
+
+    /// File address of the next byte.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], ClassicError> {
+        let Some((head, rest)) = self.bytes.split_at_checked(len) else {
+            return Err(ClassicError::Truncated {
+                production: self.production,
+                at: self.at,
+                need: len as u64,
+                have: self.bytes.len() as u64,
+            });
+        };
+        self.bytes = rest;
+        self.at = self.at.saturating_add(len as u64);
+        Ok(head)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ClassicError> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N)?);
+        Ok(out)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, ClassicError> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, ClassicError> {
+        Ok(u64::from_be_bytes(self.array()?))
+    }
+
+    /// `NON_NEG`: 4 bytes in CDF-1/2, 8 in CDF-5.
+    pub(crate) fn non_neg(&mut self) -> Result<u64, ClassicError> {
+        if self.wide { self.u64() } else { Ok(u64::from(self.u32()?)) }
+    }
+
+    /// A count of items of at least `item_len_bytes` each, checked against the bytes left.
+    pub(crate) fn count(&mut self, item_len_bytes: u64) -> Result<usize, ClassicError> {
+        let at = self.at;
+        let count = self.non_neg()?;
+        self.fits(count, item_len_bytes, at)
+    }
+
+    fn fits(&self, count: u64, item_len_bytes: u64, at: u64) -> Result<usize, ClassicError> {
+        let have = self.bytes.len() as u64;
+        let fits = count.checked_mul(item_len_bytes).is_some_and(|need| need <= have);
+        match usize::try_from(count) {
+            Ok(count) if fits => Ok(count),
+            _ => Err(ClassicError::CountTooLarge { production: self.production, at, count, have }),
+        }
+    }
+
+    /// Bytes followed by padding to a multiple of 4.
+    ///
+    /// Padding is skipped unread: netCDF-C asks for zeros only in a special build, and files with
+    /// other padding are about.
+    pub(crate) fn padded(&mut self, len: usize) -> Result<&'a [u8], ClassicError> {
+        let bytes = self.take(len)?;
+        self.take(len.wrapping_neg() & 3)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_checked_before_they_become_lengths() {
+        let bytes = [0xff, 0xff, 0xff, 0xff, 1, 2, 3];
+        assert!(matches!(
+            Reader::new(&bytes).count(1),
+            Err(ClassicError::CountTooLarge { at: 0, count: 0xffff_ffff, have: 3, .. })
+        ));
+        let mut wide = Reader::new(&[0xff; 8]);
+        wide.set_wide(true);
+        assert!(matches!(wide.count(u64::MAX), Err(ClassicError::CountTooLarge { .. })));
+    }
+
+    #[test]
+    fn padding_goes_with_its_bytes() {
+        let mut reader = Reader::new(b"abcde\0\0\0x");
+        assert_eq!(reader.padded(5).expect("five and three"), b"abcde");
+        assert_eq!(reader.at(), 8);
+        assert!(matches!(reader.padded(1), Err(ClassicError::Truncated { at: 9, need: 3, .. })));
+    }
+}

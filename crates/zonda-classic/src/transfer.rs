@@ -1,0 +1,447 @@
+//! Moving data between a caller's memory and the file.
+//!
+//! A hyperslab becomes a plan: runs of elements that lie side by side in the file, and the loops
+//! around them. Each run is converted in blocks that stay in the cache of one core.
+
+use std::cell::RefCell;
+use std::sync::atomic::Ordering;
+
+use smallvec::SmallVec;
+use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
+use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_storage::Storage;
+
+use crate::attribute::{check_mix, range_rule};
+use crate::error::{ClassicError, shown};
+use crate::file::{ClassicFile, State};
+use crate::fill::{self, Covered};
+use crate::header::{Header, Var};
+use crate::select::{self, Direction};
+
+/// Bytes converted at a time: a block and its converted form fit the second-level cache together.
+const BLOCK: usize = 256 << 10;
+/// Runs up to this length are converted on the stack.
+const SMALL: usize = 128;
+/// Beyond this distance between elements, elements are read one by one, not with what is between.
+const DENSE_STRIDE: u64 = 512;
+
+thread_local! {
+    /// Conversion buffer of the thread, kept between calls.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Which elements a transfer touches, in file order.
+struct Plan {
+    /// Byte offset of the first element.
+    begin: u64,
+    /// Elements side by side at each stop of the loops.
+    run_elems: usize,
+    /// The loops from the outermost in: how many steps, and bytes from one to the next.
+    loops: SmallVec<[(usize, u64); 8]>,
+    /// All elements.
+    n_elems: usize,
+}
+
+impl Plan {
+    fn new(header: &Header, var: &Var, slab: &Hyperslab<'_>) -> Result<Plan, ClassicError> {
+        let rank = var.shape.len();
+        let n_elems = slab
+            .count
+            .get(..rank)
+            .and_then(|count| Hyperslab { count, ..*slab }.n_elems())
+            .ok_or_else(|| ClassicError::SelectionTooLarge { variable: shown(&var.name) })?;
+        let size = var.ty.size() as u64;
+        let mut plan = Plan { begin: var.begin, run_elems: 1, loops: SmallVec::new(), n_elems };
+        let mut run_bytes = size;
+        let mut step = size;
+        for axis in (0..rank).rev() {
+            let (Some(&len), Some(&start), Some(&count)) =
+                (var.shape.get(axis), slab.start.get(axis), slab.count.get(axis))
+            else {
+                continue;
+            };
+            if axis == 0 && var.is_record() {
+                step = header.layout.record_len;
+            }
+            // In range since start lies within the file; saturating for damaged headers.
+            plan.begin = plan.begin.saturating_add((start as u64).saturating_mul(step));
+            let stride = slab.stride.and_then(|stride| stride.get(axis)).copied().unwrap_or(1);
+            let stride_bytes = step.saturating_mul(u64::try_from(stride).unwrap_or(1));
+            if count != 1 {
+                if plan.loops.is_empty() && run_bytes == stride_bytes {
+                    plan.run_elems = plan.run_elems.saturating_mul(count);
+                    run_bytes = run_bytes.saturating_mul(count as u64);
+                } else {
+                    plan.loops.push((count, stride_bytes));
+                }
+            }
+            step = step.saturating_mul(len.max(1));
+        }
+        plan.loops.reverse();
+        Ok(plan)
+    }
+
+    /// Calls `f` with the byte offset of every run, in order.
+    fn for_each_run<E>(
+        &self,
+        loops: &[(usize, u64)],
+        mut f: impl FnMut(u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.n_elems == 0 {
+            return Ok(());
+        }
+        let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
+        let mut at = self.begin;
+        loop {
+            f(at)?;
+            // An odometer: the innermost loop turns fastest.
+            let mut turned = false;
+            for (i, &(count, step)) in index.iter_mut().zip(loops).rev() {
+                *i = i.saturating_add(1);
+                if *i < count {
+                    at = at.saturating_add(step);
+                    turned = true;
+                    break;
+                }
+                at = at.saturating_sub(step.saturating_mul((count as u64).saturating_sub(1)));
+                *i = 0;
+            }
+            if !turned {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The innermost loop where it steps over single elements, and the loops around it.
+    #[allow(clippy::type_complexity)]
+    fn strided(&self) -> Option<((usize, u64), &[(usize, u64)])> {
+        let (&inner, outer) = self.loops.split_last()?;
+        (self.run_elems == 1).then_some((inner, outer))
+    }
+}
+
+impl ClassicFile {
+    /// Writes a hyperslab of a variable from memory of type `mem` (by default the natural one).
+    ///
+    /// `data` is told the length in bytes (row-major, shape `count`) and hands over the memory once
+    /// everything else is checked. Puts beyond the last record add records, filled where the fill
+    /// mode says so. Without `stride` the checks are those of `nc_put_vara`, with it those of
+    /// `nc_put_vars`.
+    ///
+    /// # Errors
+    /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], [`ClassicError::GlobalNotVar`],
+    /// [`ClassicError::NoVar`], [`ClassicError::TextNumberMix`], [`ClassicError::InvalidCoords`],
+    /// [`ClassicError::Edge`], [`ClassicError::BadStride`], and what the storage reports. Values
+    /// that do not fit the variable's type are written as the reference does and counted.
+    pub fn put<'a, E: From<ClassicError>>(
+        &self,
+        id: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8], E>,
+    ) -> Result<Converted, E> {
+        let state = self.state.read();
+        let Some((var, mem)) = self.check_put(&state, id, slab, mem)? else {
+            return Ok(Converted { out_of_range: 0 });
+        };
+        let header = &state.header;
+        let plan = Plan::new(header, var, slab)?;
+        let grown = self.grow(header, id, var, slab)?;
+        let converted = if plan.n_elems == 0 {
+            Converted { out_of_range: 0 }
+        } else {
+            let memory = checked_len(data(bytes_of(plan.n_elems, mem))?, plan.n_elems, mem)?;
+            let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
+                .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
+            write_plan(&*self.storage, &plan, &encoder, memory)?
+        };
+        if grown && self.share {
+            let n_records = self.n_records.load(Ordering::Acquire);
+            self.write_n_records(header.version, n_records)?;
+        }
+        Ok(converted)
+    }
+
+    /// Everything that may refuse a put; `None` when there is nothing to do.
+    fn check_put<'s>(
+        &self,
+        state: &'s State,
+        id: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+    ) -> Result<Option<(&'s Var, MemType)>, ClassicError> {
+        let header = state.require_open()?;
+        let n_records = self.n_records.load(Ordering::Acquire);
+        if let Some(stride) = slab.stride {
+            let var = header.var(id)?;
+            check_mix(var.ty, mem, || shown(&var.name))?;
+            select::check_rank(var, slab)?;
+            select::check_vars(var, slab, stride, Direction::Put, n_records)?;
+            let unit = stride.iter().take(var.shape.len()).all(|&s| s == 1);
+            let empty = slab.count.iter().take(var.shape.len()).any(|&n| n == 0);
+            if !unit && empty {
+                return Ok(None);
+            }
+        }
+        self.require_writable()?;
+        state.require_data()?;
+        let var = select::transfer_var(header, id)?;
+        let mem = check_mix(var.ty, mem, || shown(&var.name))?;
+        select::check_rank(var, slab)?;
+        match slab.stride {
+            Some(stride) => select::check_last_or_vara(var, slab, stride, Direction::Put, n_records)?,
+            None => select::check_vara(var, slab, Direction::Put, n_records)?,
+        }
+        Ok(Some((var, mem)))
+    }
+
+    /// Adds the records that a put needs; whether it did.
+    fn grow(
+        &self,
+        header: &Header,
+        id: VarId,
+        var: &Var,
+        slab: &Hyperslab<'_>,
+    ) -> Result<bool, ClassicError> {
+        let (true, Some(&start), Some(&count)) =
+            (var.is_record(), slab.start.first(), slab.count.first())
+        else {
+            return Ok(false);
+        };
+        let stride = slab.stride.and_then(|stride| stride.first()).copied().unwrap_or(1);
+        // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
+        let to = match select::last_index(start, count, stride) {
+            Some(last) => last.saturating_add(1),
+            None => start as u64,
+        };
+        if to <= self.n_records.load(Ordering::Acquire) {
+            return Ok(false);
+        }
+        select::check_n_records(header, var, slab, to)?;
+        let _growing = self.growth.lock();
+        let from = self.n_records.load(Ordering::Acquire);
+        if to <= from {
+            return Ok(false);
+        }
+        let whole = stride == 1
+            && var.shape.iter().zip(slab.count).skip(1).all(|(&len, &count)| count as u64 == len);
+        let covered = whole
+            .then(|| usize::try_from(id.0).ok())
+            .flatten()
+            .map(|var| Covered { var, from: start as u64 });
+        fill::records(&*self.storage, header, 0, from, to, covered)?;
+        self.n_records_dirty.store(true, Ordering::Release);
+        self.n_records.store(to, Ordering::Release);
+        Ok(true)
+    }
+
+    /// Reads a hyperslab of a variable into memory of type `mem` (by default the natural one).
+    ///
+    /// `out` is told the length in bytes and hands over the memory once everything else is checked.
+    /// What lies behind the end of a short file reads as zeros, as in the reference. Without
+    /// `stride` the checks are those of `nc_get_vara`, with it those of `nc_get_vars`.
+    ///
+    /// # Errors
+    /// As [`ClassicFile::put`], but for [`ClassicError::ReadOnly`].
+    pub fn get<'a, E: From<ClassicError>>(
+        &self,
+        id: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8], E>,
+    ) -> Result<Converted, E> {
+        let state = self.state.read();
+        let Some((var, mem)) = self.check_get(&state, id, slab, mem)? else {
+            return Ok(Converted { out_of_range: 0 });
+        };
+        let header = &state.header;
+        let plan = Plan::new(header, var, slab)?;
+        if plan.n_elems == 0 {
+            return Ok(Converted { out_of_range: 0 });
+        }
+        let len = bytes_of(plan.n_elems, mem);
+        let memory = out(len)?;
+        if memory.len() != len {
+            return Err(wrong_len().into());
+        }
+        let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
+            .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
+        Ok(read_plan(&*self.storage, &plan, &decoder, memory)?)
+    }
+
+    /// Everything that may refuse a get; `None` when there is nothing to do.
+    fn check_get<'s>(
+        &self,
+        state: &'s State,
+        id: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+    ) -> Result<Option<(&'s Var, MemType)>, ClassicError> {
+        let header = state.require_open()?;
+        let direction = Direction::Get { writable: self.writable };
+        let mut n_records = self.n_records.load(Ordering::Acquire);
+        if let Some(stride) = slab.stride {
+            let var = header.var(id)?;
+            check_mix(var.ty, mem, || shown(&var.name))?;
+            select::check_rank(var, slab)?;
+            select::check_vars(var, slab, stride, direction, n_records)?;
+            if slab.count.iter().take(var.shape.len()).any(|&n| n == 0) {
+                return Ok(None);
+            }
+        }
+        state.require_data()?;
+        let var = select::transfer_var(header, id)?;
+        let mem = check_mix(var.ty, mem, || shown(&var.name))?;
+        select::check_rank(var, slab)?;
+        let beyond = var.is_record() && slab.start.first().is_some_and(|&at| at as u64 > n_records);
+        if beyond && self.share && !self.writable {
+            n_records = self.refresh_n_records(header)?;
+        }
+        match slab.stride {
+            Some(stride) => select::check_last_or_vara(var, slab, stride, direction, n_records)?,
+            None => select::check_vara(var, slab, direction, n_records)?,
+        }
+        Ok(Some((var, mem)))
+    }
+}
+
+fn bytes_of(n_elems: usize, mem: MemType) -> usize {
+    n_elems.saturating_mul(mem.size())
+}
+
+fn wrong_len() -> ClassicError {
+    let what = "the memory given is not as long as its element count says";
+    ClassicError::InvalidArgument { what }
+}
+
+fn checked_len(memory: &[u8], n_elems: usize, mem: MemType) -> Result<&[u8], ClassicError> {
+    if memory.len() == bytes_of(n_elems, mem) { Ok(memory) } else { Err(wrong_len()) }
+}
+
+/// Calls `f` with a buffer of `len` bytes: on the stack for small ones, else the thread's scratch.
+fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    let mut small = [0u8; SMALL];
+    if let Some(buffer) = small.get_mut(..len) {
+        return f(buffer);
+    }
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => {
+            if scratch.len() < len {
+                scratch.resize(len, 0);
+            }
+            f(scratch.get_mut(..len).unwrap_or_default())
+        }
+        // A storage layer that itself transfers, on this thread: a buffer of its own.
+        Err(_) => f(&mut vec![0u8; len]),
+    })
+}
+
+fn write_plan(
+    storage: &dyn Storage,
+    plan: &Plan,
+    encoder: &Encoder,
+    memory: &[u8],
+) -> Result<Converted, ClassicError> {
+    let (ext, mem) = (encoder.ext_size(), encoder.mem_size());
+    let run_mem = plan.run_elems.saturating_mul(mem);
+    let mut runs = memory.chunks(run_mem.max(1));
+    let mut total = 0u64;
+    if encoder.is_copy() {
+        plan.for_each_run(&plan.loops, |at| {
+            storage.write_at(at, runs.next().unwrap_or_default())
+        })?;
+        return Ok(Converted { out_of_range: 0 });
+    }
+    let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    with_buffer(block_elems.saturating_mul(ext), |buffer| {
+        plan.for_each_run(&plan.loops, |mut at| {
+            for block in runs.next().unwrap_or_default().chunks(block_elems.saturating_mul(mem)) {
+                let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
+                let external = buffer.get_mut(..len).unwrap_or_default();
+                total = total.saturating_add(encoder.encode(block, external).out_of_range);
+                storage.write_at(at, external)?;
+                at = at.saturating_add(len as u64);
+            }
+            Ok::<(), ClassicError>(())
+        })
+    })?;
+    Ok(Converted { out_of_range: total })
+}
+
+fn read_plan(
+    storage: &dyn Storage,
+    plan: &Plan,
+    decoder: &Decoder,
+    memory: &mut [u8],
+) -> Result<Converted, ClassicError> {
+    if let Some(((count, step), outer)) = plan.strided()
+        && step <= DENSE_STRIDE
+    {
+        return read_strided(storage, plan, (count, step, outer), decoder, memory);
+    }
+    let (ext, mem) = (decoder.ext_size(), decoder.mem_size());
+    let run_mem = plan.run_elems.saturating_mul(mem);
+    let mut runs = memory.chunks_mut(run_mem.max(1));
+    let mut total = 0u64;
+    if decoder.is_copy() {
+        plan.for_each_run(&plan.loops, |at| {
+            read_or_zeros(storage, at, runs.next().unwrap_or_default())
+        })?;
+        return Ok(Converted { out_of_range: 0 });
+    }
+    let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
+    with_buffer(block_elems.saturating_mul(ext), |buffer| {
+        plan.for_each_run(&plan.loops, |mut at| {
+            let run = runs.next().unwrap_or_default();
+            for block in run.chunks_mut(block_elems.saturating_mul(mem)) {
+                let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
+                let external = buffer.get_mut(..len).unwrap_or_default();
+                read_or_zeros(storage, at, external)?;
+                total = total.saturating_add(decoder.decode(external, block).out_of_range);
+                at = at.saturating_add(len as u64);
+            }
+            Ok::<(), ClassicError>(())
+        })
+    })?;
+    Ok(Converted { out_of_range: total })
+}
+
+/// Every n-th element of rows: reads spans with what lies between, and picks.
+fn read_strided(
+    storage: &dyn Storage,
+    plan: &Plan,
+    (count, step, outer): (usize, u64, &[(usize, u64)]),
+    decoder: &Decoder,
+    memory: &mut [u8],
+) -> Result<Converted, ClassicError> {
+    let (ext, mem) = (decoder.ext_size(), decoder.mem_size());
+    let step_len = usize::try_from(step).unwrap_or(usize::MAX);
+    let block_elems = BLOCK.checked_div(step_len).unwrap_or(1).clamp(1, count.max(1));
+    let span = |n: usize| n.saturating_sub(1).saturating_mul(step_len).saturating_add(ext);
+    let mut rows = memory.chunks_mut(count.saturating_mul(mem).max(1));
+    let mut total = 0u64;
+    with_buffer(span(block_elems), |buffer| {
+        plan.for_each_run(outer, |mut at| {
+            let row = rows.next().unwrap_or_default();
+            for block in row.chunks_mut(block_elems.saturating_mul(mem)) {
+                let n = block.len().checked_div(mem).unwrap_or(0);
+                let external = buffer.get_mut(..span(n)).unwrap_or_default();
+                read_or_zeros(storage, at, external)?;
+                let converted = decoder.decode_strided(external, step_len, block);
+                total = total.saturating_add(converted.out_of_range);
+                at = at.saturating_add(step.saturating_mul(n as u64));
+            }
+            Ok::<(), ClassicError>(())
+        })
+    })?;
+    Ok(Converted { out_of_range: total })
+}
+
+/// Reads; what lies behind the end of the file is zero.
+fn read_or_zeros(storage: &dyn Storage, at: u64, out: &mut [u8]) -> Result<(), ClassicError> {
+    let got = storage.read_at(at, out)?;
+    if let Some(missing) = out.get_mut(got..) {
+        missing.fill(0);
+    }
+    Ok(())
+}

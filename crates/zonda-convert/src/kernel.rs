@@ -1,0 +1,68 @@
+//! Block loops: swap, convert, check and count in one pass over plain byte slices.
+
+use crate::element::Element;
+use crate::rule::Rule;
+
+/// Elements between two looks at the out-of-range flag. Short enough that a flagged block is still
+/// in the first-level cache when it is counted, long enough that the look costs nothing.
+const BLOCK_ELEMS: usize = 1024;
+
+/// Converts `src` into `dst` and counts the elements that do not fit.
+///
+/// The shorter of the two, in elements, decides how many are converted.
+#[inline(always)]
+pub(crate) fn convert<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
+    src: &[u8],
+    dst: &mut [u8],
+) -> u64
+where
+    R: Rule<F, T>,
+    F: Element,
+    T: Element,
+{
+    let mut out_of_range = 0;
+    let blocks = F::cells(src).chunks(BLOCK_ELEMS);
+    for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(BLOCK_ELEMS)) {
+        let len = src.len().min(dst.len());
+        let (src, dst) = (&src[..len], &mut dst[..len]);
+        let mut flagged = false;
+        for (from, to) in src.iter().zip(dst) {
+            let (value, fits) = R::apply(F::load::<SWAP_IN>(*from));
+            let cell = value.store::<SWAP_OUT>();
+            *to = if !R::KEEPS || fits { cell } else { *to };
+            flagged |= !fits;
+        }
+        if R::CHECKED && flagged {
+            out_of_range += count_out_of_range::<R, F, T, SWAP_IN>(src);
+        }
+    }
+    out_of_range
+}
+
+/// How many elements of `src` do not fit.
+#[inline(always)]
+fn count_out_of_range<R, F, T, const SWAP_IN: bool>(src: &[F::Bytes]) -> u64
+where
+    R: Rule<F, T>,
+    F: Element,
+{
+    let unfit = src.iter().map(|from| u32::from(!R::apply(F::load::<SWAP_IN>(*from)).1));
+    u64::from(unfit.sum::<u32>())
+}
+
+/// Copies elements, their bytes reversed.
+#[inline(always)]
+pub(crate) fn swap<T: Element>(src: &[u8], dst: &mut [u8]) -> u64 {
+    for (from, to) in T::cells(src).iter().zip(T::cells_mut(dst)) {
+        *to = T::load::<true>(*from).store::<false>();
+    }
+    0
+}
+
+/// Reverses the bytes of each element where it lies.
+#[inline(always)]
+pub(crate) fn swap_in_place<T: Element>(bytes: &mut [u8]) {
+    for cell in T::cells_mut(bytes) {
+        *cell = T::load::<true>(*cell).store::<false>();
+    }
+}

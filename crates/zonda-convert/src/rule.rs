@@ -1,0 +1,272 @@
+//! The conversion rules in branch-free form, as the block kernels use them.
+//!
+//! `generic` says the same things plainly, one element at a time, and is the reference that these
+//! are tested against. Here every rule is compares and selects, so that a loop over it vectorises.
+
+/// Reading: external number to memory number.
+pub(crate) struct Get;
+
+/// Writing: memory number to external number.
+pub(crate) struct Put;
+
+/// The rule of one pair of types in one direction.
+pub(crate) trait Rule<F, T> {
+    /// Whether any value of `F` fails to fit `T`.
+    const CHECKED: bool;
+    /// Whether an element that does not fit leaves its destination as it was.
+    const KEEPS: bool;
+
+    /// The converted value, and whether it fits. The value is meaningless if it does not fit and
+    /// `KEEPS` is set.
+    fn apply(x: F) -> (T, bool);
+}
+
+/// Whether `x` lies in the range of `$t`, compared in the source type so that lanes stay narrow.
+macro_rules! int_fits {
+    ($x:expr, $f:ty, $t:ty) => {{
+        const LO: $f = {
+            let (a, b) = (<$f>::MIN as i128, <$t>::MIN as i128);
+            (if a > b { a } else { b }) as $f
+        };
+        const HI: $f = {
+            let (a, b) = (<$f>::MAX as i128, <$t>::MAX as i128);
+            (if a < b { a } else { b }) as $f
+        };
+        ($x >= LO) & ($x <= HI)
+    }};
+}
+
+macro_rules! int_to_int {
+    ($dir:ty, $f:ty => $($t:ty)*) => {$(
+        impl Rule<$f, $t> for $dir {
+            const CHECKED: bool = (<$f>::MIN as i128) < (<$t>::MIN as i128)
+                || (<$f>::MAX as i128) > (<$t>::MAX as i128);
+            const KEEPS: bool = false;
+
+            #[inline(always)]
+            #[allow(clippy::cast_lossless, unused_comparisons, clippy::absurd_extreme_comparisons)]
+            fn apply(x: $f) -> ($t, bool) {
+                (x as $t, int_fits!(x, $f, $t))
+            }
+        }
+    )*};
+}
+
+macro_rules! int_to_float {
+    ($dir:ty, $f:ty => $($t:ty)*) => {$(
+        impl Rule<$f, $t> for $dir {
+            const CHECKED: bool = false;
+            const KEEPS: bool = false;
+
+            #[inline(always)]
+            fn apply(x: $f) -> ($t, bool) {
+                (x as $t, true)
+            }
+        }
+    )*};
+}
+
+macro_rules! from_ints {
+    ($($f:ty)*) => {$(
+        int_to_int!(Get, $f => i8 u8 i16 u16 i32 u32 i64 u64);
+        int_to_float!(Get, $f => f32 f64);
+        int_to_float!(Put, $f => f32 f64);
+    )*};
+}
+
+from_ints!(i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, i8 => i8 u8 i16 u16 i32 i64 u64);
+int_to_int!(Put, u8 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, i16 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, u16 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, i32 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, u32 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, i64 => i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Put, u64 => i8 u8 i16 u16 i32 u32 i64 u64);
+
+/// The reference's one integer pair that leaves the file alone when the value does not fit.
+impl Rule<i8, u32> for Put {
+    const CHECKED: bool = true;
+    const KEEPS: bool = true;
+
+    #[inline(always)]
+    fn apply(x: i8) -> (u32, bool) {
+        (x as u32, x >= 0)
+    }
+}
+
+/// Reading a float as an integer: kept when outside, truncated inside. `$nan` is what NaN gives.
+/// `as` saturates, which gives the maximum for the 2^63 and 2^64 that count as inside.
+macro_rules! get_float_to_int {
+    ($($f:ty => $t:ty, $lo:expr, $hi:expr, $nan:expr;)*) => {$(
+        impl Rule<$f, $t> for Get {
+            const CHECKED: bool = true;
+            const KEEPS: bool = true;
+
+            #[inline(always)]
+            fn apply(x: $f) -> ($t, bool) {
+                let value = if x.is_nan() { $nan } else { x as $t };
+                (value, !((x > $hi) | (x < $lo)))
+            }
+        }
+    )*};
+}
+
+get_float_to_int! {
+    f32 => i8, -128.0, 127.0, 0;
+    f32 => u8, 0.0, 255.0, 0;
+    f32 => i16, -32768.0, 32767.0, 0;
+    f32 => u16, 0.0, 65535.0, 0;
+    // The bounds of the 32-bit types are the nearest f32 inside: 2^31 - 128 and 2^32 - 256.
+    f32 => i32, -2_147_483_648.0, 2_147_483_520.0, i32::MIN;
+    f32 => u32, 0.0, 4_294_967_040.0, 0;
+    f32 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, i64::MIN;
+    f32 => u64, 0.0, 18_446_744_073_709_551_616.0, 1 << 63;
+    f64 => i8, -128.0, 127.0, 0;
+    f64 => u8, 0.0, 255.0, 0;
+    f64 => i16, -32768.0, 32767.0, 0;
+    f64 => u16, 0.0, 65535.0, 0;
+    f64 => i32, -2_147_483_648.0, 2_147_483_647.0, i32::MIN;
+    f64 => u32, 0.0, 4_294_967_295.0, 0;
+    f64 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, i64::MIN;
+    f64 => u64, 0.0, 18_446_744_073_709_551_616.0, 1 << 63;
+}
+
+/// The truncating conversions of x86-64: a value that does not fit, or NaN, gives the minimum.
+trait Truncate: Copy {
+    fn to_i32(self) -> i32;
+    fn to_i64(self) -> i64;
+    fn to_u64(self) -> u64;
+}
+
+macro_rules! truncate {
+    ($($f:ty, $above_i32_min:expr;)*) => {$(
+        impl Truncate for $f {
+            #[inline(always)]
+            fn to_i32(self) -> i32 {
+                let fits = $above_i32_min(self) & (self < 2_147_483_648.0);
+                if fits { self as i32 } else { i32::MIN }
+            }
+
+            #[inline(always)]
+            fn to_i64(self) -> i64 {
+                let fits = (self >= -9_223_372_036_854_775_808.0)
+                    & (self < 9_223_372_036_854_775_808.0);
+                if fits { self as i64 } else { i64::MIN }
+            }
+
+            // Two signed conversions, as compilers make it for CPUs without an unsigned one.
+            #[inline(always)]
+            fn to_u64(self) -> u64 {
+                let upper = self >= 9_223_372_036_854_775_808.0;
+                let shifted = if upper { self - 9_223_372_036_854_775_808.0 } else { self };
+                (shifted.to_i64() as u64) ^ (u64::from(upper) << 63)
+            }
+        }
+    )*};
+}
+
+truncate! {
+    f32, |x: f32| x >= -2_147_483_648.0;
+    f64, |x: f64| x > -2_147_483_649.0;
+}
+
+/// Writing a float as an integer: always stored, through the conversion `$via` of the CPU.
+macro_rules! put_float_to_int {
+    ($($f:ty => $t:ty, $lo:expr, $hi:expr, $via:ident;)*) => {$(
+        impl Rule<$f, $t> for Put {
+            const CHECKED: bool = true;
+            const KEEPS: bool = false;
+
+            #[inline(always)]
+            fn apply(x: $f) -> ($t, bool) {
+                (x.$via() as $t, !((x > $hi) | (x < $lo)))
+            }
+        }
+    )*};
+}
+
+put_float_to_int! {
+    f32 => i8, -128.0, 127.0, to_i32;
+    f32 => u8, 0.0, 255.0, to_i32;
+    f32 => i16, -32768.0, 32767.0, to_i32;
+    f32 => u16, 0.0, 65535.0, to_i32;
+    f32 => i32, -2_147_483_648.0, 2_147_483_520.0, to_i32;
+    f32 => u32, 0.0, 4_294_967_040.0, to_i64;
+    f32 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, to_i64;
+    f32 => u64, 0.0, 18_446_744_073_709_551_616.0, to_u64;
+    f64 => i8, -128.0, 127.0, to_i32;
+    f64 => u8, 0.0, 255.0, to_i32;
+    f64 => i16, -32768.0, 32767.0, to_i32;
+    f64 => u16, 0.0, 65535.0, to_i32;
+    f64 => i32, -2_147_483_648.0, 2_147_483_647.0, to_i32;
+    f64 => u32, 0.0, 4_294_967_295.0, to_i64;
+    f64 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, to_i64;
+    f64 => u64, 0.0, 18_446_744_073_709_551_616.0, to_u64;
+}
+
+impl Rule<f32, f64> for Get {
+    const CHECKED: bool = false;
+    const KEEPS: bool = false;
+
+    #[inline(always)]
+    fn apply(x: f32) -> (f64, bool) {
+        (f64::from(x), true)
+    }
+}
+
+/// Infinity is counted although double holds it: the reference compares with the largest finite.
+impl Rule<f32, f64> for Put {
+    const CHECKED: bool = true;
+    const KEEPS: bool = false;
+
+    #[inline(always)]
+    fn apply(x: f32) -> (f64, bool) {
+        (f64::from(x), !x.is_infinite())
+    }
+}
+
+const F32_MAX: f64 = f32::MAX as f64;
+
+/// Reading saturates at the largest finite float.
+impl Rule<f64, f32> for Get {
+    const CHECKED: bool = true;
+    const KEEPS: bool = false;
+
+    #[inline(always)]
+    fn apply(x: f64) -> (f32, bool) {
+        let above = x > F32_MAX;
+        let below = x < -F32_MAX;
+        let x = if above { F32_MAX } else { x };
+        let x = if below { -F32_MAX } else { x };
+        (x as f32, !(above | below))
+    }
+}
+
+/// Writing rounds, to infinity where the value is that large.
+impl Rule<f64, f32> for Put {
+    const CHECKED: bool = true;
+    const KEEPS: bool = false;
+
+    #[inline(always)]
+    fn apply(x: f64) -> (f32, bool) {
+        (x as f32, !((x > F32_MAX) | (x < -F32_MAX)))
+    }
+}
+
+/// Floats of one type: the bits as they are.
+macro_rules! same_float {
+    ($($dir:ty, $f:ty;)*) => {$(
+        impl Rule<$f, $f> for $dir {
+            const CHECKED: bool = false;
+            const KEEPS: bool = false;
+
+            #[inline(always)]
+            fn apply(x: $f) -> ($f, bool) {
+                (x, true)
+            }
+        }
+    )*};
+}
+
+same_float! { Get, f32; Get, f64; Put, f32; Put, f64; }

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod error;
+mod fill;
+mod hyperslab;
+mod ids;
+mod name;
+mod types;
+
+pub use error::NcError;
+pub use fill::{FillBytes, default_fill};
+pub use hyperslab::Hyperslab;
+pub use ids::{DimId, VarId};
+pub use name::{MAX_NAME_BYTES, check_name, normalize_name};
+pub use types::{ExtType, MemType};
+
+/// Largest number of dimensions of a variable (`NC_MAX_VAR_DIMS`, enforced).
+pub const MAX_VAR_DIMS: usize = 1024;

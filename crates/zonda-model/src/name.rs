@@ -1,0 +1,94 @@
+//! Names of dimensions, variables and attributes.
+//!
+//! Rules: NetCDF File Format Specifications, "Valid NetCDF names": valid UTF-8 without `/`, first
+//! character a letter, digit, underscore or multi-byte; no control characters; no trailing space;
+//! at most [`MAX_NAME_BYTES`] bytes. Names are stored in Unicode normalisation form C.
+
+use std::borrow::Cow;
+
+use unicode_normalization::{is_nfc_quick, IsNormalized, UnicodeNormalization};
+
+use crate::NcError;
+
+/// Longest name in bytes (`NC_MAX_NAME`).
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// Checks a name that is to be defined.
+///
+/// The length limit is met while walking the name, so an over-long name that breaks a rule within
+/// its first 257 bytes gives the rule's code, as the reference does.
+///
+/// # Errors
+/// [`NcError::BadName`] for a broken rule, [`NcError::MaxName`] beyond [`MAX_NAME_BYTES`] bytes.
+pub fn check_name(name: &[u8]) -> Result<(), NcError> {
+    if name.is_empty() || name.contains(&b'/') {
+        return Err(NcError::BadName);
+    }
+    let text = std::str::from_utf8(name).map_err(|_| NcError::BadName)?;
+    for (at, ch) in text.char_indices() {
+        let fine = if at == 0 {
+            !ch.is_ascii() || ch.is_ascii_alphanumeric() || ch == '_'
+        } else {
+            !ch.is_ascii() || (' '..='~').contains(&ch)
+        };
+        if !fine {
+            return Err(NcError::BadName);
+        }
+        // The first character is never long enough to break the limit by itself.
+        if at > 0 && at.saturating_add(ch.len_utf8()) > MAX_NAME_BYTES {
+            return Err(NcError::MaxName);
+        }
+    }
+    if name.last() == Some(&b' ') {
+        return Err(NcError::BadName);
+    }
+    Ok(())
+}
+
+/// The name in Unicode normalisation form C, borrowed when it is in that form already.
+///
+/// # Errors
+/// [`NcError::BadName`] when the bytes are not UTF-8.
+pub fn normalize_name(name: &[u8]) -> Result<Cow<'_, [u8]>, NcError> {
+    if name.is_ascii() {
+        return Ok(Cow::Borrowed(name));
+    }
+    let text = std::str::from_utf8(name).map_err(|_| NcError::BadName)?;
+    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return Ok(Cow::Borrowed(name));
+    }
+    Ok(Cow::Owned(text.nfc().collect::<String>().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_the_specification() {
+        for good in ["a", "_", "1", "a b", "temp-2@m", "é", "x~", "naïve", "日本", "a\u{7f}é"] {
+            // DEL is a control character also in the middle of a longer name.
+            let expected = if good.contains('\u{7f}') { Err(NcError::BadName) } else { Ok(()) };
+            assert_eq!(check_name(good.as_bytes()), expected, "{good:?}");
+        }
+        for bad in ["", " a", "a ", "a/b", "/", "-a", "a\n", "a\tb", "\u{1}"] {
+            assert_eq!(check_name(bad.as_bytes()), Err(NcError::BadName), "{bad:?}");
+        }
+        assert_eq!(check_name(b"a\xff"), Err(NcError::BadName));
+    }
+
+    #[test]
+    fn length_limit_is_in_bytes() {
+        assert_eq!(check_name(&[b'a'; 256]), Ok(()));
+        assert_eq!(check_name(&[b'a'; 257]), Err(NcError::MaxName));
+        assert_eq!(check_name("é".repeat(128).as_bytes()), Ok(()));
+        assert_eq!(check_name("é".repeat(129).as_bytes()), Err(NcError::MaxName));
+    }
+
+    #[test]
+    fn composes() {
+        assert_eq!(&*normalize_name("e\u{301}".as_bytes()).unwrap(), "é".as_bytes());
+        assert!(matches!(normalize_name("é".as_bytes()).unwrap(), Cow::Borrowed(_)));
+        assert_eq!(normalize_name(b"\xff"), Err(NcError::BadName));
+    }
+}

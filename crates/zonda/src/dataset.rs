@@ -1,0 +1,372 @@
+//! An open dataset of any format.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
+use zonda_convert::Converted;
+use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
+use zonda_storage::{Stack, Storage};
+
+use crate::error::{Error, Result};
+use crate::format::{Detected, Format, detect_in};
+use crate::meta::Meta;
+use crate::open::{self, CreateOptions, OpenOptions, Persist};
+
+/// An open dataset. All methods may be called from any thread.
+///
+/// A dataset that is dropped without [`Dataset::close`] loses what was not committed; the process's
+/// last chance is [`Dataset::drain`].
+#[derive(Debug)]
+pub struct Dataset {
+    path: PathBuf,
+    /// Set for a dataset in memory that is to be written to `path` in the end.
+    persists: bool,
+    /// Set where aborting the creation has a file to remove.
+    on_disk: bool,
+    classic: ClassicFile,
+}
+
+/// Every lock of a dataset, held while a process forks.
+#[derive(Debug)]
+pub struct Frozen {
+    _classic: zonda_classic::Frozen,
+}
+
+impl Dataset {
+    /// Creates a dataset, in define mode.
+    ///
+    /// # Errors
+    /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
+    /// `NC_EINVAL` for a bad layer spec.
+    pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
+        let storage = open::create_storage(path, options).map_err(|error| error.at(path))?;
+        Ok(Dataset {
+            persists: options.in_memory == Some(Persist::Yes),
+            on_disk: options.in_memory.is_none(),
+            ..Dataset::create_in(storage, path, options)
+        })
+    }
+
+    /// Creates a dataset in a storage of the caller's; `name` is for messages.
+    #[must_use]
+    pub fn create_in(storage: Arc<dyn Storage>, name: &Path, options: &CreateOptions) -> Dataset {
+        Dataset {
+            path: name.to_owned(),
+            persists: false,
+            on_disk: false,
+            classic: ClassicFile::create(storage, options.format.version(), options.share),
+        }
+    }
+
+    /// Opens a dataset.
+    ///
+    /// # Errors
+    /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
+    /// `NC_ENOTBUILT` for HDF5 files; `NC_EINVAL` for a bad layer spec.
+    pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
+        let storage = open::open_existing(path, options).map_err(|error| error.at(path))?;
+        let opened = Dataset::open_in(storage, path, options)?;
+        let persists = options.write && options.in_memory == Some(Persist::Yes);
+        Ok(Dataset { persists, ..opened })
+    }
+
+    /// Opens the dataset that a storage of the caller's holds; `name` is for messages.
+    ///
+    /// # Errors
+    /// As [`Dataset::open`].
+    pub fn open_in(
+        storage: Arc<dyn Storage>,
+        name: &Path,
+        options: &OpenOptions,
+    ) -> Result<Dataset> {
+        let open = || {
+            match detect_in(&*storage)? {
+                Detected::Classic(_) => {}
+                Detected::Hdf5 => {
+                    let why = "HDF5 and netCDF-4 files cannot be read yet";
+                    return Err(Error::explained(NcError::NotBuilt, why));
+                }
+                Detected::Unknown => {
+                    let why = "neither a classic netCDF file nor HDF5, by its first bytes";
+                    return Err(Error::explained(NcError::NotNc, why));
+                }
+            }
+            let classic = ClassicFile::open(Arc::clone(&storage), options.write, options.share)?;
+            Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, classic })
+        };
+        open().map_err(|error| error.at(name))
+    }
+
+    fn here<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {
+        result.map_err(|error| error.into().at(&self.path))
+    }
+
+    /// The path it was opened with.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The format.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.meta(|meta| meta.format())
+    }
+
+    /// Whether it was opened for writing.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.classic.is_writable()
+    }
+
+    /// Whether definitions may be changed now.
+    #[must_use]
+    pub fn in_define_mode(&self) -> bool {
+        self.classic.in_define_mode()
+    }
+
+    /// The layer stack in spec form, such as `cache:64:64,file`.
+    #[must_use]
+    pub fn stack(&self) -> String {
+        Stack(&**self.classic.storage()).to_string()
+    }
+
+    /// The storage below.
+    #[must_use]
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        self.classic.storage()
+    }
+
+    /// Runs `f` on the definitions as they are now; nothing is copied.
+    pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
+        self.classic.with_header(|header, n_records| f(&Meta { header, n_records }))
+    }
+
+    /// Enters define mode.
+    ///
+    /// # Errors
+    /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
+    pub fn redef(&self) -> Result<()> {
+        self.here(self.classic.redef())
+    }
+
+    /// Leaves define mode and commits.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`; `NC_EVARSIZE`, after which define mode goes on; what the storage reports.
+    pub fn enddef(&self, reserve: Reserve) -> Result<()> {
+        self.here(self.classic.enddef(reserve))
+    }
+
+    /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE`, and what the storage reports.
+    pub fn sync(&self) -> Result<()> {
+        self.here(self.classic.sync())
+    }
+
+    /// Ends the dataset without its pending definitions, and removes a file that was being created.
+    ///
+    /// # Errors
+    /// `NC_EBADID` when it has ended already; what the operating system reports.
+    pub fn abort(&self) -> Result<()> {
+        let ending = self.here(self.classic.abort())?;
+        self.finish(ending)
+    }
+
+    /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
+    /// path. It has ended even when this fails.
+    ///
+    /// # Errors
+    /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
+    pub fn close(&self) -> Result<()> {
+        match self.classic.close() {
+            Ok(ending) => self.finish(ending),
+            Err((error, ending)) => {
+                if ending == Ending::Remove {
+                    // The definitions were refused; the file never was one.
+                    let _ = self.finish(ending);
+                }
+                Err(Error::from(error).at(&self.path))
+            }
+        }
+    }
+
+    fn finish(&self, ending: Ending) -> Result<()> {
+        match ending {
+            Ending::Keep if self.persists => {
+                self.here(open::persist(&**self.classic.storage(), &self.path))
+            }
+            Ending::Remove if self.on_disk => self.here(
+                std::fs::remove_file(&self.path)
+                    .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(0))),
+            ),
+            Ending::Keep | Ending::Remove => Ok(()),
+        }
+    }
+
+    /// Sets whether new space is filled; returns the old mode.
+    ///
+    /// # Errors
+    /// `NC_EPERM`.
+    pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
+        self.here(self.classic.set_fill(mode))
+    }
+
+    /// Defines a dimension; length 0 makes it the unlimited one.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`, `NC_EUNLIMIT`,
+    /// `NC_ENAMEINUSE`, in this order.
+    pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId> {
+        self.here(self.classic.def_dim(name, len))
+    }
+
+    /// Renames a dimension; in data mode to no longer name than it has.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
+    /// in this order.
+    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<()> {
+        self.here(self.classic.rename_dim(dim, name))
+    }
+
+    /// Defines a variable over `dims`, slowest first, of the type numbered `nc_type`.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`, `NC_EMAXDIMS`,
+    /// `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`, in this order.
+    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId> {
+        self.here(self.classic.def_var(name, nc_type, dims))
+    }
+
+    /// Renames a variable; in data mode to no longer name than it has.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`,
+    /// in this order.
+    pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<()> {
+        self.here(self.classic.rename_var(var, name))
+    }
+
+    /// Sets whether a variable is filled, and with what: one element of its type in native bytes.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTINDEFINE`, `NC_ENOTVAR`, in this order.
+    pub fn def_var_fill(&self, var: VarId, no_fill: bool, value: Option<&[u8]>) -> Result<()> {
+        self.here(self.classic.def_var_fill(var, no_fill, value))
+    }
+
+    /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
+    ///
+    /// `values` is called with the length in bytes (`n_values` of type `mem`, by default the natural
+    /// one) after all other checks.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADTYPE`, `NC_ECHAR`, `NC_EINVAL`, `NC_ENOTINDEFINE`,
+    /// `NC_EBADNAME`, `NC_EMAXNAME`, in this order. Values that do not fit are counted.
+    pub fn put_att<'a>(
+        &self,
+        owner: VarId,
+        name: &[u8],
+        nc_type: i32,
+        n_values: usize,
+        mem: Option<MemType>,
+        values: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        self.here(self.classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
+    }
+
+    /// Reads an attribute of a variable, or of the dataset for [`VarId::GLOBAL`], as type `mem` (by
+    /// default its natural one) into the memory that `out` hands over for the length in bytes.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, in this order. Values that do not fit are counted.
+    pub fn get_att<'a>(
+        &self,
+        owner: VarId,
+        name: &[u8],
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        self.here(self.classic.get_att::<Error>(owner, name, mem, out))
+    }
+
+    /// Deletes an attribute.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
+    pub fn del_att(&self, owner: VarId, name: &[u8]) -> Result<()> {
+        self.here(self.classic.del_att(owner, name))
+    }
+
+    /// Renames an attribute; in data mode to no longer name than it has.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
+    /// `NC_ENOTINDEFINE`, in this order.
+    pub fn rename_att(&self, owner: VarId, name: &[u8], new_name: &[u8]) -> Result<()> {
+        self.here(self.classic.rename_att(owner, name, new_name))
+    }
+
+    /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
+    ///
+    /// `data` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    /// With `stride` the checks are those of `nc_put_vars`, without those of `nc_put_vara`.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
+    /// `NC_EEDGE`, `NC_ESTRIDE`; what the storage reports. Values that do not fit are counted.
+    pub fn put<'a>(
+        &self,
+        var: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        self.here(self.classic.put::<Error>(var, slab, mem, data))
+    }
+
+    /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
+    ///
+    /// `out` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    ///
+    /// # Errors
+    /// As [`Dataset::put`], but for `NC_EPERM`.
+    pub fn get<'a>(
+        &self,
+        var: VarId,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        self.here(self.classic.get::<Error>(var, slab, mem, out))
+    }
+
+    /// Takes every lock of this dataset, for a fork.
+    #[must_use]
+    pub fn freeze(&self) -> Frozen {
+        Frozen { _classic: self.classic.freeze() }
+    }
+
+    /// To be called in a forked child: what is not yet written belongs to the parent from now on, so
+    /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
+    pub fn mark_forked(&self) {
+        self.classic.mark_forked();
+    }
+
+    /// Commits what was put, for a process that ends without closing. In define mode the dataset
+    /// keeps its last committed state.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn drain(&self) -> Result<()> {
+        self.here(self.classic.drain())?;
+        if self.persists && !self.in_define_mode() {
+            self.here(open::persist(&**self.classic.storage(), &self.path))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! The error of every operation, with the code that C sees.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use zonda_classic::ClassicError;
+use zonda_model::NcError;
+use zonda_storage::{SpecError, StorageError};
+
+/// What an operation on a dataset returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation failed: the cause and the file it happened to.
+#[derive(Debug)]
+pub struct Error {
+    path: Option<PathBuf>,
+    cause: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error(transparent)]
+    Classic(ClassicError),
+    #[error(transparent)]
+    Storage(StorageError),
+    #[error("layer spec: {0}")]
+    Spec(SpecError),
+    #[error("{0}")]
+    Refused(NcError),
+    #[error("{0}: {1}")]
+    Explained(NcError, &'static str),
+}
+
+impl Error {
+    /// A refusal with a word on why.
+    #[must_use]
+    pub fn explained(code: NcError, why: &'static str) -> Error {
+        Error { path: None, cause: Cause::Explained(code, why) }
+    }
+
+    /// The code that C sees.
+    #[must_use]
+    pub fn code(&self) -> NcError {
+        match &self.cause {
+            Cause::Classic(error) => error.nc_error(),
+            Cause::Storage(error) => NcError::System(error.raw_os_error()),
+            Cause::Spec(_) => NcError::Inval,
+            Cause::Refused(code) | Cause::Explained(code, _) => *code,
+        }
+    }
+
+    /// The file that the operation was on, where one was open.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    pub(crate) fn at(mut self, path: &Path) -> Error {
+        self.path.get_or_insert_with(|| path.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Errors of the storage name their file themselves.
+        let named = matches!(&self.cause, Cause::Storage(error) if error.path().is_some())
+            || matches!(&self.cause, Cause::Classic(ClassicError::Storage(error)) if error.path().is_some());
+        match &self.path {
+            Some(path) if !named => write!(f, "{}: {}", path.display(), self.cause),
+            _ => self.cause.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.cause {
+            Cause::Classic(error) => Some(error),
+            Cause::Storage(error) => Some(error),
+            Cause::Spec(error) => Some(error),
+            Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
+        }
+    }
+}
+
+impl From<ClassicError> for Error {
+    fn from(error: ClassicError) -> Error {
+        Error { path: None, cause: Cause::Classic(error) }
+    }
+}
+
+impl From<StorageError> for Error {
+    fn from(error: StorageError) -> Error {
+        Error { path: None, cause: Cause::Storage(error) }
+    }
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Error {
+        Error { path: None, cause: Cause::Spec(error) }
+    }
+}
+
+impl From<NcError> for Error {
+    fn from(code: NcError) -> Error {
+        Error { path: None, cause: Cause::Refused(code) }
+    }
+}

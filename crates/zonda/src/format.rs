@@ -1,0 +1,107 @@
+//! Which format is this?
+
+use std::path::Path;
+
+use zonda_classic::Version;
+use zonda_storage::Storage;
+
+use crate::error::Result;
+use crate::open;
+
+/// A format that Zonda reads and writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// CDF-1, "classic".
+    #[default]
+    Cdf1,
+    /// CDF-2, "64-bit offset".
+    Cdf2,
+    /// CDF-5, "64-bit data".
+    Cdf5,
+}
+
+impl Format {
+    /// The `NC_FORMAT_*` number.
+    #[must_use]
+    pub fn nc_format(self) -> i32 {
+        match self {
+            Format::Cdf1 => 1,
+            Format::Cdf2 => 2,
+            Format::Cdf5 => 5,
+        }
+    }
+
+    /// What `ncdump -k` calls it.
+    #[must_use]
+    pub fn kind(self) -> &'static str {
+        match self {
+            Format::Cdf1 => "classic",
+            Format::Cdf2 => "64-bit offset",
+            Format::Cdf5 => "cdf5",
+        }
+    }
+
+    pub(crate) fn version(self) -> Version {
+        match self {
+            Format::Cdf1 => Version::Cdf1,
+            Format::Cdf2 => Version::Cdf2,
+            Format::Cdf5 => Version::Cdf5,
+        }
+    }
+
+    pub(crate) fn of(version: Version) -> Format {
+        match version {
+            Version::Cdf1 => Format::Cdf1,
+            Version::Cdf2 => Format::Cdf2,
+            Version::Cdf5 => Format::Cdf5,
+        }
+    }
+}
+
+/// What the first bytes of a file say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detected {
+    /// A classic format.
+    Classic(Format),
+    /// HDF5, and so perhaps netCDF-4.
+    Hdf5,
+    /// Nothing Zonda knows.
+    Unknown,
+}
+
+/// The signature of HDF5, at byte 0 or, behind a user block, at 512 times a power of two.
+const HDF5_SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+/// Where the search for the HDF5 signature ends. User blocks of more than 4 GiB are unheard of.
+const HDF5_SEARCH_END: u64 = 4 << 30;
+
+/// Looks at a file's first bytes.
+///
+/// # Errors
+/// What the operating system reports on opening and reading.
+pub fn detect(path: &Path) -> Result<Detected> {
+    let storage = open::for_reading(path).map_err(|error| error.at(path))?;
+    detect_in(&*storage).map_err(|error| error.at(path))
+}
+
+pub(crate) fn detect_in(storage: &dyn Storage) -> Result<Detected> {
+    let mut magic = [0u8; 8];
+    let got = storage.read_at(0, &mut magic)?;
+    if got >= 4 && magic.starts_with(b"CDF") {
+        let format = match magic[3] {
+            1 => Some(Format::Cdf1),
+            2 => Some(Format::Cdf2),
+            5 => Some(Format::Cdf5),
+            _ => None,
+        };
+        return Ok(format.map_or(Detected::Unknown, Detected::Classic));
+    }
+    let len = storage.len()?;
+    let mut at = 0;
+    while at < len.min(HDF5_SEARCH_END) {
+        if storage.read_at(at, &mut magic)? == magic.len() && magic == *HDF5_SIGNATURE {
+            return Ok(Detected::Hdf5);
+        }
+        at = if at == 0 { 512 } else { at * 2 };
+    }
+    Ok(Detected::Unknown)
+}

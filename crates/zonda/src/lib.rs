@@ -1,0 +1,44 @@
+#![doc = include_str!("../README.md")]
+//!
+//! ```
+//! use zonda::{CreateOptions, Dataset, ExtType, Hyperslab, OpenOptions, Reserve};
+//!
+//! let path = std::env::temp_dir().join(format!("zonda-doc-{}.nc", std::process::id()));
+//! let file = Dataset::create(&path, &CreateOptions::default())?;
+//! let x = file.def_dim(b"x", 3)?;
+//! let var = file.def_var(b"height", ExtType::Float.nc_type(), &[x.0])?;
+//! file.enddef(Reserve::Default)?;
+//! let slab = Hyperslab { start: &[0], count: &[3], stride: None };
+//! let values: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+//! file.put(var, &slab, None, |_| Ok(&values))?;
+//! file.close()?;
+//!
+//! let file = Dataset::open(&path, &OpenOptions::default())?;
+//! let var = file.meta(|meta| meta.find_var(b"height"))?;
+//! let mut back = vec![0; 12];
+//! file.get(var, &slab, None, |_| Ok(&mut back))?;
+//! assert_eq!(back, values);
+//! file.close()?;
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod dataset;
+mod error;
+mod format;
+mod meta;
+mod open;
+
+pub use dataset::{Dataset, Frozen};
+pub use error::{Error, Result};
+pub use format::{Detected, Format, detect};
+pub use meta::{AttView, DimView, Meta, VarView};
+pub use open::{CreateOptions, OpenOptions, Persist};
+pub use zonda_classic::{FillMode, Layout, Reserve};
+pub use zonda_convert::Converted;
+pub use zonda_model::{
+    DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
+    default_fill, normalize_name,
+};
+pub use zonda_storage as storage;

@@ -1,0 +1,149 @@
+//! From a path or a storage to bytes that a format can work on.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zonda_model::NcError;
+use zonda_storage::backend::Memory;
+use zonda_storage::{Create, Spec, Storage, SyncLevel};
+
+use crate::error::{Error, Result};
+use crate::format::Format;
+
+/// Whether a dataset held in memory is written to its path in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persist {
+    /// Written at close (`NC_PERSIST`).
+    Yes,
+    /// Gone at close.
+    No,
+}
+
+/// How to create a dataset.
+#[derive(Clone, Debug, Default)]
+pub struct CreateOptions {
+    /// The format.
+    pub format: Format,
+    /// Fail if the file exists (`NC_NOCLOBBER`).
+    pub exclusive: bool,
+    /// No buffering, the record count always up to date (`NC_SHARE`).
+    pub share: bool,
+    /// Layer spec; `None` takes the one of the environment, else the default stack.
+    pub io: Option<String>,
+    /// Hold the dataset in memory (`NC_DISKLESS`).
+    pub in_memory: Option<Persist>,
+    /// Bytes the file is expected to have; a hint.
+    pub initial_size: u64,
+}
+
+/// How to open a dataset.
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
+    /// Open for writing, too.
+    pub write: bool,
+    /// No buffering, the record count always up to date (`NC_SHARE`).
+    pub share: bool,
+    /// Layer spec; `None` takes the one of the environment, else the default stack.
+    pub io: Option<String>,
+    /// Load the dataset into memory (`NC_DISKLESS`).
+    pub in_memory: Option<Persist>,
+}
+
+fn spec_of(io: Option<&str>) -> Result<Option<Spec>> {
+    Ok(match io {
+        Some(text) => Some(text.parse::<Spec>()?),
+        None => Spec::from_env(),
+    })
+}
+
+fn open_storage(
+    path: &Path,
+    write: bool,
+    create: Create,
+    share: bool,
+    spec: Option<Spec>,
+) -> Result<Arc<dyn Storage>> {
+    let options = zonda_storage::OpenOptions {
+        write,
+        create,
+        sync: SyncLevel::from_env(),
+        spec,
+        share,
+    };
+    Ok(zonda_storage::open(path, &options)?)
+}
+
+/// A file's bytes and nothing around them, for a look at them.
+pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
+    open_storage(path, false, Create::No, true, None)
+}
+
+pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<Arc<dyn Storage>> {
+    let create = if options.exclusive { Create::New } else { Create::Truncate };
+    // EEXIST has a code of its own in netCDF.
+    let exists = |error: Error| match error.code() {
+        NcError::System(libc_eexist) if libc_eexist == EEXIST => {
+            Error::explained(NcError::Exist, "the file exists and may not be overwritten")
+        }
+        _ => error,
+    };
+    match options.in_memory {
+        None => {
+            let spec = spec_of(options.io.as_deref())?;
+            open_storage(path, true, create, options.share, spec).map_err(exists)
+        }
+        Some(persist) => {
+            if persist == Persist::Yes {
+                // Whether the file can be written shows now, not after hours of computing.
+                open_storage(path, true, create, true, None).map_err(exists)?;
+            }
+            in_memory(options.io.as_deref(), Memory::new())
+        }
+    }
+}
+
+pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>> {
+    if options.in_memory.is_none() {
+        let spec = spec_of(options.io.as_deref())?;
+        return open_storage(path, options.write, Create::No, options.share, spec);
+    }
+    let persists = options.write && options.in_memory == Some(Persist::Yes);
+    let file = open_storage(path, persists, Create::No, true, None)?;
+    let len = usize::try_from(file.len()?).map_err(|_| NcError::NoMem)?;
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(len).map_err(|_| NcError::NoMem)?;
+    bytes.resize(len, 0);
+    let got = file.read_at(0, &mut bytes)?;
+    bytes.truncate(got);
+    in_memory(options.io.as_deref(), Memory::from_slice(&bytes))
+}
+
+fn in_memory(io: Option<&str>, memory: Memory) -> Result<Arc<dyn Storage>> {
+    let memory: Arc<dyn Storage> = Arc::new(memory);
+    match io {
+        Some(text) => Ok(text.parse::<Spec>()?.build_on(memory)?),
+        // Layers from the environment are about files.
+        None => Ok(memory),
+    }
+}
+
+/// Bytes copied at a time.
+const COPY_BLOCK: usize = 1 << 20;
+
+/// Writes the bytes of a storage to a path, for a persistent dataset in memory.
+pub(crate) fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
+    let to = open_storage(path, true, Create::Truncate, true, None)?;
+    let mut block = vec![0u8; COPY_BLOCK];
+    let mut at = 0u64;
+    loop {
+        let got = from.read_at(at, &mut block)?;
+        if got == 0 {
+            return Ok(to.sync()?);
+        }
+        to.write_at(at, &block[..got])?;
+        at += got as u64;
+    }
+}
+
+/// `EEXIST` of Linux on every architecture.
+const EEXIST: i32 = 17;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * zonda.h - what Zonda offers beyond the netCDF interface. Nothing here is needed to use it.
+ *
+ * A program that must also run on other libraries can look these functions up with dlsym().
+ */
+#ifndef ZONDA_H
+#define ZONDA_H 1
+
+#include <stddef.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* What went wrong, in one line: path, object, position, cause. It explains the last failure of a
+ * netCDF function on the calling thread, and is "" if there was none. Never NULL; valid until
+ * the thread's next netCDF call. */
+extern const char *nc_zonda_last_error(void);
+
+/* Version of Zonda, such as "0.1.0". Static. (nc_inq_libvers() gives the interface's.) */
+extern const char *nc_zonda_version(void);
+
+/* The layer stack a file is read and written through, from the application down, as a spec that
+ * the environment variable ZONDA_IO accepts, such as "cache:29:141,event,file".
+ *
+ * lenp gets the length in bytes without the NUL; spec gets the text with it. Either may be NULL,
+ * so that one call can ask how much room the next one needs.
+ *
+ * Returns NC_NOERR, or NC_EBADID. */
+extern int nc_zonda_inq_stack(int ncid, size_t *lenp, char *spec);
+
+#if defined(__cplusplus)
+}
+#endif
+
+#endif /* ZONDA_H */

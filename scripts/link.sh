@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Links the static library of zonda-capi into the libraries programs load, and fills the install
+# prefix around them (DESIGN section 2). The one place that knows how.
+#
+#   scripts/link.sh [PREFIX]      PREFIX is dist/ by default
+#
+# Wants `cargo build --release` done before; CARGO_TARGET_DIR says where to look, as for cargo.
+#
+# The libraries are linked here and not by cargo (crate type cdylib), because a cdylib exports
+# neither the C functions of shim.c nor anything under a version script of ours.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+prefix=${1:-dist}
+built=${CARGO_TARGET_DIR:-target}/release
+archive=$built/libzonda_capi.a
+cc=${CC:-gcc}
+
+if [ ! -e "$archive" ]; then
+    echo "link.sh: $archive is missing; run make build" >&2
+    exit 1
+fi
+abi/generate.py --check
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+"$cc" -std=gnu11 -O2 -g -fPIC -Wall -Wextra -Iinclude \
+    -c crates/zonda-capi/csrc/shim.c -o "$scratch/shim.o"
+
+# link OUTPUT SONAME MAP [FLAG ...]
+#   nodelete    threads and thread-local destructors of the library outlive a dlclose
+#   relro, now  as the distribution's library
+#   defs        an undefined symbol is an error here, not in somebody's program
+#   gc-sections whole-archive takes in all of Rust's std; what nothing reaches goes out again
+link() {
+    local output=$1 soname=$2 map=$3
+    shift 3
+    "$cc" -shared -o "$output" -Wl,-soname,"$soname" -Wl,--version-script="$map" "$@" \
+        -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--gc-sections -Wl,--as-needed \
+        "$scratch/shim.o" -Wl,--whole-archive "$archive" -Wl,--no-whole-archive \
+        -lgcc_s -lpthread -ldl -lm -lc
+}
+
+link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map
+# Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
+link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
+
+# The static library is one object that shows nothing but the symbols of the ABI, so that a program
+# may hold it beside another Rust library. The bitcode of Rust's std goes out: tools with an LLVM
+# plugin of another version choke on it (and so would objcopy, were it left to guess the format).
+format=$("$cc" -nostdlib -Wl,--print-output-format)
+grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
+"$cc" -r -nostdlib -o "$scratch/whole.o" "$scratch/shim.o" \
+    -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
+objcopy -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
+    --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
+ar rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
+
+# put FILE... FOLDER: replaces files by rename, since programs may have the old ones mapped.
+put() {
+    local folder=${!#} file
+    mkdir -p "$prefix/$folder"
+    for file in "${@:1:$#-1}"; do
+        cp "$file" "$prefix/$folder/.new.$$"
+        mv -f "$prefix/$folder/.new.$$" "$prefix/$folder/$(basename "$file")"
+    done
+}
+
+put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so "$scratch"/libnetcdf.a lib
+# One file under all names, so that a process that loads two of them has one engine.
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
+ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"
+put scripts/dist/netcdf.pc lib/pkgconfig
+put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
+    scripts/dist/netCDFTargets.cmake lib/cmake/netCDF
+put include/*.h include
+put scripts/dist/nc-config bin
+chmod 755 "$prefix/bin/nc-config"
+if [ -d crates/zonda-cli ]; then
+    put "$built/zonda" bin
+fi
+echo "filled $prefix ($(du -sh "$prefix/lib/libnetcdf.so.19" | cut -f1) libnetcdf.so.19)"

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Installs what is missing for working on Zonda, and says what it does; silent and quick when
+# nothing is missing. Debian and Ubuntu by apt; Python packages into out/venv.
+#
+#   scripts/setup.sh [--build] [--demo] [--test] [--fuzz]
+#
+# --build is always included: a C toolchain, make, Python, and Rust (which it does not install).
+# --demo adds what `make demo` runs, --test what the tests run, --fuzz what the fuzz targets need.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+demo=0 test=0 fuzz=0
+for level; do
+    case $level in
+        --build) ;;
+        --demo) demo=1 ;;
+        --test) test=1 ;;
+        --fuzz) fuzz=1 ;;
+        *)
+            sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
+            exit 2
+            ;;
+    esac
+done
+
+say() { echo "setup: $*"; }
+die() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+# ---- Packages of the distribution ------------------------------------------------------------
+
+packages=(gcc libc6-dev binutils make python3)
+pip=()
+if ((demo || test)); then
+    # Fortran yardstick; the distribution's library to run beside ours, its ncdump, and NCO.
+    packages+=(gfortran libnetcdf-dev netcdf-bin nco python3-venv)
+    pip+=(scipy)
+fi
+if ((test)); then
+    # Headers in C++, the prefix through CMake and pkg-config, memory checks.
+    packages+=(g++ cmake pkg-config valgrind)
+    # Programs and libraries that must run on ours.
+    packages+=(cdo libnetcdff-dev python3-netcdf4 python3-numpy)
+    # The reference's own tests: source package, configure, and headers its programs include.
+    packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev)
+    pip+=(netCDF4 xarray h5netcdf)
+fi
+
+# The packages of "$@" that are not installed.
+missing() {
+    local package status
+    for package; do
+        # One call per package: a single unknown name would fail the whole query.
+        status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
+        [ "$status" = installed ] || echo "$package"
+    done
+}
+
+if command -v dpkg-query >/dev/null; then
+    mapfile -t wanted < <(missing "${packages[@]}")
+    if ((${#wanted[@]})); then
+        as_root=()
+        if [ "$(id -u)" -ne 0 ]; then
+            command -v sudo >/dev/null ||
+                die "please install as root: apt-get install ${wanted[*]}"
+            as_root=(sudo)
+        fi
+        # Quiet unless it fails; waits for another apt that holds the lock.
+        apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0
+            -o DPkg::Lock::Timeout=600)
+        log=$(mktemp)
+        trap 'rm -f "$log"' EXIT
+        say "updating the package lists"
+        # A stale or partly broken list may still do; the installation decides.
+        "${apt[@]}" update >"$log" 2>&1 || say "apt-get update failed, trying with the lists there are"
+        say "installing ${wanted[*]}"
+        if ! "${apt[@]}" install -y --no-install-recommends "${wanted[@]}" >>"$log" 2>&1; then
+            tail -n 20 "$log" >&2
+            die "apt-get could not install ${wanted[*]}"
+        fi
+    fi
+else
+    say "no dpkg here; please see to the equivalents of: ${packages[*]}"
+fi
+
+# ---- Rust ------------------------------------------------------------------------------------
+
+need=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+how="install it with: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+       or, where rustup is there: rustup update stable"
+if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
+    die "Rust $need or newer is needed and there is none; $how"
+fi
+have=$(rustc --version | cut -d' ' -f2)
+if [ "$(printf '%s\n' "$need" "${have%%-*}" | sort -V | head -n1)" != "$need" ]; then
+    die "Rust $need or newer is needed, this is $have; $how"
+fi
+if ((test)); then
+    for component in clippy fmt; do
+        cargo "$component" --version >/dev/null 2>&1 && continue
+        name=${component/fmt/rustfmt}
+        command -v rustup >/dev/null || die "cargo $component is missing; install $name"
+        say "adding the Rust component $name"
+        rustup component add "$name" >/dev/null 2>&1 || die "rustup component add $name failed"
+    done
+fi
+if ((fuzz)); then
+    if ! cargo fuzz --version >/dev/null 2>&1; then
+        say "building cargo-fuzz"
+        cargo install --quiet --locked cargo-fuzz || die "cargo install cargo-fuzz failed"
+    fi
+    # The sanitizers that libFuzzer needs are in nightly compilers only.
+    if ! rustc +nightly --version >/dev/null 2>&1; then
+        command -v rustup >/dev/null || die "fuzzing needs a nightly Rust, and rustup to get it"
+        say "installing the nightly Rust toolchain"
+        rustup toolchain install nightly --profile minimal >/dev/null 2>&1 ||
+            die "rustup toolchain install nightly failed"
+    fi
+fi
+
+# ---- Python ----------------------------------------------------------------------------------
+
+if ((${#pip[@]})); then
+    # Debian's interpreter where there is one: python3-venv is made for it.
+    python=/usr/bin/python3
+    [ -x "$python" ] || python=python3
+    if [ ! -x out/venv/bin/python ]; then
+        say "making the Python environment out/venv"
+        "$python" -m venv out/venv || die "python3 -m venv out/venv failed"
+    fi
+    # A list of our own instead of asking pip, which takes a second to answer.
+    touch out/venv/zonda-installed.txt
+    wanted=()
+    for package in "${pip[@]}"; do
+        grep -qxF "$package" out/venv/zonda-installed.txt || wanted+=("$package")
+    done
+    if ((${#wanted[@]})); then
+        say "installing ${wanted[*]} into out/venv"
+        out/venv/bin/python -m pip install --quiet --disable-pip-version-check "${wanted[@]}" ||
+            die "pip could not install ${wanted[*]}"
+        printf '%s\n' "${wanted[@]}" >>out/venv/zonda-installed.txt
+    fi
+fi

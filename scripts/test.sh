@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# Runs the tests, stage by stage, on what `make build` left in dist/. One line per stage: its
+# result, its time, and the last line it printed, which is its own count. The full output of each
+# stage is in out/test/STAGE.log, and is shown at its end if the stage failed.
+#
+#   scripts/test.sh             every stage
+#   scripts/test.sh --quick     those that take about a minute together
+#   scripts/test.sh STAGE...    the stages named
+#
+# ZONDA_CORPUS may name a folder of further test files, see tests/corpus.
+# The last line is `N passed, N failed`; the exit status is 1 if a stage failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+quick=(lint unit abi headers prefix)
+all=("${quick[@]}" c oracle programs corpus cli conformance)
+
+# The command of each stage.
+stage() {
+    case $1 in
+        lint) scripts/lint.sh ;;
+        unit) cargo test --workspace --quiet --no-fail-fast ;;
+        abi)
+            abi/check.py --preload dist/lib/libzonda-preload.so &&
+                abi/check.py dist/lib/libnetcdf.so.19
+            ;;
+        headers) tests/c/header_parity.py ;;
+        prefix) tests/c/dist.sh ;;
+        c) tests/c/run.sh ;;
+        oracle) tests/oracle/run.sh ;;
+        programs) tests/programs/run.sh ;;
+        corpus) tests/corpus/run.sh ;;
+        cli) tests/cli/run.sh ;;
+        conformance) tests/conformance/run.py --allowed ;;
+        *)
+            echo "no stage $1; there are: ${all[*]}"
+            return 2
+            ;;
+    esac
+}
+
+# cargo prints a result per test program: their sum is the summary of that stage.
+summary() {
+    if [ "$1" = unit ]; then
+        awk '/^test result:/ { p += $4; f += $6; i += $8 }
+             END { printf "%d passed, %d failed, %d ignored\n", p, f, i }' "$2"
+    else
+        grep -v '^[[:space:]]*$' "$2" | tail -n 1
+    fi
+}
+
+case ${1-} in
+    --quick) stages=("${quick[@]}") ;;
+    "") stages=("${all[@]}") ;;
+    -*)
+        sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
+        exit 2
+        ;;
+    *) stages=("$@") ;;
+esac
+
+logs=out/test
+mkdir -p "$logs"
+passed=0 failed=0
+for name in "${stages[@]}"; do
+    log=$logs/$name.log
+    start=$(date +%s)
+    # A group of its own and no terminal: a stage can neither ask nor draw.
+    if (stage "$name") >"$log" 2>&1 </dev/null; then
+        result="ok  "
+        passed=$((passed + 1))
+    else
+        result=FAIL
+        failed=$((failed + 1))
+    fi
+    printf '%s %-12s %5d s  %s\n' "$result" "$name" $(($(date +%s) - start)) "$(summary "$name" "$log")"
+    if [ "$result" = FAIL ]; then
+        tail -n 60 "$log" | sed 's/^/       | /'
+        echo "       | (all of it: $log)"
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

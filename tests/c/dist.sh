@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# The install prefix does what a prefix is for, also after it was moved: programs are found,
+# compiled, linked and run with it by gcc, pkg-config, CMake and nc-config; nc-config takes every
+# option that the distribution's takes.
+#
+#   tests/c/dist.sh [PREFIX]     PREFIX is dist/ by default
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+# Moved, under a name with a space, without the links' targets being followed.
+prefix="$scratch/moved prefix"
+cp -a "${1:-dist}" "$prefix" || exit 1
+unset LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
+
+passed=0 failed=0 skipped=0
+# check NAME COMMAND...: the command succeeds, or its output is shown.
+check() {
+    local name=$1 output
+    shift
+    if output=$("$@" 2>&1); then
+        echo "ok   $name"
+        passed=$((passed + 1))
+    else
+        echo "FAIL $name"
+        sed 's/^/     /' <<<"$output"
+        failed=$((failed + 1))
+    fi
+}
+skip() {
+    echo "skipped $1"
+    skipped=$((skipped + 1))
+}
+
+cat >"$scratch/hello.c" <<'C'
+#include <netcdf.h>
+#include <netcdf_meta.h>
+#include <stdio.h>
+#include <string.h>
+#include <zonda.h>
+
+/* Uses a text and a data symbol, one of Zonda's own, and one of the shim. */
+int main(void) {
+    int before;
+    ncopts = 0;
+    nc_advise("hello", NC_EBADID, "%s", "not shown");
+    before = ncerr;
+    printf("netCDF %s, Zonda %s\n", nc_inq_libvers(), nc_zonda_version());
+    return before != NC_EBADID || strncmp(nc_inq_libvers(), NC_VERSION, strlen(NC_VERSION)) != 0;
+}
+C
+
+from_zonda() { # from_zonda PROGRAM: it runs, and on the moved libnetcdf
+    LD_LIBRARY_PATH="$prefix/lib" "$1" || return 1
+    LD_LIBRARY_PATH="$prefix/lib" ldd "$1" | grep -F "libnetcdf.so.19 => $prefix/lib/" >/dev/null
+}
+with_gcc() {
+    gcc "$scratch/hello.c" -I"$prefix/include" -L"$prefix/lib" -lnetcdf -o "$scratch/gcc" &&
+        from_zonda "$scratch/gcc"
+}
+with_gcc_no_pie() { # ncerr and ncopts become copies inside the program
+    gcc -fno-pie -no-pie "$scratch/hello.c" -I"$prefix/include" -L"$prefix/lib" -lnetcdf \
+        -o "$scratch/nopie" && from_zonda "$scratch/nopie"
+}
+static() {
+    gcc "$scratch/hello.c" -I"$prefix/include" "$prefix/lib/libnetcdf.a" -lpthread -ldl -lm \
+        -o "$scratch/static" && "$scratch/static" &&
+        ! ldd "$scratch/static" | grep netcdf
+}
+with_pkg_config() {
+    export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+    local flags
+    flags=$(pkg-config --cflags --libs netcdf) || return 1
+    eval "gcc '$scratch/hello.c' $flags -o '$scratch/pkg'" && from_zonda "$scratch/pkg" &&
+        pkg-config --exact-version=4.9.0 netcdf
+}
+with_nc_config() {
+    # Called through a link, it still answers for the folder it lies in.
+    ln -sfn "$prefix/bin/nc-config" "$scratch/nc-config"
+    [ "$("$scratch/nc-config" --prefix)" = "$prefix" ] &&
+        [ "$("$prefix/bin/nc-config" --cflags)" = "-I$prefix/include" ] &&
+        [ "$("$prefix/bin/nc-config" --libs)" = "-L$prefix/lib -lnetcdf" ] &&
+        [ "$("$prefix/bin/nc-config" --version)" = "netCDF 4.9.0" ] &&
+        ! "$prefix/bin/nc-config" --no-such-option >/dev/null
+}
+with_cmake() { # with_cmake TARGET
+    local project="$scratch/cmake-${1//:/-}"
+    mkdir -p "$project"
+    cp "$scratch/hello.c" "$project/"
+    cat >"$project/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.10)
+project(hello C)
+find_package(netCDF 4.6 REQUIRED)
+if(NOT netCDF_HAS_NC2 OR netCDF_HAS_HDF4 OR NOT netCDF_INCLUDE_DIR)
+  message(FATAL_ERROR "netCDF_* variables are wrong")
+endif()
+add_executable(hello hello.c)
+target_link_libraries(hello $1)
+CMAKE
+    cmake -S "$project" -B "$project/build" -DCMAKE_PREFIX_PATH="$prefix" &&
+        cmake --build "$project/build" && from_zonda "$project/build/hello"
+}
+cmake_refuses() { # a version that is not there
+    local project="$scratch/cmake-refuses"
+    mkdir -p "$project"
+    cat >"$project/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.10)
+project(hello NONE)
+find_package(netCDF $1 CONFIG REQUIRED PATHS "$prefix" NO_DEFAULT_PATH)
+CMAKE
+    rm -rf "$project/build"
+    ! cmake -S "$project" -B "$project/build"
+}
+same_options() { # every option the distribution's nc-config knows is answered by ours
+    local option theirs ours wrong=0
+    for option in $(grep -oE '^ +--[a-z0-9+-]+\)' "$1" | tr -d ' )' | sort -u); do
+        ours=$("$prefix/bin/nc-config" "$option")
+        if [ $? -ne 0 ]; then
+            echo "$option is not accepted"
+            wrong=1
+        fi
+        theirs=$("$1" "$option")
+        case $option in
+            # The distribution forgets to say that it has szip: netcdf_meta.h has NC_HAS_SZIP 1.
+            --has-szlib) ;;
+            --has-* | --version)
+                if [ "$ours" != "$theirs" ]; then
+                    echo "$option: $ours, the distribution has $theirs"
+                    wrong=1
+                fi
+                ;;
+        esac
+    done
+    return $wrong
+}
+one_library() { # all names of libnetcdf are one file
+    [ "$prefix/lib/libnetcdf.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&
+        [ "$prefix/lib/libnetcdf.so.22" -ef "$prefix/lib/libnetcdf.so.19" ]
+}
+
+check "all names are one library" one_library
+check "gcc" with_gcc
+check "gcc -no-pie" with_gcc_no_pie
+check "gcc, static library" static
+if command -v pkg-config >/dev/null; then
+    check "pkg-config" with_pkg_config
+else
+    skip "pkg-config: not installed"
+fi
+if command -v cmake >/dev/null; then
+    check "CMake, netCDF::netcdf" with_cmake netCDF::netcdf
+    check "CMake, netcdf" with_cmake netcdf
+    check "CMake refuses 4.99" cmake_refuses 4.99
+    check "CMake refuses 3.6" cmake_refuses 3.6
+else
+    skip "CMake: not installed"
+fi
+check "nc-config" with_nc_config
+if [ -x /usr/bin/nc-config ]; then
+    check "nc-config takes the distribution's options" same_options /usr/bin/nc-config
+else
+    skip "nc-config: none in the distribution to compare with"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

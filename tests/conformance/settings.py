@@ -1,0 +1,73 @@
+"""Paths and constants that the other modules share.
+
+The run has one `Settings`: which library is tested, with which headers, and where things are kept.
+Nothing here starts a program except the one call that asks the compiler for the library folder's name.
+"""
+import os
+import subprocess
+from dataclasses import dataclass
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+SONAME = "libnetcdf.so.19"
+UPSTREAM = "4.9.0"              # the release that reference.txt was recorded with
+
+REFERENCE = os.path.join(HERE, "reference.txt")
+PASSING = os.path.join(HERE, "passing.txt")
+EXCEPTIONS = os.path.join(HERE, "exceptions.txt")
+
+
+def multiarch():
+    """The distribution's library folder, e.g. /usr/lib/x86_64-linux-gnu."""
+    try:
+        r = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True)
+    except OSError:
+        return "/usr/lib"
+    return "/usr/lib/" + r.stdout.strip()
+
+
+SYSTEM_LIB = multiarch()
+SYSTEM_INC = "/usr/include"
+HDF5_INC = SYSTEM_INC + "/hdf5/serial"
+HDF5_LIB = SYSTEM_LIB + "/hdf5/serial"
+
+
+class Unavailable(Exception):
+    """The tests cannot be had here (no network, no package): the run is skipped, not failed."""
+
+
+class Broken(Exception):
+    """A preparation step failed that should have worked: the run fails."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    label: str                  # "zonda" or "distribution": keeps the two roles apart on disk
+    libdir: str
+    incdir: str
+    out: str
+    jobs: int
+    timeout: float
+    large: bool
+    keep: bool
+
+    def path(self, *parts):
+        return os.path.join(self.out, *parts)
+
+    def folder(self, *parts):
+        d = self.path(*parts)
+        os.makedirs(d, exist_ok=True)
+        return d
+
+
+def run_step(cmd, log, cwd=None, env=None, timeout=1200):
+    """Runs one preparation step with its output in `log`; returns its exit code."""
+    with open(log, "w") as f:
+        return subprocess.run(cmd, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=f,
+                              stderr=subprocess.STDOUT, timeout=timeout).returncode
+
+
+def tail(path, lines=15):
+    """The last lines of a log, for an error message."""
+    with open(path, errors="replace") as f:
+        return "".join(f.readlines()[-lines:])

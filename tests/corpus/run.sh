@@ -1,0 +1,75 @@
+#!/bin/bash
+# The files of third parties, read through Zonda's library.
+#
+#   ZONDA_LIBDIR   folder of libnetcdf.so.19 (default: dist/lib)
+#   ZONDA_CORPUS   a large corpus with check_library.py and MANIFEST.tsv (optional); needs a Python
+#                  with numpy (ZONDA_PYTHON, default /usr/bin/python3)
+#
+# The small set committed beside this script is always checked. Of the large one: every classic file
+# must give the expected answers; every damaged classic file and every file of a foreign format must
+# end in an error code or an answer (what is read out of damaged bytes binds nobody, so differences
+# are shown and not counted; a crash, a hang or a huge allocation is).
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+library=${ZONDA_LIBDIR:-$root/dist/lib}/libnetcdf.so.19
+python=${ZONDA_PYTHON:-/usr/bin/python3}
+passed=0 failed=0 skipped=0
+
+if [ ! -e "$library" ]; then
+    echo "corpus: no $library: build it first" >&2
+    exit 2
+fi
+logs=$(mktemp -d) || exit 2
+trap 'rm -rf "$logs"' EXIT
+
+# add PASSED FAILED
+add() {
+    passed=$((passed + $1)) failed=$((failed + $2))
+}
+
+# counts LOG: the two numbers of its closing line; a log without one counts as one failure
+counts() {
+    sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed.*/\1 \2/p' "$1" | tail -n 1 | grep . || echo 0 1
+}
+
+python3 "$here/check_files.py" "$library" >"$logs/small" 2>&1
+cat "$logs/small" | grep -v '^[0-9]* passed'
+add $(counts "$logs/small")
+
+corpus=${ZONDA_CORPUS:-}
+if [ -z "$corpus" ] || [ ! -f "$corpus/check_library.py" ]; then
+    if [ -n "$corpus" ]; then why="$corpus holds no check_library.py"; else why="ZONDA_CORPUS is not set"; fi
+    echo "SKIP corpus -- $why: the committed files only"
+    skipped=$((skipped + 1))
+elif ! "$python" -c 'import numpy' 2>/dev/null; then
+    if [ -n "$corpus" ]; then why="$corpus holds no check_library.py"; else why="ZONDA_CORPUS is not set"; fi
+    echo "SKIP corpus -- $why: the committed files only"
+    skipped=$((skipped + 1))
+else
+    check() {
+        PYTHONDONTWRITEBYTECODE=1 "$python" "$corpus/check_library.py" --lib "$library" --root "$corpus" \
+            --only "$1" --jobs "${ZONDA_JOBS:-2}" 2>&1
+    }
+    check '^classic ' >"$logs/classic"
+    sed -n -e 's/^\(crash\|differs\) */FAIL /p' "$logs/classic"
+    set -- $(counts "$logs/classic")
+    [ "$2" -ne 0 ] && ! grep -q '^crash\|^differs' "$logs/classic" && cat "$logs/classic"
+    echo "classic files: $1 as expected, $2 not"
+    add "$1" "$2"
+
+    check '^(malformed cdf|foreign )' >"$logs/damaged"
+    set -- $(counts "$logs/damaged")
+    crashes=$(grep -c '^crash' "$logs/damaged")
+    if grep -q '^[0-9]* passed' "$logs/damaged"; then
+        all=$(($1 + $2))
+    else
+        cat "$logs/damaged"
+        all=1 crashes=1
+    fi
+    sed -n -e 's/^crash */FAIL /p' -e 's/^differs */note: /p' "$logs/damaged"
+    echo "damaged and foreign files: $((all - crashes)) end in a code or an answer, $crashes do not"
+    add $((all - crashes)) "$crashes"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
