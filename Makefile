@@ -26,14 +26,16 @@ check: ## the part of the tests that takes about a minute
 	@$(MAKE) --no-print-directory build
 	@scripts/test.sh --quick
 
-bench: build ## measurements against the distribution's library and the limit
+bench: ## measurements against the distribution's library and the limit
 	scripts/setup.sh --demo
-	bench/run.sh
+	@$(MAKE) --no-print-directory build
+	bench/run.py
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/conformance/run.py
+	tests/conformance/run.py --report
 
 install: ## copies dist/ to PREFIX (/usr/local); DESTDIR for packagers
 	scripts/install.sh $(PREFIX)

@@ -10,7 +10,8 @@ libraries and libgcc_s.
 
 The table itself is compared with the distribution's libnetcdf, when there is one: everything it
 shares with a public header must be there, and everything said to be from 4.9.0 or before must be
-in the distribution's library.
+in the distribution's library. And whatever the distribution's programs and libraries import from
+that library, LIB must define (not asked with --preload, where that library stays loaded).
 """
 
 import glob
@@ -19,6 +20,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import importers
 import symbols
 
 SONAME = {False: "libnetcdf.so.19", True: "libzonda-preload.so"}
@@ -98,21 +100,39 @@ def check_table() -> list[str] | None:
     return wrong
 
 
+def check_importers(library: str) -> tuple[list[str], int] | None:
+    """What installed importers of the distribution's library would miss in `library`, and how many
+    importers there are; None without that library."""
+    libraries = glob.glob(DISTRIBUTION)
+    if not libraries:
+        return None
+    wanted = importers.wanted(set(exports(libraries[0])))
+    missing = sorted(wanted.keys() - exports(library).keys())
+    wrong = [f"{name} is missing, {', '.join(wanted[name])} cannot start" for name in missing]
+    return wrong, len({file for files in wanted.values() for file in files})
+
+
 def main() -> int:
     preload = "--preload" in sys.argv[1:]
     libraries = [argument for argument in sys.argv[1:] if argument != "--preload"]
     if len(libraries) != 1 or libraries[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
-    wrong = check_library(libraries[0], preload)
+    library = libraries[0]
+    wrong = check_library(library, preload)
     table = check_table()
-    for line in wrong + (table or []):
-        print(line, file=sys.stderr)
-    if wrong or table:
-        print(f"{libraries[0]}: {len(wrong) + len(table or [])} differences", file=sys.stderr)
-        return 1
+    wrong += table or []
     compared = "skipped: no distribution library" if table is None else "agrees with the distribution"
-    print(f"{libraries[0]}: {len(exports(libraries[0]))} symbols as in abi/symbols.txt, {compared}")
+    served = None if preload else check_importers(library)
+    if served is not None:
+        wrong += served[0]
+        compared += f" and serves its {served[1]} importers here"
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if wrong:
+        print(f"{library}: {len(wrong)} differences", file=sys.stderr)
+        return 1
+    print(f"{library}: {len(exports(library))} symbols as in abi/symbols.txt, {compared}")
     return 0
 
 

@@ -1,5 +1,6 @@
 """Compares two classic netCDF files with scipy's own reader, which shares no code with Zonda or
-with netCDF-C: dimensions, attributes, variables, types and every value, bit by bit.
+with netCDF-C: dimensions, attributes, variables, types and every value, bit by bit. Formats CDF-1
+and CDF-2 (scipy knows no other).
 
 usage: compare_classic.py A B
 

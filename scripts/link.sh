@@ -42,7 +42,13 @@ link() {
         -lgcc_s -lpthread -ldl -lm -lc
 }
 
-link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map
+"$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-hdf5-version.so \
+    -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-hdf5-version.so" \
+    crates/zonda-capi/csrc/hdf5_version.c -ldl
+
+# auxiliary: looked for beside the library, and done without where it is not (see hdf5_version.c)
+link "$scratch/libnetcdf.so.19" libnetcdf.so.19 abi/netcdf.map \
+    -Wl,--auxiliary=libzonda-hdf5-version.so -Wl,-rpath,'$ORIGIN'
 # Bound to itself: its inner calls must not reach the libnetcdf it is put in front of.
 link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsymbolic
 
@@ -67,7 +73,8 @@ put() {
     done
 }
 
-put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so "$scratch"/libnetcdf.a lib
+put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so \
+    "$scratch"/libzonda-hdf5-version.so "$scratch"/libnetcdf.a lib
 # One file under all names, so that a process that loads two of them has one engine.
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"

@@ -44,7 +44,7 @@ if ((test)); then
     # Programs and libraries that must run on ours.
     packages+=(cdo libnetcdff-dev python3-netcdf4 python3-numpy)
     # The reference's own tests: source package, configure, and headers its programs include.
-    packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev)
+    packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev libbz2-dev libaec-dev)
     pip+=(netCDF4 xarray h5netcdf)
 fi
 

@@ -85,8 +85,8 @@ class Builder:
             if f.endswith(".c"):
                 p = os.path.join(src, folder, f)
                 files.append(p if os.path.exists(p) else os.path.join(build, folder, f))
-        if program == "tst_inmemory":       # takes the package's byte buffer as a mere helper
-            files += ["-DWITH_FILE_HELPERS", src + "/libdispatch/ncbytes.c"]
+        if program == "tst_inmemory":       # borrows the byte buffer of the package
+            files += ["-DWITH_WHOLE_FILES", src + "/libdispatch/ncbytes.c"]
         libs = ["-L" + SYSTEM_LIB, "-lnetcdf"]
         if config == "full":
             libs += ["-L" + HDF5_LIB, "-lhdf5_hl", "-lhdf5"]

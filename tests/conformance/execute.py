@@ -133,7 +133,7 @@ class Executor:
                 rc = p.wait(self.s.timeout * (10 if test.large else 1))
             except subprocess.TimeoutExpired:
                 rc = None
-                os.killpg(p.pid, signal.SIGKILL)        # the session this call made, nothing else
+                os.killpg(p.pid, signal.SIGKILL)        # its own process group, nothing else
                 p.wait()
         seconds = time.time() - start
         if rc is None:

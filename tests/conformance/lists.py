@@ -54,18 +54,19 @@ def classify(result):
     return "internal" if result.internals else "classic"
 
 
-def write_reference(results, order):
+def write_reference(results, tests):
     """Records the passing tests of a baseline run. A `@classic` twin is listed only where it adds
-    something: where the full program is no classic test, or is none that passes."""
+    something: where the full program is no classic test that passes, or builds on one that is not."""
     old = reference()           # a test left out of this run (--large) keeps its line
     found = {n: classify(r) if r.status == "PASS" else old[n] for n, r in results.items()
              if r.status == "PASS" or r.status == "SKIP" and n in old}
     keep = {}
-    for name in order:
+    for name, test in tests.items():
         if name not in found:
             continue
         if name.endswith("@classic"):
-            if found[name] != "classic" or found.get(name[:-len("@classic")]) == "classic":
+            full = [test.folder + "/" + t for t in [test.test] + test.needs]
+            if found[name] != "classic" or all(found.get(n) == "classic" for n in full):
                 continue
         keep[name] = found[name]
     with open(REFERENCE, "w") as f:

@@ -105,6 +105,8 @@ class Plan:
                     texts[t] = f.read()
                 test.programs = self._used_programs(config, folder, texts[t])
                 test.programs += [(folder, p) for p in HIDDEN_PROGRAMS.get(folder + "/" + t, [])]
+                if re.search(r"\bavail\s", texts[t]):       # a function of test_common.sh
+                    test.programs.append(("ncdump", "ncfilteravail"))
                 test.plugins = config == "full" and "findplugin" in texts[t]
             else:
                 test.programs = [(folder, t)]

@@ -7,9 +7,12 @@ To add a file: copy it into files/ (or bad/ if damaged), add a line with its nam
 licence, run this. Only files with a clearly open licence, below 50 KB.
 """
 import argparse
+import re
 import subprocess
 
 import manifest
+
+NC_ENOMEM = "-61"
 
 
 def distribution_library():
@@ -23,7 +26,10 @@ def main():
     library = p.parse_args().lib or distribution_library()
     rows = manifest.read()
     for r in rows:
-        r.code, r.header_sha256, r.data_sha256 = manifest.ask(library, r)
+        r.code, r.header_sha256, r.data_sha256 = answer = manifest.ask(library, r)
+        if r.damaged and (not re.fullmatch(r"-?\d+", r.code) or r.code == NC_ENOMEM
+                          or manifest.ask(library, r, "--unlimited") != answer):
+            r.code, r.header_sha256, r.data_sha256 = "refused", "-", "-"
         print(r.file, r.code)
     manifest.write(rows)
     for f in manifest.unlisted(rows):

@@ -14,7 +14,8 @@ SECONDS = 20
 
 @dataclass
 class Row:
-    """`code`: what nc_open returns. Digests are `-` for damaged files: what a library reads out of
+    """`code`: what nc_open returns, or `refused` (any error) where the reference has no answer of its
+    own: it crashes, or asks for as much memory as the damaged count says. Digests are `-` for damaged files: what a library reads out of
     damaged bytes binds nobody, that it ends and how it refuses does."""
     file: str
     origin: str
@@ -47,10 +48,10 @@ def unlisted(rows):
     return sorted(have - {r.file for r in rows})
 
 
-def ask(library, row):
+def ask(library, row, *options):
     """(code, header digest, data digest) as the manifest writes them, or (how it died, "", "")."""
     try:
-        p = subprocess.run([sys.executable, os.path.join(HERE, "probe.py"), "--lib", library,
+        p = subprocess.run([sys.executable, os.path.join(HERE, "probe.py"), "--lib", library, *options,
                             os.path.join(HERE, row.file)], capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         return "no answer within %d s" % SECONDS, "", ""

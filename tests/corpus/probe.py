@@ -97,10 +97,12 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("--lib", required=True)
     p.add_argument("--header", action="store_true")
+    p.add_argument("--unlimited", action="store_true", help="no limit on memory")
     p.add_argument("file")
     a = p.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))
+    if not a.unlimited:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_LIMIT, MEMORY_LIMIT))
     r = Reader(a.lib)
     code = r.open(a.file)
     answer = {"code": code}

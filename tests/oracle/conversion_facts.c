@@ -22,7 +22,7 @@
  * Afterwards all values of a pair are transferred as one array, at several lengths, and compared
  * with what they gave alone; "differs" lines name elements that depend on their neighbours.
  *
- * Lines "echar CALL CODE" say what text variables answer to numbers.
+ * Lines "echar FORMAT CALL CODE" say what text answers to numbers and numbers to text.
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -83,6 +83,7 @@ typedef int (*put_vara_fn)(int, int, const size_t *, const size_t *, const void 
 typedef int (*get_vara_fn)(int, int, const size_t *, const size_t *, void *);
 typedef int (*put_att_fn)(int, int, const char *, int, size_t, const void *);
 typedef int (*get_att_fn)(int, int, const char *, void *);
+typedef int (*put_text_att_fn)(int, int, const char *, size_t, const char *);
 
 static create_fn create;
 static close_fn enddef, redef, close_file;
@@ -387,6 +388,17 @@ static void text_facts(void)
     must(redef(ncid), "redef");
     must(def_dim(ncid, "t", 4, &dim), "def_dim");
     must(def_var(ncid, "text", CHAR_TYPE, 1, &dim, &text), "def_var");
+    put_text_att_fn put_text_att = (put_text_att_fn)lookup("nc_put_att_text", "");
+    get_att_fn get_text_att = (get_att_fn)lookup("nc_get_att_text", "");
+    must(put_text_att(ncid, -1, "c", 1, "A"), "put_att_text");
+    for (int m = 0; m < N_TYPES; m++) {
+        printf("echar %d get_att_%s on char %d\n", format, types[m].suffix,
+               get_att[m](ncid, -1, "c", &value));
+        printf("echar %d put_att_%s as char %d\n", format, types[m].suffix,
+               put_att[m](ncid, -1, "d", CHAR_TYPE, 1, &value));
+    }
+    must(put_att[2](ncid, -1, "e", types[2].code, 1, &value), "put_att_short");
+    printf("echar %d get_att_text on short %d\n", format, get_text_att(ncid, -1, "e", &value));
     must(enddef(ncid), "enddef");
     get_vara_fn get_text = (get_vara_fn)lookup("nc_get_vara_text", "");
     put_vara_fn put_text = (put_vara_fn)lookup("nc_put_vara_text", "");

@@ -47,7 +47,6 @@ int main(void) {
         R(nc_def_dim(nc, "t2", NC_UNLIMITED, &id));
         R(nc_def_dim(nc, "x", 4, &id));
         R(nc_def_dim(nc, "", 4, &id));
-        R(nc_def_dim(nc, NULL, 4, &id));
         R(nc_def_dim(nc, "a/b", 4, &id));
         R(nc_def_dim(nc, "trailing ", 4, &id));
         ints("id untouched", &id, 1);

@@ -204,11 +204,9 @@ static void refused_files(void) {
     if (nc_open("hdf5.bin", NC_NOWRITE, &nc) == NC_NOERR) note("opened");
     for (size_t n = 4; n <= 32; n += 4) {
         write_file("cut.bin", cdf1_empty, n);
-        note("%zu bytes of an empty file", n);
-        if (R(nc_open("cut.bin", NC_NOWRITE, &nc)) == NC_NOERR) {
-            describe(nc);
-            R(nc_close(nc));
-        }
+        int code = nc_open("cut.bin", NC_NOWRITE, &nc);
+        note("%zu bytes of an empty file: %d", n, code);
+        if (code == NC_NOERR) nc_close(nc);
     }
     mkdir("folder.nc", 0777);
     R(nc_create("folder.nc", NC_CLOBBER, &nc));

@@ -71,9 +71,8 @@ impl ClassicFile {
         let existing = header.find_att(owner, name).ok();
         let len = n_values.saturating_mul(ty.size());
         let old = existing.and_then(|i| header.atts(owner).ok()?.get(i));
-        let fits = old.is_some_and(|old| {
-            round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4)
-        });
+        let fits =
+            old.is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
         if !in_define && !fits {
             return Err(ClassicError::NotInDefineMode.into());
         }
@@ -137,7 +136,7 @@ impl ClassicFile {
         Ok(())
     }
 
-    /// Renames an attribute. In data mode the new name must not be longer than the old one.
+    /// Renames an attribute. In data mode the new name must fit the space of the old one.
     ///
     /// # Errors
     /// In the reference's order: read-only, no such variable, bad name, no such attribute, name in
@@ -160,10 +159,10 @@ impl ClassicFile {
             return Err(ClassicError::NameInUse { name: shown(new_name) });
         }
         if let Some(att) = header.atts_mut(owner)?.get_mut(index) {
-            if !in_define && stored.len() > att.name.len() {
+            if !in_define && !att.name.has_room_for(stored.len()) {
                 return Err(ClassicError::NotInDefineMode);
             }
-            att.name = stored;
+            att.name.replace(stored, in_define);
         }
         state.header_dirty |= !in_define;
         Ok(())
@@ -172,9 +171,8 @@ impl ClassicFile {
 
 fn find<'a>(header: &'a Header, owner: VarId, name: &[u8]) -> Result<&'a Att, ClassicError> {
     let atts = header.atts(owner)?;
-    let found = normalize_name(name)
-        .ok()
-        .and_then(|name| atts.iter().find(|att| *att.name == *name));
+    let found =
+        normalize_name(name).ok().and_then(|name| atts.iter().find(|att| *att.name == *name));
     found.ok_or_else(|| ClassicError::NoAtt { what: shown(name), owner: header.owner_name(owner) })
 }
 

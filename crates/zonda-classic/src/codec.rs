@@ -15,7 +15,7 @@
 use zonda_model::{DimId, ExtType};
 
 use crate::error::{ClassicError, shown};
-use crate::header::{Att, Dim, Header, Var, Version, round_up};
+use crate::header::{Att, Dim, Header, Name, Var, Version, round_up};
 use crate::layout;
 use crate::reader::Reader;
 
@@ -98,11 +98,11 @@ fn list(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<usize, 
 
 /// `name = nbytes bytes padding`. Bytes from the first NUL on are not part of the name: netCDF-C
 /// pads a name that was shortened in data mode with NULs inside its counted length.
-fn name(reader: &mut Reader<'_>) -> Result<Box<[u8]>, ClassicError> {
+fn name(reader: &mut Reader<'_>) -> Result<Name, ClassicError> {
     let len = reader.count(1)?;
     let bytes = reader.padded(len)?;
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(len);
-    Ok(bytes.get(..end).unwrap_or(bytes).into())
+    Ok(Name::in_space(bytes.get(..end).unwrap_or(bytes), len))
 }
 
 fn dim_list(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), ClassicError> {
@@ -180,15 +180,7 @@ fn var(reader: &mut Reader<'_>, header: &Header) -> Result<Var, ClassicError> {
     let _vsize = reader.non_neg()?;
     let begin =
         if header.version == Version::Cdf1 { u64::from(reader.u32()?) } else { reader.u64()? };
-    Ok(Var {
-        name,
-        dims: dims.into(),
-        shape: shape.into(),
-        atts,
-        ty,
-        begin,
-        no_fill: false,
-    })
+    Ok(Var { name, dims: dims.into(), shape: shape.into(), atts, ty, begin, no_fill: false })
 }
 
 fn min_dim_len(version: Version) -> u64 {
@@ -230,10 +222,7 @@ pub(crate) fn encoded_len(header: &Header) -> u64 {
 #[must_use]
 pub fn encode_header(header: &Header, n_records: u64) -> Vec<u8> {
     let capacity = usize::try_from(encoded_len(header)).unwrap_or(0);
-    let mut out = Writer {
-        bytes: Vec::with_capacity(capacity),
-        version: header.version,
-    };
+    let mut out = Writer { bytes: Vec::with_capacity(capacity), version: header.version };
     out.bytes.extend_from_slice(b"CDF");
     out.bytes.push(header.version.byte());
     out.non_neg(n_records);
@@ -339,12 +328,17 @@ mod tests {
         header.push_dim(dim("x", 3));
         header.push_dim(dim("naïve", 7));
         header.atts.push(Att {
-            name: (*b"title").into(),
+            name: b"title"[..].into(),
             ty: ExtType::Char,
             len: 5,
             bytes: (*b"hello").into(),
         });
-        header.atts.push(Att { name: (*b"none").into(), ty: ExtType::Int, len: 0, bytes: [].into() });
+        header.atts.push(Att {
+            name: b"none"[..].into(),
+            ty: ExtType::Int,
+            len: 0,
+            bytes: [].into(),
+        });
         for (name, dims, ty) in [
             ("s", &[][..], ExtType::Double),
             ("f", &[1, 2][..], ExtType::Short),

@@ -5,16 +5,16 @@ use zonda_model::{DimId, MAX_VAR_DIMS, VarId, check_name, normalize_name};
 use crate::error::{ClassicError, shown};
 use crate::file::{ClassicFile, FillMode};
 use crate::fill::FILL_VALUE;
-use crate::header::{Att, Dim, Header, Var, Version};
+use crate::header::{Att, Dim, Header, Name, Var, Version};
 
 /// The name in stored form.
 ///
 /// # Errors
 /// [`ClassicError::Name`] for one that breaks the rules.
-pub(crate) fn valid_name(name: &[u8]) -> Result<Box<[u8]>, ClassicError> {
+pub(crate) fn valid_name(name: &[u8]) -> Result<Name, ClassicError> {
     let refused = |code| ClassicError::Name { name: shown(name), code };
     check_name(name).map_err(refused)?;
-    Ok(normalize_name(name).map_err(refused)?.into())
+    Ok(Name::from(&*normalize_name(name).map_err(refused)?))
 }
 
 fn in_use(name: &[u8]) -> ClassicError {
@@ -35,8 +35,8 @@ impl ClassicFile {
         let limit = match header.version {
             Version::Cdf1 => 0x7FFF_FFFC,
             Version::Cdf2 => 0xFFFF_FFFC,
-            // Offsets are signed in the reference: nothing larger could be addressed.
-            Version::Cdf5 => 0x7FFF_FFFF_FFFF_FFFC,
+            // More than can be addressed; a variable over it is refused by enddef.
+            Version::Cdf5 => 0xFFFF_FFFF_FFFF_FFFC,
         };
         if len > limit {
             let format = header.version.name();
@@ -53,7 +53,7 @@ impl ClassicFile {
         Ok(DimId(id))
     }
 
-    /// Renames a dimension. In data mode the new name must not be longer than the old one.
+    /// Renames a dimension. In data mode the new name must fit the space of the old one.
     ///
     /// # Errors
     /// In the reference's order: read-only, bad name, name in use, no such dimension, not in
@@ -73,7 +73,7 @@ impl ClassicFile {
         })
     }
 
-    /// Renames a variable. In data mode the new name must not be longer than the old one.
+    /// Renames a variable. In data mode the new name must fit the space of the old one.
     ///
     /// # Errors
     /// In the reference's order: read-only, bad name, name in use, no such variable, not in define
@@ -93,7 +93,7 @@ impl ClassicFile {
     fn rename(
         &self,
         name: &[u8],
-        slot: impl for<'a> FnOnce(&'a mut Header, &[u8]) -> Result<&'a mut Box<[u8]>, ClassicError>,
+        slot: impl for<'a> FnOnce(&'a mut Header, &[u8]) -> Result<&'a mut Name, ClassicError>,
     ) -> Result<(), ClassicError> {
         self.require_writable()?;
         let mut state = self.state.write();
@@ -101,10 +101,10 @@ impl ClassicFile {
         let in_define = state.in_define();
         let stored = valid_name(name)?;
         let old = slot(&mut state.header, &stored)?;
-        if !in_define && stored.len() > old.len() {
+        if !in_define && !old.has_room_for(stored.len()) {
             return Err(ClassicError::NotInDefineMode);
         }
-        *old = stored;
+        old.replace(stored, in_define);
         state.header.names_changed();
         state.header_dirty |= !in_define;
         Ok(())

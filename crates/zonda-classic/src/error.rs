@@ -260,7 +260,9 @@ pub enum ClassicError {
     #[error("the file is closed")]
     Closed,
     /// A write in a forked child, whose parent holds the data not yet written.
-    #[error("this process was forked while the file was open for writing: only the parent may go on")]
+    #[error(
+        "this process was forked while the file was open for writing: only the parent may go on"
+    )]
     Forked,
 }
 

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use parking_lot::{ArcMutexGuard, ArcRwLockWriteGuard, Mutex, RawMutex, RawRwLock, RwLock};
 use zonda_storage::Storage;
 
+use crate::lock::{Mutex, RwLock};
 use crate::codec::{self, DecodeLimits, NUMRECS_AT, decode_header, encode_header};
 use crate::error::ClassicError;
 use crate::fill;
@@ -32,13 +32,13 @@ pub struct ClassicFile {
     pub(crate) writable: bool,
     /// `NC_SHARE`: the record count is written and re-read at once, for readers in other processes.
     pub(crate) share: bool,
-    pub(crate) state: Arc<RwLock<State>>,
+    pub(crate) state: RwLock<State>,
     /// Records there are, published after the growing put has filled them.
     pub(crate) n_records: AtomicU64,
     /// Whether the record count in the file is behind `n_records`.
     pub(crate) n_records_dirty: AtomicBool,
     /// Held while records are added.
-    pub(crate) growth: Arc<Mutex<()>>,
+    pub(crate) growth: Mutex<()>,
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
 }
@@ -98,12 +98,12 @@ pub enum Ending {
 }
 
 /// Every lock of one file, held while a process forks.
-pub struct Frozen {
-    _state: ArcRwLockWriteGuard<RawRwLock, State>,
-    _growth: ArcMutexGuard<RawMutex, ()>,
+pub struct Frozen<'a> {
+    _state: std::sync::RwLockWriteGuard<'a, State>,
+    _growth: std::sync::MutexGuard<'a, ()>,
 }
 
-impl std::fmt::Debug for Frozen {
+impl std::fmt::Debug for Frozen<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Frozen").finish_non_exhaustive()
     }
@@ -154,10 +154,10 @@ impl ClassicFile {
             storage,
             writable,
             share,
-            state: Arc::new(RwLock::new(state)),
+            state: RwLock::new(state),
             n_records: AtomicU64::new(n_records),
             n_records_dirty: AtomicBool::new(false),
-            growth: Arc::new(Mutex::new(())),
+            growth: Mutex::new(()),
             forked: AtomicBool::new(false),
         }
     }
@@ -355,8 +355,8 @@ impl ClassicFile {
 
     /// Takes every lock of this file, for a fork.
     #[must_use]
-    pub fn freeze(&self) -> Frozen {
-        Frozen { _state: self.state.write_arc(), _growth: self.growth.lock_arc() }
+    pub fn freeze(&self) -> Frozen<'_> {
+        Frozen { _state: self.state.write(), _growth: self.growth.lock() }
     }
 
     /// To be called in a forked child.

@@ -56,11 +56,60 @@ impl Version {
     }
 }
 
+/// A name, and how long it may become in data mode.
+///
+/// The reference keeps the space of a name that was shortened in data mode, so that it may be
+/// renamed back. Zonda remembers the space but writes the short name, without the NULs that the
+/// reference leaves inside the counted length.
+#[derive(Clone, Debug, Eq)]
+pub struct Name {
+    bytes: Box<[u8]>,
+    space: usize,
+}
+
+impl Name {
+    /// A name read from a field of `space` bytes.
+    pub(crate) fn in_space(bytes: &[u8], space: usize) -> Name {
+        Name { bytes: bytes.into(), space: space.max(bytes.len()) }
+    }
+
+    /// Whether a name of `len` bytes has room without moving anything.
+    pub(crate) fn has_room_for(&self, len: usize) -> bool {
+        len <= self.space
+    }
+
+    /// Takes another name; in data mode the space stays as it is.
+    pub(crate) fn replace(&mut self, name: Name, in_define: bool) {
+        let space = if in_define { name.space } else { self.space };
+        *self = Name { bytes: name.bytes, space };
+    }
+}
+
+impl From<&[u8]> for Name {
+    fn from(bytes: &[u8]) -> Name {
+        Name::in_space(bytes, 0)
+    }
+}
+
+impl std::ops::Deref for Name {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Name) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
 /// A dimension. Length 0 is the record dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dim {
     /// Name in normalisation form C (from a file: any bytes up to the first NUL).
-    pub name: Box<[u8]>,
+    pub name: Name,
     /// Length, 0 for the record dimension.
     pub len: u64,
 }
@@ -69,7 +118,7 @@ pub struct Dim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Att {
     /// Name.
-    pub name: Box<[u8]>,
+    pub name: Name,
     /// External type.
     pub ty: ExtType,
     /// Number of values.
@@ -82,7 +131,7 @@ pub struct Att {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Var {
     /// Name.
-    pub name: Box<[u8]>,
+    pub name: Name,
     /// Dimensions, slowest first.
     pub dims: Box<[DimId]>,
     /// Lengths of these dimensions, 0 for the record dimension.
@@ -249,10 +298,8 @@ impl Header {
         let found = normalize_name(name)
             .ok()
             .and_then(|name| atts.iter().position(|att| *att.name == *name));
-        found.ok_or_else(|| ClassicError::NoAtt {
-            what: shown(name),
-            owner: self.owner_name(owner),
-        })
+        found
+            .ok_or_else(|| ClassicError::NoAtt { what: shown(name), owner: self.owner_name(owner) })
     }
 
     pub(crate) fn owner_name(&self, owner: VarId) -> String {

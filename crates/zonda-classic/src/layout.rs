@@ -23,10 +23,11 @@ pub struct Layout {
 }
 
 /// Free space that `enddef` leaves between the parts of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reserve {
     /// What `nc_enddef` does: room for the header to grow, so that later attributes and variables
     /// rarely move data.
+    #[default]
     Default,
     /// What `nc__enddef` does, all in bytes; `u64::MAX` as alignment means the I/O block size.
     Explicit {
@@ -170,6 +171,23 @@ pub(crate) fn assign(
     reserve: Reserve,
 ) -> Result<(), ClassicError> {
     check_sizes(header)?;
+    match assign_with(header, old, reserve) {
+        // Room in the header must not be what makes a variable lie beyond the format's offsets.
+        Err(ClassicError::VarTooLarge { .. }) if reserve == Reserve::Default => {
+            assign_with(header, old, TIGHT)
+        }
+        result => result,
+    }
+}
+
+/// No room anywhere: what the reference's `nc_enddef` leaves.
+const TIGHT: Reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
+
+fn assign_with(
+    header: &mut Header,
+    old: Option<&Header>,
+    reserve: Reserve,
+) -> Result<(), ClassicError> {
     let io_block = |align: u64| if align == u64::MAX { IO_BLOCK } else { align };
     let header_len = encoded_len(header);
     let (h_minfree, v_align, v_minfree, r_align, default) = match reserve {
@@ -221,8 +239,11 @@ pub(crate) fn assign(
     let fits = begin_rec >= at.saturating_add(v_minfree)
         && round_up(begin_rec, r_align) == begin_rec
         && old.is_some();
-    layout.begin_rec =
-        if fits { begin_rec } else { round_up(begin_rec.max(at.saturating_add(v_minfree)), r_align) };
+    layout.begin_rec = if fits {
+        begin_rec
+    } else {
+        round_up(begin_rec.max(at.saturating_add(v_minfree)), r_align)
+    };
     layout.begin_var = first_fixed.unwrap_or(layout.begin_rec);
 
     let mut at = layout.begin_rec;
@@ -278,10 +299,10 @@ mod tests {
             let mut dims = Vec::new();
             for &len in *shape {
                 dims.push(DimId(header.dims.len() as i32));
-                header.push_dim(Dim { name: (*b"d").into(), len });
+                header.push_dim(Dim { name: b"d"[..].into(), len });
             }
             header.push_var(Var {
-                name: (*b"v").into(),
+                name: b"v"[..].into(),
                 dims: dims.into(),
                 shape: (*shape).into(),
                 atts: vec![],
@@ -293,15 +314,12 @@ mod tests {
         header
     }
 
-    const TIGHT: Reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
-
     #[test]
     fn single_record_variable_is_packed() {
         let mut one = header(Version::Cdf1, &[(&[0, 3], ExtType::Byte)]);
         assign(&mut one, None, TIGHT).unwrap();
         assert_eq!((one.layout.record_len, one.vars[0].padded_bytes()), (3, 4));
-        let mut two =
-            header(Version::Cdf1, &[(&[0, 3], ExtType::Byte), (&[0], ExtType::Short)]);
+        let mut two = header(Version::Cdf1, &[(&[0, 3], ExtType::Byte), (&[0], ExtType::Short)]);
         assign(&mut two, None, TIGHT).unwrap();
         assert_eq!(two.layout.record_len, 8);
     }
@@ -309,9 +327,7 @@ mod tests {
     #[test]
     fn large_variables_only_where_nothing_follows() {
         let big: &[u64] = &[1 << 32];
-        let ok = |version, vars: &[(&[u64], ExtType)]| {
-            check_sizes(&header(version, vars)).is_ok()
-        };
+        let ok = |version, vars: &[(&[u64], ExtType)]| check_sizes(&header(version, vars)).is_ok();
         for version in [Version::Cdf1, Version::Cdf2] {
             assert!(ok(version, &[(&[4], ExtType::Int), (big, ExtType::Byte)]));
             assert!(!ok(version, &[(big, ExtType::Byte), (&[4], ExtType::Int)]));
@@ -332,15 +348,15 @@ mod tests {
 
     #[test]
     fn cdf1_offsets_end_at_two_gib() {
+        // Header and first variable end exactly where offsets do: no room, but it fits.
+        let mut fits =
+            header(Version::Cdf1, &[(&[0x7FFF_FF00], ExtType::Byte), (&[1], ExtType::Byte)]);
+        assign(&mut fits, None, Reserve::Default).unwrap();
+        assert_eq!(fits.layout.begin_var, fits.layout.header_len);
         let at_limit = 0x7FFF_FFFC;
-        let mut header = header(
-            Version::Cdf1,
-            &[(&[at_limit], ExtType::Byte), (&[1], ExtType::Byte)],
-        );
-        assert!(matches!(
-            assign(&mut header, None, TIGHT),
-            Err(ClassicError::VarTooLarge { .. })
-        ));
+        let mut header =
+            header(Version::Cdf1, &[(&[at_limit], ExtType::Byte), (&[1], ExtType::Byte)]);
+        assert!(matches!(assign(&mut header, None, TIGHT), Err(ClassicError::VarTooLarge { .. })));
     }
 
     #[test]
@@ -350,7 +366,7 @@ mod tests {
         assert_eq!(first.layout.begin_var % DEFAULT_ALIGN, 0);
         assert!(first.layout.begin_var >= first.layout.header_len + DEFAULT_ROOM_MIN);
         let mut second = first.clone();
-        second.push_dim(Dim { name: (*b"more").into(), len: 3 });
+        second.push_dim(Dim { name: b"more"[..].into(), len: 3 });
         assign(&mut second, Some(&first), Reserve::Default).unwrap();
         assert_eq!(second.layout.begin_var, first.layout.begin_var);
         assert!(second.layout.header_len > first.layout.header_len);

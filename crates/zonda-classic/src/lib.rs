@@ -16,6 +16,7 @@ mod file;
 mod fill;
 mod header;
 mod layout;
+mod lock;
 mod names;
 mod reader;
 mod relocate;

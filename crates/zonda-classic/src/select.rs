@@ -171,6 +171,8 @@ pub(crate) fn check_last(
     direction: Direction,
     n_records: u64,
 ) -> Result<(), ClassicError> {
+    // The reference meets the last element last, and looks at its record only after the rest.
+    let mut beyond_records = None;
     for ((record, axis), &stride) in axes(var, slab, n_records).zip(stride) {
         let Some(last) = last_index(axis.start, axis.count, stride) else {
             return Err(axis.invalid_coords());
@@ -180,14 +182,14 @@ pub(crate) fn check_last(
         }
         match direction {
             Direction::Put if record => {}
-            Direction::Get { writable: true } if record && last >= axis.len => {
-                return Err(axis.edge());
+            Direction::Get { writable: true } if record => {
+                beyond_records = (last >= axis.len).then(|| axis.edge());
             }
             _ if last >= axis.len => return Err(axis.invalid_coords()),
             _ => {}
         }
     }
-    Ok(())
+    beyond_records.map_or(Ok(()), Err)
 }
 
 /// The checks that follow [`check_vars`]: with strides of one those of `nc_*_vara`, else those on the

@@ -3,7 +3,7 @@
 //! A hyperslab becomes a plan: runs of elements that lie side by side in the file, and the loops
 //! around them. Each run is converted in blocks that stay in the cache of one core.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
@@ -27,7 +27,7 @@ const DENSE_STRIDE: u64 = 512;
 
 thread_local! {
     /// Conversion buffer of the thread, kept between calls.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 /// Which elements a transfer touches, in file order.
@@ -123,6 +123,9 @@ impl Plan {
 impl ClassicFile {
     /// Writes a hyperslab of a variable from memory of type `mem` (by default the natural one).
     ///
+    /// `slab` is told the variable's rank (0 where there is no such variable), so that a caller who
+    /// holds bare pointers needs no inquiry before it can say what it means.
+    ///
     /// `data` is told the length in bytes (row-major, shape `count`) and hands over the memory once
     /// everything else is checked. Puts beyond the last record add records, filled where the fill
     /// mode says so. Without `stride` the checks are those of `nc_put_vara`, with it those of
@@ -133,14 +136,15 @@ impl ClassicFile {
     /// [`ClassicError::NoVar`], [`ClassicError::TextNumberMix`], [`ClassicError::InvalidCoords`],
     /// [`ClassicError::Edge`], [`ClassicError::BadStride`], and what the storage reports. Values
     /// that do not fit the variable's type are written as the reference does and counted.
-    pub fn put<'a, E: From<ClassicError>>(
+    pub fn put<'a, 's, E: From<ClassicError>>(
         &self,
         id: VarId,
-        slab: &Hyperslab<'_>,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
         mem: Option<MemType>,
         data: impl FnOnce(usize) -> Result<&'a [u8], E>,
     ) -> Result<Converted, E> {
         let state = self.state.read();
+        let slab = &slab(rank(&state, id));
         let Some((var, mem)) = self.check_put(&state, id, slab, mem)? else {
             return Ok(Converted { out_of_range: 0 });
         };
@@ -189,7 +193,9 @@ impl ClassicFile {
         let mem = check_mix(var.ty, mem, || shown(&var.name))?;
         select::check_rank(var, slab)?;
         match slab.stride {
-            Some(stride) => select::check_last_or_vara(var, slab, stride, Direction::Put, n_records)?,
+            Some(stride) => {
+                select::check_last_or_vara(var, slab, stride, Direction::Put, n_records)?
+            }
             None => select::check_vara(var, slab, Direction::Put, n_records)?,
         }
         Ok(Some((var, mem)))
@@ -237,20 +243,23 @@ impl ClassicFile {
 
     /// Reads a hyperslab of a variable into memory of type `mem` (by default the natural one).
     ///
+    /// `slab` is told the variable's rank, as in [`ClassicFile::put`].
+    ///
     /// `out` is told the length in bytes and hands over the memory once everything else is checked.
     /// What lies behind the end of a short file reads as zeros, as in the reference. Without
     /// `stride` the checks are those of `nc_get_vara`, with it those of `nc_get_vars`.
     ///
     /// # Errors
     /// As [`ClassicFile::put`], but for [`ClassicError::ReadOnly`].
-    pub fn get<'a, E: From<ClassicError>>(
+    pub fn get<'a, 's, E: From<ClassicError>>(
         &self,
         id: VarId,
-        slab: &Hyperslab<'_>,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8], E>,
     ) -> Result<Converted, E> {
         let state = self.state.read();
+        let slab = &slab(rank(&state, id));
         let Some((var, mem)) = self.check_get(&state, id, slab, mem)? else {
             return Ok(Converted { out_of_range: 0 });
         };
@@ -305,6 +314,10 @@ impl ClassicFile {
     }
 }
 
+fn rank(state: &State, id: VarId) -> usize {
+    state.header.var(id).map_or(0, |var| var.shape.len())
+}
+
 fn bytes_of(n_elems: usize, mem: MemType) -> usize {
     n_elems.saturating_mul(mem.size())
 }
@@ -324,16 +337,15 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     if let Some(buffer) = small.get_mut(..len) {
         return f(buffer);
     }
-    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => {
-            if scratch.len() < len {
-                scratch.resize(len, 0);
-            }
-            f(scratch.get_mut(..len).unwrap_or_default())
-        }
-        // A storage layer that itself transfers, on this thread: a buffer of its own.
-        Err(_) => f(&mut vec![0u8; len]),
-    })
+    // Taken and put back: a storage layer that itself transfers finds an empty one, and so does a
+    // thread whose locals are gone.
+    let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
+    if scratch.len() < len {
+        scratch.resize(len, 0);
+    }
+    let done = f(scratch.get_mut(..len).unwrap_or_default());
+    let _ = SCRATCH.try_with(|slot| slot.set(scratch));
+    done
 }
 
 fn write_plan(
@@ -347,9 +359,7 @@ fn write_plan(
     let mut runs = memory.chunks(run_mem.max(1));
     let mut total = 0u64;
     if encoder.is_copy() {
-        plan.for_each_run(&plan.loops, |at| {
-            storage.write_at(at, runs.next().unwrap_or_default())
-        })?;
+        plan.for_each_run(&plan.loops, |at| storage.write_at(at, runs.next().unwrap_or_default()))?;
         return Ok(Converted { out_of_range: 0 });
     }
     let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
@@ -358,6 +368,10 @@ fn write_plan(
             for block in runs.next().unwrap_or_default().chunks(block_elems.saturating_mul(mem)) {
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
                 let external = buffer.get_mut(..len).unwrap_or_default();
+                if encoder.keeps_unfit() {
+                    // Of this pair of types, values that do not fit leave the file as it is.
+                    read_or_zeros(storage, at, external)?;
+                }
                 total = total.saturating_add(encoder.encode(block, external).out_of_range);
                 storage.write_at(at, external)?;
                 at = at.saturating_add(len as u64);

@@ -264,7 +264,12 @@ impl Run {
             if stride.iter().all(|&s| s == 1) { Hyperslab { stride: None, ..slab } } else { slab };
         let converted = self
             .file
-            .put(VarId(index as i32), &slab, Some(MemType::F64), |_| Ok::<_, ClassicError>(&bytes))
+            .put(
+                VarId(index as i32),
+                |_| slab,
+                Some(MemType::F64),
+                |_| Ok::<_, ClassicError>(&bytes),
+            )
             .expect("put");
         assert_eq!(converted.out_of_range, 0);
         if shape.first() == Some(&0) {
@@ -297,9 +302,12 @@ impl Run {
             let start = vec![0; shape.len()];
             let slab = Hyperslab { start: &start, count: &shape, stride: None };
             let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
-            let converted = file.get(VarId(index as i32), &slab, Some(MemType::F64), |len| {
-                Ok::<_, ClassicError>(&mut bytes[..len])
-            });
+            let converted = file.get(
+                VarId(index as i32),
+                |_| slab,
+                Some(MemType::F64),
+                |len| Ok::<_, ClassicError>(&mut bytes[..len]),
+            );
             assert_eq!(converted.expect("get").out_of_range, 0);
             for (at, bytes) in indices(&shape).into_iter().zip(bytes.chunks_exact(8)) {
                 let got = f64::from_ne_bytes(bytes.try_into().expect("eight"));
@@ -335,8 +343,12 @@ impl Run {
             (0..shape.len()).map(|d| (shape[d] - start[d]).div_ceil(stride[d] as usize)).collect();
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
         let mut bytes = vec![0u8; 8 * slab.n_elems().expect("small")];
-        let converted =
-            file.get(id, &slab, Some(MemType::F64), |len| Ok::<_, ClassicError>(&mut bytes[..len]));
+        let converted = file.get(
+            id,
+            |_| slab,
+            Some(MemType::F64),
+            |len| Ok::<_, ClassicError>(&mut bytes[..len]),
+        );
         assert_eq!(converted.expect("strided get").out_of_range, 0);
         for (at, got) in indices(&count).into_iter().zip(bytes.chunks_exact(8)) {
             let flat = (0..at.len())

@@ -38,6 +38,10 @@ impl std::fmt::Debug for Runnable {
 
 /// Levels of the instruction set that kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "only x86-64 has levels above the baseline")
+)]
 pub(crate) enum Level {
     /// What every CPU of the target has: SSE2 on x86-64, NEON on aarch64.
     Baseline,

@@ -25,18 +25,42 @@ where
     for (src, dst) in blocks.zip(T::cells_mut(dst).chunks_mut(BLOCK_ELEMS)) {
         let len = src.len().min(dst.len());
         let (src, dst) = (&src[..len], &mut dst[..len]);
+        if R::KEEPS {
+            let unfit = count_out_of_range::<R, F, T, SWAP_IN>(src);
+            out_of_range += unfit;
+            if unfit != 0 {
+                convert_fitting::<R, F, T, SWAP_IN, SWAP_OUT>(src, dst);
+                continue;
+            }
+        }
         let mut flagged = false;
         for (from, to) in src.iter().zip(dst) {
             let (value, fits) = R::apply(F::load::<SWAP_IN>(*from));
-            let cell = value.store::<SWAP_OUT>();
-            *to = if !R::KEEPS || fits { cell } else { *to };
+            *to = value.store::<SWAP_OUT>();
             flagged |= !fits;
         }
-        if R::CHECKED && flagged {
+        if R::CHECKED && !R::KEEPS && flagged {
             out_of_range += count_out_of_range::<R, F, T, SWAP_IN>(src);
         }
     }
     out_of_range
+}
+
+/// Converts the elements that fit and leaves the places of the others alone.
+#[inline(always)]
+fn convert_fitting<R, F, T, const SWAP_IN: bool, const SWAP_OUT: bool>(
+    src: &[F::Bytes],
+    dst: &mut [T::Bytes],
+) where
+    R: Rule<F, T>,
+    F: Element,
+    T: Element,
+{
+    for (from, to) in src.iter().zip(dst) {
+        let (value, fits) = R::apply(F::load::<SWAP_IN>(*from));
+        let cell = value.store::<SWAP_OUT>();
+        *to = if fits { cell } else { *to };
+    }
 }
 
 /// How many elements of `src` do not fit.

@@ -1,4 +1,7 @@
 #![doc = include_str!("../README.md")]
+//!
+//! What each pair does with values that do not fit is tabled in `docs/dev/conversion.md` and written
+//! as code in [`generic`]; `optimization-notes.md` beside this crate has the figures.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod coder;

@@ -3,6 +3,11 @@
 //! `generic` says the same things plainly, one element at a time, and is the reference that these
 //! are tested against. Here every rule is compares and selects, so that a loop over it vectorises.
 
+#![allow(
+    clippy::manual_range_contains,
+    reason = "`contains` is short-circuiting, and false for NaN where these comparisons are not"
+)]
+
 /// Reading: external number to memory number.
 pub(crate) struct Get;
 
@@ -95,17 +100,39 @@ impl Rule<i8, u32> for Put {
     }
 }
 
-/// Reading a float as an integer: kept when outside, truncated inside. `$nan` is what NaN gives.
-/// `as` saturates, which gives the maximum for the 2^63 and 2^64 that count as inside.
+/// 2^31, 2^32, 2^63 and 2^64: the first values beyond the integer types.
+macro_rules! beyond {
+    (i32) => {
+        2_147_483_648.0
+    };
+    (u32) => {
+        4_294_967_296.0
+    };
+    (i64) => {
+        9_223_372_036_854_775_808.0
+    };
+    (u64) => {
+        18_446_744_073_709_551_616.0
+    };
+}
+
+/// Reading a float as an integer: kept when outside, truncated inside. NaN counts as inside and
+/// gives `$else`, as do the 2^63 and 2^64 that the reference's comparison lets through.
+/// `$via` is the type converted through, which holds `$lo`.
 macro_rules! get_float_to_int {
-    ($($f:ty => $t:ty, $lo:expr, $hi:expr, $nan:expr;)*) => {$(
+    ($($f:ty => $t:ty, $lo:expr, $hi:expr, $via:tt, $else:expr;)*) => {$(
         impl Rule<$f, $t> for Get {
             const CHECKED: bool = true;
             const KEEPS: bool = true;
 
             #[inline(always)]
             fn apply(x: $f) -> ($t, bool) {
-                let value = if x.is_nan() { $nan } else { x as $t };
+                let holds = (x >= $lo) & (x < beyond!($via));
+                let safe = if holds { x } else { 0.0 };
+                // SAFETY: `safe` is 0, or from `$lo`, which `$via` holds, to below the first value
+                // that it does not.
+                let truncated = unsafe { safe.to_int_unchecked::<$via>() } as $t;
+                let value = if holds { truncated } else { $else(x) };
                 (value, !((x > $hi) | (x < $lo)))
             }
         }
@@ -113,23 +140,23 @@ macro_rules! get_float_to_int {
 }
 
 get_float_to_int! {
-    f32 => i8, -128.0, 127.0, 0;
-    f32 => u8, 0.0, 255.0, 0;
-    f32 => i16, -32768.0, 32767.0, 0;
-    f32 => u16, 0.0, 65535.0, 0;
+    f32 => i8, -128.0, 127.0, i32, |_| 0;
+    f32 => u8, 0.0, 255.0, i32, |_| 0;
+    f32 => i16, -32768.0, 32767.0, i32, |_| 0;
+    f32 => u16, 0.0, 65535.0, i32, |_| 0;
     // The bounds of the 32-bit types are the nearest f32 inside: 2^31 - 128 and 2^32 - 256.
-    f32 => i32, -2_147_483_648.0, 2_147_483_520.0, i32::MIN;
-    f32 => u32, 0.0, 4_294_967_040.0, 0;
-    f32 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, i64::MIN;
-    f32 => u64, 0.0, 18_446_744_073_709_551_616.0, 1 << 63;
-    f64 => i8, -128.0, 127.0, 0;
-    f64 => u8, 0.0, 255.0, 0;
-    f64 => i16, -32768.0, 32767.0, 0;
-    f64 => u16, 0.0, 65535.0, 0;
-    f64 => i32, -2_147_483_648.0, 2_147_483_647.0, i32::MIN;
-    f64 => u32, 0.0, 4_294_967_295.0, 0;
-    f64 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, i64::MIN;
-    f64 => u64, 0.0, 18_446_744_073_709_551_616.0, 1 << 63;
+    f32 => i32, -beyond!(i32), 2_147_483_520.0, i32, |_| i32::MIN;
+    f32 => u32, 0.0, 4_294_967_040.0, u32, |_| 0;
+    f32 => i64, -beyond!(i64), beyond!(i64), i64, |x| if x > 0.0 { i64::MAX } else { i64::MIN };
+    f32 => u64, 0.0, beyond!(u64), u64, |x| if x > 0.0 { u64::MAX } else { 1 << 63 };
+    f64 => i8, -128.0, 127.0, i32, |_| 0;
+    f64 => u8, 0.0, 255.0, i32, |_| 0;
+    f64 => i16, -32768.0, 32767.0, i32, |_| 0;
+    f64 => u16, 0.0, 65535.0, i32, |_| 0;
+    f64 => i32, -beyond!(i32), 2_147_483_647.0, i32, |_| i32::MIN;
+    f64 => u32, 0.0, 4_294_967_295.0, u32, |_| 0;
+    f64 => i64, -beyond!(i64), beyond!(i64), i64, |x| if x > 0.0 { i64::MAX } else { i64::MIN };
+    f64 => u64, 0.0, beyond!(u64), u64, |x| if x > 0.0 { u64::MAX } else { 1 << 63 };
 }
 
 /// The truncating conversions of x86-64: a value that does not fit, or NaN, gives the minimum.
@@ -144,22 +171,27 @@ macro_rules! truncate {
         impl Truncate for $f {
             #[inline(always)]
             fn to_i32(self) -> i32 {
-                let fits = $above_i32_min(self) & (self < 2_147_483_648.0);
-                if fits { self as i32 } else { i32::MIN }
+                let holds = $above_i32_min(self) & (self < beyond!(i32));
+                let safe = if holds { self } else { 0.0 };
+                // SAFETY: `safe` is 0 or truncates to an i32, by the comparisons.
+                let truncated = unsafe { safe.to_int_unchecked::<i32>() };
+                if holds { truncated } else { i32::MIN }
             }
 
             #[inline(always)]
             fn to_i64(self) -> i64 {
-                let fits = (self >= -9_223_372_036_854_775_808.0)
-                    & (self < 9_223_372_036_854_775_808.0);
-                if fits { self as i64 } else { i64::MIN }
+                let holds = (self >= -beyond!(i64)) & (self < beyond!(i64));
+                let safe = if holds { self } else { 0.0 };
+                // SAFETY: `safe` is 0 or truncates to an i64, by the comparisons.
+                let truncated = unsafe { safe.to_int_unchecked::<i64>() };
+                if holds { truncated } else { i64::MIN }
             }
 
             // Two signed conversions, as compilers make it for CPUs without an unsigned one.
             #[inline(always)]
             fn to_u64(self) -> u64 {
-                let upper = self >= 9_223_372_036_854_775_808.0;
-                let shifted = if upper { self - 9_223_372_036_854_775_808.0 } else { self };
+                let upper = self >= beyond!(i64);
+                let shifted = if upper { self - beyond!(i64) } else { self };
                 (shifted.to_i64() as u64) ^ (u64::from(upper) << 63)
             }
         }
@@ -167,7 +199,7 @@ macro_rules! truncate {
 }
 
 truncate! {
-    f32, |x: f32| x >= -2_147_483_648.0;
+    f32, |x: f32| x >= -beyond!(i32);
     f64, |x: f64| x > -2_147_483_649.0;
 }
 
@@ -191,18 +223,18 @@ put_float_to_int! {
     f32 => u8, 0.0, 255.0, to_i32;
     f32 => i16, -32768.0, 32767.0, to_i32;
     f32 => u16, 0.0, 65535.0, to_i32;
-    f32 => i32, -2_147_483_648.0, 2_147_483_520.0, to_i32;
+    f32 => i32, -beyond!(i32), 2_147_483_520.0, to_i32;
     f32 => u32, 0.0, 4_294_967_040.0, to_i64;
-    f32 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, to_i64;
-    f32 => u64, 0.0, 18_446_744_073_709_551_616.0, to_u64;
+    f32 => i64, -beyond!(i64), beyond!(i64), to_i64;
+    f32 => u64, 0.0, beyond!(u64), to_u64;
     f64 => i8, -128.0, 127.0, to_i32;
     f64 => u8, 0.0, 255.0, to_i32;
     f64 => i16, -32768.0, 32767.0, to_i32;
     f64 => u16, 0.0, 65535.0, to_i32;
-    f64 => i32, -2_147_483_648.0, 2_147_483_647.0, to_i32;
+    f64 => i32, -beyond!(i32), 2_147_483_647.0, to_i32;
     f64 => u32, 0.0, 4_294_967_295.0, to_i64;
-    f64 => i64, -9_223_372_036_854_775_808.0, 9_223_372_036_854_775_808.0, to_i64;
-    f64 => u64, 0.0, 18_446_744_073_709_551_616.0, to_u64;
+    f64 => i64, -beyond!(i64), beyond!(i64), to_i64;
+    f64 => u64, 0.0, beyond!(u64), to_u64;
 }
 
 impl Rule<f32, f64> for Get {

@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::{is_nfc_quick, IsNormalized, UnicodeNormalization};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 use crate::NcError;
 
@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn rules_of_the_specification() {
-        for good in ["a", "_", "1", "a b", "temp-2@m", "é", "x~", "naïve", "日本", "a\u{7f}é"] {
+        for good in ["a", "_", "1", "a b", "temp-2@m", "é", "x~", "naïve", "日本", "a\u{7f}é"]
+        {
             // DEL is a control character also in the middle of a longer name.
             let expected = if good.contains('\u{7f}') { Err(NcError::BadName) } else { Ok(()) };
             assert_eq!(check_name(good.as_bytes()), expected, "{good:?}");

@@ -29,8 +29,8 @@ pub struct Dataset {
 
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
-pub struct Frozen {
-    _classic: zonda_classic::Frozen,
+pub struct Frozen<'a> {
+    _classic: zonda_classic::Frozen<'a>,
 }
 
 impl Dataset {
@@ -326,6 +326,21 @@ impl Dataset {
         mem: Option<MemType>,
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
+        self.put_with(var, |_| *slab, mem, data)
+    }
+
+    /// [`Dataset::put`] for a caller that does not know the rank before the call: `slab` is told it
+    /// (0 where there is no such variable).
+    ///
+    /// # Errors
+    /// As [`Dataset::put`].
+    pub fn put_with<'a, 's>(
+        &self,
+        var: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
         self.here(self.classic.put::<Error>(var, slab, mem, data))
     }
 
@@ -342,12 +357,26 @@ impl Dataset {
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
+        self.get_with(var, |_| *slab, mem, out)
+    }
+
+    /// [`Dataset::get`] for a caller that does not know the rank before the call.
+    ///
+    /// # Errors
+    /// As [`Dataset::get`].
+    pub fn get_with<'a, 's>(
+        &self,
+        var: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
         self.here(self.classic.get::<Error>(var, slab, mem, out))
     }
 
     /// Takes every lock of this dataset, for a fork.
     #[must_use]
-    pub fn freeze(&self) -> Frozen {
+    pub fn freeze(&self) -> Frozen<'_> {
         Frozen { _classic: self.classic.freeze() }
     }
 

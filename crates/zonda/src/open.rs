@@ -63,23 +63,18 @@ fn open_storage(
     share: bool,
     spec: Option<Spec>,
 ) -> Result<Arc<dyn Storage>> {
-    let options = zonda_storage::OpenOptions {
-        write,
-        create,
-        sync: SyncLevel::from_env(),
-        spec,
-        share,
-    };
+    let options =
+        zonda_storage::OpenOptions { write, create, sync: SyncLevel::from_env(), spec, share };
     Ok(zonda_storage::open(path, &options)?)
 }
 
 /// A file's bytes and nothing around them, for a look at them.
 pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
-    open_storage(path, false, Create::No, true, None)
+    open_storage(path, false, Create::MustExist, true, None)
 }
 
 pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<Arc<dyn Storage>> {
-    let create = if options.exclusive { Create::New } else { Create::Truncate };
+    let create = if options.exclusive { Create::Exclusive } else { Create::Truncate };
     // EEXIST has a code of its own in netCDF.
     let exists = |error: Error| match error.code() {
         NcError::System(libc_eexist) if libc_eexist == EEXIST => {
@@ -105,10 +100,10 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<Arc
 pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>> {
     if options.in_memory.is_none() {
         let spec = spec_of(options.io.as_deref())?;
-        return open_storage(path, options.write, Create::No, options.share, spec);
+        return open_storage(path, options.write, Create::MustExist, options.share, spec);
     }
     let persists = options.write && options.in_memory == Some(Persist::Yes);
-    let file = open_storage(path, persists, Create::No, true, None)?;
+    let file = open_storage(path, persists, Create::MustExist, true, None)?;
     let len = usize::try_from(file.len()?).map_err(|_| NcError::NoMem)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| NcError::NoMem)?;

@@ -17,7 +17,7 @@ size_t strlcat(char *dst, const char *src, size_t size)
     return used + more;
 }
 
-#ifdef WITH_FILE_HELPERS
+#ifdef WITH_WHOLE_FILES
 struct NCbytes;
 extern int ncbytesappendn(struct NCbytes *, const void *, unsigned long);
 

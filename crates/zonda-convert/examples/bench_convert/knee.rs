@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use plotters::prelude::*;
 use zonda_model::{ExtType, MemType};
 
-use crate::{Case, mb_per_s};
+use crate::{Case, memcpy};
 
 const SMALLEST: usize = 64;
 const LARGEST: usize = 64 << 20;
@@ -25,10 +25,7 @@ fn block_sizes() -> impl Iterator<Item = usize> {
 
 /// Measures a handful of pairs that stand for the kinds of kernels, and memcpy.
 pub(crate) fn measure() -> Vec<Curve> {
-    let memcpy = block_sizes().map(|bytes| {
-        let (src, mut dst) = (vec![1_u8; bytes], vec![0_u8; bytes]);
-        (bytes, mb_per_s(2 * bytes, || dst.copy_from_slice(std::hint::black_box(&src))))
-    });
+    let memcpy = block_sizes().map(|bytes| (bytes, memcpy(bytes)));
     let mut curves = vec![Curve { name: "memcpy".to_owned(), points: memcpy.collect() }];
     let makers: [fn(usize) -> Case; 5] = [
         |bytes| Case::decode(ExtType::Float, MemType::F32, bytes, 0),

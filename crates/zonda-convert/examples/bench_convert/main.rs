@@ -59,6 +59,9 @@ fn source(ty: MemType, len: usize, unfit_every: usize) -> Vec<u8> {
     bytes
 }
 
+/// Source bytes to destination bytes.
+type Convert = Box<dyn Fn(&[u8], &mut [u8])>;
+
 /// One conversion with its buffers.
 struct Case {
     name: String,
@@ -66,7 +69,7 @@ struct Case {
     src_size: usize,
     dst: Vec<u8>,
     dst_size: usize,
-    run: Box<dyn Fn(&[u8], &mut [u8])>,
+    run: Convert,
     reference: Option<reference::Function>,
 }
 
@@ -135,7 +138,10 @@ impl Case {
 /// memcpy of `bytes`, in MB/s of bytes read plus written.
 fn memcpy(bytes: usize) -> f64 {
     let (src, mut dst) = (vec![1_u8; bytes], vec![0_u8; bytes]);
-    mb_per_s(2 * bytes, || dst.copy_from_slice(black_box(&src)))
+    mb_per_s(2 * bytes, || {
+        dst.copy_from_slice(black_box(&src));
+        black_box(&mut dst);
+    })
 }
 
 /// A swap of 4-byte elements that the compiler is kept from vectorising.

@@ -1,0 +1,436 @@
+//! Attributes.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use zonda::{AttView, ExtType, MemType, NcError, VarId};
+
+use crate::boundary::{CallResult, Failure, boundary, put, ranged};
+use crate::foreign::{bytes, put_text};
+use crate::handles::{self, OpenFile};
+use crate::transfer::{slice, slice_mut};
+use crate::types::{NcType, STRING};
+use crate::var::type_of_format;
+
+/// The owner of an attribute must be a variable that exists, or the file.
+fn check_owner(file: &OpenFile, owner: VarId) -> CallResult {
+    if owner != VarId::GLOBAL {
+        file.dataset.meta(|meta| meta.var(owner).map(drop))?;
+    }
+    Ok(())
+}
+
+/// The name of an attribute to be looked up: a null one is refused once the owner is known.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+unsafe fn att_name<'a>(
+    file: &OpenFile,
+    owner: VarId,
+    name: *const c_char,
+) -> Result<&'a [u8], Failure> {
+    // SAFETY: the contract above is that of `bytes`.
+    if let Some(name) = unsafe { bytes(name) } {
+        return Ok(name);
+    }
+    check_owner(file, owner)?;
+    Err(NcError::BadName.into())
+}
+
+/// Shows an attribute and its number to `f`.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+unsafe fn with_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    f: impl FnOnce(usize, &AttView<'_>),
+) -> CallResult {
+    let file = handles::file(ncid)?;
+    // SAFETY: same contract.
+    let name = unsafe { att_name(&file, VarId(varid), name)? };
+    file.dataset
+        .meta(|meta| meta.find_att(VarId(varid), name).map(|(number, att)| f(number, &att)))?;
+    Ok(())
+}
+
+/// `int nc_inq_att(int ncid, int varid, const char *name, nc_type *xtypep, size_t *lenp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; the others are null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    xtypep: *mut NcType,
+    lenp: *mut usize,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the contract above covers all of it.
+        unsafe {
+            with_att(ncid, varid, name, |_, att| {
+                put(xtypep, att.ty.nc_type());
+                put(lenp, usize::try_from(att.len).unwrap_or(usize::MAX));
+            })
+        }
+    })
+}
+
+/// `int nc_inq_atttype(int ncid, int varid, const char *name, nc_type *xtypep);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `xtypep` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_atttype(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    xtypep: *mut NcType,
+) -> c_int {
+    // SAFETY: same contract.
+    unsafe { nc_inq_att(ncid, varid, name, xtypep, std::ptr::null_mut()) }
+}
+
+/// `int nc_inq_attlen(int ncid, int varid, const char *name, size_t *lenp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `lenp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_attlen(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    lenp: *mut usize,
+) -> c_int {
+    // SAFETY: same contract.
+    unsafe { nc_inq_att(ncid, varid, name, std::ptr::null_mut(), lenp) }
+}
+
+/// `int nc_inq_attid(int ncid, int varid, const char *name, int *idp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_attid(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    idp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: the contract above covers all of it.
+        unsafe {
+            with_att(ncid, varid, name, |number, _| {
+                put(idp, c_int::try_from(number).unwrap_or(c_int::MAX));
+            })
+        }
+    })
+}
+
+/// `int nc_inq_attname(int ncid, int varid, int attnum, char *name);`
+///
+/// # Safety
+/// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_attname(
+    ncid: c_int,
+    varid: c_int,
+    attnum: c_int,
+    name: *mut c_char,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let number = usize::try_from(attnum).unwrap_or(usize::MAX);
+        file.dataset.meta(|meta| {
+            // SAFETY: the contract above is that of `put_text`.
+            meta.att(VarId(varid), number).map(|att| unsafe { put_text(name, att.name) })
+        })?;
+        Ok(())
+    })
+}
+
+/// `int nc_rename_att(int ncid, int varid, const char *name, const char *newname);`
+///
+/// # Safety
+/// Both names are null or NUL-terminated strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_rename_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    newname: *const c_char,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let (name, newname) = unsafe { (bytes(name), bytes(newname)) };
+        let (name, newname) = (name.ok_or(NcError::Inval)?, newname.ok_or(NcError::Inval)?);
+        file.dataset.rename_att(VarId(varid), name, newname).map_err(|error| file.failure(error))
+    })
+}
+
+/// `int nc_del_att(int ncid, int varid, const char *name);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_char) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        file.dataset.del_att(VarId(varid), name).map_err(|error| file.failure(error))
+    })
+}
+
+/// What the engine would check before it looks for the values, for a put without values.
+fn without_values(
+    file: &OpenFile,
+    owner: VarId,
+    (xtype, len, mem): (NcType, usize, Option<MemType>),
+) -> CallResult {
+    if !file.dataset.is_writable() {
+        return Err(NcError::Perm.into());
+    }
+    check_owner(file, owner)?;
+    let ty = type_of_format(file.dataset.format(), xtype).ok_or(NcError::BadType)?;
+    if mem.is_some_and(|mem| (mem == MemType::Text) != (ty == ExtType::Char)) {
+        return Err(NcError::Char.into());
+    }
+    if len != 0 { Err(NcError::Inval.into()) } else { Ok(()) }
+}
+
+/// # Safety
+/// `name` is null or a NUL-terminated string; `values` is null or holds `len` values of type `mem`,
+/// or of the natural type of `xtype`.
+unsafe fn put_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    (xtype, len, mem): (NcType, usize, Option<MemType>),
+    values: *const c_void,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let owner = VarId(varid);
+        // SAFETY: the contract above is that of `bytes`.
+        let Some(name) = (unsafe { bytes(name) }) else {
+            if !file.dataset.is_writable() {
+                return Err(NcError::Perm.into());
+            }
+            check_owner(&file, owner)?;
+            return Err(NcError::BadName.into());
+        };
+        if values.is_null() {
+            without_values(&file, owner, (xtype, len, mem))?;
+        }
+        let converted = file
+            .dataset
+            .put_att(owner, name, xtype, len, mem, |n_bytes| {
+                // SAFETY: null only with length 0; else the contract above.
+                Ok(unsafe { slice(values.cast::<u8>(), n_bytes) })
+            })
+            .map_err(|error| file.failure(error))?;
+        ranged(converted)
+    })
+}
+
+/// # Safety
+/// `name` is null or a NUL-terminated string; `values` is null or has room for all values.
+unsafe fn get_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    mem: Option<MemType>,
+    values: *mut c_void,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: same contract.
+        let name = unsafe { att_name(&file, VarId(varid), name)? };
+        let converted = file.dataset.get_att(VarId(varid), name, mem, |n_bytes| {
+            if values.is_null() && n_bytes != 0 {
+                return Err(NcError::Inval.into());
+            }
+            // SAFETY: not null, and the contract above.
+            Ok(unsafe { slice_mut(values.cast::<u8>(), n_bytes) })
+        })?;
+        ranged(converted)
+    })
+}
+
+/// `int nc_put_att(int ncid, int varid, const char *name, nc_type xtype, size_t len,
+/// const void *values);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `values` is null or holds `len` values of type
+/// `xtype`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_put_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    xtype: NcType,
+    len: usize,
+    values: *const c_void,
+) -> c_int {
+    // SAFETY: same contract.
+    unsafe { put_att(ncid, varid, name, (xtype, len, None), values) }
+}
+
+/// `int nc_get_att(int ncid, int varid, const char *name, void *values);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `values` is null or has room for all values.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_get_att(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    values: *mut c_void,
+) -> c_int {
+    // SAFETY: same contract.
+    unsafe { get_att(ncid, varid, name, None, values) }
+}
+
+/// `int nc_put_att_text(int ncid, int varid, const char *name, size_t len, const char *text);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `text` is null or holds `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_put_att_text(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    len: usize,
+    text: *const c_char,
+) -> c_int {
+    let what = (ExtType::Char.nc_type(), len, Some(MemType::Text));
+    // SAFETY: same contract.
+    unsafe { put_att(ncid, varid, name, what, text.cast()) }
+}
+
+/// `int nc_get_att_text(int ncid, int varid, const char *name, char *text);`
+///
+/// No NUL is added.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `text` is null or has room for the attribute.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_get_att_text(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    text: *mut c_char,
+) -> c_int {
+    // SAFETY: same contract.
+    unsafe { get_att(ncid, varid, name, Some(MemType::Text), text.cast()) }
+}
+
+/// `int nc_put_att_string(int ncid, int varid, const char *name, size_t len,
+/// const char **strings);`
+///
+/// No classic file holds strings: `NC_EBADTYPE`, after what is checked before types.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `strings` is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_put_att_string(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    len: usize,
+    strings: *const *const c_char,
+) -> c_int {
+    // SAFETY: same contract; a type that no file has is refused before values are read.
+    unsafe { put_att(ncid, varid, name, (STRING, len, None), strings.cast()) }
+}
+
+/// `int nc_get_att_string(int ncid, int varid, const char *name, char **strings);`
+///
+/// Of a classic file only an empty attribute can be read as strings: `NC_ECHAR` for text,
+/// `NC_EBADTYPE` for numbers.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `strings` is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_get_att_string(
+    ncid: c_int,
+    varid: c_int,
+    name: *const c_char,
+    _strings: *mut *mut c_char,
+) -> c_int {
+    boundary(|| {
+        let mut answer = Ok(());
+        // SAFETY: the contract above is that of `with_att`.
+        unsafe {
+            with_att(ncid, varid, name, |_, att| {
+                answer = match att.ty {
+                    _ if att.len == 0 => Ok(()),
+                    ExtType::Char => Err(NcError::Char.into()),
+                    _ => Err(NcError::BadType.into()),
+                };
+            })?;
+        }
+        answer
+    })
+}
+
+/// The functions of one C type: names, type, how its values lie in memory.
+macro_rules! typed {
+    ($($suffix:literal, $put:ident, $get:ident, $c:ty, $c_name:literal, $mem:ident;)*) => {$(
+        #[doc = concat!("`int nc_put_att_", $suffix, "(int ncid, int varid, const char *name, ",
+            "nc_type xtype, size_t len, const ", $c_name, " *values);`")]
+        ///
+        /// # Safety
+        /// `name` is null or a NUL-terminated string; `values` is null or holds `len` values.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $put(
+            ncid: c_int,
+            varid: c_int,
+            name: *const c_char,
+            xtype: NcType,
+            len: usize,
+            values: *const $c,
+        ) -> c_int {
+            let what = (xtype, len, Some(MemType::$mem));
+            // SAFETY: same contract.
+            unsafe { put_att(ncid, varid, name, what, values.cast()) }
+        }
+
+        #[doc = concat!("`int nc_get_att_", $suffix, "(int ncid, int varid, const char *name, ",
+            $c_name, " *values);`")]
+        ///
+        /// # Safety
+        /// `name` is null or a NUL-terminated string; `values` is null or has room for all values.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $get(
+            ncid: c_int,
+            varid: c_int,
+            name: *const c_char,
+            values: *mut $c,
+        ) -> c_int {
+            // SAFETY: same contract.
+            unsafe { get_att(ncid, varid, name, Some(MemType::$mem), values.cast()) }
+        }
+    )*};
+}
+
+use std::ffi as c;
+
+typed! {
+    "schar", nc_put_att_schar, nc_get_att_schar, c::c_schar, "signed char", I8;
+    "uchar", nc_put_att_uchar, nc_get_att_uchar, c::c_uchar, "unsigned char", U8;
+    "ubyte", nc_put_att_ubyte, nc_get_att_ubyte, c::c_uchar, "unsigned char", U8;
+    "short", nc_put_att_short, nc_get_att_short, c::c_short, "short", I16;
+    "ushort", nc_put_att_ushort, nc_get_att_ushort, c::c_ushort, "unsigned short", U16;
+    "int", nc_put_att_int, nc_get_att_int, c::c_int, "int", I32;
+    "uint", nc_put_att_uint, nc_get_att_uint, c::c_uint, "unsigned int", U32;
+    "long", nc_put_att_long, nc_get_att_long, c::c_long, "long", I64;
+    "longlong", nc_put_att_longlong, nc_get_att_longlong, c::c_longlong, "long long", I64;
+    "ulonglong", nc_put_att_ulonglong, nc_get_att_ulonglong, c::c_ulonglong,
+        "unsigned long long", U64;
+    "float", nc_put_att_float, nc_get_att_float, c::c_float, "float", F32;
+    "double", nc_put_att_double, nc_get_att_double, c::c_double, "double", F64;
+}

@@ -1,0 +1,103 @@
+//! The line that Rust errors and panics never cross.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use zonda::NcError;
+
+/// Why a call failed: the code that C sees and, where there is one, the story behind it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: NcError,
+    detail: Option<zonda::Error>,
+}
+
+impl Failure {
+    /// The code that C sees.
+    pub(crate) fn code(&self) -> NcError {
+        self.code
+    }
+
+    /// The same story under another code, where C expects one.
+    pub(crate) fn seen_as(self, code: NcError) -> Failure {
+        Failure { code, ..self }
+    }
+}
+
+impl From<NcError> for Failure {
+    fn from(code: NcError) -> Self {
+        Failure { code, detail: None }
+    }
+}
+
+impl From<zonda::Error> for Failure {
+    fn from(error: zonda::Error) -> Self {
+        Failure { code: error.code(), detail: Some(error) }
+    }
+}
+
+/// What every C function body returns.
+pub(crate) type CallResult = Result<(), Failure>;
+
+/// The answer for a conversion that delivered everything but met values that did not fit.
+pub(crate) fn ranged(converted: zonda::Converted) -> CallResult {
+    if converted.out_of_range == 0 { Ok(()) } else { Err(NcError::Range.into()) }
+}
+
+thread_local! {
+    /// The last failure of this thread. Its text is made when somebody asks for it, because
+    /// programs probe with failing calls (`nc_inq_varid`) in their hot paths.
+    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    static LAST_TEXT: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// Runs the body of a C function: errors become codes, a panic becomes `NC_EINTERNAL`.
+///
+/// A panic is a bug in Zonda. It must not unwind into C, and it must not take the program down:
+/// a model three days into a run keeps its other files.
+pub(crate) fn boundary(body: impl FnOnce() -> CallResult) -> c_int {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(failure)) => {
+            let code = failure.code.code();
+            remember(failure);
+            code
+        }
+        Err(_) => {
+            remember(NcError::Internal.into());
+            NcError::Internal.code()
+        }
+    }
+}
+
+fn remember(failure: Failure) {
+    // A thread that is being torn down has no slot left; its failure then goes unremembered.
+    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+}
+
+/// Text of the last failure of the calling thread, valid until its next call of this function;
+/// empty when nothing failed yet.
+pub(crate) fn last_error_text() -> *const std::ffi::c_char {
+    let text = LAST.with(|last| match &*last.borrow() {
+        None => String::new(),
+        Some(Failure { code, detail: None }) => code.to_string(),
+        Some(Failure { detail: Some(error), .. }) => error.to_string(),
+    });
+    LAST_TEXT.with(|slot| {
+        // Paths may hold anything but NUL; a NUL from elsewhere must not cut the message.
+        *slot.borrow_mut() = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+        slot.borrow().as_ptr()
+    })
+}
+
+/// Writes a result where the caller asked for it.
+///
+/// # Safety
+/// `to` is null or valid for a write of one `T`.
+pub(crate) unsafe fn put<T>(to: *mut T, value: T) {
+    if !to.is_null() {
+        // SAFETY: not null, and the caller's contract covers the rest.
+        unsafe { to.write(value) };
+    }
+}

@@ -1,0 +1,231 @@
+//! Attributes and whole variables from one file to another.
+
+use std::ffi::{c_char, c_int};
+
+use zonda::{Dataset, Hyperslab, NcError, Reserve, VarId};
+
+use crate::boundary::{CallResult, boundary};
+use crate::foreign::bytes;
+use crate::handles;
+
+/// Data travels in blocks of at most this many bytes, or of one element if that is larger.
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// `int nc_copy_att(int ncid_in, int varid_in, const char *name, int ncid_out, int varid_out);`
+///
+/// Type and values stay as they are. An attribute copied onto itself is left alone, and its
+/// existence not checked, as in the reference.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_copy_att(
+    ncid_in: c_int,
+    varid_in: c_int,
+    name: *const c_char,
+    ncid_out: c_int,
+    varid_out: c_int,
+) -> c_int {
+    boundary(|| {
+        let to = handles::file(ncid_out)?;
+        if ncid_in == ncid_out && varid_in == varid_out {
+            return Ok(());
+        }
+        let from = handles::file(ncid_in)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
+        copy_att(&from.dataset, VarId(varid_in), name, &to.dataset, VarId(varid_out))
+    })
+}
+
+fn copy_att(
+    from: &Dataset,
+    owner_in: VarId,
+    name: &[u8],
+    to: &Dataset,
+    owner_out: VarId,
+) -> CallResult {
+    let (ty, len) =
+        from.meta(|meta| meta.find_att(owner_in, name).map(|(_, att)| (att.ty, att.len)))?;
+    let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
+    let mut values = Vec::new();
+    let room = &mut values;
+    // Without conversion nothing is out of range.
+    let _ = from.get_att(owner_in, name, None, move |n_bytes| {
+        room.resize(n_bytes, 0);
+        Ok(room.as_mut_slice())
+    })?;
+    let _ = to.put_att(owner_out, name, ty.nc_type(), len, None, |_| Ok(&values))?;
+    Ok(())
+}
+
+/// `int nc_copy_var(int ncid_in, int varid_in, int ncid_out);`
+///
+/// Defines a variable of the same name, type and dimension names in the other file, copies its
+/// attributes, and then its data. The other file is left in data mode; if its definitions are
+/// refused, in define mode.
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) -> c_int {
+    boundary(|| {
+        let from = handles::file(ncid_in)?;
+        let from = &from.dataset;
+        let source = Source::of(from, VarId(varid_in))?;
+        let mut dims = Vec::with_capacity(source.dim_names.len());
+        for name in &source.dim_names {
+            let to = handles::file(ncid_out)?;
+            dims.push(to.dataset.meta(|meta| meta.find_dim(name))?.0);
+        }
+        let to = handles::file(ncid_out)?;
+        let to = &to.dataset;
+
+        match to.redef() {
+            Err(error) if error.code() != NcError::InDefine => return Err(error.into()),
+            _ => {}
+        }
+        let id = to.def_var(&source.name, source.nc_type, &dims)?;
+        for name in &source.att_names {
+            copy_att(from, source.id, name, to, id)?;
+        }
+        // What goes wrong here shows in the first put, whose code the caller gets.
+        let _ = to.enddef(Reserve::Default);
+        let _ = to.sync();
+        source.copy_data(from, to, id)
+    })
+}
+
+/// A variable to copy, as it was when the copy began.
+struct Source {
+    id: VarId,
+    name: Vec<u8>,
+    nc_type: c_int,
+    element_bytes: usize,
+    dim_names: Vec<Vec<u8>>,
+    att_names: Vec<Vec<u8>>,
+    /// Current lengths; a scalar has one of length 1.
+    shape: Vec<usize>,
+}
+
+impl Source {
+    fn of(file: &Dataset, id: VarId) -> Result<Source, zonda::Error> {
+        if id == VarId::GLOBAL {
+            return Err(NcError::NotVar.into());
+        }
+        file.meta(|meta| {
+            let var = meta.var(id)?;
+            let mut shape = vec![0; var.dims.len()];
+            meta.var_shape(id, &mut shape)?;
+            let mut dim_names = Vec::with_capacity(var.dims.len());
+            for &dim in var.dims {
+                dim_names.push(meta.dim(dim)?.name.to_vec());
+            }
+            let mut att_names = Vec::with_capacity(var.n_atts);
+            for index in 0..var.n_atts {
+                att_names.push(meta.att(id, index)?.name.to_vec());
+            }
+            Ok(Source {
+                id,
+                name: var.name.to_vec(),
+                nc_type: var.ty.nc_type(),
+                element_bytes: var.ty.size(),
+                dim_names,
+                att_names,
+                shape,
+            })
+        })
+    }
+
+    /// Copies block after block. Where a block of several rows is refused, its rows go one by
+    /// one, so that what precedes the row at fault arrives, as with the reference.
+    fn copy_data(&self, from: &Dataset, to: &Dataset, id: VarId) -> CallResult {
+        let mut buffer = Vec::new();
+        let rank = self.shape.len();
+        if rank == 0 {
+            return self.copy_block(from, to, id, &[], &[], &mut buffer);
+        }
+        let row_bytes =
+            self.shape[1..].iter().fold(self.element_bytes, |size, &len| size.saturating_mul(len));
+        if row_bytes > BLOCK_BYTES {
+            return self.copy_large_rows(from, to, id, &mut buffer);
+        }
+        let rows_at_once = (BLOCK_BYTES / row_bytes.max(1)).max(1);
+        let mut start = vec![0; rank];
+        let mut count = self.shape.clone();
+        while start[0] < self.shape[0] {
+            count[0] = rows_at_once.min(self.shape[0] - start[0]);
+            if self.copy_block(from, to, id, &start, &count, &mut buffer).is_err() {
+                let end = start[0] + count[0];
+                count[0] = 1;
+                while start[0] < end {
+                    self.copy_block(from, to, id, &start, &count, &mut buffer)?;
+                    start[0] += 1;
+                }
+            } else {
+                start[0] += count[0];
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows (indices of the first dimension) that are larger than a block: each in pieces.
+    fn copy_large_rows(
+        &self,
+        from: &Dataset,
+        to: &Dataset,
+        id: VarId,
+        buffer: &mut Vec<u8>,
+    ) -> CallResult {
+        let rank = self.shape.len();
+        // The target takes a row as a whole or not at all.
+        let mut target = vec![0; rank];
+        to.meta(|meta| meta.var_shape(id, &mut target))?;
+        if !to.in_define_mode() && (1..rank).any(|d| target[d] < self.shape[d]) {
+            return Err(NcError::Edge.into());
+        }
+        // Dimensions after `split` fit into a block together, with `step` indices of `split`.
+        let mut split = rank - 1;
+        let mut inner_bytes = self.element_bytes;
+        while split > 0 && inner_bytes.saturating_mul(self.shape[split]) <= BLOCK_BYTES {
+            inner_bytes *= self.shape[split];
+            split -= 1;
+        }
+        let step = (BLOCK_BYTES / inner_bytes.max(1)).max(1);
+        let mut start = vec![0; rank];
+        let mut count: Vec<usize> =
+            (0..rank).map(|d| if d < split { 1 } else { self.shape[d] }).collect();
+        loop {
+            count[split] = step.min(self.shape[split] - start[split]);
+            self.copy_block(from, to, id, &start, &count, buffer)?;
+            start[split] += count[split];
+            // Carry into the outer dimensions, as an odometer does.
+            let mut d = split;
+            while start[d] >= self.shape[d] {
+                if d == 0 {
+                    return Ok(());
+                }
+                start[d] = 0;
+                d -= 1;
+                start[d] += 1;
+            }
+        }
+    }
+
+    fn copy_block(
+        &self,
+        from: &Dataset,
+        to: &Dataset,
+        id: VarId,
+        start: &[usize],
+        count: &[usize],
+        buffer: &mut Vec<u8>,
+    ) -> CallResult {
+        let slab = Hyperslab { start, count, stride: None };
+        let room = &mut *buffer;
+        // Without conversion nothing is out of range.
+        let _ = from.get(self.id, &slab, None, move |n_bytes| {
+            room.resize(n_bytes, 0);
+            Ok(room.as_mut_slice())
+        })?;
+        let _ = to.put(id, &slab, None, |_| Ok(buffer.as_slice()))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! Dimensions.
+
+use std::ffi::{c_char, c_int};
+
+use zonda::{DimId, DimView, NcError};
+
+use crate::boundary::{CallResult, boundary, put};
+use crate::foreign::{bytes, put_text};
+use crate::handles;
+
+/// A length as C counts it.
+fn c_len(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX)
+}
+
+/// Shows a dimension to `f`.
+fn with_dim(ncid: c_int, dimid: c_int, f: impl FnOnce(&DimView<'_>)) -> CallResult {
+    let file = handles::file(ncid)?;
+    file.dataset.meta(|meta| meta.dim(DimId(dimid)).map(|dim| f(&dim)))?;
+    Ok(())
+}
+
+/// `int nc_def_dim(int ncid, const char *name, size_t len, int *idp);`
+///
+/// Length 0 (`NC_UNLIMITED`) makes it the unlimited one.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_def_dim(
+    ncid: c_int,
+    name: *const c_char,
+    len: usize,
+    idp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        let dim = file.dataset.def_dim(name, len).map_err(|error| file.failure(error))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(idp, dim.0) };
+        Ok(())
+    })
+}
+
+/// `int nc_inq_dimid(int ncid, const char *name, int *idp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_dimid(ncid: c_int, name: *const c_char, idp: *mut c_int) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        let dim = file.dataset.meta(|meta| meta.find_dim(name))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(idp, dim.0) };
+        Ok(())
+    })
+}
+
+/// `int nc_inq_dim(int ncid, int dimid, char *name, size_t *lenp);`
+///
+/// The length of the unlimited dimension is the number of records.
+///
+/// # Safety
+/// `name` is null, or valid for `NC_MAX_NAME + 1` bytes; `lenp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_dim(
+    ncid: c_int,
+    dimid: c_int,
+    name: *mut c_char,
+    lenp: *mut usize,
+) -> c_int {
+    boundary(|| {
+        with_dim(ncid, dimid, |dim| {
+            // SAFETY: the contract above is that of both.
+            unsafe {
+                put_text(name, dim.name);
+                put(lenp, c_len(dim.len));
+            }
+        })
+    })
+}
+
+/// `int nc_inq_dimname(int ncid, int dimid, char *name);`
+///
+/// With a null `name` the dimension is not looked at, as in the reference.
+///
+/// # Safety
+/// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_dimname(ncid: c_int, dimid: c_int, name: *mut c_char) -> c_int {
+    boundary(|| {
+        if name.is_null() {
+            handles::file(ncid)?;
+            return Ok(());
+        }
+        // SAFETY: the contract above is that of `put_text`.
+        with_dim(ncid, dimid, |dim| unsafe { put_text(name, dim.name) })
+    })
+}
+
+/// `int nc_inq_dimlen(int ncid, int dimid, size_t *lenp);`
+///
+/// With a null `lenp` the dimension is not looked at, as in the reference.
+///
+/// # Safety
+/// `lenp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_dimlen(ncid: c_int, dimid: c_int, lenp: *mut usize) -> c_int {
+    boundary(|| {
+        if lenp.is_null() {
+            handles::file(ncid)?;
+            return Ok(());
+        }
+        // SAFETY: the contract above is `put`'s contract.
+        with_dim(ncid, dimid, |dim| unsafe { put(lenp, c_len(dim.len)) })
+    })
+}
+
+/// `int nc_rename_dim(int ncid, int dimid, const char *name);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_rename_dim(ncid: c_int, dimid: c_int, name: *const c_char) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        file.dataset.rename_dim(DimId(dimid), name).map_err(|error| file.failure(error))
+    })
+}

@@ -1,0 +1,104 @@
+//! Text and memory shared with C: what C hands in, and what C will `free`.
+
+use std::ffi::{CStr, c_char};
+
+use zonda::NcError;
+
+/// The bytes of a C string without the NUL; `None` for a null pointer.
+///
+/// # Safety
+/// `text` is null, or a NUL-terminated string that stays unchanged for `'a`.
+pub(crate) unsafe fn bytes<'a>(text: *const c_char) -> Option<&'a [u8]> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: not null, and the contract covers the rest.
+    Some(unsafe { CStr::from_ptr(text) }.to_bytes())
+}
+
+/// Writes `text` and a NUL where the caller asked for it.
+///
+/// # Safety
+/// `to` is null, or valid for `text.len() + 1` bytes.
+pub(crate) unsafe fn put_text(to: *mut c_char, text: &[u8]) {
+    if !to.is_null() {
+        // SAFETY: the contract gives room for the text and its NUL; `text` is ours, so the two
+        // do not overlap.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast::<c_char>(), to, text.len());
+            to.add(text.len()).write(0);
+        }
+    }
+}
+
+/// Writes the numbers 0, 1, 2 … below `n` where the caller asked for them.
+///
+/// # Safety
+/// `to` is null, or valid for writes of `n` ints.
+pub(crate) unsafe fn put_ids(to: *mut i32, n: usize) {
+    if !to.is_null() {
+        for (slot, id) in (0..n).zip(0_i32..) {
+            // SAFETY: `slot` is below `n`.
+            unsafe { to.add(slot).write(id) };
+        }
+    }
+}
+
+/// A copy of `items` that C frees with `free()`. Never null, even for an empty slice.
+///
+/// # Errors
+/// `NC_ENOMEM` when there is no memory.
+pub(crate) fn malloc_copy<T: Copy>(items: &[T]) -> Result<*mut T, NcError> {
+    let size = std::mem::size_of_val(items);
+    // SAFETY: malloc takes any size.
+    let memory = unsafe { libc::malloc(size.max(1)) }.cast::<T>();
+    if memory.is_null() {
+        return Err(NcError::NoMem);
+    }
+    // SAFETY: `memory` has room for `size` bytes and is aligned for every C type.
+    unsafe { std::ptr::copy_nonoverlapping(items.as_ptr(), memory, items.len()) };
+    Ok(memory)
+}
+
+/// A NUL-terminated copy of `text` that C frees with `free()`.
+///
+/// # Errors
+/// `NC_ENOMEM` when there is no memory.
+pub(crate) fn malloc_text(text: &[u8]) -> Result<*mut c_char, NcError> {
+    let mut with_nul = Vec::with_capacity(text.len() + 1);
+    with_nul.extend_from_slice(text);
+    with_nul.push(0);
+    Ok(malloc_copy(&with_nul)?.cast::<c_char>())
+}
+
+/// Gives memory of `malloc` back; null is fine.
+///
+/// # Safety
+/// `memory` is null, or came from `malloc` and is not used afterwards.
+pub(crate) unsafe fn release<T>(memory: *mut T) {
+    // SAFETY: the contract is that of free().
+    unsafe { libc::free(memory.cast()) };
+}
+
+/// A list of strings for C: pointers to `malloc` copies, then `n_nulls` null pointers; the array
+/// is from `malloc` too.
+pub(crate) fn malloc_strings(
+    list: &[Vec<u8>],
+    n_nulls: usize,
+) -> Result<*mut *mut c_char, NcError> {
+    let mut pointers = Vec::with_capacity(list.len() + n_nulls);
+    for text in list {
+        match malloc_text(text) {
+            Ok(copy) => pointers.push(copy),
+            Err(error) => {
+                for copy in pointers {
+                    // SAFETY: just made by malloc_text.
+                    unsafe { release(copy) };
+                }
+                return Err(error);
+            }
+        }
+    }
+    pointers.resize(list.len() + n_nulls, std::ptr::null_mut());
+    malloc_copy(&pointers)
+}

@@ -1,0 +1,151 @@
+//! From `ncid` to the open file behind it.
+//!
+//! An `ncid` is `slot << 16 | group`, slots counting from 1, as the reference lays it out: programs
+//! print them, and the group half must be free for netCDF-4. Lookups take no lock; the slot table is
+//! zero-initialised static memory that costs nothing until used.
+
+use std::ffi::{CString, c_int};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arc_swap::{ArcSwapOption, Guard};
+use zonda::{Dataset, NcError};
+
+/// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
+const N_SLOTS: usize = 1 << 16;
+
+static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
+    [const { ArcSwapOption::const_empty() }; N_SLOTS];
+/// Highest slot ever used plus one: what a walk over all open files has to look at.
+static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
+
+/// A dataset as C opened it.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    /// The dataset.
+    pub(crate) dataset: Dataset,
+    /// Mode flags as `nc_inq_format_extended` reports them.
+    pub(crate) mode: c_int,
+    /// Path as given, as `nc_inq_path` reports it.
+    pub(crate) path: CString,
+    /// Caller memory behind an in-memory file, handed back by `nc_close_memio`.
+    pub(crate) memory: Option<Arc<crate::mem::MallocMemory>>,
+    /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
+    pub(crate) persists_memory: bool,
+}
+
+/// A file found by its `ncid`; keeps it alive while a call uses it, even if another thread closes it.
+pub(crate) struct FileRef(Guard<Option<Arc<OpenFile>>>);
+
+impl Deref for FileRef {
+    type Target = OpenFile;
+    fn deref(&self) -> &OpenFile {
+        match &*self.0 {
+            Some(file) => file,
+            // `file` hands out no reference to an empty slot.
+            None => unreachable!("a FileRef is made from an occupied slot only"),
+        }
+    }
+}
+
+/// The file of `ncid`.
+///
+/// # Errors
+/// `NC_EBADID` when nothing is open under that number, or its group half names no group.
+pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
+    let id = u32::try_from(ncid).map_err(|_| NcError::BadId)?;
+    let guard = SLOTS[(id >> 16) as usize].load();
+    match &*guard {
+        Some(_) if id & 0xffff == 0 => Ok(FileRef(guard)),
+        _ => Err(NcError::BadId),
+    }
+}
+
+/// Enters a file into the table and returns its `ncid`.
+///
+/// The lowest free slot is taken, as the reference does.
+///
+/// # Errors
+/// `NC_ENFILE` when all slots are taken.
+pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
+    let mut entry = Some(Arc::new(file));
+    for (slot, cell) in SLOTS.iter().enumerate().skip(1) {
+        if cell.load().is_some() {
+            continue;
+        }
+        let seen = cell.compare_and_swap(&None::<Arc<OpenFile>>, entry.clone());
+        if seen.is_none() {
+            HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
+            let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
+            return Ok(id.cast_signed());
+        }
+    }
+    entry.take();
+    Err(NcError::NFile)
+}
+
+/// Takes a file out of the table; later calls with its `ncid` get `NC_EBADID`.
+///
+/// Of several threads closing one file, one gets it.
+///
+/// # Errors
+/// `NC_EBADID` when nothing is open under that number.
+pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
+    drop(file(ncid)?);
+    let slot = (ncid.cast_unsigned() >> 16) as usize;
+    SLOTS[slot].swap(None).ok_or(NcError::BadId)
+}
+
+/// Every open file, for what concerns all of them: flushing at exit, fork.
+pub(crate) fn all() -> Vec<Arc<OpenFile>> {
+    let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
+    SLOTS[..high].iter().filter_map(ArcSwapOption::load_full).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn open_file() -> OpenFile {
+        let storage = Arc::new(zonda::storage::backend::Memory::new());
+        let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default());
+        OpenFile {
+            dataset,
+            mode: 0,
+            path: CString::default(),
+            memory: None,
+            persists_memory: false,
+        }
+    }
+
+    /// One test, because the table is one for the process.
+    #[test]
+    fn slots_are_taken_from_the_lowest_and_come_free() {
+        let ids: Vec<c_int> = (0..4).map(|_| insert(open_file()).unwrap()).collect();
+        assert_eq!(ids, [1 << 16, 2 << 16, 3 << 16, 4 << 16]);
+        assert_eq!(all().len(), 4);
+        for bad in [0, -1, ids[0] + 1, 5 << 16, c_int::MIN, c_int::MAX] {
+            assert_eq!(file(bad).err(), Some(NcError::BadId), "{bad:#x}");
+            assert_eq!(remove(bad).err(), Some(NcError::BadId), "{bad:#x}");
+        }
+        let used = file(ids[1]).unwrap();
+        drop(remove(ids[1]).unwrap());
+        assert!(used.dataset.in_define_mode(), "a call that is under way keeps its file");
+        drop(used);
+        assert_eq!(file(ids[1]).err(), Some(NcError::BadId));
+        assert_eq!(insert(open_file()).unwrap(), ids[1]);
+
+        let winners: usize = std::thread::scope(|scope| {
+            let close = || usize::from(remove(ids[0]).is_ok());
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(close)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+        });
+        assert_eq!(winners, 1, "of several closes one succeeds");
+        for id in &ids[1..] {
+            remove(*id).unwrap();
+        }
+        assert!(all().is_empty());
+    }
+}

@@ -1,0 +1,316 @@
+//! Values in the caller's memory: freeing, copying and printing whatever a type nests.
+//!
+//! With classic files only the atomic types occur, plus `NC_STRING` where a caller made strings
+//! with another file; user-defined type ids are answered as by a file that has none.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use zonda::{ExtType, NcError};
+
+use crate::boundary::{boundary, put};
+use crate::foreign::{bytes, malloc_text, release};
+use crate::handles;
+use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
+
+/// `nc_vlen_t`: one variable-length element.
+#[derive(Debug)]
+#[repr(C)]
+pub struct NcVlen {
+    /// Elements behind `p`.
+    pub len: usize,
+    /// The elements, from `malloc`.
+    pub p: *mut c_void,
+}
+
+/// Bytes of one element in memory.
+///
+/// The file matters for user-defined types only: with an atomic type, the reference accepts any
+/// `ncid` that is not negative.
+pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcError> {
+    if xtype >= FIRST_USER_TYPE {
+        handles::file(ncid)?;
+        return Err(NcError::NotNc4);
+    }
+    atomic(xtype).map(|(_, size)| size).ok_or(NcError::BadType)
+}
+
+/// The checks that all three operations start with. `Ok(false)`: there is nothing to do.
+fn worth_doing(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *const c_void,
+    count: usize,
+) -> Result<bool, NcError> {
+    if ncid < 0 || xtype <= 0 || (memory.is_null() && count > 0) {
+        return Err(NcError::Inval);
+    }
+    Ok(!memory.is_null() && count > 0)
+}
+
+/// `int nc_free_string(size_t len, char **data);`
+///
+/// Frees the strings; the array of pointers stays the caller's.
+///
+/// # Safety
+/// `data` points to `len` pointers, each null or from `malloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_free_string(len: usize, data: *mut *mut c_char) -> c_int {
+    boundary(|| {
+        if data.is_null() && len > 0 {
+            return Err(NcError::Inval.into());
+        }
+        for index in 0..len {
+            // SAFETY: `index` is below `len`; the strings are from malloc.
+            unsafe { release(*data.add(index)) };
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_free_vlen(nc_vlen_t *vl);`
+///
+/// # Safety
+/// `vl` is null, or points to an element whose memory is null or from `malloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_free_vlen(vl: *mut NcVlen) -> c_int {
+    // SAFETY: same contract, one element.
+    unsafe { nc_free_vlens(usize::from(!vl.is_null()), vl) }
+}
+
+/// `int nc_free_vlens(size_t len, nc_vlen_t vlens[]);`
+///
+/// # Safety
+/// `vlens` points to `len` elements as for [`nc_free_vlen`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_free_vlens(len: usize, vlens: *mut NcVlen) -> c_int {
+    boundary(|| {
+        if vlens.is_null() && len > 0 {
+            return Err(NcError::Inval.into());
+        }
+        for index in 0..len {
+            // SAFETY: `index` is below `len`; the memory is from malloc.
+            unsafe { release((*vlens.add(index)).p) };
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_reclaim_data(int ncid, nc_type xtype, void *memory, size_t count);`
+///
+/// Frees what `count` elements own, not the elements themselves.
+///
+/// # Safety
+/// `memory` is null, or holds `count` elements of the type, made by `malloc` where they own
+/// memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_reclaim_data(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *mut c_void,
+    count: usize,
+) -> c_int {
+    boundary(|| {
+        if !worth_doing(ncid, xtype, memory, count)? {
+            return Ok(());
+        }
+        if xtype > STRING {
+            // Ids between the atomic and the user-defined types are asked of the file as well.
+            handles::file(ncid)?;
+            return Err(NcError::NotNc4.into());
+        }
+        if xtype == STRING {
+            let strings = memory.cast::<*mut c_char>();
+            for index in 0..count {
+                // SAFETY: `index` is below `count`; the strings are from malloc.
+                unsafe { release(*strings.add(index)) };
+            }
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_reclaim_data_all(int ncid, nc_type xtype, void *memory, size_t count);`
+///
+/// [`nc_reclaim_data`], and then frees `memory` too.
+///
+/// # Safety
+/// As [`nc_reclaim_data`]; `memory` is from `malloc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_reclaim_data_all(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *mut c_void,
+    count: usize,
+) -> c_int {
+    // SAFETY: same contract.
+    let status = unsafe { nc_reclaim_data(ncid, xtype, memory, count) };
+    if status == 0 {
+        // SAFETY: the contract says it is from malloc, and its parts are gone.
+        unsafe { release(memory) };
+    }
+    status
+}
+
+/// `int nc_copy_data(int ncid, nc_type xtype, const void *memory, size_t count, void *copy);`
+///
+/// # Safety
+/// `memory` is null or holds `count` elements; `copy` is null or has room for as many.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_copy_data(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *const c_void,
+    count: usize,
+    copy: *mut c_void,
+) -> c_int {
+    boundary(|| {
+        let worth = worth_doing(ncid, xtype, memory, count)?;
+        if copy.is_null() && count > 0 {
+            return Err(NcError::Inval.into());
+        }
+        if !worth {
+            return Ok(());
+        }
+        let size = size_in_memory(ncid, xtype)?;
+        if xtype != STRING {
+            // SAFETY: both hold `count` elements of `size` bytes; memmove semantics allow for
+            // a caller whose buffers touch.
+            unsafe { std::ptr::copy(memory.cast::<u8>(), copy.cast::<u8>(), size * count) };
+            return Ok(());
+        }
+        let from = memory.cast::<*const c_char>();
+        let to = copy.cast::<*mut c_char>();
+        for index in 0..count {
+            // SAFETY: `index` is below `count`; elements are null or NUL-terminated strings.
+            let duplicate = match unsafe { bytes(*from.add(index)) } {
+                Some(text) => malloc_text(text)?,
+                None => std::ptr::null_mut(),
+            };
+            // SAFETY: `to` has room for `count` pointers.
+            unsafe { to.add(index).write(duplicate) };
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_copy_data_all(int ncid, nc_type xtype, const void *memory, size_t count, void **copyp);`
+///
+/// The copy is the caller's, for [`nc_reclaim_data_all`]; null when `count` is 0.
+///
+/// # Safety
+/// `memory` is null or holds `count` elements; `copyp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_copy_data_all(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *const c_void,
+    count: usize,
+    copyp: *mut *mut c_void,
+) -> c_int {
+    let mut copy = std::ptr::null_mut();
+    let status = boundary(|| {
+        let size = size_in_memory(ncid, xtype)?;
+        if count > 0 {
+            // SAFETY: calloc takes any numbers, and checks their product.
+            copy = unsafe { libc::calloc(count, size) };
+            if copy.is_null() {
+                return Err(NcError::NoMem.into());
+            }
+        }
+        Ok(())
+    });
+    if status != 0 {
+        return status;
+    }
+    // SAFETY: `copy` has room for `count` elements, the rest is the caller's contract.
+    let status = unsafe { nc_copy_data(ncid, xtype, memory, count, copy) };
+    if copyp.is_null() {
+        // SAFETY: zeroed memory of calloc, filled as far as it went.
+        return unsafe { nc_reclaim_data_all(ncid.max(0), xtype, copy, count) };
+    }
+    // SAFETY: the contract above is `put`'s contract.
+    unsafe { put(copyp, copy) };
+    status
+}
+
+/// `int nc_dump_data(int ncid, nc_type xtype, void *memory, size_t count, char **buf);`
+///
+/// The elements as text, separated by blanks, in memory that the caller frees. `*buf` is left
+/// alone when `count` is 0.
+///
+/// # Safety
+/// `memory` is null or holds `count` elements; `bufp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_dump_data(
+    ncid: c_int,
+    xtype: NcType,
+    memory: *mut c_void,
+    count: usize,
+    bufp: *mut *mut c_char,
+) -> c_int {
+    boundary(|| {
+        if !worth_doing(ncid, xtype, memory, count)? {
+            return Ok(());
+        }
+        let size = size_in_memory(ncid, xtype)?;
+        let mut text = Vec::new();
+        for index in 0..count {
+            if index > 0 {
+                text.push(b' ');
+            }
+            // SAFETY: `index` is below `count`.
+            unsafe { print_one(xtype, memory.cast::<u8>().add(index * size), &mut text) };
+        }
+        if !bufp.is_null() {
+            let copy = malloc_text(&text)?;
+            // SAFETY: the contract above is `put`'s contract.
+            unsafe { put(bufp, copy) };
+        }
+        Ok(())
+    })
+}
+
+/// Appends one element as `nc_dump_data` writes it.
+///
+/// # Safety
+/// `at` points to one element of the atomic type, at any alignment.
+unsafe fn print_one(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
+    // SAFETY: every arm reads exactly the element's size, whatever the alignment.
+    let shown = unsafe {
+        match ExtType::from_nc_type(xtype) {
+            Some(ExtType::Char) => {
+                text.extend_from_slice(&[b'\'', *at, b'\'']);
+                return;
+            }
+            Some(ExtType::Byte) => at.cast::<i8>().read().to_string(),
+            Some(ExtType::UByte) => at.read().to_string(),
+            Some(ExtType::Short) => at.cast::<i16>().read_unaligned().to_string(),
+            Some(ExtType::UShort) => at.cast::<u16>().read_unaligned().to_string(),
+            Some(ExtType::Int) => at.cast::<i32>().read_unaligned().to_string(),
+            // The reference prints unsigned ints as signed ones.
+            Some(ExtType::UInt) => at.cast::<i32>().read_unaligned().to_string(),
+            Some(ExtType::Int64) => at.cast::<i64>().read_unaligned().to_string(),
+            Some(ExtType::UInt64) => at.cast::<u64>().read_unaligned().to_string(),
+            Some(ExtType::Float) => fixed(f64::from(at.cast::<f32>().read_unaligned())),
+            Some(ExtType::Double) => fixed(at.cast::<f64>().read_unaligned()),
+            None => {
+                let string = bytes(at.cast::<*const c_char>().read_unaligned());
+                text.push(b'"');
+                text.extend_from_slice(string.unwrap_or_default());
+                text.push(b'"');
+                return;
+            }
+        }
+    };
+    text.extend_from_slice(shown.as_bytes());
+}
+
+/// A number as C's `%f` prints it.
+fn fixed(value: f64) -> String {
+    if value.is_finite() {
+        format!("{value:.6}")
+    } else {
+        let sign = if value.is_sign_negative() { "-" } else { "" };
+        format!("{sign}{}", if value.is_nan() { "nan" } else { "inf" })
+    }
+}

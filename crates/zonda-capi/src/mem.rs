@@ -1,0 +1,409 @@
+//! Files in memory of C: `nc_open_mem`, `nc_open_memio`, `nc_create_mem`, `nc_close_memio`.
+//!
+//! The bytes lie in one piece of `malloc` memory, because that is what C hands in and gets back.
+//! Whose it is: `nc_open_mem` borrows it, `NC_MEMIO_LOCKED` borrows it and forbids moving it,
+//! everything else makes it the library's until `nc_close_memio` hands it out.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use zonda::NcError;
+use zonda::storage::{Op, ReadRange, Storage, StorageError, WriteRange};
+
+use crate::boundary::{CallResult, Failure, boundary};
+use crate::file::{self, INMEMORY, MMAP, WRITE};
+use crate::handles::{self, OpenFile};
+use crate::transfer::{slice, slice_mut};
+
+/// `NC_MEMIO_LOCKED`: the memory stays the caller's and where it is.
+const LOCKED: c_int = 1;
+/// Shortest memory that can be a file: a magic number.
+const MIN_BYTES: usize = 8;
+/// Memory grows in pages, so that a header written in pieces does not move it each time.
+const PAGE: usize = 4096;
+
+/// `NC_memio` of `netcdf_mem.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct NcMemio {
+    size: usize,
+    memory: *mut c_void,
+    flags: c_int,
+}
+
+/// Bytes between `start` and `start + capacity`; those from `len` on are zero if the memory may be
+/// written at all.
+#[derive(Debug)]
+struct Buffer {
+    start: *mut u8,
+    len: usize,
+    capacity: usize,
+}
+
+/// A storage in one piece of `malloc` memory.
+#[derive(Debug)]
+pub(crate) struct MallocMemory {
+    buffer: RwLock<Buffer>,
+    /// The memory is ours: freed in the end, and moved when it grows. Else it is the caller's.
+    owned: AtomicBool,
+    /// A write did not fit into borrowed memory.
+    refused: AtomicBool,
+}
+
+// SAFETY: the memory is reached through the lock only; the caller of `nc_open_mem*` leaves it alone
+// while the file is open.
+unsafe impl Send for MallocMemory {}
+// SAFETY: as above.
+unsafe impl Sync for MallocMemory {}
+
+impl MallocMemory {
+    /// Memory of `len` zero bytes, owned.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM`.
+    fn zeroed(len: usize) -> Result<MallocMemory, NcError> {
+        let capacity = len.max(1).checked_next_multiple_of(PAGE).ok_or(NcError::NoMem)?;
+        // SAFETY: calloc takes any size.
+        let start = unsafe { libc::calloc(capacity, 1) }.cast::<u8>();
+        if start.is_null() {
+            return Err(NcError::NoMem);
+        }
+        Ok(MallocMemory::new(Buffer { start, len, capacity }, true))
+    }
+
+    fn new(buffer: Buffer, owned: bool) -> MallocMemory {
+        let owned = AtomicBool::new(owned);
+        MallocMemory { buffer: RwLock::new(buffer), owned, refused: AtomicBool::new(false) }
+    }
+
+    fn is_owned(&self) -> bool {
+        self.owned.load(Ordering::Acquire)
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Buffer> {
+        self.buffer.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
+        self.buffer.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands the memory out; the storage is empty from now on.
+    fn take(&self) -> (*mut u8, usize) {
+        let mut buffer = self.write();
+        let taken = (buffer.start, buffer.len);
+        *buffer = Buffer { start: null_mut(), len: 0, capacity: 0 };
+        taken
+    }
+
+    /// Makes room for `len` bytes; those beyond the old length are zero.
+    fn grow(&self, buffer: &mut Buffer, len: usize) -> Result<(), StorageError> {
+        if len > buffer.capacity {
+            let at = buffer.len as u64;
+            let limit = buffer.capacity as u64;
+            let over = StorageError::MemoryLimit { op: Op::Write, at, len: len as u64, limit };
+            // Memory handed out has no capacity, but must not come back to life either.
+            if !self.is_owned() || buffer.start.is_null() {
+                self.refused.store(true, Ordering::Relaxed);
+                return Err(over);
+            }
+            // Half as much again: n appends then cost O(n).
+            let wanted = len.max(buffer.capacity.saturating_add(buffer.capacity / 2));
+            let Some(capacity) = wanted.checked_next_multiple_of(PAGE) else { return Err(over) };
+            // SAFETY: the memory came from malloc and is used through this buffer only.
+            let moved = unsafe { libc::realloc(buffer.start.cast(), capacity) }.cast::<u8>();
+            if moved.is_null() {
+                return Err(over);
+            }
+            // SAFETY: the new part is `capacity - buffer.capacity` bytes long.
+            unsafe { moved.add(buffer.capacity).write_bytes(0, capacity - buffer.capacity) };
+            (buffer.start, buffer.capacity) = (moved, capacity);
+        }
+        buffer.len = buffer.len.max(len);
+        Ok(())
+    }
+}
+
+impl Buffer {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` is valid for `len` initialised bytes, or `len` is 0.
+        unsafe { slice(self.start, self.len) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { slice_mut(self.start, self.len) }
+    }
+}
+
+impl Drop for MallocMemory {
+    fn drop(&mut self) {
+        if self.is_owned() {
+            // SAFETY: the memory came from malloc, is owned, and nobody uses it any more.
+            unsafe { libc::free(self.take().0.cast()) };
+        }
+    }
+}
+
+/// The end of a range in memory.
+fn end_of(op: Op, at: u64, len: usize) -> Result<(usize, usize), StorageError> {
+    let too_far = StorageError::TooFar { op, at, len: len as u64 };
+    let start = usize::try_from(at).map_err(|_| too_far.clone())?;
+    match start.checked_add(len) {
+        Some(end) if end <= isize::MAX.cast_unsigned() => Ok((start, end)),
+        _ => Err(too_far),
+    }
+}
+
+impl Storage for MallocMemory {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let (start, end) = end_of(Op::Read, at, buf.len())?;
+        let buffer = self.read();
+        let bytes = buffer.bytes();
+        let from = bytes.get(start..end.min(bytes.len())).unwrap_or_default();
+        buf[..from.len()].copy_from_slice(from);
+        Ok(from.len())
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range.got = self.read_at(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        let (start, end) = end_of(Op::Write, at, data.len())?;
+        if data.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = self.write();
+        self.grow(&mut buffer, end)?;
+        buffer.bytes_mut()[start..end].copy_from_slice(data);
+        Ok(())
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(self.read().len as u64)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        let (new, _) = end_of(Op::SetLen, len, 0)?;
+        let mut buffer = self.write();
+        if new > buffer.len {
+            return self.grow(&mut buffer, new);
+        }
+        buffer.bytes_mut()[new..].fill(0);
+        buffer.len = new;
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("memory")
+    }
+}
+
+impl OpenFile {
+    /// An error of this file as C sees it: memory that may not grow has a code of its own.
+    #[cold]
+    pub(crate) fn failure(&self, error: zonda::Error) -> Failure {
+        let failure = Failure::from(error);
+        let refused = self.memory.as_ref().is_some_and(|m| m.refused.load(Ordering::Relaxed));
+        if refused && failure.code() == NcError::System(libc::ENOMEM) {
+            return failure.seen_as(NcError::InMemory);
+        }
+        failure
+    }
+
+    /// Writes a file in C memory to its path, where `NC_PERSIST` asks for it.
+    pub(crate) fn persist_memory(&self) -> Result<(), NcError> {
+        let Some(memory) = self.memory.as_ref().filter(|_| self.persists_memory) else {
+            return Ok(());
+        };
+        std::fs::write(self.dataset.path(), memory.read().bytes())
+            .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+}
+
+/// Memory for a file that is created in memory; `size` bytes from the start.
+pub(crate) fn for_new_file(size: usize) -> Result<Arc<MallocMemory>, NcError> {
+    Ok(Arc::new(MallocMemory::zeroed(size)?))
+}
+
+/// Opens what lies in C memory, which becomes the library's if `owned` and when this succeeds.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `memory` is valid for `size` bytes until the file is
+/// closed, and for writes if `omode` says so; `ncidp` is null, or valid for a write.
+unsafe fn open(
+    path: *const c_char,
+    omode: c_int,
+    (memory, size): (*mut c_void, usize),
+    owned: bool,
+    ncidp: *mut c_int,
+) -> CallResult {
+    let buffer = Buffer { start: memory.cast(), len: size, capacity: size };
+    let memory = Arc::new(MallocMemory::new(buffer, false));
+    // SAFETY: same contract.
+    unsafe { file::open_memory(path, omode | INMEMORY, Arc::clone(&memory), ncidp)? };
+    memory.owned.store(owned, Ordering::Release);
+    Ok(())
+}
+
+/// `int nc_open_mem(const char *path, int omode, size_t size, void *memory, int *ncidp);`
+///
+/// For reading only; the memory stays the caller's.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `memory` is null or `size` bytes that stay as they are
+/// until the file is closed; `ncidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_open_mem(
+    path: *const c_char,
+    omode: c_int,
+    size: usize,
+    memory: *mut c_void,
+    ncidp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        let unusable = memory.is_null() || size < MIN_BYTES || path.is_null();
+        if unusable || omode & (WRITE | MMAP) != 0 {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: the contract above.
+        unsafe { open(path, omode, (memory, size), false, ncidp) }
+    })
+}
+
+/// `int nc_open_memio(const char *path, int omode, NC_memio *params, int *ncidp);`
+///
+/// Without `NC_MEMIO_LOCKED` the memory, which must be of `malloc`, becomes the library's when the
+/// call succeeds; with `NC_WRITE` the pointer in `params` is then null, since the memory may move.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `params` is null or describes memory of the caller;
+/// `ncidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_open_memio(
+    path: *const c_char,
+    omode: c_int,
+    params: *mut NcMemio,
+    ncidp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        // SAFETY: null, or the caller's.
+        let Some(params) = (unsafe { params.as_mut() }) else {
+            return Err(NcError::Inval.into());
+        };
+        let unusable = path.is_null() || params.memory.is_null() || params.size < MIN_BYTES;
+        if unusable || omode & MMAP != 0 {
+            return Err(NcError::Inval.into());
+        }
+        let locked = params.flags & LOCKED != 0;
+        // SAFETY: the contract above.
+        unsafe { open(path, omode, (params.memory, params.size), !locked, ncidp)? };
+        if !locked && omode & WRITE != 0 {
+            params.memory = null_mut();
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_create_mem(const char *path, int mode, size_t initialsize, int *ncidp);`
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `ncidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_create_mem(
+    path: *const c_char,
+    mode: c_int,
+    initialsize: usize,
+    ncidp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        if mode & MMAP != 0 {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: same contract.
+        unsafe { file::create(path, mode | INMEMORY, initialsize, 0, null_mut(), ncidp) }
+    })
+}
+
+/// `int nc_close_memio(int ncid, NC_memio *memio);`
+///
+/// Closes, and hands a file in memory over to the caller, who frees it with `free()` unless it is
+/// the caller's own. For other files `memio` is left alone.
+///
+/// # Safety
+/// `memio` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_int {
+    boundary(|| {
+        let file = handles::remove(ncid)?;
+        file.dataset.close().map_err(|error| file.failure(error))?;
+        // SAFETY: null, or valid for a write by the contract above.
+        match (&file.memory, unsafe { memio.as_mut() }) {
+            (Some(memory), Some(memio)) => {
+                let (start, size) = memory.take();
+                (memio.memory, memio.size) = (start.cast(), size);
+            }
+            _ => file.persist_memory()?,
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_memory_grows_with_zeros_between() {
+        let memory = MallocMemory::zeroed(0).unwrap();
+        memory.write_at(10_000, b"end").unwrap();
+        let mut bytes = [9u8; 12_000];
+        assert_eq!(memory.read_at(0, &mut bytes).unwrap(), 10_003);
+        assert!(bytes[..10_000].iter().all(|&b| b == 0));
+        assert_eq!(&bytes[10_000..10_003], b"end");
+        memory.set_len(5).unwrap();
+        memory.set_len(10_003).unwrap();
+        assert_eq!(memory.read_at(10_000, &mut bytes).unwrap(), 3);
+        assert_eq!(bytes[..3], [0; 3], "cut bytes do not come back");
+        let (start, len) = memory.take();
+        assert!(!start.is_null() && len == 10_003);
+        assert!(memory.write_at(0, b"x").is_err(), "memory handed out is gone");
+        // SAFETY: just handed out.
+        unsafe { libc::free(start.cast()) };
+    }
+
+    #[test]
+    fn borrowed_memory_stays_where_and_as_long_as_it_is() {
+        let mut bytes = *b"abcdefgh";
+        let buffer = Buffer { start: bytes.as_mut_ptr(), len: 8, capacity: 8 };
+        let memory = MallocMemory::new(buffer, false);
+        memory.write_at(6, b"GH").unwrap();
+        assert_eq!(memory.write_at(7, b"HI").unwrap_err().raw_os_error(), libc::ENOMEM);
+        assert!(memory.refused.load(Ordering::Relaxed));
+        drop(memory);
+        assert_eq!(&bytes, b"abcdefGH");
+    }
+}

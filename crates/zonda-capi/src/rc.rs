@@ -1,0 +1,122 @@
+//! The run-time configuration table: `key=value` lines of `.ncrc`, `.daprc` and `.dodsrc`.
+//!
+//! The files are looked for in the home folder and then in the working folder, later entries
+//! replacing earlier ones; `NCRCENV_RC` names one file instead, `NCRCENV_IGNORE` turns it off.
+//! Lines that start with `[url]` concern one server and are not seen through this interface.
+
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use zonda::NcError;
+
+use crate::boundary::boundary;
+use crate::foreign::{bytes, malloc_text};
+
+const FILES: [&str; 3] = [".ncrc", ".daprc", ".dodsrc"];
+
+/// Entries in order of definition, each key once.
+type Table = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The table; `None` if it is turned off. Read when first asked for.
+fn table() -> Option<MutexGuard<'static, Table>> {
+    static TABLE: OnceLock<Option<Mutex<Table>>> = OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        if std::env::var_os("NCRCENV_IGNORE").is_some() {
+            return None;
+        }
+        let mut table = Table::new();
+        for path in paths() {
+            // Files that are not there, or cannot be read, configure nothing.
+            if let Ok(text) = std::fs::read(path) {
+                read(&text, &mut table);
+            }
+        }
+        Some(Mutex::new(table))
+    });
+    table.as_ref().map(|table| table.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn paths() -> Vec<PathBuf> {
+    if let Some(one) = std::env::var_os("NCRCENV_RC") {
+        return vec![one.into()];
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let dirs = home.into_iter().chain([PathBuf::from(".")]);
+    dirs.flat_map(|dir| FILES.map(|name| dir.join(name))).collect()
+}
+
+/// Adds the entries of one file.
+fn read(text: &[u8], table: &mut Table) {
+    for line in text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii) {
+        if line.is_empty() || line[0] == b'#' || line[0] == b'[' {
+            continue;
+        }
+        let at = line.iter().position(|&byte| byte == b'=').unwrap_or(line.len());
+        let value = line.get(at + 1..).unwrap_or_default();
+        set(table, &line[..at], value);
+    }
+}
+
+fn set(table: &mut Table, key: &[u8], value: &[u8]) {
+    let (key, value) = (key.trim_ascii(), value.trim_ascii().to_vec());
+    match table.iter_mut().find(|(known, _)| known == key) {
+        Some(entry) => entry.1 = value,
+        None => table.push((key.to_vec(), value)),
+    }
+}
+
+/// `char *nc_rc_get(const char *key);`
+///
+/// The value, in memory that the caller frees, or null if there is none.
+///
+/// # Safety
+/// `key` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_rc_get(key: *const c_char) -> *mut c_char {
+    let mut found = std::ptr::null_mut();
+    boundary(|| {
+        // SAFETY: the contract above is that of `bytes`.
+        let Some(key) = (unsafe { bytes(key) }) else { return Ok(()) };
+        let Some(table) = table() else { return Ok(()) };
+        if let Some((_, value)) = table.iter().find(|(known, _)| known == key) {
+            found = malloc_text(value)?;
+        }
+        Ok(())
+    });
+    found
+}
+
+/// `int nc_rc_set(const char *key, const char *value);`
+///
+/// Blanks around both are dropped. `NC_EINVAL` for a null pointer; nothing happens while the
+/// table is turned off.
+///
+/// # Safety
+/// Both are null or NUL-terminated strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_rc_set(key: *const c_char, value: *const c_char) -> c_int {
+    boundary(|| {
+        // SAFETY: the contract above is that of `bytes`.
+        let (Some(key), Some(value)) = (unsafe { (bytes(key), bytes(value)) }) else {
+            return Err(NcError::Inval.into());
+        };
+        if let Some(mut table) = table() {
+            set(&mut table, key, value);
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Table, read};
+
+    #[test]
+    fn later_lines_replace_earlier_ones_and_urls_are_left_out() {
+        let mut table = Table::new();
+        read(b"# comment\n A = 1 \r\nB\n\n[http://x]A=2\nA= 3=4\n", &mut table);
+        let expected = [(b"A".to_vec(), b"3=4".to_vec()), (b"B".to_vec(), b"".to_vec())];
+        assert_eq!(table, expected);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a path argument means: a file, options behind a `#`, or a place that is not a file.
+
+use zonda::NcError;
+
+/// Where a path argument leads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Target {
+    /// The file.
+    pub(crate) path: Vec<u8>,
+    /// Layer spec of `#zonda.io=`.
+    pub(crate) io: Option<String>,
+    /// A URL that asks for netCDF-4 by its mode. What is opened is seen from the file itself.
+    pub(crate) netcdf4: bool,
+}
+
+/// Protocols that a netCDF library knows; those of remote data are not built in.
+const REMOTE: [&[u8]; 5] = [b"http", b"https", b"dods", b"dap4", b"s3"];
+/// Words in `mode=` that mean something other than a file in a format of ours.
+const FOREIGN_MODES: [&str; 9] =
+    ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray", "s3", "udf0", "udf1"];
+/// Words in `mode=` that mean netCDF-4.
+const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
+
+/// Reads a path argument. Blanks and control characters in front are not part of it.
+///
+/// A plain path may end in `#zonda.KEY=VALUE&...`; any other `#` belongs to the file name, as the
+/// reference has it. `file:` URLs lead to their path.
+///
+/// # Errors
+/// `NC_EURL` for nothing, `NC_EINVAL` for a protocol nobody knows and for a `zonda.` key nobody knows,
+/// `NC_ENOTBUILT` for what is not a local file in a format of ours.
+pub(crate) fn parse(argument: &[u8]) -> Result<Target, NcError> {
+    let blanks = argument.iter().take_while(|&&byte| byte <= b' ').count();
+    let text = &argument[blanks..];
+    if text.is_empty() {
+        return Err(NcError::DapUrl);
+    }
+    match split_url(text) {
+        None => plain(text),
+        Some((b"file", path, fragment)) => {
+            let mut target = Target { path: path.to_vec(), ..Target::default() };
+            apply(&mut target, fragment)?;
+            Ok(target)
+        }
+        Some((protocol, ..)) if REMOTE.contains(&protocol) => Err(NcError::NotBuilt),
+        Some(_) => Err(NcError::Inval),
+    }
+}
+
+fn plain(text: &[u8]) -> Result<Target, NcError> {
+    let hash = text.iter().rposition(|&byte| byte == b'#');
+    if let Some(hash) = hash {
+        let (path, fragment) = (&text[..hash], &text[hash + 1..]);
+        let ours = |pair: &[u8]| pair.starts_with(b"zonda.");
+        if !path.is_empty() && fragment.split(|&byte| byte == b'&').any(ours) {
+            let mut target = Target { path: path.to_vec(), ..Target::default() };
+            apply(&mut target, fragment)?;
+            return Ok(target);
+        }
+    }
+    Ok(Target { path: text.to_vec(), ..Target::default() })
+}
+
+/// Protocol, path and fragment of a URL; `None` for anything that is none.
+fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    // Clients may put parameters in brackets in front: [mode=...]http://...
+    let text = match text.strip_prefix(b"[") {
+        Some(rest) => {
+            let close = rest.iter().position(|&byte| byte == b']')?;
+            &rest[close + 1..]
+        }
+        None => text,
+    };
+    let end = text.iter().position(|&byte| byte == b'?' || byte == b'#').unwrap_or(text.len());
+    let fragment = match text.iter().position(|&byte| byte == b'#') {
+        Some(hash) => &text[hash + 1..],
+        None => &[],
+    };
+    let text = &text[..end];
+    let colon = text.iter().position(|&byte| byte == b':').filter(|&at| at > 0)?;
+    let (protocol, rest) = (&text[..colon], &text[colon + 1..]);
+    if protocol == b"file" {
+        // file:/path, file:///path, and file://path, where the reference sees no host.
+        let path = match rest {
+            [b'/', b'/', b'/', b'/', ..] | [b'/', b'/'] | [b'/'] => return None,
+            [b'/', b'/', path @ ..] => path,
+            [b'/', ..] => rest,
+            _ => return None,
+        };
+        return Some((protocol, path, fragment));
+    }
+    let host = rest.strip_prefix(b"//")?;
+    Some((protocol, host, fragment))
+}
+
+/// Applies `key=value&...`. Keys of other libraries pass.
+fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
+    for pair in fragment.split(|&byte| byte == b'&').filter(|pair| !pair.is_empty()) {
+        let text = std::str::from_utf8(pair).map_err(|_| NcError::Inval)?;
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        match key.to_ascii_lowercase().as_str() {
+            "zonda.io" => target.io = Some(value.to_owned()),
+            // Puts are synchronous so far, which is what `off` asks for.
+            "zonda.async" if value == "off" => {}
+            "zonda.async" => return Err(NcError::NotBuilt),
+            key if key.starts_with("zonda.") => return Err(NcError::Inval),
+            "mode" => {
+                for word in value.split(',') {
+                    let word = word.to_ascii_lowercase();
+                    if FOREIGN_MODES.contains(&word.as_str()) {
+                        return Err(NcError::NotBuilt);
+                    }
+                    target.netcdf4 |= NETCDF4_MODES.contains(&word.as_str());
+                }
+            }
+            // Some modes may stand alone.
+            word if value.is_empty() && FOREIGN_MODES.contains(&word) => {
+                return Err(NcError::NotBuilt);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(argument: &str) -> Result<String, NcError> {
+        parse(argument.as_bytes()).map(|target| String::from_utf8(target.path).unwrap())
+    }
+
+    #[test]
+    fn blanks_in_front_go_and_nothing_is_refused() {
+        assert_eq!(path("  \t\na b.nc "), Ok("a b.nc ".into()));
+        assert_eq!(path("\u{e9}.nc"), Ok("\u{e9}.nc".into()));
+        assert_eq!(path(""), Err(NcError::DapUrl));
+        assert_eq!(path(" \n"), Err(NcError::DapUrl));
+    }
+
+    #[test]
+    fn a_fragment_of_ours_is_cut_off_and_others_are_part_of_the_name() {
+        let target = parse(b"a#1.nc#zonda.io=cache:256:8").unwrap();
+        assert_eq!(target.path, b"a#1.nc");
+        assert_eq!(target.io.as_deref(), Some("cache:256:8"));
+        assert_eq!(path("a.nc#mode=nczarr"), Ok("a.nc#mode=nczarr".into()));
+        assert_eq!(path("a.nc#x&zonda.async=off"), Ok("a.nc".into()));
+        assert_eq!(path("a.nc#zonda.async=on"), Err(NcError::NotBuilt));
+        assert_eq!(path("a.nc#zonda.nonsense=1"), Err(NcError::Inval));
+    }
+
+    #[test]
+    fn urls() {
+        assert_eq!(path("file:///tmp/a.nc"), Ok("/tmp/a.nc".into()));
+        assert_eq!(path("file:/tmp/a.nc"), Ok("/tmp/a.nc".into()));
+        assert_eq!(path("file://a.nc#mode=classic"), Ok("a.nc".into()));
+        assert_eq!(path("file:///tmp/a#mode=zarr"), Err(NcError::NotBuilt));
+        assert_eq!(path("file:///tmp/a#dap2"), Err(NcError::NotBuilt));
+        assert!(parse(b"file:///tmp/a#mode=netcdf-4").unwrap().netcdf4);
+        for url in ["http://h/a.nc", "https://h/a#mode=bytes", "s3://b/k", "dods://h/a"] {
+            assert_eq!(path(url), Err(NcError::NotBuilt), "{url}");
+        }
+        assert_eq!(path("[log]http://h/a.nc"), Err(NcError::NotBuilt));
+        assert_eq!(path("foo://a/b"), Err(NcError::Inval));
+    }
+
+    #[test]
+    fn what_only_looks_like_a_url_is_a_path() {
+        for name in ["foo:a/b", "file:a.nc", ":a", "a.nc?x", "[a.nc", "c:/x"] {
+            assert_eq!(path(name), Ok(name.into()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Data between a caller's memory and a variable: null rules, slices from C arrays, one call below.
+//!
+//! Everything is written once for both directions. Null `start`, `count` and `stride` are resolved
+//! before anything else is checked, as the reference does; all other checks are the engine's, which
+//! makes them before it asks for the caller's memory.
+
+use std::ffi::c_int;
+
+use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarId};
+
+use crate::boundary::{CallResult, Failure, boundary, ranged};
+use crate::handles::{self, OpenFile};
+
+static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
+static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
+static UNIT_STRIDES: [isize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
+
+/// What an element looks like in the caller's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mem {
+    /// As the variable's own type.
+    Natural,
+    /// As the type that the function is named for.
+    Number(MemType),
+    /// `char *`, which no classic variable converts to or from.
+    Strings,
+}
+
+/// The caller's memory and which way data goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Caller {
+    /// Data to be written.
+    Put(*const u8),
+    /// Room for data to be read.
+    Get(*mut u8),
+}
+
+/// One call of one of the `nc_put_var*` and `nc_get_var*` functions.
+#[derive(Clone, Copy)]
+pub(crate) struct Transfer<'f> {
+    pub(crate) file: &'f OpenFile,
+    pub(crate) var: VarId,
+    pub(crate) mem: Mem,
+    pub(crate) caller: Caller,
+}
+
+impl Transfer<'_> {
+    /// Rank of the variable; of one that does not exist 0, since the engine refuses it before it
+    /// looks at coordinates.
+    fn rank(&self) -> usize {
+        self.file.dataset.meta(|meta| meta.var(self.var).map_or(0, |var| var.dims.len()))
+    }
+
+    /// Current lengths of the variable's dimensions.
+    pub(crate) fn shape(&self) -> Result<Vec<usize>, Failure> {
+        let shape = self.file.dataset.meta(|meta| {
+            let mut shape = vec![0; meta.var(self.var)?.dims.len()];
+            meta.var_shape(self.var, &mut shape)?;
+            Ok::<_, zonda::Error>(shape)
+        })?;
+        Ok(shape)
+    }
+
+    /// Moves one hyperslab. With `stride` the checks are those of the `vars` functions, without it
+    /// those of the `vara` functions.
+    ///
+    /// # Safety
+    /// The caller's memory holds the elements of the slab in row-major order, or is null.
+    pub(crate) unsafe fn slab(
+        &self,
+        start: &[usize],
+        count: &[usize],
+        stride: Option<&[isize]>,
+    ) -> CallResult {
+        // SAFETY: same contract.
+        unsafe { self.slab_of(|_| Hyperslab { start, count, stride }) }
+    }
+
+    /// [`Self::slab`] for a selection that needs the variable's rank, 0 where there is no such
+    /// variable: saves the hot calls an inquiry.
+    ///
+    /// # Safety
+    /// As for [`Self::slab`].
+    #[inline]
+    unsafe fn slab_of<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
+        let (mem, strings) = match self.mem {
+            Mem::Natural => (None, false),
+            Mem::Number(mem) => (Some(mem), false),
+            // Numbers and strings are refused alike for text; what passes is refused below.
+            Mem::Strings => (Some(MemType::I64), true),
+        };
+        let given = |null: bool, n_bytes: usize| {
+            if strings {
+                Err(NcError::BadType)
+            } else if null && n_bytes != 0 {
+                Err(NcError::Inval)
+            } else {
+                Ok(())
+            }
+        };
+        let dataset = &self.file.dataset;
+        let done = match self.caller {
+            Caller::Put(from) => dataset.put_with(self.var, slab, mem, |n_bytes| {
+                given(from.is_null(), n_bytes)?;
+                // SAFETY: the caller's contract, once null is excluded.
+                Ok(unsafe { slice(from, n_bytes) })
+            }),
+            Caller::Get(to) => dataset.get_with(self.var, slab, mem, |n_bytes| {
+                given(to.is_null(), n_bytes)?;
+                // SAFETY: as above; the engine writes to the memory and does not read it.
+                Ok(unsafe { slice_mut(to, n_bytes) })
+            }),
+        };
+        match done {
+            Ok(converted) => ranged(converted),
+            Err(error) => Err(self.file.failure(error)),
+        }
+    }
+
+    /// `nc_put_vara`, `nc_get_vara`.
+    ///
+    /// # Safety
+    /// `start` and `count` are null or hold one value per dimension; memory as for [`Self::slab`].
+    #[inline]
+    unsafe fn vara(&self, start: *const usize, count: *const usize) -> CallResult {
+        if start.is_null() || count.is_null() {
+            // SAFETY: same contract.
+            return unsafe { self.vara_with_nulls(start, count) };
+        }
+        // SAFETY: the contract gives one value per dimension, and there are `rank` of these.
+        let slab = |rank| unsafe {
+            Hyperslab { start: slice(start, rank), count: slice(count, rank), stride: None }
+        };
+        // SAFETY: same contract.
+        unsafe { self.slab_of(slab) }
+    }
+
+    /// # Safety
+    /// As [`Self::vara`].
+    #[cold]
+    unsafe fn vara_with_nulls(&self, start: *const usize, count: *const usize) -> CallResult {
+        let shape = self.shape()?;
+        // SAFETY: the contract gives one value per dimension, and `shape` has as many.
+        unsafe {
+            let start = required(start, shape.len())?;
+            let count = if count.is_null() { &*shape } else { slice(count, shape.len()) };
+            self.slab(start, count, None)
+        }
+    }
+
+    /// `nc_put_var1`, `nc_get_var1`.
+    ///
+    /// # Safety
+    /// `index` is null or holds one value per dimension; memory for one element.
+    #[inline]
+    unsafe fn var1(&self, index: *const usize) -> CallResult {
+        // SAFETY: the contract above; ONES has a value for every dimension there can be.
+        unsafe { self.vara(index, ONES.as_ptr()) }
+    }
+
+    /// `nc_put_var`, `nc_get_var`: all of the variable as it is now.
+    ///
+    /// # Safety
+    /// Memory for all elements.
+    unsafe fn var(&self) -> CallResult {
+        let shape = self.shape()?;
+        // SAFETY: the contract above.
+        unsafe { self.slab(&ZEROS[..shape.len()], &shape, None) }
+    }
+
+    /// `nc_put_vars`, `nc_get_vars`.
+    ///
+    /// # Safety
+    /// The arrays are null or hold one value per dimension; memory as for [`Self::slab`].
+    unsafe fn vars(
+        &self,
+        start: *const usize,
+        count: *const usize,
+        stride: *const isize,
+    ) -> CallResult {
+        let shape;
+        let (start, count, rank) = if start.is_null() || count.is_null() || stride.is_null() {
+            shape = self.shape()?;
+            let rank = shape.len();
+            // SAFETY: one value per dimension.
+            let start = unsafe { required(start, rank)? };
+            // SAFETY: as above.
+            let count = if count.is_null() { &*shape } else { unsafe { slice(count, rank) } };
+            (start, count, rank)
+        } else {
+            let rank = self.rank();
+            // SAFETY: as above.
+            unsafe { (slice(start, rank), slice(count, rank), rank) }
+        };
+        let stride = if stride.is_null() {
+            &UNIT_STRIDES[..rank]
+        } else {
+            // SAFETY: as above.
+            unsafe { slice(stride, rank) }
+        };
+        // SAFETY: the contract above.
+        unsafe { self.slab(start, count, Some(stride)) }
+    }
+
+    /// Bytes of an element in the caller's memory, for a variable of type `ty`.
+    pub(crate) fn element_bytes(&self, ty: ExtType) -> usize {
+        match self.mem {
+            Mem::Natural => ty.size(),
+            Mem::Number(mem) => mem.size(),
+            Mem::Strings => size_of::<*const u8>(),
+        }
+    }
+}
+
+/// `start` must be there unless the variable is a scalar.
+///
+/// # Safety
+/// `start` is null or holds `rank` values.
+pub(crate) unsafe fn required<'a>(
+    start: *const usize,
+    rank: usize,
+) -> Result<&'a [usize], NcError> {
+    if start.is_null() && rank > 0 {
+        return Err(NcError::InvalidCoords);
+    }
+    // SAFETY: null only with rank 0, which `slice` takes.
+    Ok(unsafe { slice(start, rank) })
+}
+
+/// A slice of C memory; null is fine when it is empty.
+///
+/// # Safety
+/// `from` holds `len` values that stay unchanged for `'a`, or `len` is 0.
+#[inline]
+pub(crate) unsafe fn slice<'a, T>(from: *const T, len: usize) -> &'a [T] {
+    if len == 0 {
+        return &[];
+    }
+    // SAFETY: the contract above; C has no arrays beyond isize::MAX bytes.
+    unsafe { std::slice::from_raw_parts(from, len) }
+}
+
+/// A slice of C memory to be written; null is fine when it is empty.
+///
+/// # Safety
+/// `to` is valid for writes of `len` values, used by nobody else for `'a`, or `len` is 0.
+#[inline]
+pub(crate) unsafe fn slice_mut<'a, T>(to: *mut T, len: usize) -> &'a mut [T] {
+    if len == 0 {
+        return &mut [];
+    }
+    // SAFETY: the contract above.
+    unsafe { std::slice::from_raw_parts_mut(to, len) }
+}
+
+/// Which elements a C function asks for.
+#[derive(Clone, Copy)]
+pub(crate) enum Which {
+    /// `var`
+    All,
+    /// `var1`
+    One(*const usize),
+    /// `vara`
+    Block(*const usize, *const usize),
+    /// `vars`
+    Strided(*const usize, *const usize, *const isize),
+    /// `varm`
+    Mapped(*const usize, *const usize, *const isize, *const isize),
+}
+
+/// Body of every data function.
+///
+/// # Safety
+/// The arrays in `which` are null or hold one value per dimension of the variable; the caller's
+/// memory is null or has room for every element asked for.
+#[inline]
+pub(crate) unsafe fn transfer(
+    ncid: c_int,
+    varid: c_int,
+    mem: Mem,
+    caller: Caller,
+    which: Which,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let call = Transfer { file: &file, var: VarId(varid), mem, caller };
+        // SAFETY: the contract above is that of each of these.
+        unsafe {
+            match which {
+                Which::All => call.var(),
+                Which::One(index) => call.var1(index),
+                Which::Block(start, count) => call.vara(start, count),
+                Which::Strided(start, count, stride) => call.vars(start, count, stride),
+                Which::Mapped(start, count, stride, imap) => call.varm(start, count, stride, imap),
+            }
+        }
+    })
+}

@@ -1,0 +1,218 @@
+//! Times of the distribution's tools: `ncdump -t`, `ncdump -i` and time literals of `ncgen`.
+//!
+//! Relative times ("days since 1990-01-01") become dates and text, and dates become hours, as the
+//! tools of 4.9.0 expect it. That is older and looser than UDUNITS: unit names are recognised by
+//! their beginnings, months and years count calendar months, and zones are ignored.
+//!
+//! Errors are not returned: what is wrong is skipped and, if [`cdSetErrOpts`] says so, reported on
+//! standard error.
+
+mod calendar;
+mod iso;
+mod scan;
+mod since;
+
+use std::ffi::{c_char, c_double, c_int, c_long, c_short, c_uint};
+use std::fmt;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use crate::boundary::put;
+use crate::foreign::{bytes, put_text};
+use calendar::Calendar;
+use since::Since;
+
+/// `CU_FATAL`: an error ends the program with status 1.
+const FATAL: c_int = 1;
+/// `CU_VERBOSE`: an error is reported on standard error.
+const VERBOSE: c_int = 2;
+
+/// What [`cdSetErrOpts`] set last; of the process, not of the thread.
+static ERROR_OPTIONS: AtomicI32 = AtomicI32::new(0);
+
+/// `cdCompTime`: a date whose time of day is in hours.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+#[repr(C)]
+pub struct CompTime {
+    /// Year, counted through 0.
+    pub year: c_long,
+    /// Month, 1 to 12.
+    pub month: c_short,
+    /// Day of the month, from 1.
+    pub day: c_short,
+    /// Hours since midnight.
+    pub hour: c_double,
+}
+
+/// `CdTime`: a date that brings its calendar along.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct HumanTime {
+    /// The date; `year` counts from `base_year` in calendars without the 1970 flag.
+    pub date: CompTime,
+    /// First year of calendars without the 1970 flag.
+    pub base_year: c_long,
+    /// Flags of the calendar (`CdTimeType`).
+    pub time_type: c_uint,
+}
+
+/// Tells that something is wrong, in the way that [`cdSetErrOpts`] chose.
+fn report(what: fmt::Arguments<'_>) {
+    let options = ERROR_OPTIONS.load(Ordering::Relaxed);
+    if options & VERBOSE != 0 {
+        // Nobody is left to tell when standard error is closed.
+        let _ = writeln!(std::io::stderr().lock(), "netCDF time: {what}");
+    }
+    if options & FATAL != 0 {
+        std::process::exit(1);
+    }
+}
+
+/// `int cdSetErrOpts(int opts);`
+///
+/// Sets what happens on errors from now on (`CU_VERBOSE`, `CU_FATAL`, both or 0) and returns what
+/// was set before. Nothing happens on them at first.
+#[unsafe(no_mangle)]
+pub extern "C" fn cdSetErrOpts(opts: c_int) -> c_int {
+    ERROR_OPTIONS.swap(opts, Ordering::Relaxed)
+}
+
+/// `int cdParseRelunits(cdCalenType timetype, char *relunits, cdUnitTime *unit,
+/// cdCompTime *base_comptime);`
+///
+/// Takes "UNIT since DATE [TIME]" apart; "since" may be missing. Returns 0, or 1 for text without
+/// a known unit. A base time that is wrong is reported, and delivered as far as it was read.
+///
+/// # Safety
+/// `relunits` is null or a NUL-terminated string; the others are null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cdParseRelunits(
+    timetype: c_uint,
+    relunits: *mut c_char,
+    unit: *mut c_int,
+    base_comptime: *mut CompTime,
+) -> c_int {
+    // SAFETY: the contract above is that of `bytes`.
+    let text = unsafe { bytes(relunits) }.unwrap_or_default();
+    let Some(since) = Since::parse(Calendar(timetype), text) else { return 1 };
+    // SAFETY: the contract above is that of `put`.
+    unsafe {
+        put(unit, since.unit as c_int);
+        put(base_comptime, since.base);
+    }
+    0
+}
+
+/// `void cdRel2Iso(cdCalenType timetype, char *relunits, int separator, double reltime,
+/// char *chartime);`
+///
+/// The time `reltime` after the base of `relunits`, as "YYYY-MM-DD", with "Thh", ":mm", ":ss" and
+/// six decimals as far as they are not 0; `separator` stands for the T. Without a year in
+/// climatological calendars. Empty when there is no such date or the units are wrong: the
+/// reference leaves `chartime` as it is then, and its ncdump prints what was on the stack.
+///
+/// # Safety
+/// `relunits` is null or a NUL-terminated string; `chartime` is null or has room for the text (60
+/// bytes always do) and does not overlap `relunits`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cdRel2Iso(
+    timetype: c_uint,
+    relunits: *mut c_char,
+    separator: c_int,
+    reltime: c_double,
+    chartime: *mut c_char,
+) {
+    let calendar = Calendar(timetype);
+    // SAFETY: the contract above is that of `bytes`.
+    let text = unsafe { bytes(relunits) }.unwrap_or_default();
+    let written = Since::parse(calendar, text)
+        .and_then(|since| since.date_after(calendar, reltime))
+        .and_then(|date| iso::text(calendar, separator as u8, &date));
+    // SAFETY: the contract above is that of `put_text`.
+    unsafe { put_text(chartime, &written.unwrap_or_default()) };
+}
+
+/// `void cdChar2Comp(cdCalenType timetype, char *chartime, cdCompTime *comptime);`
+///
+/// Reads "YYYY-MM-DD hh:mm:ss.s", any tail of which may be missing; "MM-DD hh:mm:ss.s" in
+/// climatological calendars. What is missing, or comes after a mistake, is year 0, month 1, day 1
+/// and midnight.
+///
+/// # Safety
+/// `chartime` is null or a NUL-terminated string; `comptime` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cdChar2Comp(
+    timetype: c_uint,
+    chartime: *mut c_char,
+    comptime: *mut CompTime,
+) {
+    // SAFETY: the contract above is that of `bytes`.
+    let text = unsafe { bytes(chartime) }.unwrap_or_default();
+    // SAFETY: the contract above is that of `put`.
+    unsafe { put(comptime, iso::date(Calendar(timetype), text)) };
+}
+
+/// `void Cdh2e(CdTime *htime, double *etime);`
+///
+/// Hours from the start of 1970 to a date: from the start of `baseYear` in calendars without the
+/// 1970 flag, from that of the year in climatological ones. Days are counted in an `int`, which
+/// wraps about 5.9 million years from there.
+///
+/// # Safety
+/// `htime` is null, or valid for a read; `etime` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn Cdh2e(htime: *mut HumanTime, etime: *mut c_double) {
+    // SAFETY: null or valid by contract.
+    let Some(human) = (unsafe { htime.as_ref() }) else { return };
+    let hours = Calendar(human.time_type).hours(&human.date, human.base_year);
+    // SAFETY: the contract above is that of `put`.
+    unsafe { put(etime, hours) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    #[test]
+    fn structs_are_laid_out_as_the_tools_expect() {
+        let long = size_of::<c_long>();
+        assert_eq!(offset_of!(CompTime, month), long);
+        assert_eq!(offset_of!(CompTime, day), long + 2);
+        assert_eq!(offset_of!(CompTime, hour), 16);
+        assert_eq!(size_of::<CompTime>(), 24);
+        assert_eq!(offset_of!(HumanTime, base_year), 24);
+        assert_eq!(offset_of!(HumanTime, time_type), 24 + long);
+        assert_eq!(size_of::<HumanTime>(), 40);
+    }
+
+    #[test]
+    fn error_options_are_handed_back() {
+        // Other tests of this process report errors and must not be ended by them.
+        let before = cdSetErrOpts(0);
+        assert_eq!(cdSetErrOpts(VERBOSE), 0);
+        assert_eq!(cdSetErrOpts(before), VERBOSE);
+    }
+
+    #[test]
+    fn null_pointers_are_no_crash() {
+        let mut hours = -1.0;
+        let null = std::ptr::null_mut();
+        // SAFETY: every function here takes null.
+        unsafe {
+            Cdh2e(std::ptr::null_mut(), &mut hours);
+            cdChar2Comp(calendar::STANDARD, null, std::ptr::null_mut());
+            cdRel2Iso(calendar::STANDARD, null, 32, 0.0, null);
+            assert_eq!(
+                cdParseRelunits(
+                    calendar::STANDARD,
+                    null,
+                    std::ptr::null_mut(),
+                    std::ptr::null_mut()
+                ),
+                1
+            );
+        }
+        assert_eq!(hours, -1.0);
+    }
+}

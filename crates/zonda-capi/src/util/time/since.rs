@@ -1,0 +1,197 @@
+//! "UNIT since DATE TIME".
+
+use std::ffi::c_int;
+
+use super::calendar::{Calendar, STANDARD, add_hours_mixed};
+use super::scan::Scan;
+use super::{CompTime, iso, report};
+
+/// `cdUnitTime`, by its numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(i32)]
+pub(super) enum Unit {
+    Minute = 1,
+    Hour = 2,
+    Day = 3,
+    Week = 4,
+    Month = 5,
+    Season = 6,
+    Year = 7,
+    Second = 8,
+}
+
+const _: () = assert!(size_of::<Unit>() == size_of::<c_int>());
+
+/// How units begin, in any case: what a name must start with, and a short form that must be the
+/// whole name.
+const NAMES: [(Unit, &[u8], &[u8]); 8] = [
+    (Unit::Second, b"sec", b"s"),
+    (Unit::Minute, b"min", b"mn"),
+    (Unit::Hour, b"hour", b"hr"),
+    (Unit::Day, b"day", b"dy"),
+    (Unit::Week, b"week", b"wk"),
+    (Unit::Month, b"month", b"mo"),
+    (Unit::Season, b"season", b"season"),
+    (Unit::Year, b"year", b"yr"),
+];
+
+/// Bytes that count of a unit's name, and of each word of a base time. The reference writes
+/// longer ones past its arrays.
+const UNIT_LEN: usize = 63;
+const WORD_LEN: usize = 47;
+
+/// Relative units: what is counted, and from when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Since {
+    pub(super) unit: Unit,
+    pub(super) base: CompTime,
+}
+
+impl Since {
+    /// `None` after a report if the text names no unit. A base time that is wrong is reported,
+    /// and taken as far as it was read.
+    pub(super) fn parse(calendar: Calendar, text: &[u8]) -> Option<Since> {
+        let mut scan = Scan(text);
+        let Some(name) = scan.word() else {
+            report(format_args!("there are no units in \"{}\"", text.escape_ascii()));
+            return None;
+        };
+        let unit = unit(calendar, cut(name, UNIT_LEN))?;
+        let base = base(&mut scan)
+            .unwrap_or_else(|| if calendar.has_years() { b"1979".to_vec() } else { b"1".to_vec() });
+        Some(Since { unit, base: iso::date(calendar, &base) })
+    }
+
+    /// The date `value` units after the base; `None` after a report in a calendar that is none.
+    pub(super) fn date_after(&self, calendar: Calendar, value: f64) -> Option<CompTime> {
+        enum Span {
+            Hours(f64),
+            Months(f64),
+        }
+        let span = match self.unit {
+            Unit::Second => Span::Hours(value / 3600.0),
+            Unit::Minute => Span::Hours(value / 60.0),
+            Unit::Hour => Span::Hours(value),
+            Unit::Day => Span::Hours(24.0 * value),
+            Unit::Week => Span::Hours(168.0 * value),
+            Unit::Month => Span::Months(value),
+            Unit::Season => Span::Months(3.0 * value),
+            Unit::Year => Span::Months(12.0 * value),
+        };
+        Some(match span {
+            Span::Hours(hours) if calendar.is_mixed() => add_hours_mixed(&self.base, hours),
+            Span::Hours(hours) => calendar.counting()?.add_hours(&self.base, hours),
+            // Months of both calendars have the same names, so one of them will do.
+            Span::Months(months) if calendar.is_mixed() => {
+                Calendar(STANDARD).add_months(&self.base, months)
+            }
+            Span::Months(months) => calendar.counting()?.add_months(&self.base, months),
+        })
+    }
+}
+
+fn cut(word: &[u8], len: usize) -> &[u8] {
+    &word[..word.len().min(len)]
+}
+
+fn unit(calendar: Calendar, name: &[u8]) -> Option<Unit> {
+    let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|b| b.eq_ignore_ascii_case(with));
+    let found = NAMES
+        .iter()
+        .find(|(_, start, whole)| begins(start) || name.eq_ignore_ascii_case(whole))
+        .map(|&(unit, ..)| unit);
+    match found {
+        None => report(format_args!("\"{}\" is no unit of time", name.escape_ascii())),
+        Some(Unit::Year) if !calendar.has_years() => {
+            report(format_args!("a calendar without years has no unit of years"));
+            return None;
+        }
+        Some(_) => {}
+    }
+    found
+}
+
+/// The base time in the words after the unit, with a space for the T of ISO 8601; `None` if there
+/// is none.
+fn base(scan: &mut Scan<'_>) -> Option<Vec<u8>> {
+    scan.skip_space();
+    scan.literal(b"since")?;
+    let mut after_date = scan.clone();
+    let mut day = after_date.word()?;
+    if day.contains(&b'T') {
+        scan.skip_space();
+        day = scan.take_until(|byte| byte == b'T')?;
+        scan.literal(b"T")?;
+        after_date = scan.clone();
+    }
+    let mut text = cut(day, WORD_LEN).to_vec();
+    if let Some(time) = after_date.word() {
+        text.push(b' ');
+        text.extend_from_slice(cut(time, WORD_LEN));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALENDAR: Calendar = Calendar(STANDARD);
+
+    fn parsed(text: &str) -> Option<Since> {
+        Since::parse(CALENDAR, text.as_bytes())
+    }
+
+    #[test]
+    fn units_by_their_beginnings() {
+        for (name, unit) in [
+            ("s", Some(Unit::Second)),
+            ("SECS", Some(Unit::Second)),
+            ("sea", None),
+            ("Season", Some(Unit::Season)),
+            ("minute", Some(Unit::Minute)),
+            ("mn", Some(Unit::Minute)),
+            ("mo", Some(Unit::Month)),
+            ("mon", None),
+            ("months", Some(Unit::Month)),
+            ("hr", Some(Unit::Hour)),
+            ("hrs", None),
+            ("h", None),
+            ("daylight", Some(Unit::Day)),
+            ("yr", Some(Unit::Year)),
+            ("msec", None),
+        ] {
+            let text = format!("{name} since 2000-1-1");
+            assert_eq!(parsed(&text).map(|since| since.unit), unit, "{name}");
+        }
+        assert_eq!(Since::parse(Calendar(0), b"years since 1"), None);
+        assert_eq!(parsed(" "), None);
+    }
+
+    #[test]
+    fn base_times() {
+        let base = |year, month, day, hour| CompTime { year, month, day, hour };
+        for (text, expected) in [
+            ("days", base(1979, 1, 1, 0.0)),
+            ("days since", base(1979, 1, 1, 0.0)),
+            ("days Since 1990-1-1", base(1979, 1, 1, 0.0)),
+            ("days since1990-2-3", base(1990, 2, 3, 0.0)),
+            ("days since 1990-2-3 12:30 -6:00", base(1990, 2, 3, 12.5)),
+            ("days since 1990-2-3T12:30Z", base(1990, 2, 3, 12.5)),
+            ("days since 1990-2-3T", base(1990, 2, 3, 0.0)),
+            ("days since T12", base(1979, 1, 1, 0.0)),
+            ("days since 1990-2-3 T12", base(1990, 2, 3, 0.0)),
+        ] {
+            assert_eq!(parsed(text).map(|since| since.base), Some(expected), "{text}");
+        }
+        let long = format!("days since 1990-{}7-1", "0".repeat(100));
+        assert_eq!(parsed(&long).map(|since| since.base.month), Some(0));
+    }
+
+    #[test]
+    fn a_calendar_that_is_none_has_no_dates() {
+        let since = parsed("days since 1990-1-1").unwrap();
+        assert_eq!(since.date_after(Calendar(3), 1.0), None);
+        assert!(since.date_after(CALENDAR, 1.0).is_some());
+    }
+}

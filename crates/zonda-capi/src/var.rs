@@ -1,0 +1,285 @@
+//! Variables: defining, asking, renaming, filling. Their data is in `transfer.rs`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use zonda::{
+    Dataset, ExtType, Format, MAX_VAR_DIMS, NcError, VarId, VarView, check_name, default_fill,
+};
+
+use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::foreign::{bytes, put_text};
+use crate::handles;
+use crate::transfer::slice;
+use crate::types::NcType;
+
+pub(crate) use crate::families::untyped::{
+    get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
+    put_var1 as nc_put_var1, put_vara as nc_put_vara, put_vars as nc_put_vars,
+};
+
+/// Shows a variable to `f`.
+fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResult {
+    let file = handles::file(ncid)?;
+    file.dataset.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))?;
+    Ok(())
+}
+
+/// A count as C holds it.
+pub(crate) fn c_count(n: usize) -> c_int {
+    c_int::try_from(n).unwrap_or(c_int::MAX)
+}
+
+/// The type of that number, if files of that format have it.
+pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType> {
+    ExtType::from_nc_type(nc_type).filter(|&ty| format == Format::Cdf5 || ty <= ExtType::Double)
+}
+
+/// What a definition gets whose dimension list cannot be read: everything that is checked before
+/// the list comes first.
+fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
+    let refused = || {
+        if !dataset.in_define_mode() {
+            return Err(NcError::NotInDefine);
+        }
+        check_name(name)?;
+        type_of_format(dataset.format(), xtype).ok_or(NcError::BadType)?;
+        Err(NcError::Inval)
+    };
+    match refused() {
+        Ok(()) => NcError::Inval.into(),
+        Err(code) => code.into(),
+    }
+}
+
+/// `int nc_def_var(int ncid, const char *name, nc_type xtype, int ndims, const int *dimids,
+/// int *varidp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `dimids` is null or holds `ndims` ids; `varidp` is
+/// null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_def_var(
+    ncid: c_int,
+    name: *const c_char,
+    xtype: NcType,
+    ndims: c_int,
+    dimids: *const c_int,
+    varidp: *mut c_int,
+) -> c_int {
+    /// One more than allowed: the engine refuses it without looking at the ids.
+    static TOO_MANY: [c_int; MAX_VAR_DIMS + 1] = [0; MAX_VAR_DIMS + 1];
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        let dims = match usize::try_from(ndims) {
+            Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY,
+            Ok(n) if n == 0 || !dimids.is_null() => {
+                // SAFETY: the contract above.
+                unsafe { slice(dimids, n) }
+            }
+            _ => return Err(without_dims(&file.dataset, name, xtype)),
+        };
+        let var = file.dataset.def_var(name, xtype, dims).map_err(|error| file.failure(error))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(varidp, var.0) };
+        Ok(())
+    })
+}
+
+/// `int nc_rename_var(int ncid, int varid, const char *name);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_rename_var(ncid: c_int, varid: c_int, name: *const c_char) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        file.dataset.rename_var(VarId(varid), name).map_err(|error| file.failure(error))
+    })
+}
+
+/// `int nc_def_var_fill(int ncid, int varid, int no_fill, const void *fill_value);`
+///
+/// # Safety
+/// `fill_value` is null, or holds one element of the variable's type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_def_var_fill(
+    ncid: c_int,
+    varid: c_int,
+    no_fill: c_int,
+    fill_value: *const c_void,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let var = VarId(varid);
+        if var == VarId::GLOBAL {
+            return Err(NcError::Global.into());
+        }
+        // Of a variable that does not exist the engine says so.
+        let size = file.dataset.meta(|meta| meta.var(var).map_or(0, |var| var.ty.size()));
+        let given = !fill_value.is_null() && no_fill == 0 && size != 0;
+        // SAFETY: the contract gives one element.
+        let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
+        file.dataset.def_var_fill(var, no_fill != 0, value).map_err(|error| file.failure(error))
+    })
+}
+
+/// `int nc_inq_varid(int ncid, const char *name, int *varidp);`
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `varidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_varid(
+    ncid: c_int,
+    name: *const c_char,
+    varidp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        let var = file.dataset.meta(|meta| meta.find_var(name))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(varidp, var.0) };
+        Ok(())
+    })
+}
+
+/// `int nc_inq_var(int ncid, int varid, char *name, nc_type *xtypep, int *ndimsp, int *dimidsp,
+/// int *nattsp);`
+///
+/// # Safety
+/// Each pointer is null or valid for its result: `name` for `NC_MAX_NAME + 1` bytes, `dimidsp` for
+/// an id per dimension.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_var(
+    ncid: c_int,
+    varid: c_int,
+    name: *mut c_char,
+    xtypep: *mut NcType,
+    ndimsp: *mut c_int,
+    dimidsp: *mut c_int,
+    nattsp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        with_var(ncid, varid, |var| {
+            // SAFETY: the contract above covers each of these.
+            unsafe {
+                put_text(name, var.name);
+                put(xtypep, var.ty.nc_type());
+                put(ndimsp, c_count(var.dims.len()));
+                put(nattsp, c_count(var.n_atts));
+                if !dimidsp.is_null() {
+                    for (at, dim) in var.dims.iter().enumerate() {
+                        dimidsp.add(at).write(dim.0);
+                    }
+                }
+            }
+        })
+    })
+}
+
+/// `int nc_inq_varname(int ncid, int varid, char *name);`
+///
+/// # Safety
+/// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_varname(ncid: c_int, varid: c_int, name: *mut c_char) -> c_int {
+    // SAFETY: the contract above is that of `put_text`.
+    boundary(|| with_var(ncid, varid, |var| unsafe { put_text(name, var.name) }))
+}
+
+/// `int nc_inq_vartype(int ncid, int varid, nc_type *xtypep);`
+///
+/// # Safety
+/// `xtypep` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_vartype(ncid: c_int, varid: c_int, xtypep: *mut NcType) -> c_int {
+    // SAFETY: the contract above is `put`'s contract.
+    boundary(|| with_var(ncid, varid, |var| unsafe { put(xtypep, var.ty.nc_type()) }))
+}
+
+/// `int nc_inq_varndims(int ncid, int varid, int *ndimsp);`
+///
+/// # Safety
+/// `ndimsp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_varndims(ncid: c_int, varid: c_int, ndimsp: *mut c_int) -> c_int {
+    // SAFETY: the contract above is `put`'s contract.
+    boundary(|| with_var(ncid, varid, |var| unsafe { put(ndimsp, c_count(var.dims.len())) }))
+}
+
+/// `int nc_inq_vardimid(int ncid, int varid, int *dimidsp);`
+///
+/// # Safety
+/// `dimidsp` is null, or valid for an id per dimension of the variable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_vardimid(ncid: c_int, varid: c_int, dimidsp: *mut c_int) -> c_int {
+    use std::ptr::null_mut;
+    // SAFETY: the contract above covers the only pointer that is not null.
+    unsafe { nc_inq_var(ncid, varid, null_mut(), null_mut(), null_mut(), dimidsp, null_mut()) }
+}
+
+/// `int nc_inq_varnatts(int ncid, int varid, int *nattsp);`
+///
+/// For `NC_GLOBAL` the number of global attributes.
+///
+/// # Safety
+/// `nattsp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_varnatts(ncid: c_int, varid: c_int, nattsp: *mut c_int) -> c_int {
+    boundary(|| {
+        if VarId(varid) == VarId::GLOBAL {
+            let file = handles::file(ncid)?;
+            // SAFETY: the contract above is `put`'s contract.
+            unsafe { put(nattsp, c_count(file.dataset.meta(|meta| meta.n_global_atts()))) };
+            return Ok(());
+        }
+        // SAFETY: as above.
+        with_var(ncid, varid, |var| unsafe { put(nattsp, c_count(var.n_atts)) })
+    })
+}
+
+/// `int nc_inq_var_fill(int ncid, int varid, int *no_fill, void *fill_value);`
+///
+/// The value is that of `_FillValue` where the variable has one, else the default of its type.
+///
+/// # Safety
+/// `no_fill` is null, or valid for a write; `fill_value` is null, or has room for one element of
+/// the variable's type.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_var_fill(
+    ncid: c_int,
+    varid: c_int,
+    no_fill: *mut c_int,
+    fill_value: *mut c_void,
+) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        let id = VarId(varid);
+        let (ty, unfilled) =
+            file.dataset.meta(|meta| meta.var(id).map(|var| (var.ty, var.no_fill)))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(no_fill, c_int::from(unfilled)) };
+        if !fill_value.is_null() {
+            let mut value = default_fill(ty).to_vec();
+            let room = &mut value;
+            let found = file.dataset.get_att(id, b"_FillValue", None, move |n_bytes| {
+                room.resize(n_bytes, 0);
+                Ok(room.as_mut_slice())
+            });
+            match found {
+                Err(error) if error.code() != NcError::NotAtt => return Err(error.into()),
+                _ => {}
+            }
+            // An attribute of another type or length never overruns the one element.
+            let n_bytes = ty.size().min(value.len());
+            // SAFETY: room for an element of the variable's type is the contract.
+            unsafe { fill_value.cast::<u8>().copy_from_nonoverlapping(value.as_ptr(), n_bytes) };
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,45 @@
+//! The locks of a file: those of std, without poisoning.
+//!
+//! A forked child gives back locks that other threads were waiting for, threads that it does not
+//! have. The futex locks of std wake whoever may wait and go on; parking_lot's may hand the lock
+//! over to the first in its queue, and with that to nobody.
+//!
+//! A panic while a lock is held is caught at the C boundary and leaves the file usable, as far as
+//! it is: that is why poisoning is ignored.
+
+use std::sync::{MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+
+/// A reader-writer lock.
+#[derive(Debug)]
+pub(crate) struct RwLock<T>(std::sync::RwLock<T>);
+
+impl<T> RwLock<T> {
+    pub(crate) fn new(value: T) -> RwLock<T> {
+        RwLock(std::sync::RwLock::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline]
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A mutual exclusion lock.
+#[derive(Debug)]
+pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Mutex<T> {
+        Mutex(std::sync::Mutex::new(value))
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

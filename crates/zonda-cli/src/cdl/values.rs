@@ -1,0 +1,300 @@
+//! Values in CDL.
+
+use std::io::Write;
+
+use zonda::{ExtType, default_fill};
+
+use super::cformat::{CFormat, push_general};
+
+/// Digits of a `float` where nothing else is asked for.
+const FLOAT_DIGITS: usize = 7;
+/// Digits of a `double` where nothing else is asked for.
+const DOUBLE_DIGITS: usize = 15;
+
+/// Significant digits of floating-point values; what is given here goes before `C_format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Precision {
+    /// Of `float`, 1 to 20.
+    pub(crate) float: Option<usize>,
+    /// Of `double`, 1 to 20.
+    pub(crate) double: Option<usize>,
+}
+
+impl Precision {
+    fn float_digits(self) -> usize {
+        self.float.unwrap_or(FLOAT_DIGITS)
+    }
+
+    fn double_digits(self) -> usize {
+        self.double.unwrap_or(DOUBLE_DIGITS)
+    }
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// A character.
+    Char(u8),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    UInt(u64),
+    /// A `float`.
+    Float(f32),
+    /// A `double`.
+    Double(f64),
+}
+
+/// The first bytes as an array; the caller hands over one element, so that they are there.
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[..N]);
+    out
+}
+
+impl Value {
+    /// From one element in native byte order.
+    pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> Value {
+        match ty {
+            ExtType::Byte => Value::Int(i8::from_ne_bytes(array(bytes)).into()),
+            ExtType::Char => Value::Char(bytes[0]),
+            ExtType::Short => Value::Int(i16::from_ne_bytes(array(bytes)).into()),
+            ExtType::Int => Value::Int(i32::from_ne_bytes(array(bytes)).into()),
+            ExtType::Float => Value::Float(f32::from_ne_bytes(array(bytes))),
+            ExtType::Double => Value::Double(f64::from_ne_bytes(array(bytes))),
+            ExtType::UByte => Value::UInt(bytes[0].into()),
+            ExtType::UShort => Value::UInt(u16::from_ne_bytes(array(bytes)).into()),
+            ExtType::UInt => Value::UInt(u32::from_ne_bytes(array(bytes)).into()),
+            ExtType::Int64 => Value::Int(i64::from_ne_bytes(array(bytes))),
+            ExtType::UInt64 => Value::UInt(u64::from_ne_bytes(array(bytes))),
+        }
+    }
+
+    /// From one element in the byte order of files, as attributes are handed out.
+    pub(crate) fn external(ty: ExtType, bytes: &[u8]) -> Value {
+        let mut element = [0u8; 8];
+        element[..bytes.len()].copy_from_slice(bytes);
+        if cfg!(target_endian = "little") {
+            element[..bytes.len()].reverse();
+        }
+        Value::native(ty, &element)
+    }
+
+    /// The text for a floating-point value that is not finite; `suffix` tells `float` from `double`.
+    fn special(value: f64, suffix: &str) -> Option<String> {
+        if value.is_nan() {
+            Some(format!("NaN{suffix}"))
+        } else if value.is_infinite() {
+            let sign = if value < 0.0 { "-" } else { "" };
+            Some(format!("{sign}Infinity{suffix}"))
+        } else {
+            None
+        }
+    }
+}
+
+/// Appends an attribute's value, with the suffix that tells its type.
+pub(crate) fn push_att_value(out: &mut Vec<u8>, ty: ExtType, value: Value, precision: Precision) {
+    match value {
+        Value::Float(value) => {
+            let wide = f64::from(value);
+            match Value::special(wide, "f") {
+                Some(text) => out.extend_from_slice(text.as_bytes()),
+                None => {
+                    push_with_point(out, wide, precision.float_digits());
+                    out.push(b'f');
+                }
+            }
+        }
+        Value::Double(value) => match Value::special(value, "") {
+            Some(text) => out.extend_from_slice(text.as_bytes()),
+            None => push_with_point(out, value, precision.double_digits()),
+        },
+        Value::Char(byte) => out.push(byte),
+        Value::Int(_) | Value::UInt(_) => {
+            push_integer(out, value);
+            out.extend_from_slice(suffix(ty));
+        }
+    }
+}
+
+fn suffix(ty: ExtType) -> &'static [u8] {
+    match ty {
+        ExtType::Byte => b"b",
+        ExtType::Short => b"s",
+        ExtType::UByte => b"UB",
+        ExtType::UShort => b"US",
+        ExtType::UInt => b"U",
+        ExtType::Int64 => b"LL",
+        ExtType::UInt64 => b"ULL",
+        ExtType::Char | ExtType::Int | ExtType::Float | ExtType::Double => b"",
+    }
+}
+
+fn push_integer(out: &mut Vec<u8>, value: Value) {
+    // Writing to a Vec cannot fail.
+    let _ = match value {
+        Value::Int(value) => write!(out, "{value}"),
+        Value::UInt(value) => write!(out, "{value}"),
+        _ => Ok(()),
+    };
+}
+
+/// The value with a decimal point always and without zeros at the end of its fraction, as attributes
+/// show that they are not integers: `1.`, `1.e+20`.
+fn push_with_point(out: &mut Vec<u8>, value: f64, digits: usize) {
+    let mut text = Vec::new();
+    push_general(&mut text, value, digits, true, false);
+    let exponent = text.iter().position(|&byte| byte == b'e').unwrap_or(text.len());
+    let mantissa = &text[..exponent];
+    let kept = mantissa.iter().rposition(|&byte| byte != b'0').map_or(0, |last| last + 1);
+    out.extend_from_slice(&mantissa[..kept]);
+    out.extend_from_slice(&text[exponent..]);
+}
+
+/// How the values of one variable are written.
+#[derive(Debug)]
+pub(crate) struct Format {
+    ty: ExtType,
+    custom: Option<CFormat>,
+    digits: usize,
+    fill: Option<Value>,
+}
+
+impl Format {
+    /// For a variable of type `ty` with these attributes: `C_format` and `_FillValue`, as text and as
+    /// type and bytes in external form.
+    pub(crate) fn new(
+        ty: ExtType,
+        c_format: Option<&[u8]>,
+        fill: Option<&[u8]>,
+        precision: Precision,
+    ) -> Format {
+        let forced = match ty {
+            ExtType::Float => precision.float.is_some(),
+            ExtType::Double => precision.double.is_some(),
+            _ => false,
+        };
+        let custom = c_format.filter(|_| !forced).and_then(|text| CFormat::parse(text, ty));
+        let digits = match ty {
+            ExtType::Float => precision.float_digits(),
+            _ => precision.double_digits(),
+        };
+        let fill = match (fill, ty) {
+            (Some(bytes), _) => Some(Value::external(ty, bytes)),
+            // Every byte is a likely value, so that none stands for fill without being told.
+            (None, ExtType::Byte | ExtType::UByte) => None,
+            (None, _) => Some(Value::native(ty, &default_fill(ty))),
+        };
+        Format { ty, custom, digits, fill }
+    }
+
+    /// Whether rows of characters are written as strings.
+    pub(crate) fn is_text(&self) -> bool {
+        self.ty == ExtType::Char && self.custom.is_none()
+    }
+
+    /// Appends a value of the data section; `_` for the fill value.
+    pub(crate) fn push(&self, out: &mut Vec<u8>, element: &[u8]) {
+        let value = Value::native(self.ty, element);
+        if self.fill.is_some_and(|fill| is_fill(fill, value)) {
+            out.push(b'_');
+            return;
+        }
+        let special = match value {
+            Value::Float(value) => Value::special(value.into(), "f"),
+            Value::Double(value) => Value::special(value, ""),
+            _ => None,
+        };
+        if let Some(text) = special {
+            out.extend_from_slice(text.as_bytes());
+            return;
+        }
+        match (&self.custom, value) {
+            (Some(custom), _) => custom.push(out, value),
+            (None, Value::Float(value)) => {
+                push_general(out, value.into(), self.digits, false, false);
+            }
+            (None, Value::Double(value)) => push_general(out, value, self.digits, false, false),
+            (None, Value::Char(byte)) => out.push(byte),
+            (None, Value::Int(_) | Value::UInt(_)) => push_integer(out, value),
+        }
+    }
+}
+
+/// Whether a value is the fill value; for floating point, within one unit of its last place, and all
+/// not-a-numbers are one.
+fn is_fill(fill: Value, value: Value) -> bool {
+    match (fill, value) {
+        (Value::Float(fill), Value::Float(value)) => {
+            if (fill > 0.0) != (value > 0.0) {
+                false
+            } else if fill.is_finite() && value.is_finite() {
+                (fill - value).abs() <= (f32::EPSILON * value).abs()
+            } else {
+                (fill.is_nan() && value.is_nan()) || (fill.is_infinite() && value.is_infinite())
+            }
+        }
+        (Value::Double(fill), Value::Double(value)) => {
+            if (fill > 0.0) != (value > 0.0) {
+                false
+            } else if fill.is_finite() && value.is_finite() {
+                (fill - value).abs() <= (f64::EPSILON * value).abs()
+            } else {
+                (fill.is_nan() && value.is_nan()) || (fill.is_infinite() && value.is_infinite())
+            }
+        }
+        (fill, value) => fill == value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn att(ty: ExtType, value: Value) -> String {
+        let mut out = Vec::new();
+        push_att_value(&mut out, ty, value, Precision::default());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn attributes_show_their_type() {
+        assert_eq!(att(ExtType::Byte, Value::Int(-1)), "-1b");
+        assert_eq!(att(ExtType::UInt64, Value::UInt(u64::MAX)), "18446744073709551615ULL");
+        assert_eq!(att(ExtType::Float, Value::Float(1.0)), "1.f");
+        assert_eq!(att(ExtType::Float, Value::Float(-0.5)), "-0.5f");
+        assert_eq!(att(ExtType::Float, Value::Float(1e20)), "1.e+20f");
+        assert_eq!(att(ExtType::Double, Value::Double(100.0)), "100.");
+        assert_eq!(att(ExtType::Double, Value::Double(1.5e-10)), "1.5e-10");
+        assert_eq!(att(ExtType::Float, Value::Float(f32::NEG_INFINITY)), "-Infinityf");
+        assert_eq!(att(ExtType::Double, Value::Double(f64::NAN)), "NaN");
+    }
+
+    #[test]
+    fn external_values_are_big_endian() {
+        assert_eq!(Value::external(ExtType::Short, &[0x80, 0x01]), Value::Int(-32767));
+        assert_eq!(Value::external(ExtType::UInt, &[0, 0, 1, 0]), Value::UInt(256));
+        assert_eq!(Value::external(ExtType::Float, &[0x3f, 0x80, 0, 0]), Value::Float(1.0));
+    }
+
+    #[test]
+    fn fill_values_are_recognised() {
+        let format = Format::new(ExtType::Float, None, None, Precision::default());
+        let text = |value: f32| {
+            let mut out = Vec::new();
+            format.push(&mut out, &value.to_ne_bytes());
+            String::from_utf8(out).unwrap()
+        };
+        let fill = f32::from_bits(0x7CF0_0000);
+        assert_eq!(text(fill), "_");
+        assert_eq!(text(f32::from_bits(0x7CF0_0001)), "_");
+        assert_eq!(text(f32::from_bits(0x7CF0_0004)), "9.969213e+36");
+        assert_eq!(text(-fill), "-9.96921e+36");
+        assert_eq!(text(0.1), "0.1");
+        let bytes = Format::new(ExtType::Byte, None, None, Precision::default());
+        let mut out = Vec::new();
+        bytes.push(&mut out, &[0x81]);
+        assert_eq!(out, b"-127");
+    }
+}

@@ -1,0 +1,158 @@
+//! `zonda dump`: CDL of a file, byte for byte as `ncdump` writes it.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ArgAction;
+
+use crate::cdl::{self, IndexOrder, Options, Selection, names, values::Precision};
+use crate::failure::Result;
+use crate::input;
+
+/// Shortest line that `-l` accepts.
+const LEAST_LINE: usize = 10;
+/// Most digits that `-p` accepts.
+const MOST_DIGITS: usize = 20;
+
+/// Writes a file as CDL text, as ncdump does
+///
+/// Options and output are those of ncdump 4.9.0. Data is read and written in blocks: memory does not
+/// grow with the file.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true, args_override_self = true)]
+pub(crate) struct Args {
+    /// The header only, no data
+    #[arg(short = 'h')]
+    header: bool,
+
+    /// The header, and data of coordinate variables
+    #[arg(short = 'c')]
+    coordinates: bool,
+
+    /// Data of these variables only
+    #[arg(short = 'v', value_name = "VAR,...", value_parser = clap::value_parser!(OsString))]
+    variables: Option<OsString>,
+
+    /// A comment before each row of data with its indices, as in C or Fortran
+    #[arg(short = 'b', value_name = "c|f", value_parser = order)]
+    brief: Option<IndexOrder>,
+
+    /// A comment after each value with its indices, as in C or Fortran
+    #[arg(short = 'f', value_name = "c|f", value_parser = order)]
+    full: Option<IndexOrder>,
+
+    /// Longest line of the data section
+    #[arg(short = 'l', value_name = "BYTES", default_value = "80", value_parser = line_len)]
+    line_len: usize,
+
+    /// Name of the dataset in the first line; by default the file's, without its extension
+    #[arg(short = 'n', value_name = "NAME")]
+    name: Option<OsString>,
+
+    /// Significant digits of float and double values; goes before C_format attributes
+    #[arg(short = 'p', value_name = "FLOAT[,DOUBLE]", value_parser = precision)]
+    precision: Option<Precision>,
+
+    /// Only the kind of file: classic, 64-bit offset or cdf5
+    #[arg(short = 'k')]
+    kind: bool,
+
+    /// Also virtual attributes: _Format
+    #[arg(short = 's')]
+    special: bool,
+
+    /// Prints help
+    #[arg(long, action = ArgAction::Help)]
+    help: Option<bool>,
+
+    /// The file; `-` for standard input
+    file: PathBuf,
+}
+
+/// As `ncdump`, looks at the first letter only, in either case.
+fn order(text: &str) -> std::result::Result<IndexOrder, String> {
+    match text.as_bytes().first().map(u8::to_ascii_lowercase) {
+        Some(b'c') => Ok(IndexOrder::C),
+        Some(b'f') => Ok(IndexOrder::Fortran),
+        _ => Err("c or f is meant".to_owned()),
+    }
+}
+
+fn line_len(text: &str) -> std::result::Result<usize, String> {
+    match text.parse() {
+        Ok(len) if len >= LEAST_LINE => Ok(len),
+        _ => Err(format!("a number of at least {LEAST_LINE} is meant")),
+    }
+}
+
+fn precision(text: &str) -> std::result::Result<Precision, String> {
+    let digits = |text: &str| match text.parse() {
+        Ok(n) if (1..=MOST_DIGITS).contains(&n) => Ok(Some(n)),
+        _ => Err(format!("1 to {MOST_DIGITS} digits are possible")),
+    };
+    let (float, double) = match text.split_once(',') {
+        Some((float, double)) => (float, Some(double)),
+        None => (text, None),
+    };
+    Ok(Precision { float: digits(float)?, double: double.map_or(Ok(None), digits)? })
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let file = input::open(&args.file)?;
+    if args.kind {
+        writeln!(out, "{}", file.format().kind())?;
+        return crate::done();
+    }
+    cdl::write(out, &file, &args.options()).map_err(|failure| failure.within(file.path()))?;
+    file.close()?;
+    crate::done()
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        let name = match &self.name {
+            Some(name) => name.as_bytes().to_vec(),
+            None if input::is_stdin(&self.file) => b"stdin".to_vec(),
+            None => names::of_path(self.file.as_os_str().as_bytes()),
+        };
+        let variables = self.variables.as_ref().map_or(Vec::new(), |list| {
+            let names = list.as_bytes().split(|&byte| byte == b',');
+            names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
+        });
+        Options {
+            name,
+            selection: match (self.header, self.coordinates) {
+                (true, _) => Selection::Header,
+                (false, true) => Selection::Coordinates,
+                (false, false) => Selection::Data,
+            },
+            variables,
+            brief: self.brief.is_some(),
+            full: self.full.is_some(),
+            order: self.full.or(self.brief).unwrap_or(IndexOrder::C),
+            line_len: self.line_len,
+            precision: self.precision.unwrap_or_default(),
+            special: self.special,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_ncdump() {
+        assert_eq!(order("C"), Ok(IndexOrder::C));
+        assert_eq!(order("fortran"), Ok(IndexOrder::Fortran));
+        assert!(order("x").is_err() && order("").is_err());
+        assert_eq!(line_len("10"), Ok(10));
+        assert!(line_len("9").is_err() && line_len("x").is_err());
+        assert_eq!(precision("3"), Ok(Precision { float: Some(3), double: None }));
+        assert_eq!(precision("3,17"), Ok(Precision { float: Some(3), double: Some(17) }));
+        assert!(precision("0").is_err() && precision("3,21").is_err() && precision(",3").is_err());
+    }
+}

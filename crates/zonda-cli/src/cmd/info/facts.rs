@@ -1,0 +1,254 @@
+//! What `zonda info` says, as data.
+
+use std::path::Path;
+
+use serde::Serialize;
+use zonda::{Dataset, DimId, Format, Meta, OpenOptions, VarId};
+
+use super::unreadable;
+use crate::input;
+
+/// What is known of a file. What is not known is absent from the JSON.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Facts {
+    /// Path as given; `standard input` for `-`.
+    pub(super) path: String,
+    /// The format in words, as `ncdump -k` says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) format: Option<&'static str>,
+    /// Short name of the format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) version: Option<&'static str>,
+    /// Length of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) file_bytes: Option<u64>,
+    /// Layer stack in spec form.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stack: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) layout: Option<Layout>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) records: Option<Records>,
+    pub(super) dimensions: Vec<Dimension>,
+    pub(super) global_attributes: usize,
+    pub(super) variables: Vec<Variable>,
+    /// What is wrong with the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<String>,
+}
+
+/// Where things lie; all in bytes.
+#[derive(Debug, Serialize)]
+pub(super) struct Layout {
+    pub(super) header_bytes: u64,
+    /// How much the header can grow without data being moved.
+    pub(super) room_bytes: u64,
+    pub(super) data_begin: u64,
+    /// Where data ends if all of it is there.
+    pub(super) data_end: u64,
+    /// How much of it is missing at the end of the file.
+    pub(super) missing_bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Records {
+    pub(super) dimension: String,
+    pub(super) count: u64,
+    /// Bytes from one record to the next.
+    pub(super) bytes: u64,
+    pub(super) begin: u64,
+    /// How many variables have records.
+    pub(super) variables: usize,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Dimension {
+    pub(super) name: String,
+    pub(super) len: u64,
+    pub(super) unlimited: bool,
+}
+
+/// In which part of the file a variable lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Part {
+    Fixed,
+    Record,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) r#type: &'static str,
+    pub(super) dimensions: Vec<String>,
+    pub(super) shape: Vec<u64>,
+    pub(super) part: Part,
+    /// Position of the first element.
+    pub(super) begin: u64,
+    /// Of all its data, padding not included.
+    pub(super) bytes: u64,
+    /// Share of the data of all variables.
+    pub(super) percent: f64,
+}
+
+impl Variable {
+    /// `time=12, x=3`
+    pub(super) fn shape_text(&self) -> String {
+        let dims = self.dimensions.iter().zip(&self.shape);
+        dims.map(|(name, len)| format!("{name}={len}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Facts {
+    /// All that can be found out; what went wrong is in `error`.
+    pub(super) fn of(path: &Path) -> Facts {
+        let shown = input::label(path).display().to_string();
+        let blank = Facts { path: shown, ..Facts::default() };
+        let file = match open(path) {
+            Ok(file) => file,
+            Err(OpenFailure::Dataset(failure)) => {
+                let (format, error) = unreadable(path, &failure);
+                let file_bytes = std::fs::metadata(path).ok().map(|metadata| metadata.len());
+                return Facts { format, file_bytes, error: Some(error), ..blank };
+            }
+            Err(OpenFailure::Other(error)) => return Facts { error: Some(error), ..blank },
+        };
+        match describe(&file, blank) {
+            Ok(facts) => facts,
+            Err(failure) => {
+                let path = input::label(path).display().to_string();
+                Facts { path, error: Some(failure.to_string()), ..Facts::default() }
+            }
+        }
+    }
+}
+
+enum OpenFailure {
+    Dataset(zonda::Error),
+    Other(String),
+}
+
+fn open(path: &Path) -> Result<Dataset, OpenFailure> {
+    if input::is_stdin(path) {
+        return input::open(path).map_err(|failure| OpenFailure::Other(failure.into_text()));
+    }
+    Dataset::open(path, &OpenOptions::default()).map_err(OpenFailure::Dataset)
+}
+
+fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
+    let file_bytes = file.storage().len()?;
+    let facts = file.meta(|meta| {
+        let variables = variables(meta)?;
+        let layout = layout(meta, &variables, file_bytes)?;
+        let error = (layout.missing_bytes > 0).then(|| {
+            let missing = layout.missing_bytes;
+            format!("{}: {missing} bytes are missing at the end of the file", blank.path)
+        });
+        let mut dimensions = Vec::with_capacity(meta.n_dims());
+        for id in 0..meta.n_dims() {
+            let dim = meta.dim(DimId(i32::try_from(id).unwrap_or(i32::MAX)))?;
+            dimensions.push(Dimension {
+                name: text(dim.name),
+                len: dim.len,
+                unlimited: dim.is_unlimited,
+            });
+        }
+        zonda::Result::Ok(Facts {
+            format: Some(meta.format().kind()),
+            version: Some(version(meta.format())),
+            file_bytes: Some(file_bytes),
+            stack: Some(file.stack()),
+            layout: Some(layout),
+            records: records(meta)?,
+            dimensions,
+            global_attributes: meta.n_global_atts(),
+            variables,
+            error,
+            ..blank
+        })
+    })?;
+    file.close()?;
+    Ok(facts)
+}
+
+fn version(format: Format) -> &'static str {
+    match format {
+        Format::Cdf1 => "CDF-1",
+        Format::Cdf2 => "CDF-2",
+        Format::Cdf5 => "CDF-5",
+    }
+}
+
+/// Names are UTF-8; where a file is odd, something legible is better than nothing.
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
+}
+
+fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
+    let mut variables = Vec::with_capacity(meta.n_vars());
+    for id in 0..meta.n_vars() {
+        let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
+        let mut names = Vec::with_capacity(var.dims.len());
+        let mut shape = Vec::with_capacity(var.dims.len());
+        for &dim in var.dims {
+            let dim = meta.dim(dim)?;
+            names.push(text(dim.name));
+            shape.push(dim.len);
+        }
+        let n_parts = if var.is_record { meta.n_records() } else { 1 };
+        variables.push(Variable {
+            name: text(var.name),
+            r#type: var.ty.name(),
+            dimensions: names,
+            shape,
+            part: if var.is_record { Part::Record } else { Part::Fixed },
+            begin: var.begin,
+            bytes: var.slab_bytes.saturating_mul(n_parts),
+            percent: 0.0,
+        });
+    }
+    let all = variables.iter().fold(0u64, |sum, variable| sum.saturating_add(variable.bytes));
+    for variable in &mut variables {
+        if all > 0 {
+            // Rounded to what is worth saying, so that the JSON is short and stable.
+            let share = variable.bytes as f64 / all as f64;
+            variable.percent = (share * 1e4).round() / 1e2;
+        }
+    }
+    Ok(variables)
+}
+
+fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Result<Layout> {
+    let layout = meta.layout();
+    let mut data_end = layout.header_len;
+    for (id, variable) in variables.iter().enumerate() {
+        let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
+        let skipped = match variable.part {
+            Part::Fixed => 0,
+            Part::Record if meta.n_records() == 0 => continue,
+            Part::Record => layout.record_len.saturating_mul(meta.n_records() - 1),
+        };
+        let end = var.begin.saturating_add(skipped).saturating_add(var.slab_bytes);
+        data_end = data_end.max(end);
+    }
+    let data_begin = layout.begin_var.max(layout.header_len);
+    Ok(Layout {
+        header_bytes: layout.header_len,
+        room_bytes: data_begin - layout.header_len,
+        data_begin,
+        data_end: data_end.max(data_begin),
+        missing_bytes: data_end.saturating_sub(file_bytes),
+    })
+}
+
+fn records(meta: &Meta<'_>) -> zonda::Result<Option<Records>> {
+    let Some(id) = meta.unlimited() else { return Ok(None) };
+    let layout = meta.layout();
+    Ok(Some(Records {
+        dimension: text(meta.dim(id)?.name),
+        count: meta.n_records(),
+        bytes: layout.record_len,
+        begin: layout.begin_rec,
+        variables: layout.n_record_vars,
+    }))
+}

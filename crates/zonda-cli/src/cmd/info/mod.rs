@@ -1,0 +1,180 @@
+//! `zonda info`: what a file is, where things lie in it, and through which layers it is read.
+
+mod facts;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use zonda::{Detected, NcError};
+
+use crate::failure::{Failure, Result};
+use crate::input;
+use facts::{Facts, Part, Variable};
+
+/// Shows the format, layout and sizes of files
+///
+/// Sizes and positions are in bytes. Exit status 1 if a file cannot be read, or is shorter than its
+/// header says.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// For machines: a JSON object for each file, one a line
+    #[arg(long)]
+    json: bool,
+
+    /// The files; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let mut failed = false;
+    for (index, path) in args.files.iter().enumerate() {
+        let facts = Facts::of(path);
+        if args.json {
+            let json = serde_json::to_string(&facts).map_err(|error| Failure::at(path, error))?;
+            writeln!(out, "{json}")?;
+        } else if facts.format.is_some() {
+            if index > 0 {
+                writeln!(out)?;
+            }
+            write_text(out, &facts)?;
+        }
+        if let Some(reason) = &facts.error {
+            // In the order of the files, also where both streams go to one place.
+            out.flush()?;
+            eprintln!("zonda: {reason}");
+            failed = true;
+        }
+    }
+    if failed { Err(Failure::Reported) } else { crate::done() }
+}
+
+/// What can be said of a file that is no readable dataset: its format, and why it is not read.
+fn unreadable(path: &Path, failure: &zonda::Error) -> (Option<&'static str>, String) {
+    let detected = (!input::is_stdin(path)).then(|| zonda::detect(path).ok()).flatten();
+    let format = match (detected, failure.code()) {
+        (Some(Detected::Hdf5), _) | (None, NcError::NotBuilt) => Some("HDF5, perhaps netCDF-4"),
+        (Some(Detected::Classic(format)), _) => Some(format.kind()),
+        _ => None,
+    };
+    (format, failure.to_string())
+}
+
+fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+    writeln!(out, "{}", facts.path)?;
+    let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
+    if let Some(format) = &facts.format {
+        let version = facts.version.map_or(String::new(), |version| format!(" ({version})"));
+        line("format", format!("{format}{version}"))?;
+    }
+    if let Some(bytes) = facts.file_bytes {
+        line("file", format!("{} bytes", grouped(bytes)))?;
+    }
+    let Some(layout) = &facts.layout else { return Ok(()) };
+    let stack = facts.stack.as_deref().unwrap_or_default();
+    line(
+        "header",
+        format!(
+            "{} bytes, room for {} more",
+            grouped(layout.header_bytes),
+            grouped(layout.room_bytes)
+        ),
+    )?;
+    line(
+        "data",
+        format!("from byte {} to {}", grouped(layout.data_begin), grouped(layout.data_end)),
+    )?;
+    if let Some(records) = &facts.records {
+        let dimension = &records.dimension;
+        let each = match records.variables {
+            0 => "no variable has them".to_owned(),
+            n => format!(
+                "{} bytes each from byte {}, {n} variable{}",
+                grouped(records.bytes),
+                grouped(records.begin),
+                if n == 1 { ", unpadded" } else { "s" }
+            ),
+        };
+        line("records", format!("{} along {dimension}, {each}", grouped(records.count)))?;
+    }
+    line("layers", stack.to_owned())?;
+    let dims: Vec<String> =
+        facts.dimensions.iter().map(|dim| format!("{}={}", dim.name, dim.len)).collect();
+    if !dims.is_empty() {
+        line("dimensions", dims.join(", "))?;
+    }
+    line("attributes", format!("{} global", facts.global_attributes))?;
+    line("variables", facts.variables.len().to_string())?;
+    write_table(out, &facts.variables)
+}
+
+/// The table of variables, its columns as wide as they need to be.
+fn write_table(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
+    if variables.is_empty() {
+        return Ok(());
+    }
+    let head = ["name", "type", "shape", "begin", "bytes", "%"].map(str::to_owned);
+    let rows: Vec<[String; 6]> = std::iter::once(head)
+        .chain(variables.iter().map(|variable| {
+            let part = match variable.part {
+                Part::Fixed => "",
+                Part::Record => "*",
+            };
+            [
+                variable.name.clone(),
+                variable.r#type.to_owned(),
+                format!("({})", variable.shape_text()),
+                format!("{}{part}", grouped(variable.begin)),
+                grouped(variable.bytes),
+                format!("{:.1}", variable.percent),
+            ]
+        }))
+        .collect();
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 6] = std::array::from_fn(width);
+    for row in &rows {
+        let [name, ty, shape, begin, bytes, percent] = row;
+        let [a, b, c, d, e, f] = widths;
+        writeln!(
+            out,
+            "    {name:<a$}  {ty:<b$}  {shape:<c$}  {begin:>d$}  {bytes:>e$}  {percent:>f$}"
+        )?;
+    }
+    if variables.iter().any(|variable| variable.part == Part::Record) {
+        writeln!(out, "    * in the first record")?;
+    }
+    Ok(())
+}
+
+/// A number with its digits in groups of three: `1_234_567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_groups() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1_000"),
+            (1_234_567, "1_234_567"),
+            (100_000, "100_000"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

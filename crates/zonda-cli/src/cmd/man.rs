@@ -1,0 +1,30 @@
+//! `zonda man`: the manual pages, from the same description as the help.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::failure::{Failure, Result};
+
+/// Writes a manual page to standard output
+///
+/// For instance: zonda man run | man -l -
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The command that the page is about; without it, zonda as a whole
+    command: Option<String>,
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let mut zonda = crate::definition();
+    // Gives the parts their full names: `zonda run`.
+    zonda.build();
+    let page = match &args.command {
+        None => zonda,
+        Some(name) => zonda
+            .find_subcommand(name)
+            .cloned()
+            .ok_or_else(|| Failure::Usage(format!("there is no command `{name}`")))?,
+    };
+    clap_mangen::Man::new(page).render(out)?;
+    crate::done()
+}

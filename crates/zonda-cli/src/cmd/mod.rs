@@ -1,0 +1,34 @@
+//! The commands, one file each.
+
+mod completions;
+mod dump;
+mod info;
+mod man;
+mod run;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::failure::Result;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(run::Args),
+    Info(info::Args),
+    Dump(dump::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+/// Executes a command; data goes to `out`.
+pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode> {
+    match command {
+        Command::Run(args) => run::execute(&args),
+        Command::Info(args) => info::execute(&args, out),
+        Command::Dump(args) => dump::execute(&args, out),
+        Command::Completions(args) => completions::execute(&args, out),
+        Command::Man(args) => man::execute(&args, out),
+    }
+}

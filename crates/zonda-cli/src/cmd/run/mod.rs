@@ -1,0 +1,200 @@
+//! `zonda run`: an unmodified program on Zonda's library.
+
+mod loader;
+mod plan;
+mod program;
+mod watch;
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, ExitStatus};
+
+use zonda::storage::{Spec, SyncLevel};
+
+use crate::failure::{Failure, Result};
+use plan::{Effect, Library, Means, Mode, Plan};
+use program::Program;
+
+/// Runs a program on Zonda's netCDF library
+///
+/// Programs find the library by LD_LIBRARY_PATH. Those that are bound to a libnetcdf of their own (by
+/// RPATH, or by another file name, as in the netCDF4 package of PyPI) get it by LD_PRELOAD. Which one
+/// is needed is found out by asking the loader what the program, and for Python its netCDF4 package,
+/// would load; --mode decides otherwise. Programs that it starts inherit the same; statically linked
+/// and setuid programs cannot be helped.
+///
+/// The exit status is the program's, 128 and the number of the signal if it was killed by one, 127 if
+/// it was not found, 126 if it could not be started.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How the program gets the library
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    mode: Mode,
+
+    /// Folder of the library [default: ../lib, seen from this program]
+    #[arg(long, value_name = "DIR")]
+    lib: Option<PathBuf>,
+
+    /// Storage layers, such as cache:256:8,file (ZONDA_IO)
+    #[arg(long, value_name = "SPEC", value_parser = spec)]
+    io: Option<String>,
+
+    /// File for a trace of all transfers (ZONDA_TRACE); puts the layer `event` on top of the others,
+    /// unless they have it
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+
+    /// What protects data that is synced: none, data or full (ZONDA_SYNC)
+    #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
+    sync: Option<SyncLevel>,
+
+    /// Says which libnetcdf the program uses, and watches it being loaded
+    #[arg(short, long)]
+    verbose: bool,
+
+    /// The program and its arguments, after --
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// Checks a layer spec now, because the library would only warn.
+fn spec(text: &str) -> std::result::Result<String, String> {
+    text.parse::<Spec>().map(|_| text.to_owned()).map_err(|error| error.to_string())
+}
+
+fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
+    text.parse::<SyncLevel>().map_err(|error| error.to_string())
+}
+
+/// The spec that the library would find in the environment.
+fn spec_of_environment() -> Option<String> {
+    let set = zonda::storage::spec::VARIABLES.iter().find_map(std::env::var_os);
+    set.and_then(|spec| spec.into_string().ok()).filter(|spec| !spec.is_empty())
+}
+
+/// A spec, or the default one, with a layer that records transfers.
+fn traced(spec: Option<String>) -> String {
+    let spec = spec.unwrap_or_else(|| Spec::default_stack().to_string());
+    let records = |token: &str| token.trim().split([':', '.']).next() == Some("event");
+    if spec.split(',').any(records) { spec } else { format!("event,{spec}") }
+}
+
+/// Says something about the run on standard error.
+fn say(text: impl std::fmt::Display) {
+    eprintln!("zonda run: {text}");
+}
+
+pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
+    let (name, rest) = args.program.split_first().ok_or_else(|| {
+        // clap has seen to it; kept as an error, not a panic.
+        Failure::Usage("run: a program is needed".to_owned())
+    })?;
+    let library = Library::find(args.lib.as_deref())?;
+    let program = Program::find(name)?;
+    let plan = Plan::make(&program, &library, args.mode);
+
+    let mut command = Command::new(program.path());
+    command.arg0(name).args(rest).envs(library.environment(plan.means));
+    if args.trace.is_some() {
+        command.env("ZONDA_IO", traced(args.io.clone().or_else(spec_of_environment)));
+    } else if let Some(spec) = &args.io {
+        command.env("ZONDA_IO", spec);
+    }
+    if let Some(file) = &args.trace {
+        // The program may change its folder.
+        let file = std::path::absolute(file).map_err(|error| Failure::at(file, error))?;
+        command.env("ZONDA_TRACE", file);
+    }
+    if let Some(level) = args.sync {
+        command.env("ZONDA_SYNC", level.to_string());
+    }
+
+    if let Effect::None(reason) = &plan.effect {
+        say(format_args!("warning: {} will not use Zonda: {reason}", program.path().display()));
+    }
+    if args.verbose {
+        let mode = if plan.means == Means::Path { "library" } else { "preload" };
+        say(format_args!("mode {mode}: {}", plan.why));
+        watched(command, &program, &library, &plan)
+    } else {
+        // In place of this process: nothing stands between the program and its signals, its
+        // terminal, or what started it.
+        Err(not_started(program.path(), &command.exec()))
+    }
+}
+
+fn not_started(path: &Path, error: &io::Error) -> Failure {
+    let status = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+    Failure::NotStarted(format!("{}: {error}", path.display()), status)
+}
+
+/// Runs the program as a child and says what its process loads.
+fn watched(
+    mut command: Command,
+    program: &Program,
+    library: &Library,
+    plan: &Plan,
+) -> Result<ExitCode> {
+    let signals = watch::Signals::catch().map_err(|error| Failure::text(error.to_string()))?;
+    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let forwarding = signals.forward_to(child.id());
+    let watching = watch::Maps::watch(child.id(), library);
+    let status = child.wait();
+    forwarding.end();
+    let seen = watching.end();
+    let status = status.map_err(|error| Failure::at(program.path(), error))?;
+    if !seen {
+        match &plan.effect {
+            Effect::Certain { object, file } => say(format_args!(
+                "{} uses {} (Zonda), by the loader's list; it ended before it could be looked at",
+                object.display(),
+                file.display()
+            )),
+            Effect::Unknown(reason) => say(format_args!(
+                "warning: no libnetcdf was seen in {}: {reason}",
+                program.path().display()
+            )),
+            // Said at the start.
+            Effect::None(_) => {}
+        }
+    }
+    Ok(exit_code(status))
+}
+
+/// 0 to 255: the program's own, or 128 and the signal, as shells have it.
+fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(255))
+}
+
+/// A list for the loader: `first`, then what the variable `name` holds already.
+fn prepend(name: &str, first: &Path) -> OsString {
+    let mut value = first.as_os_str().to_owned();
+    if let Some(old) = std::env::var_os(name).filter(|old| !old.is_empty()) {
+        value.push(":");
+        value.push(old);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_needs_the_event_layer() {
+        assert_eq!(traced(None), format!("event,{}", Spec::default_stack()));
+        assert_eq!(traced(Some("cache:1:8".to_owned())), "event,cache:1:8");
+        assert_eq!(traced(Some("cache:1:8,event,file".to_owned())), "cache:1:8,event,file");
+    }
+
+    #[test]
+    fn exit_codes_of_shells() {
+        let code = |raw| format!("{:?}", exit_code(ExitStatus::from_raw(raw)));
+        assert_eq!(code(0), format!("{:?}", ExitCode::from(0)));
+        assert_eq!(code(3 << 8), format!("{:?}", ExitCode::from(3)));
+        assert_eq!(code(15), format!("{:?}", ExitCode::from(143)));
+    }
+}

@@ -1,0 +1,273 @@
+//! How a program gets Zonda's library.
+//!
+//! The rule of `auto`. By library path, if the loader then says of the program, and for Python of its
+//! netCDF4 package, that the libnetcdf it loads is Zonda's and that no symbol gets lost which it has
+//! now (Debian's netCDF4 package takes one of HDF5 through the libnetcdf it was built with). Otherwise,
+//! and if a Python package brings a libnetcdf, by preloading; the program's own libnetcdf is then
+//! loaded as well, but nobody calls it. Never both ways at once: two copies of Zonda in one process
+//! would not know each other's open files.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::program::{Kind, Program};
+use super::{loader, prepend};
+use crate::failure::{Failure, Result};
+
+/// The library that programs linked to libnetcdf find.
+const LIBRARY: &str = "libnetcdf.so.19";
+/// The library that goes before a program's own.
+const PRELOAD: &str = "libzonda-preload.so";
+
+/// Asks Python for its netCDF4 modules (`m`) and for libraries that packages bring (`b`). Nothing is
+/// imported but the standard library.
+const PYTHON_PROBE: &str = "\
+import glob, importlib.util, os, sys
+spec = importlib.util.find_spec('netCDF4')
+for place in (spec.submodule_search_locations or []) if spec else []:
+    for path in glob.glob(os.path.join(glob.escape(place), '*.so')):
+        print('m' + path)
+for place in sys.path:
+    for path in glob.glob(os.path.join(glob.escape(place), '*.libs', 'libnetcdf-*.so*')):
+        print('b' + path)
+";
+
+/// How a program gets the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Mode {
+    /// By library path, or by preloading where that does not do
+    Auto,
+    /// By library path (LD_LIBRARY_PATH)
+    Library,
+    /// By preloading (LD_PRELOAD)
+    Preload,
+}
+
+/// What is used in the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// `LD_LIBRARY_PATH`.
+    Path,
+    /// `LD_PRELOAD`.
+    Preload,
+    /// Preloading for a program that finds no libnetcdf at all without the library path.
+    Both,
+}
+
+/// Where Zonda's libraries are.
+#[derive(Clone, Debug)]
+pub(super) struct Library {
+    folder: PathBuf,
+}
+
+impl Library {
+    /// In the folder given, or in `../lib` seen from this executable.
+    ///
+    /// # Errors
+    /// If they are not there.
+    pub(super) fn find(folder: Option<&Path>) -> Result<Library> {
+        let folder = match folder {
+            Some(folder) => folder.to_owned(),
+            None => {
+                let own = std::env::current_exe()
+                    .map_err(|error| Failure::text(format!("where zonda is: {error}")))?;
+                own.parent().map_or(PathBuf::from("../lib"), |bin| bin.join("../lib"))
+            }
+        };
+        let real = fs::canonicalize(&folder).map_err(|error| Failure::at(&folder, error))?;
+        for name in [LIBRARY, PRELOAD] {
+            if !real.join(name).is_file() {
+                let hint = "no such file; --lib names the folder of Zonda's library";
+                return Err(Failure::at(&real.join(name), hint));
+            }
+        }
+        Ok(Library { folder: real })
+    }
+
+    /// What the loader is told.
+    pub(super) fn environment(&self, means: Means) -> Vec<(&'static str, OsString)> {
+        let mut variables = Vec::new();
+        if matches!(means, Means::Path | Means::Both) {
+            variables.push(("LD_LIBRARY_PATH", prepend("LD_LIBRARY_PATH", &self.folder)));
+        }
+        if matches!(means, Means::Preload | Means::Both) {
+            variables.push(("LD_PRELOAD", prepend("LD_PRELOAD", &self.folder.join(PRELOAD))));
+        }
+        variables
+    }
+
+    /// Whether a file is one of Zonda's libraries, under any of its names.
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        [LIBRARY, PRELOAD]
+            .iter()
+            .any(|name| fs::canonicalize(self.folder.join(name)).is_ok_and(|ours| ours == real))
+    }
+}
+
+/// Whether the library will be used.
+#[derive(Debug)]
+pub(super) enum Effect {
+    /// The loader binds `object` to `file`, which is Zonda's.
+    Certain {
+        /// The program, or the Python module.
+        object: PathBuf,
+        /// The library.
+        file: PathBuf,
+    },
+    /// It shows only while the program runs, because it does not name libnetcdf itself.
+    Unknown(String),
+    /// It will not, for this reason.
+    None(String),
+}
+
+/// What is done for a program.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// How it gets the library.
+    pub(super) means: Means,
+    /// Why this way.
+    pub(super) why: String,
+    /// What is known of the outcome.
+    pub(super) effect: Effect,
+}
+
+impl Plan {
+    /// Looks at a program and decides.
+    pub(super) fn make(program: &Program, library: &Library, mode: Mode) -> Plan {
+        let hopeless = |reason: &str| Plan {
+            means: if mode == Mode::Preload { Means::Preload } else { Means::Path },
+            why: "nothing can be done from outside".to_owned(),
+            effect: Effect::None(reason.to_owned()),
+        };
+        let loader = match &program.kind {
+            Kind::Dynamic(loader) => loader,
+            Kind::Static => return hopeless("it is statically linked"),
+            Kind::Other => return hopeless("it is no 64-bit program of this machine"),
+        };
+        if program.privileged {
+            return hopeless(
+                "it is setuid or setgid, and the loader ignores LD_LIBRARY_PATH for such programs",
+            );
+        }
+        let python = program.python().map(Python::ask).unwrap_or_default();
+        let mut found = Found::default();
+        found.look_at(program.executable(), loader, library);
+        for module in &python.modules {
+            found.look_at(module, loader, library);
+        }
+        if let Some(bundled) = python.bundled.first() {
+            let text = format!("a Python package brings {}", bundled.display());
+            found.obstacle.get_or_insert(text);
+        }
+        match (mode, found.obstacle, found.ours) {
+            (Mode::Preload, _, _) => {
+                Plan::preload(program, loader, library, found.missing, "as asked for".to_owned())
+            }
+            (Mode::Auto, Some(obstacle), _) => {
+                Plan::preload(program, loader, library, found.missing, obstacle)
+            }
+            (Mode::Library, Some(obstacle), _) => Plan {
+                means: Means::Path,
+                why: "as asked for".to_owned(),
+                effect: Effect::None(format!("{obstacle}; --mode preload can help")),
+            },
+            (_, None, Some((object, file))) => Plan {
+                means: Means::Path,
+                why: format!("{} finds libnetcdf by the library path", object.display()),
+                effect: Effect::Certain { object, file },
+            },
+            (_, None, None) => Plan {
+                means: Means::Path,
+                why: format!("{} names no libnetcdf", program.executable().display()),
+                effect: Effect::Unknown(
+                    "it names none itself; programs that it starts were not watched".to_owned(),
+                ),
+            },
+        }
+    }
+
+    /// By preloading. Whether the loader accepts the library, which then stands before all others,
+    /// is asked.
+    fn preload(
+        program: &Program,
+        loader: &Path,
+        library: &Library,
+        missing: bool,
+        why: String,
+    ) -> Plan {
+        let means = if missing { Means::Both } else { Means::Preload };
+        let trace = loader::trace(loader, program.executable(), &library.environment(means));
+        let is_it = |file: &PathBuf| file.ends_with(PRELOAD) && library.is_ours(file);
+        let effect = match trace.files.into_iter().find(is_it) {
+            Some(file) => Effect::Certain { object: program.executable().to_owned(), file },
+            None => Effect::None(format!("the loader does not accept {PRELOAD} for it")),
+        };
+        Plan { means, why, effect }
+    }
+}
+
+/// What the loader says about the parts of a program.
+#[derive(Debug, Default)]
+struct Found {
+    /// The first part that gets Zonda's library by the library path, and the library.
+    ours: Option<(PathBuf, PathBuf)>,
+    /// Why the library path does not do.
+    obstacle: Option<String>,
+    /// Whether there is a part that finds no libnetcdf as things are.
+    missing: bool,
+}
+
+impl Found {
+    fn look_at(&mut self, object: &Path, loader: &Path, library: &Library) {
+        let by_path = loader::trace(loader, object, &library.environment(Means::Path));
+        let Some(file) = by_path.files.into_iter().find(|file| loader::is_netcdf(file)) else {
+            return;
+        };
+        let shown = object.display();
+        let now = loader::trace(loader, object, &[]);
+        self.missing |= now.missing.iter().any(|name| loader::is_netcdf(name));
+        let lost = by_path.undefined.into_iter().find(|name| !now.undefined.contains(name));
+        if !library.is_ours(&file) {
+            let text = format!("{shown} would load {}", file.display());
+            self.obstacle.get_or_insert(text);
+        } else if let Some(symbol) = lost {
+            let text = format!("{shown} takes {symbol} from what its own libnetcdf loads");
+            self.obstacle.get_or_insert(text);
+        } else {
+            self.ours.get_or_insert_with(|| (object.to_owned(), file));
+        }
+    }
+}
+
+/// What a Python interpreter says about netCDF in its packages.
+#[derive(Debug, Default)]
+struct Python {
+    /// Extension modules of the package netCDF4.
+    modules: Vec<PathBuf>,
+    /// C libraries of netCDF that packages bring.
+    bundled: Vec<PathBuf>,
+}
+
+impl Python {
+    fn ask(python: &Path) -> Python {
+        let output = Command::new(python)
+            .args(["-c", PYTHON_PROBE])
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        let mut answer = Python::default();
+        // Python that cannot say is treated as one without these packages.
+        for line in output.map_or(Vec::new(), |output| output.stdout).split(|&b| b == b'\n') {
+            match line.split_first() {
+                Some((b'm', path)) => answer.modules.push(OsString::from_vec(path.to_vec()).into()),
+                Some((b'b', path)) => answer.bundled.push(OsString::from_vec(path.to_vec()).into()),
+                _ => {}
+            }
+        }
+        answer
+    }
+}

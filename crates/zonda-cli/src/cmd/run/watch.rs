@@ -1,0 +1,147 @@
+//! A program as it runs: which libnetcdf its process has mapped, and signals on their way to it.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::{Handle, Signals as SignalIterator};
+
+use super::plan::Library;
+use super::{loader, say};
+
+/// First pause between two looks; libraries are mapped within a millisecond or two.
+const FIRST_PAUSE: Duration = Duration::from_micros(300);
+/// Longest pause: programs in Python load modules whenever they like.
+const LAST_PAUSE: Duration = Duration::from_millis(250);
+
+fn pid(id: u32) -> Option<Pid> {
+    i32::try_from(id).ok().and_then(Pid::from_raw)
+}
+
+/// Signals that were sent to `zonda run` and are meant for the program.
+pub(super) struct Signals(SignalIterator);
+
+/// Signals being passed on.
+pub(super) struct Forwarding {
+    handle: Handle,
+    thread: JoinHandle<()>,
+}
+
+impl Signals {
+    /// Takes signals from now on, so that none ends this process before the program.
+    pub(super) fn catch() -> io::Result<Signals> {
+        let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT];
+        SignalIterator::new(all).map(Signals)
+    }
+
+    /// Passes them on to a process.
+    pub(super) fn forward_to(mut self, id: u32) -> Forwarding {
+        let handle = self.0.handle();
+        let thread = std::thread::spawn(move || {
+            // A terminal sends these to all processes in the foreground, the program included.
+            let at_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
+            for number in self.0.forever() {
+                if at_terminal && matches!(number, SIGINT | SIGQUIT) {
+                    continue;
+                }
+                if let (Some(pid), Some(signal)) = (pid(id), Signal::from_named_raw(number)) {
+                    // It may have ended just now.
+                    let _ = kill_process(pid, signal);
+                }
+            }
+        });
+        Forwarding { handle, thread }
+    }
+}
+
+impl Forwarding {
+    /// Ends it, before the process's number can mean another.
+    pub(super) fn end(self) {
+        self.handle.close();
+        let _ = self.thread.join();
+    }
+}
+
+/// A look at the memory map of a process, again and again until a libnetcdf is there.
+pub(super) struct Maps {
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<bool>,
+}
+
+impl Maps {
+    /// Begins to watch a process, and says what it finds.
+    pub(super) fn watch(id: u32, library: &Library) -> Maps {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = Arc::clone(&ended);
+        let library = library.clone();
+        let thread = std::thread::spawn(move || {
+            let mut pause = FIRST_PAUSE;
+            while !end.load(Ordering::Relaxed) {
+                if let Some(file) = mapped(id, &library) {
+                    if library.is_ours(&file) {
+                        say(format_args!("process {id} uses {} (Zonda)", file.display()));
+                    } else {
+                        say(format_args!("warning: process {id} uses {}", file.display()));
+                    }
+                    return true;
+                }
+                std::thread::park_timeout(pause);
+                pause = (pause * 3 / 2).min(LAST_PAUSE);
+            }
+            false
+        });
+        Maps { ended, thread }
+    }
+
+    /// Ends it; whether a libnetcdf was seen.
+    pub(super) fn end(self) -> bool {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.thread().unpark();
+        self.thread.join().unwrap_or(false)
+    }
+}
+
+/// The netCDF library in a process: Zonda's if it is there, for it then stands before any other.
+fn mapped(id: u32, library: &Library) -> Option<PathBuf> {
+    let maps = fs::read(format!("/proc/{id}/maps")).ok()?;
+    choose(&String::from_utf8_lossy(&maps), |path| library.is_ours(path))
+}
+
+fn choose(maps: &str, is_ours: impl Fn(&Path) -> bool) -> Option<PathBuf> {
+    let files = maps.lines().filter_map(|line| line.find('/').map(|at| Path::new(&line[at..])));
+    let mut other = None;
+    for file in files {
+        let named = loader::is_netcdf(file) || file.ends_with("libzonda-preload.so");
+        if named && is_ours(file) {
+            return Some(file.to_owned());
+        }
+        if named && other.is_none() {
+            other = Some(file.to_owned());
+        }
+    }
+    other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_library_goes_before_the_programs_own() {
+        let maps = "7f00-7f01 r-xp 00000000 08:01 12 /usr/bin/python3\n\
+                    7f02-7f03 r-xp 00000000 08:01 13 /v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22\n\
+                    7f04-7f05 r-xp 00000000 08:01 14 /z z/libzonda-preload.so\n\
+                    7f06-7f07 rw-p 00000000 00:00 0 [heap]\n";
+        let ours = |path: &Path| path.starts_with("/z z");
+        assert_eq!(choose(maps, ours), Some("/z z/libzonda-preload.so".into()));
+        let none = |_: &Path| false;
+        assert_eq!(choose(maps, none), Some("/v/netCDF4.libs/libnetcdf-5c1ab0f3.so.22".into()));
+        assert_eq!(choose("", none), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! The `zonda` command: runs programs on Zonda's library and looks into netCDF files.
+//!
+//! Data goes to standard output, everything else to standard error. Exit status: 0 done, 1 failed,
+//! 2 called wrongly; that of the program for `zonda run`.
+#![forbid(unsafe_code)]
+
+mod cdl;
+mod cmd;
+mod failure;
+mod input;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use failure::{Failure, Result};
+
+/// netCDF files and the programs that use them.
+#[derive(Debug, Parser)]
+#[command(name = "zonda", version, max_term_width = 100)]
+#[command(after_help = "`zonda help COMMAND` tells more about each.")]
+struct Cli {
+    #[command(subcommand)]
+    command: cmd::Command,
+}
+
+/// Bytes collected before they are written.
+const OUTPUT_BUFFER: usize = 64 << 10;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return wrong_call(&error),
+    };
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    let done = cmd::execute(cli.command, &mut out);
+    // What was written before a failure is good and goes out, too.
+    let flushed = out.flush().map_err(Failure::from);
+    match done.and_then(|status| flushed.map(|()| status)) {
+        Ok(status) => status,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Help and version, which were asked for; or what is wrong with the arguments, in one line.
+fn wrong_call(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind::{
+        DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion,
+    };
+    if matches!(
+        error.kind(),
+        DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        // A reader that went away has seen enough of it.
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    }
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    let lines = text.lines().map(str::trim);
+    let cause: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    Failure::Usage(format!("{}; see --help", cause.join(" "))).report()
+}
+
+/// What `main` was built from, for completions and manual pages.
+fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
+/// The end of a command that did what it was asked for.
+fn done() -> Result<ExitCode> {
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn command_line_is_consistent() {
+        super::definition().debug_assert();
+    }
+}

@@ -1,0 +1,280 @@
+//! `file`: a file of the operating system, by positional calls on one descriptor.
+//!
+//! Buffers nothing and holds no lock: the kernel orders what overlaps.
+
+use crate::error::{Op, StorageError, range_end};
+use crate::os::{Errno, Fd, MAX_BUFFERS};
+use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::{Create, SyncLevel};
+use std::fmt;
+use std::io::{IoSlice, IoSliceMut};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ranges this close to each other are read in one call, the bytes between thrown away: copying
+/// 4 KiB takes less time than entering the kernel once more.
+const READ_OVER_BYTES: u64 = 4096;
+
+/// A file, opened for reading or for reading and writing.
+#[derive(Debug)]
+pub struct File {
+    fd: Fd,
+    path: Arc<Path>,
+    writable: bool,
+    level: SyncLevel,
+    /// The folder still has to be synced, since this open created the file.
+    folder_pending: AtomicBool,
+}
+
+impl File {
+    /// Opens `path` for reading only.
+    ///
+    /// # Errors
+    /// [`StorageError::Open`] with the cause.
+    pub fn open_read(path: &Path) -> Result<File, StorageError> {
+        File::open(path, false, Create::MustExist, SyncLevel::None)
+    }
+
+    /// Opens `path`, creating it as `create` says. A file that is created is opened for writing
+    /// whatever `write` says.
+    ///
+    /// # Errors
+    /// [`StorageError::Open`] with the cause: `ENOENT`, `EEXIST` for [`Create::Exclusive`] on a
+    /// file that exists, `EACCES`, ...
+    pub fn open(
+        path: &Path,
+        write: bool,
+        create: Create,
+        level: SyncLevel,
+    ) -> Result<File, StorageError> {
+        let writable = write || create != Create::MustExist;
+        let access = if writable { libc::O_RDWR } else { libc::O_RDONLY };
+        let flags = match create {
+            Create::MustExist => 0,
+            Create::Truncate => libc::O_CREAT | libc::O_TRUNC,
+            Create::Exclusive => libc::O_CREAT | libc::O_EXCL,
+        };
+        let path: Arc<Path> = Arc::from(path);
+        let fd = Fd::open(&path, access | flags)
+            .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
+        let folder_pending = AtomicBool::new(create != Create::MustExist);
+        Ok(File { fd, path, writable, level, folder_pending })
+    }
+
+    /// The path as it was given to open.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn error(&self, op: Op, at: u64, len: usize, Errno(errno): Errno) -> StorageError {
+        StorageError::Io { path: Arc::clone(&self.path), op, at, len: len as u64, errno }
+    }
+
+    fn check_writable(&self, op: Op, at: u64, len: usize) -> Result<(), StorageError> {
+        if self.writable {
+            return Ok(());
+        }
+        Err(StorageError::ReadOnly { path: Arc::clone(&self.path), op, at, len: len as u64 })
+    }
+
+    /// Hands the data to the device as the sync level says.
+    fn make_durable(&self, op: Op) -> Result<(), StorageError> {
+        if !self.writable {
+            return Ok(());
+        }
+        match self.level {
+            SyncLevel::None => Ok(()),
+            SyncLevel::Data => self.fd.sync_data().map_err(|e| self.error(op, 0, 0, e)),
+            SyncLevel::Full => {
+                self.fd.sync_all().map_err(|e| self.error(op, 0, 0, e))?;
+                self.sync_folder(op)
+            }
+        }
+    }
+
+    /// A new file's name is durable only when its folder is.
+    fn sync_folder(&self, op: Op) -> Result<(), StorageError> {
+        if !self.folder_pending.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let folder = match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY)
+            .and_then(|fd| fd.sync_all())
+            .map_err(|e| self.error(op, 0, 0, e))?;
+        self.folder_pending.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes buffers that follow one another from `at` on, however short the kernel cuts it.
+    fn write_run(&self, mut at: u64, bufs: &mut [IoSlice<'_>]) -> Result<(), StorageError> {
+        let mut left: usize = bufs.iter().map(|b| b.len()).sum();
+        let mut bufs = bufs;
+        while left > 0 {
+            let got = match &mut *bufs {
+                [one] => self.fd.pwrite(at, one),
+                many => self.fd.pwritev(at, many),
+            };
+            match got.map_err(|e| self.error(Op::Write, at, left, e))? {
+                0 => {
+                    let path = Arc::clone(&self.path);
+                    return Err(StorageError::NothingWritten { path, at, len: left as u64 });
+                }
+                n => {
+                    IoSlice::advance_slices(&mut bufs, n);
+                    at += n as u64;
+                    left -= n;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How many of `ranges` one call can read: each begins where the one before ends, or little after.
+/// The bytes between are counted too.
+fn read_run(ranges: &[ReadRange<'_>]) -> (usize, usize) {
+    let Some(first) = ranges.first() else { return (0, 0) };
+    let mut end = first.at + first.buf.len() as u64;
+    let (mut n, mut n_bufs, mut between) = (1, 1, 0_usize);
+    for range in &ranges[1..] {
+        let Some(gap) = range.at.checked_sub(end) else { break };
+        let needs = if gap == 0 { 1 } else { 2 };
+        if gap > READ_OVER_BYTES || n_bufs + needs > MAX_BUFFERS {
+            break;
+        }
+        // At most READ_OVER_BYTES, so it fits.
+        between += gap as usize;
+        n_bufs += needs;
+        n += 1;
+        end = range.at + range.buf.len() as u64;
+    }
+    (n, between)
+}
+
+impl Storage for File {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let mut done = 0;
+        range_end(Op::Read, at, buf.len())?;
+        while done < buf.len() {
+            let here = at + done as u64;
+            let rest = &mut buf[done..];
+            let len = rest.len();
+            match self.fd.pread(here, rest).map_err(|e| self.error(Op::Read, here, len, e))? {
+                0 => break,
+                n => done += n,
+            }
+        }
+        Ok(done)
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in &mut *ranges {
+            range_end(Op::Read, range.at, range.buf.len())?;
+            range.got = 0;
+        }
+        let mut ranges = ranges;
+        loop {
+            let (n, between) = read_run(ranges);
+            let (run, rest) = std::mem::take(&mut ranges).split_at_mut(n);
+            match run {
+                [] => return Ok(()),
+                [one] => one.got = self.read_at(one.at, one.buf)?,
+                many => self.read_together(many, between)?,
+            }
+            ranges = rest;
+        }
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.check_writable(Op::Write, at, data.len())?;
+        range_end(Op::Write, at, data.len())?;
+        self.write_run(at, &mut [IoSlice::new(data)])
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            self.check_writable(Op::Write, range.at, range.data.len())?;
+            range_end(Op::Write, range.at, range.data.len())?;
+        }
+        let mut bufs: Vec<IoSlice<'_>> = Vec::with_capacity(ranges.len().min(MAX_BUFFERS));
+        let mut run = (0, 0);
+        for range in ranges.iter().filter(|r| !r.data.is_empty()) {
+            if !bufs.is_empty() && (range.at != run.1 || bufs.len() == MAX_BUFFERS) {
+                self.write_run(run.0, &mut bufs)?;
+                bufs.clear();
+            }
+            if bufs.is_empty() {
+                run = (range.at, range.at);
+            }
+            bufs.push(IoSlice::new(range.data));
+            run.1 += range.data.len() as u64;
+        }
+        self.write_run(run.0, &mut bufs)
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        self.fd.len().map_err(|e| self.error(Op::Len, 0, 0, e))
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.check_writable(Op::SetLen, len, 0)?;
+        range_end(Op::SetLen, len, 0)?;
+        self.fd.set_len(len).map_err(|e| self.error(Op::SetLen, len, 0, e))
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.make_durable(Op::Barrier)
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.make_durable(Op::Sync)
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("file")
+    }
+}
+
+impl File {
+    /// Reads `run` by one `preadv`, `between` bytes of gaps included; what the kernel cut short is
+    /// fetched range by range.
+    fn read_together(&self, run: &mut [ReadRange<'_>], between: usize) -> Result<(), StorageError> {
+        let at = run[0].at;
+        let mut thrown_away = vec![0; between];
+        let got = {
+            let mut gaps: &mut [u8] = &mut thrown_away;
+            let mut bufs = Vec::with_capacity(run.len());
+            let mut end = at;
+            for range in &mut *run {
+                let gap = (range.at - end) as usize;
+                end = range.at + range.buf.len() as u64;
+                if gap > 0 {
+                    let (skip, more) = gaps.split_at_mut(gap);
+                    gaps = more;
+                    bufs.push(IoSliceMut::new(skip));
+                }
+                bufs.push(IoSliceMut::new(range.buf));
+            }
+            let len = (end - at) as usize;
+            self.fd.preadv(at, &mut bufs).map_err(|e| self.error(Op::Read, at, len, e))?
+        };
+        let reached = at + got as u64;
+        for range in run {
+            let have = reached.saturating_sub(range.at).min(range.buf.len() as u64) as usize;
+            range.got = have;
+            if have < range.buf.len() {
+                range.got += self.read_at(range.at + have as u64, &mut range.buf[have..])?;
+            }
+        }
+        Ok(())
+    }
+}

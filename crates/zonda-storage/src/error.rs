@@ -1,0 +1,207 @@
+//! What can go wrong below the formats, with the values that explain it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The operation that met an error, or that a layer counts or records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Opening or creating a file.
+    Open,
+    /// Reading a range or several.
+    Read,
+    /// Writing a range or several.
+    Write,
+    /// Asking for the length.
+    Len,
+    /// Setting the length.
+    SetLen,
+    /// Ordering what came before ahead of what comes after.
+    Barrier,
+    /// Making what came before durable.
+    Sync,
+    /// Forgetting clean cached data.
+    Invalidate,
+}
+
+impl Op {
+    /// The word used in traces and messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Open => "open",
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Len => "len",
+            Op::SetLen => "setlen",
+            Op::Barrier => "barrier",
+            Op::Sync => "sync",
+            Op::Invalidate => "invalidate",
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An operation on a storage that did not succeed.
+///
+/// Offsets and lengths are in bytes. [`StorageError::raw_os_error`] gives the positive `errno` that
+/// C callers receive.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// The operating system refused a call on a file.
+    #[error("{path}: {op} of {len} bytes at byte {at}: {}", text(*errno), path = path.display())]
+    Io {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// What was asked.
+        op: Op,
+        /// Where the part that failed begins; 0 for calls without an offset.
+        at: u64,
+        /// How many bytes were still to be moved; for `setlen` 0.
+        len: u64,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
+    /// A file could not be opened or created.
+    #[error("{}: open: {}", path.display(), text(*errno))]
+    Open {
+        /// The path asked for.
+        path: Arc<Path>,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
+    /// A change was asked of a storage opened for reading.
+    #[error("{}: {op} of {len} bytes at byte {at}: opened for reading only", path.display())]
+    ReadOnly {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// What was asked.
+        op: Op,
+        /// Where the change would have begun.
+        at: u64,
+        /// Its length.
+        len: u64,
+    },
+    /// The device took no bytes of a write and gave no reason.
+    #[error("{}: write of {len} bytes at byte {at}: nothing was taken", path.display())]
+    NothingWritten {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// Where the part that failed begins.
+        at: u64,
+        /// How many bytes were still to be written.
+        len: u64,
+    },
+    /// A range ends beyond the largest offset a file can have (2^63 - 1).
+    #[error("{op} of {len} bytes at byte {at}: beyond the largest offset")]
+    TooFar {
+        /// What was asked.
+        op: Op,
+        /// Where the range begins.
+        at: u64,
+        /// Its length.
+        len: u64,
+    },
+    /// A memory storage would grow over its limit, or over what the machine can give.
+    #[error("memory: {op} of {len} bytes at byte {at}: over the limit of {limit} bytes")]
+    MemoryLimit {
+        /// What was asked.
+        op: Op,
+        /// Where the range begins.
+        at: u64,
+        /// Its length.
+        len: u64,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The `fault` layer was asked to fail here.
+    #[error("fault: {op} number {nth} ({len} bytes at byte {at}): {}", text(*errno))]
+    Injected {
+        /// What was asked.
+        op: Op,
+        /// Which operation of the watched kind it was, the first being 1.
+        nth: u64,
+        /// Where the range begins.
+        at: u64,
+        /// Its length.
+        len: u64,
+        /// The cause it pretends, as in `errno.h`.
+        errno: i32,
+    },
+    /// The file that `event` should write to could not be opened.
+    #[error("event: trace file {}: {}", path.display(), text(*errno))]
+    Trace {
+        /// The trace file.
+        path: Arc<Path>,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
+}
+
+impl StorageError {
+    /// The cause as a positive `errno`, which C callers get as it is.
+    #[must_use]
+    pub fn raw_os_error(&self) -> i32 {
+        match self {
+            StorageError::Io { errno, .. }
+            | StorageError::Open { errno, .. }
+            | StorageError::Injected { errno, .. }
+            | StorageError::Trace { errno, .. } => *errno,
+            // What the kernel answers to a write on a descriptor opened for reading.
+            StorageError::ReadOnly { .. } => libc::EBADF,
+            StorageError::NothingWritten { .. } => libc::EIO,
+            StorageError::TooFar { .. } => libc::EFBIG,
+            StorageError::MemoryLimit { .. } => libc::ENOMEM,
+        }
+    }
+
+    /// Where in the storage it happened, in bytes, when the operation had a place.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            StorageError::Io { at, .. }
+            | StorageError::ReadOnly { at, .. }
+            | StorageError::NothingWritten { at, .. }
+            | StorageError::TooFar { at, .. }
+            | StorageError::MemoryLimit { at, .. }
+            | StorageError::Injected { at, .. } => Some(*at),
+            StorageError::Open { .. } | StorageError::Trace { .. } => None,
+        }
+    }
+
+    /// The file it happened on, when there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            StorageError::Io { path, .. }
+            | StorageError::Open { path, .. }
+            | StorageError::ReadOnly { path, .. }
+            | StorageError::NothingWritten { path, .. }
+            | StorageError::Trace { path, .. } => Some(path),
+            StorageError::TooFar { .. }
+            | StorageError::MemoryLimit { .. }
+            | StorageError::Injected { .. } => None,
+        }
+    }
+}
+
+/// The end of a range, refused when it is beyond what an `off_t` holds.
+pub(crate) fn range_end(op: Op, at: u64, len: usize) -> Result<u64, StorageError> {
+    let too_far = StorageError::TooFar { op, at, len: len as u64 };
+    match at.checked_add(len as u64) {
+        Some(end) if end <= i64::MAX as u64 => Ok(end),
+        _ => Err(too_far),
+    }
+}
+
+/// The system's words for an `errno`.
+fn text(errno: i32) -> String {
+    std::io::Error::from_raw_os_error(errno).to_string()
+}

@@ -1,0 +1,147 @@
+//! Finding a page, and making room for one.
+
+use super::Cache;
+use super::table::{NO_PAGE, Page, Table};
+use crate::StorageError;
+use crate::storage::Storage;
+use parking_lot::RwLockWriteGuard;
+use std::sync::atomic::Ordering;
+
+/// A page under its write lock, with its slot.
+pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
+
+/// What the table says about a page that was asked for.
+enum Found {
+    /// It is, or was a moment ago, in this slot.
+    Here(u32),
+    /// It is not cached; this slot, taken from the order, may hold it.
+    Room(u32),
+    /// It is not cached, and every slot is being evicted by somebody.
+    Full,
+}
+
+impl<S: Storage> Cache<S> {
+    /// Page `index` under its write lock, made room for if it is not cached. `None` when every slot
+    /// is in other threads' hands: the caller then goes past the cache instead of waiting.
+    ///
+    /// No page may be held by the caller.
+    pub(super) fn acquire(&self, index: u64) -> Result<Option<Held<'_>>, StorageError> {
+        if let Some((id, slot)) = self.hinted(index) {
+            let page = slot.page.write();
+            if page.index == index {
+                self.touch(slot);
+                return Ok(Some((id, page)));
+            }
+        }
+        loop {
+            let found = self.find(&mut self.table.lock(), index);
+            match found {
+                Found::Full => return Ok(None),
+                Found::Here(id) => {
+                    let slot = self.slot(id);
+                    let page = slot.page.write();
+                    // It may have been evicted while we waited.
+                    if page.index == index {
+                        self.touch(slot);
+                        self.hint(index).store(id + 1, Ordering::Release);
+                        return Ok(Some((id, page)));
+                    }
+                }
+                Found::Room(id) => {
+                    let mut page = self.slot(id).page.write();
+                    if !page.dirty.is_empty()
+                        && let Err(error) = self.write_back(id, &mut page)
+                    {
+                        self.hand_back(&mut self.table.lock(), id, &page);
+                        return Err(error);
+                    }
+                    if self.install(&mut self.table.lock(), id, &mut page, index) {
+                        return Ok(Some((id, page)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn find(&self, table: &mut Table, index: u64) -> Found {
+        if let Some(id) = table.map.get(&index) {
+            return Found::Here(*id);
+        }
+        self.room(table).map_or(Found::Full, Found::Room)
+    }
+
+    /// A slot for a page to come: unused, or the least recently used, taken out of the order.
+    fn room(&self, table: &mut Table) -> Option<u32> {
+        if let Some(id) = table.free.pop() {
+            return Some(id);
+        }
+        if u64::from(table.used) < self.shape.pages {
+            table.used += 1;
+            return Some(table.used - 1);
+        }
+        // Entries are as old as the last look; those used since go back with their real age.
+        while let Some((stamp, id)) = table.order.pop_first() {
+            let now = self.slot(id).stamp.load(Ordering::Relaxed);
+            if now == stamp {
+                return Some(id);
+            }
+            table.order.insert((now, id));
+        }
+        None
+    }
+
+    /// Undoes `room`.
+    fn hand_back(&self, table: &mut Table, id: u32, page: &Page) {
+        if page.index == NO_PAGE {
+            table.free.push(id);
+        } else {
+            table.order.insert((self.slot(id).stamp.load(Ordering::Relaxed), id));
+        }
+    }
+
+    /// Makes the clean `page` of slot `id`, which came from `room`, page `index`. False, and the
+    /// slot handed back, if another thread brought that page in meanwhile.
+    fn install(&self, table: &mut Table, id: u32, page: &mut Page, index: u64) -> bool {
+        if table.map.contains_key(&index) {
+            self.hand_back(table, id, page);
+            return false;
+        }
+        if page.index != NO_PAGE {
+            table.map.remove(&page.index);
+        }
+        page.reset(index);
+        table.map.insert(index, id);
+        let now = self.clock.fetch_add(2, Ordering::Relaxed) + 2;
+        self.slot(id).stamp.store(now, Ordering::Relaxed);
+        table.order.insert((now, id));
+        self.hint(index).store(id + 1, Ordering::Release);
+        true
+    }
+
+    /// Room for up to `n` pages after `index`, as far as they are not cached and room is to be had
+    /// without waiting or writing. For read-ahead: the caller holds page `index`.
+    pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<Held<'_>> {
+        let mut held = Vec::new();
+        let mut table = self.table.lock();
+        for next in index + 1..=index + n {
+            if table.map.contains_key(&next) {
+                break;
+            }
+            let Some(id) = self.room(&mut table) else { break };
+            let slot = self.slot(id);
+            let Some(mut page) = slot.page.try_write() else {
+                // Somebody uses it, so it has a page: only used slots are ever locked by others.
+                table.order.insert((slot.stamp.load(Ordering::Relaxed), id));
+                break;
+            };
+            if !page.dirty.is_empty() {
+                self.hand_back(&mut table, id, &page);
+                break;
+            }
+            if self.install(&mut table, id, &mut page, next) {
+                held.push((id, page));
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,218 @@
+//! Writing pages back, and changing the length.
+
+use super::Cache;
+use super::evict::Held;
+use super::table::Page;
+use crate::StorageError;
+use crate::error::{Op, range_end};
+use crate::storage::{Storage, WriteRange};
+use std::sync::atomic::Ordering;
+
+/// The most pages written by one call, so that a flush does not hold them all.
+const RUN_PAGES: usize = 64;
+/// Clean bytes between dirty ones are written with them up to this length: a second system call
+/// costs more than copying 32 KiB.
+const MERGE_BYTES: usize = 32 << 10;
+/// From this many dirty ranges on, a page's holes are read so that the ranges can be joined.
+const FILL_FROM: usize = 8;
+
+impl<S: Storage> Cache<S> {
+    /// Writes back `page` of slot `id`, and the dirty pages that follow it or precede it without a
+    /// gap, as far as nobody else holds them.
+    pub(super) fn write_back(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
+        let before = self.neighbours(page, false);
+        let after = self.neighbours(page, true);
+        let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(before.len() + after.len() + 1);
+        let (mut before, mut after) = (before, after);
+        run.extend(before.iter_mut().rev().map(|(id, page)| (*id, &mut **page)));
+        run.push((id, page));
+        run.extend(after.iter_mut().map(|(id, page)| (*id, &mut **page)));
+        self.write_run(&mut run)
+    }
+
+    /// Dirty pages that touch `page` byte to byte, upwards or downwards, nearest first.
+    fn neighbours(&self, page: &Page, up: bool) -> Vec<Held<'_>> {
+        let mut held: Vec<Held<'_>> = Vec::new();
+        let whole = self.page_bytes();
+        let edge = |page: &Page, up: bool| match up {
+            true => page.dirty.end() == whole,
+            false => page.dirty.iter().next().is_some_and(|r| r.0 == 0),
+        };
+        let mut index = page.index;
+        let mut open = edge(page, up);
+        while open && held.len() < RUN_PAGES / 2 {
+            let Some(next) = (if up { index.checked_add(1) } else { index.checked_sub(1) }) else {
+                break;
+            };
+            let Some(id) = self.table.lock().map.get(&next).copied() else { break };
+            let slot = self.slot(id);
+            if !slot.dirty.load(Ordering::Relaxed) {
+                break;
+            }
+            let Some(page) = slot.page.try_write() else { break };
+            if page.index != next || !edge(&page, !up) {
+                break;
+            }
+            open = edge(&page, up);
+            index = next;
+            held.push((id, page));
+        }
+        held
+    }
+
+    /// Writes what is dirty in `run`, ascending pages, by one call; on failure all stay dirty.
+    fn write_run(&self, run: &mut [(u32, &mut Page)]) -> Result<(), StorageError> {
+        for (_, page) in &mut *run {
+            let span = (page.dirty.iter().next().map_or(0, |r| r.0), page.dirty.end());
+            if page.dirty.count() >= FILL_FROM && !page.valid.covers(span.0, span.1) {
+                // Only a saving: if it fails, the ranges are written one by one.
+                let _ = self.fill_gaps(page, span.0, span.1);
+            }
+        }
+        let mut ranges = Vec::with_capacity(run.len());
+        for (_, page) in &*run {
+            let base = self.base(page.index);
+            let join = page.dirty.count() > 1 && !self.straight_write_in(page.index);
+            let mut spans: Vec<(usize, usize)> = Vec::with_capacity(1);
+            for (a, b) in page.dirty.iter() {
+                match spans.last_mut() {
+                    Some(last)
+                        if join && a - last.1 <= MERGE_BYTES && page.valid.covers(last.1, a) =>
+                    {
+                        last.1 = b;
+                    }
+                    _ => spans.push((a, b)),
+                }
+            }
+            ranges.extend(
+                spans
+                    .iter()
+                    .map(|(a, b)| WriteRange { at: base + *a as u64, data: &page.buf[*a..*b] }),
+            );
+        }
+        self.inner.write_ranges(&ranges)?;
+        for (id, page) in run {
+            self.mark_clean(*id, page);
+        }
+        Ok(())
+    }
+
+    /// Forgets that `page` is dirty.
+    fn mark_clean(&self, id: u32, page: &mut Page) {
+        page.dirty.clear();
+        if self.slot(id).dirty.swap(false, Ordering::AcqRel) {
+            self.n_dirty.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a straight write to some byte of page `index` is announced.
+    fn straight_write_in(&self, index: u64) -> bool {
+        let base = self.base(index);
+        let end = base.saturating_add(self.shape.page_bytes);
+        self.direct.lock().iter().any(|(a, b)| *a < end && base < *b)
+    }
+
+    /// Writes back every dirty page from page `first` on, in address order. Pages that fail stay
+    /// dirty; the others are written all the same, and the first error is given.
+    pub(super) fn flush_from(&self, first: u64) -> Result<(), StorageError> {
+        if self.n_dirty.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Acquire);
+        let list: Vec<(u64, u32)> = {
+            let table = self.table.lock();
+            table.map.range(first..).filter(|(_, id)| dirty(id)).map(|(i, id)| (*i, *id)).collect()
+        };
+        let mut outcome = Ok(());
+        let mut rest = &list[..];
+        while let Some(((index, id), more)) = rest.split_first() {
+            rest = more;
+            let page = self.slot(*id).page.write();
+            // Somebody who evicted or flushed it meanwhile has written it.
+            if page.index != *index || page.dirty.is_empty() {
+                continue;
+            }
+            let mut held = vec![(*id, page)];
+            while let Some(((index, id), more)) = rest.split_first() {
+                if held.len() == RUN_PAGES {
+                    break;
+                }
+                let Some(page) = self.slot(*id).page.try_write() else { break };
+                if page.index == *index && !page.dirty.is_empty() {
+                    held.push((*id, page));
+                }
+                rest = more;
+            }
+            let mut run: Vec<(u32, &mut Page)> =
+                held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
+            outcome = outcome.and(self.write_run(&mut run));
+        }
+        outcome
+    }
+
+    /// `set_len`. What lies beyond a shorter length is written first, so that a refusal leaves
+    /// everything as it was.
+    pub(super) fn resize_to(&self, len: u64) -> Result<(), StorageError> {
+        range_end(Op::SetLen, len, 0)?;
+        let _one_at_a_time = self.resize.lock();
+        let old = self.len.load(Ordering::Acquire);
+        if len == old {
+            return Ok(());
+        }
+        if len > old {
+            self.inner.set_len(len)?;
+            self.extend_to(len);
+            return Ok(());
+        }
+        let (first, _) = self.place(len);
+        self.flush_from(first)?;
+        self.inner.set_len(len)?;
+        self.len.store(len, Ordering::Release);
+        self.for_pages_from(first, |id, page| {
+            let keep = usize::try_from(len.saturating_sub(self.base(page.index)))
+                .unwrap_or(usize::MAX)
+                .min(self.page_bytes());
+            page.valid.truncate(keep);
+            page.dirty.truncate(keep);
+            if page.dirty.is_empty() {
+                self.mark_clean(id, page);
+            }
+        });
+        Ok(())
+    }
+
+    /// `invalidate`.
+    pub(super) fn forget_clean(&self) -> Result<(), StorageError> {
+        self.inner.invalidate()?;
+        let mut dirty_end = 0;
+        let known = self.len.load(Ordering::Acquire);
+        self.for_pages_from(0, |_, page| {
+            page.valid = page.dirty.clone();
+            if !page.dirty.is_empty() {
+                dirty_end = dirty_end.max(self.base(page.index) + page.dirty.end() as u64);
+            }
+        });
+        let len = self.inner.len()?.max(dirty_end);
+        // Another thread's write in the meantime has set a newer length, which then stays.
+        let _ = self.len.compare_exchange(known, len, Ordering::AcqRel, Ordering::Relaxed);
+        self.extend_to(len);
+        Ok(())
+    }
+
+    /// Calls `f` for every cached page from page `first` on, each under its lock, one at a time.
+    pub(super) fn for_pages_from(&self, first: u64, f: impl FnMut(u32, &mut Page)) {
+        self.for_pages(first, u64::MAX, f);
+    }
+
+    /// As `for_pages_from`, up to and with page `last`.
+    pub(super) fn for_pages(&self, first: u64, last: u64, mut f: impl FnMut(u32, &mut Page)) {
+        let list: Vec<(u64, u32)> =
+            self.table.lock().map.range(first..=last).map(|(i, id)| (*i, *id)).collect();
+        for (index, id) in list {
+            let mut page = self.slot(id).page.write();
+            if page.index == index {
+                f(id, &mut page);
+            }
+        }
+    }
+}

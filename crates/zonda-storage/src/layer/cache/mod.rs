@@ -1,0 +1,298 @@
+//! `cache:BLOCKS:PAGES`: a write-back page cache.
+//!
+//! A page is BLOCKS * 4096 bytes; at most PAGES are kept, the least recently used leaving first.
+//! Writes need no read: each page knows byte by byte what is valid and what is dirty, and what is
+//! missing is read only when it is asked for. A failed write-back keeps the page dirty and gives
+//! the error to the call that met it. Dropping the cache forgets what was not flushed.
+//!
+//! Locks. A hit takes its page's lock only. The table's lock is held for look-ups. A page's own
+//! lock is held while that page is filled or written back; a thread that holds one page never
+//! waits for another (`try_write`), so there is no deadlock. Lock order: page, then table.
+//!
+//! Requests of at least a page go straight through where no page is cached. Two rules keep them
+//! and the pages coherent: a straight write is announced (`direct`) before pages are looked up, and
+//! pages that appeared meanwhile get its data before it is withdrawn. A write-back that would also
+//! write clean bytes between dirty ones does so only where no straight write is announced.
+
+mod evict;
+mod extents;
+mod flush;
+mod table;
+mod transfer;
+
+use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
+use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use table::{Slot, Table};
+
+/// The largest page, in bytes.
+const MAX_PAGE_BYTES: u64 = 1 << 30;
+/// The largest cache, in bytes.
+const MAX_CACHE_BYTES: u64 = 64 << 30;
+/// The most pages: what a table of moderate size can find.
+const MAX_PAGES: u64 = 1 << 20;
+/// Slots are made this many at a time.
+const SEGMENT_SLOTS: usize = 16;
+/// The most entries of the hint table (256 KiB).
+const MAX_HINTS: u64 = 1 << 16;
+
+/// How a spec names this layer.
+pub(super) const REGISTERED: Registered = Registered { name: "cache", plan };
+
+fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+    let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
+    args.end()?;
+    Ok(shape.plan())
+}
+
+/// Page size and number of pages of a [`Cache`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheShape {
+    page_bytes: u64,
+    pages: u64,
+}
+
+impl CacheShape {
+    /// The shape of the default stack.
+    pub const DEFAULT: CacheShape =
+        CacheShape { page_bytes: DEFAULT_PAGE_BLOCKS * BLOCK_BYTES, pages: DEFAULT_PAGES };
+
+    /// `pages` pages of `blocks` * 4096 bytes; `None` outside the range that a spec accepts.
+    #[must_use]
+    pub fn new(blocks: u64, pages: u64) -> Option<CacheShape> {
+        let page_bytes = blocks.checked_mul(BLOCK_BYTES)?;
+        let shape = CacheShape { page_bytes, pages };
+        let total = page_bytes.checked_mul(pages)?;
+        let page_fits = (BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes);
+        (page_fits && (1..=MAX_PAGES).contains(&pages) && total <= MAX_CACHE_BYTES).then_some(shape)
+    }
+
+    /// Reads `:BLOCKS:PAGES`, each of which may be left out.
+    pub(crate) fn parse(args: &mut Args<'_>, default_pages: u64) -> Result<Self, SpecError> {
+        let mut shape = CacheShape { pages: default_pages, ..CacheShape::DEFAULT };
+        if let Some(argument) = args.next() {
+            shape.page_bytes = args.size(argument)?;
+            if !shape.page_bytes.is_multiple_of(BLOCK_BYTES) {
+                return Err(args.out_of_range(
+                    argument,
+                    "the page size",
+                    "a multiple of 4096 bytes",
+                ));
+            }
+            if !(BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&shape.page_bytes) {
+                return Err(args.out_of_range(argument, "the page size", "4096 bytes to 1G"));
+            }
+        }
+        if let Some(argument) = args.next() {
+            shape.pages = args.number(argument)?;
+            if !(1..=MAX_PAGES).contains(&shape.pages) {
+                return Err(args.out_of_range(argument, "the number of pages", "1 to 1048576"));
+            }
+            if shape.pages * shape.page_bytes > MAX_CACHE_BYTES {
+                return Err(args.out_of_range(
+                    argument,
+                    "the number of pages",
+                    "so that all fit in 64G",
+                ));
+            }
+        }
+        Ok(shape)
+    }
+
+    pub(crate) fn plan(self) -> Arc<dyn Plan> {
+        Arc::new(self)
+    }
+}
+
+impl fmt::Display for CacheShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cache:{}:{}", self.page_bytes / BLOCK_BYTES, self.pages)
+    }
+}
+
+impl Plan for CacheShape {
+    fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
+        Ok(Arc::new(Cache::new(below, *self)?))
+    }
+
+    fn buffers(&self) -> bool {
+        true
+    }
+}
+
+/// The layer.
+#[derive(Debug)]
+pub struct Cache<S> {
+    inner: S,
+    shape: CacheShape,
+    /// `page_bytes` as a shift, when it is a power of two: a division costs as much as the copy.
+    shift: Option<u32>,
+    /// The logical length.
+    len: AtomicU64,
+    /// Where the last fill ended: a miss here is sequential.
+    expected: AtomicU64,
+    /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
+    clock: AtomicU64,
+    /// Pages with unwritten data.
+    n_dirty: AtomicUsize,
+    /// Slot + 1 where a page was last seen, by a hash of its index. Only a hint: the slot's page
+    /// says which it is. It keeps hits off the table's lock.
+    hints: Box<[AtomicU32]>,
+    slots: Box<[OnceLock<Box<[Slot]>>]>,
+    table: Mutex<Table>,
+    /// Byte ranges of straight writes in flight.
+    direct: Mutex<Vec<(u64, u64)>>,
+    /// Held by `set_len`.
+    resize: Mutex<()>,
+}
+
+impl<S: Storage> Cache<S> {
+    /// Wraps `inner`, which is asked for its length.
+    ///
+    /// # Errors
+    /// What `inner` reports.
+    pub fn new(inner: S, shape: CacheShape) -> Result<Self, StorageError> {
+        let len = inner.len()?;
+        let n_hints = (2 * shape.pages).next_power_of_two().min(MAX_HINTS);
+        let n_segments = (shape.pages as usize).div_ceil(SEGMENT_SLOTS);
+        let page = shape.page_bytes;
+        Ok(Cache {
+            inner,
+            shape,
+            shift: page.is_power_of_two().then(|| page.trailing_zeros()),
+            len: AtomicU64::new(len),
+            expected: AtomicU64::new(u64::MAX),
+            clock: AtomicU64::new(2),
+            n_dirty: AtomicUsize::new(0),
+            hints: (0..n_hints).map(|_| AtomicU32::new(0)).collect(),
+            slots: (0..n_segments).map(|_| OnceLock::new()).collect(),
+            table: Mutex::default(),
+            direct: Mutex::default(),
+            resize: Mutex::new(()),
+        })
+    }
+
+    /// A page's size as a memory length; at most 1 GiB.
+    #[inline]
+    fn page_bytes(&self) -> usize {
+        self.shape.page_bytes as usize
+    }
+
+    /// The page of byte `at`, and its place in it.
+    #[inline]
+    fn place(&self, at: u64) -> (u64, usize) {
+        match self.shift {
+            Some(shift) => (at >> shift, (at & (self.shape.page_bytes - 1)) as usize),
+            None => (at / self.shape.page_bytes, (at % self.shape.page_bytes) as usize),
+        }
+    }
+
+    /// Where page `index` begins.
+    fn base(&self, index: u64) -> u64 {
+        index * self.shape.page_bytes
+    }
+
+    #[inline]
+    fn hint(&self, index: u64) -> &AtomicU32 {
+        // Fibonacci hashing: neighbours and strides alike spread over the table.
+        let bits = self.hints.len().trailing_zeros();
+        let hash = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits);
+        &self.hints[hash as usize]
+    }
+
+    /// The slot where page `index` was last seen.
+    #[inline]
+    fn hinted(&self, index: u64) -> Option<(u32, &Slot)> {
+        let slot = self.hint(index).load(Ordering::Acquire).checked_sub(1)?;
+        let segment = self.slots[slot as usize / SEGMENT_SLOTS].get()?;
+        Some((slot, &segment[slot as usize % SEGMENT_SLOTS]))
+    }
+
+    fn slot(&self, slot: u32) -> &Slot {
+        let segment = self.slots[slot as usize / SEGMENT_SLOTS]
+            .get_or_init(|| (0..SEGMENT_SLOTS).map(|_| Slot::default()).collect());
+        &segment[slot as usize % SEGMENT_SLOTS]
+    }
+
+    /// Notes a use. Pages used since the last page came in count as equally recent, so that hits
+    /// write nothing shared in the common case.
+    #[inline]
+    fn touch(&self, slot: &Slot) {
+        let now = self.clock.load(Ordering::Relaxed) | 1;
+        if slot.stamp.load(Ordering::Relaxed) != now {
+            slot.stamp.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Raises the logical length.
+    #[inline]
+    fn extend_to(&self, end: u64) {
+        if end > self.len.load(Ordering::Acquire) {
+            self.len.fetch_max(end, Ordering::AcqRel);
+        }
+    }
+}
+
+impl<S: Storage> Storage for Cache<S> {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let (index, a) = self.place(at);
+        if buf.len() <= self.page_bytes() - a
+            && at
+                .checked_add(buf.len() as u64)
+                .is_some_and(|e| e <= self.len.load(Ordering::Acquire))
+            && self.hit(index, a, buf)
+        {
+            return Ok(buf.len());
+        }
+        let mut range = [ReadRange::new(at, buf)];
+        self.read_all(&mut range)?;
+        Ok(range[0].got)
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        self.read_all(ranges)
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        let (index, a) = self.place(at);
+        if data.len() <= self.page_bytes() - a && self.hit_write(at, index, a, data) {
+            return Ok(());
+        }
+        self.write_all(&[WriteRange { at, data }])
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        self.write_all(ranges)
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(self.len.load(Ordering::Acquire))
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.resize_to(len)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.flush_from(0)?;
+        self.inner.barrier()
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.flush_from(0)?;
+        self.inner.sync()
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        self.forget_clean()
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},", self.shape)?;
+        self.inner.describe(f)
+    }
+}

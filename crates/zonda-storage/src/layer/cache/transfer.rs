@@ -1,0 +1,402 @@
+//! Reading and writing: hits, fills, and what goes straight through.
+
+use super::Cache;
+use super::table::{Page, Slot};
+use crate::StorageError;
+use crate::error::{Op, range_end};
+use crate::storage::{ReadRange, Storage, WriteRange};
+use std::sync::atomic::Ordering;
+
+/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
+/// the next miss shows that reading goes on there.
+const GRANULE_BYTES: usize = 16 << 10;
+/// How far a sequential reader is kept ahead of, in whole pages of at least one.
+const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
+/// cost of finding a place among the pieces.
+const MAX_PIECES: usize = 256;
+
+/// Straight writes that are announced; withdrawn when dropped.
+struct Announced<'a, S: Storage> {
+    cache: &'a Cache<S>,
+    range: (u64, u64),
+}
+
+impl<S: Storage> Drop for Announced<'_, S> {
+    fn drop(&mut self) {
+        let mut direct = self.cache.direct.lock();
+        if let Some(i) = direct.iter().position(|range| *range == self.range) {
+            direct.swap_remove(i);
+        }
+    }
+}
+
+impl<S: Storage> Cache<S> {
+    /// Reads from page `index` if it is there and holds all of it.
+    #[inline]
+    pub(super) fn hit(&self, index: u64, a: usize, out: &mut [u8]) -> bool {
+        let Some((_, slot)) = self.hinted(index) else { return false };
+        let page = slot.page.read();
+        let b = a + out.len();
+        if page.index != index || !page.valid.covers(a, b) {
+            return false;
+        }
+        let Some(bytes) = page.buf.get(a..b) else { return false };
+        out.copy_from_slice(bytes);
+        self.touch(slot);
+        true
+    }
+
+    /// Writes into page `index` if it is there.
+    #[inline]
+    pub(super) fn hit_write(&self, at: u64, index: u64, a: usize, data: &[u8]) -> bool {
+        let Some((_, slot)) = self.hinted(index) else { return false };
+        let end = match range_end(Op::Write, at, data.len()) {
+            Ok(end) if end > at => end,
+            // An empty or impossible range is the slow path's to judge.
+            _ => return false,
+        };
+        let mut page = slot.page.write();
+        if page.index != index || page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
+            return false;
+        }
+        self.put(slot, &mut page, a, data);
+        self.extend_to(end);
+        drop(page);
+        self.touch(slot);
+        true
+    }
+
+    #[inline]
+    fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) {
+        page.put(a, data, self.page_bytes());
+        if !slot.dirty.load(Ordering::Relaxed) {
+            slot.dirty.store(true, Ordering::Release);
+            self.n_dirty.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// `read_ranges`: what is cached is copied, small misses bring their page in, and what remains
+    /// is read from below by one call.
+    pub(super) fn read_all(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        let len = self.len.load(Ordering::Acquire);
+        let mut straight: Vec<ReadRange<'_>> = Vec::new();
+        for range in ranges {
+            range_end(Op::Read, range.at, range.buf.len())?;
+            let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
+            range.got = range.buf.len().min(left);
+            let buf = &mut range.buf[..range.got];
+            if buf.len() >= self.page_bytes() {
+                self.read_large(range.at, buf, &mut straight)?;
+            } else {
+                self.read_small(range.at, buf, &mut straight)?;
+            }
+        }
+        if straight.is_empty() {
+            return Ok(());
+        }
+        self.inner.read_ranges(&mut straight)?;
+        // Within the logical length, what is not below yet is a hole.
+        straight.iter_mut().for_each(|range| range.buf[range.got..].fill(0));
+        Ok(())
+    }
+
+    fn read_small<'b>(
+        &self,
+        at: u64,
+        buf: &'b mut [u8],
+        straight: &mut Vec<ReadRange<'b>>,
+    ) -> Result<(), StorageError> {
+        let mut at = at;
+        let mut rest = buf;
+        while !rest.is_empty() {
+            let (index, a) = self.place(at);
+            let n = rest.len().min(self.page_bytes() - a);
+            let (out, more) = rest.split_at_mut(n);
+            rest = more;
+            if !self.read_page(index, a, out)? {
+                straight.push(ReadRange::new(at, out));
+            }
+            at += n as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies what is in cached pages, and leaves the stretches between to `straight`.
+    fn read_large<'b>(
+        &self,
+        at: u64,
+        buf: &'b mut [u8],
+        straight: &mut Vec<ReadRange<'b>>,
+    ) -> Result<(), StorageError> {
+        let mut at = at;
+        let mut rest = buf;
+        for index in self.cached_in(at, rest.len()) {
+            let begin = self.base(index).max(at);
+            let gap = (begin - at) as usize;
+            let (out, more) = rest.split_at_mut(gap);
+            if !out.is_empty() {
+                straight.push(ReadRange::new(at, out));
+            }
+            let (_, a) = self.place(begin);
+            let n = more.len().min(self.page_bytes() - a);
+            let (out, more) = more.split_at_mut(n);
+            if !self.read_page(index, a, out)? {
+                straight.push(ReadRange::new(begin, out));
+            }
+            at = begin + n as u64;
+            rest = more;
+        }
+        if !rest.is_empty() {
+            straight.push(ReadRange::new(at, rest));
+        }
+        Ok(())
+    }
+
+    /// The cached pages that `at..at + len` touches, ascending.
+    fn cached_in(&self, at: u64, len: usize) -> Vec<u64> {
+        let (first, _) = self.place(at);
+        let (last, _) = self.place(at + (len as u64).saturating_sub(1));
+        self.table.lock().map.range(first..=last).map(|(index, _)| *index).collect()
+    }
+
+    /// Reads from page `index`, filled as needed; false when there is no room for it.
+    fn read_page(&self, index: u64, a: usize, out: &mut [u8]) -> Result<bool, StorageError> {
+        if self.hit(index, a, out) {
+            return Ok(true);
+        }
+        let Some((_, mut page)) = self.acquire(index)? else { return Ok(false) };
+        let b = a + out.len();
+        if !page.valid.covers(a, b) {
+            self.fill(&mut page, a, b)?;
+        }
+        out.copy_from_slice(&page.buf[a..b]);
+        Ok(true)
+    }
+
+    /// Makes `a..b` of `page` valid, and more where reading is sequential.
+    fn fill(&self, page: &mut Page, a: usize, b: usize) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        let whole = self.page_bytes();
+        let len = self.len.load(Ordering::Acquire);
+        let end =
+            usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
+        let missing = page.valid.first_gap(a, b).unwrap_or(a);
+        let sequential = self.expected.load(Ordering::Relaxed) == base + missing as u64;
+        if !sequential {
+            let from = a - a % GRANULE_BYTES;
+            let to = b.next_multiple_of(GRANULE_BYTES).min(end);
+            self.fill_gaps(page, from, to)?;
+            self.expected.store(base + to as u64, Ordering::Relaxed);
+            return Ok(());
+        }
+        let gaps = page.valid.gaps(missing, end);
+        let n_ahead = match gaps[..] {
+            [(_, to)] if to == whole && base + (whole as u64) < len => {
+                let n = (READ_AHEAD_BYTES / self.shape.page_bytes).max(1);
+                let pages_left = (len - base - 1) / self.shape.page_bytes;
+                n.min(self.shape.pages / 4).min(pages_left)
+            }
+            _ => 0,
+        };
+        let mut ahead = self.claim_after(page.index, n_ahead);
+        if ahead.is_empty() {
+            self.fill_gaps(page, missing, end)?;
+            self.expected.store(base + end as u64, Ordering::Relaxed);
+            return Ok(());
+        }
+        page.reach(end, whole);
+        let mut ranges = vec![ReadRange::new(base + missing as u64, &mut page.buf[missing..end])];
+        let mut reached = base + end as u64;
+        for (_, next) in &mut ahead {
+            let next = &mut **next;
+            let begin = self.base(next.index);
+            let n = usize::try_from(len - begin).unwrap_or(usize::MAX).min(whole);
+            next.reach(n, whole);
+            reached = begin + n as u64;
+            ranges.push(ReadRange::new(begin, &mut next.buf[..n]));
+        }
+        if self.inner.read_ranges(&mut ranges).is_err() {
+            // The trouble may be in the part nobody asked for.
+            return self.fill_gaps(page, missing, end);
+        }
+        let mut lengths = Vec::with_capacity(ranges.len());
+        for range in &mut ranges {
+            range.buf[range.got..].fill(0);
+            lengths.push(range.buf.len());
+        }
+        page.valid.insert(missing, end);
+        for ((_, next), n) in ahead.iter_mut().zip(&lengths[1..]) {
+            next.valid.insert(0, *n);
+        }
+        self.expected.store(reached, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Reads what of `from..to` is not valid; beyond the end of the storage below are zeros.
+    pub(super) fn fill_gaps(
+        &self,
+        page: &mut Page,
+        from: usize,
+        to: usize,
+    ) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        page.reach(to, self.page_bytes());
+        match page.valid.gaps(from, to)[..] {
+            [] => return Ok(()),
+            [(a, b)] => {
+                let got = self.inner.read_at(base + a as u64, &mut page.buf[a..b])?;
+                page.buf[a + got..b].fill(0);
+            }
+            // One read of everything and a few copies, instead of many reads.
+            [(first, _), .., (_, last)] => {
+                let mut all = vec![0; last - first];
+                let got = self.inner.read_at(base + first as u64, &mut all)?;
+                all[got..].fill(0);
+                for (a, b) in page.valid.gaps(from, to) {
+                    page.buf[a..b].copy_from_slice(&all[a - first..b - first]);
+                }
+            }
+        }
+        page.valid.insert(from, to);
+        Ok(())
+    }
+
+    /// `write_ranges`. Ranges that ascend without overlap, as they nearly always do, share one call
+    /// for what goes straight through; others are done one after another.
+    pub(super) fn write_all(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range_end(Op::Write, range.at, range.data.len())?;
+        }
+        let ascending =
+            ranges.windows(2).all(|two| two[0].at + two[0].data.len() as u64 <= two[1].at);
+        if ascending {
+            return self.write_together(ranges);
+        }
+        ranges.iter().try_for_each(|range| self.write_together(std::slice::from_ref(range)))
+    }
+
+    fn write_together(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        let mut announced = Vec::new();
+        let mut straight = Vec::new();
+        let small = |range: &&WriteRange<'_>| range.data.len() < self.page_bytes();
+        // Small pieces first: what finds no room is announced with the large ones.
+        let mut homeless = Vec::new();
+        for range in ranges.iter().filter(small) {
+            for (index, a, part) in self.cut(*range) {
+                if !self.write_page(part.at, index, a, part.data)? {
+                    homeless.push(part);
+                }
+            }
+        }
+        homeless.extend(ranges.iter().filter(|range| !small(range)));
+        for range in homeless {
+            let end = range.at + range.data.len() as u64;
+            let span = (range.at, end);
+            self.direct.lock().push(span);
+            announced.push(Announced { cache: self, range: span });
+            let mut from = range.at;
+            for index in self.cached_in(range.at, range.data.len()) {
+                let begin = self.base(index).max(range.at);
+                let (_, a) = self.place(begin);
+                let stop = (begin + (self.page_bytes() - a) as u64).min(end);
+                let bytes =
+                    |x: u64, y: u64| &range.data[(x - range.at) as usize..(y - range.at) as usize];
+                // Evicted meanwhile and no room again: it goes with the rest.
+                if self.write_page(begin, index, a, bytes(begin, stop))? {
+                    if from < begin {
+                        straight.push(WriteRange { at: from, data: bytes(from, begin) });
+                    }
+                    from = stop;
+                }
+            }
+            if from < end {
+                straight
+                    .push(WriteRange { at: from, data: &range.data[(from - range.at) as usize..] });
+            }
+        }
+        if straight.is_empty() {
+            return Ok(());
+        }
+        straight.sort_unstable_by_key(|range| range.at);
+        let outcome = self.inner.write_ranges(&straight);
+        match &outcome {
+            Ok(()) => self.refresh(&straight),
+            Err(_) => self.distrust(&straight),
+        }
+        drop(announced);
+        outcome
+    }
+
+    /// Cuts a range at page borders.
+    fn cut<'b>(
+        &self,
+        range: WriteRange<'b>,
+    ) -> impl Iterator<Item = (u64, usize, WriteRange<'b>)> + use<'b, '_, S> {
+        let mut rest = range;
+        std::iter::from_fn(move || {
+            if rest.data.is_empty() {
+                return None;
+            }
+            let (index, a) = self.place(rest.at);
+            let n = rest.data.len().min(self.page_bytes() - a);
+            let part = WriteRange { at: rest.at, data: &rest.data[..n] };
+            rest = WriteRange { at: rest.at + n as u64, data: &rest.data[n..] };
+            Some((index, a, part))
+        })
+    }
+
+    /// Writes into page `index`; false when there is no room for it.
+    fn write_page(&self, at: u64, index: u64, a: usize, data: &[u8]) -> Result<bool, StorageError> {
+        if self.hit_write(at, index, a, data) {
+            return Ok(true);
+        }
+        let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
+        self.put(self.slot(id), &mut page, a, data);
+        self.extend_to(at + data.len() as u64);
+        if page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
+            let (from, to) = (page.valid.iter().next().map_or(0, |r| r.0), page.valid.end());
+            self.fill_gaps(&mut page, from, to)?;
+            if page.dirty.count() >= MAX_PIECES {
+                self.write_back(id, &mut page)?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Gives pages that came in during a straight write its data, which they may have read too
+    /// early.
+    fn refresh(&self, written: &[WriteRange<'_>]) {
+        for range in written {
+            let end = range.at + range.data.len() as u64;
+            self.extend_to(end);
+            let (first, _) = self.place(range.at);
+            let (last, _) = self.place(end - 1);
+            self.for_pages(first, last, |_, page| {
+                let base = self.base(page.index);
+                for (a, b) in page.valid.iter() {
+                    let from = (base + a as u64).max(range.at);
+                    let to = (base + b as u64).min(end);
+                    if from < to {
+                        page.buf[(from - base) as usize..(to - base) as usize].copy_from_slice(
+                            &range.data[(from - range.at) as usize..(to - range.at) as usize],
+                        );
+                    }
+                }
+            });
+        }
+    }
+
+    /// After a straight write that failed halfway: clean bytes of its pages are read again when
+    /// needed, and the length follows what did land.
+    fn distrust(&self, tried: &[WriteRange<'_>]) {
+        for range in tried {
+            let (first, _) = self.place(range.at);
+            let (last, _) = self.place(range.at + range.data.len() as u64 - 1);
+            self.for_pages(first, last, |_, page| page.valid = page.dirty.clone());
+        }
+        if let Ok(len) = self.inner.len() {
+            self.extend_to(len);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Storages that wrap another one. A layer's name in a spec is its file's name.
+//!
+//! To add one, copy `passthrough.rs`, and add its `mod`, `pub use` and registry line here.
+
+mod cache;
+mod count;
+mod event;
+mod fault;
+mod passthrough;
+mod throttle;
+
+pub use cache::{Cache, CacheShape};
+pub use count::{Count, CountHandle, Counts, Tally};
+pub use event::Event;
+pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
+pub use passthrough::Passthrough;
+pub use throttle::Throttle;
+
+use crate::spec::Registered;
+
+/// Every layer that a spec can name; the order is that of the list in error messages.
+pub(crate) const LAYERS: &[Registered] = &[
+    cache::REGISTERED,
+    count::REGISTERED,
+    event::REGISTERED,
+    fault::REGISTERED,
+    passthrough::REGISTERED,
+    throttle::REGISTERED,
+];

@@ -1,0 +1,144 @@
+//! `throttle:BANDWIDTH[:LATENCY]`: the pace of a slower device.
+//!
+//! BANDWIDTH is in bytes per second (`k`, `M`, `G` may follow), LATENCY a time such as `5ms`. All
+//! callers share the bandwidth, as they would share the device; the latency is each call's own.
+
+use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
+use crate::{ReadRange, Storage, StorageError, WriteRange};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How a spec names this layer.
+pub(super) const REGISTERED: Registered = Registered { name: "throttle", plan };
+
+/// Latencies beyond this are taken for a slip.
+const MAX_LATENCY: Duration = Duration::from_secs(60);
+
+fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
+    let argument = args.required("a bandwidth in bytes per second")?;
+    let bytes_per_s = args.bytes(argument)?;
+    if !(1..=1 << 50).contains(&bytes_per_s) {
+        return Err(args.out_of_range(argument, "the bandwidth", "1 to 1048576G bytes per second"));
+    }
+    let mut latency = Duration::ZERO;
+    if let Some(argument) = args.next() {
+        latency = args.time(argument)?;
+        if latency > MAX_LATENCY {
+            return Err(args.out_of_range(argument, "the latency", "at most 60s"));
+        }
+    }
+    args.end()?;
+    Ok(Arc::new(Pace { bytes_per_s, latency }))
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    bytes_per_s: u64,
+    latency: Duration,
+}
+
+impl fmt::Display for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "throttle:{}", size_text(self.bytes_per_s))?;
+        let us = self.latency.as_micros();
+        match us {
+            0 => Ok(()),
+            _ if us.is_multiple_of(1_000_000) => write!(f, ":{}s", us / 1_000_000),
+            _ if us.is_multiple_of(1000) => write!(f, ":{}ms", us / 1000),
+            _ => write!(f, ":{us}us"),
+        }
+    }
+}
+
+impl Plan for Pace {
+    fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
+        Ok(Arc::new(Throttle::new(below, self.bytes_per_s, self.latency)))
+    }
+
+    fn buffers(&self) -> bool {
+        false
+    }
+}
+
+/// The layer.
+#[derive(Debug)]
+pub struct Throttle<S> {
+    inner: S,
+    pace: Pace,
+    /// When the device will have done all it was given.
+    busy_until: Mutex<Option<Instant>>,
+}
+
+impl<S: Storage> Throttle<S> {
+    /// Wraps `inner`; a bandwidth of 0 is taken as 1 byte per second.
+    pub fn new(inner: S, bytes_per_s: u64, latency: Duration) -> Self {
+        let pace = Pace { bytes_per_s: bytes_per_s.max(1), latency };
+        Throttle { inner, pace, busy_until: Mutex::new(None) }
+    }
+
+    /// Waits as long as the device would need for `len` bytes.
+    fn wait(&self, len: usize) {
+        let seconds = len as f64 / self.pace.bytes_per_s as f64;
+        let takes = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        let now = Instant::now();
+        let done = {
+            let mut busy_until = self.busy_until.lock();
+            let begin = busy_until.map_or(now, |until| until.max(now));
+            let done = begin.checked_add(takes).unwrap_or(begin);
+            *busy_until = Some(done);
+            done
+        };
+        std::thread::sleep(done.saturating_duration_since(now) + self.pace.latency);
+    }
+}
+
+impl<S: Storage> Storage for Throttle<S> {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.wait(buf.len());
+        self.inner.read_at(at, buf)
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        self.wait(ranges.iter().map(|r| r.buf.len()).sum());
+        self.inner.read_ranges(ranges)
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.wait(data.len());
+        self.inner.write_at(at, data)
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        self.wait(ranges.iter().map(|r| r.data.len()).sum());
+        self.inner.write_ranges(ranges)
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.wait(0);
+        self.inner.set_len(len)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.inner.barrier()
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.wait(0);
+        self.inner.sync()
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        self.inner.invalidate()
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},", self.pace)?;
+        self.inner.describe(f)
+    }
+}

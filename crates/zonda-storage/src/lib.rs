@@ -1,0 +1,43 @@
+//! Where bytes are: positional storage, its backends and its layers.
+//!
+//! Everything is a [`Storage`]: a flat run of bytes read and written by offset. A *backend* holds
+//! the bytes ([`backend::File`], [`backend::Memory`]); a *layer* wraps a storage and is one
+//! ([`layer::Cache`], [`layer::Event`], ...). A [`Spec`] such as `cache:64:64,event,file` names a
+//! stack from the application down; [`open`] builds it on a file, [`Spec::build_on`] on anything.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use zonda_storage::{Spec, Stack, Storage, backend::Memory};
+//!
+//! let spec: Spec = "cache:1:8,memory".parse()?;
+//! let storage = spec.build_on(Arc::new(Memory::new()))?;
+//! storage.write_at(10, b"wind")?;
+//! assert_eq!(storage.len()?, 14);
+//! let mut bytes = [0xff; 6];
+//! assert_eq!(storage.read_at(8, &mut bytes)?, 6);
+//! assert_eq!(&bytes, b"\0\0wind");
+//! assert_eq!(Stack(&*storage).to_string(), "cache:1:8,memory");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! System calls go through the libc symbols, so that outside tracers and fault shims see them.
+//! Nothing here starts a thread.
+#![deny(unsafe_code)]
+
+pub mod backend;
+mod error;
+pub mod layer;
+mod open;
+mod os;
+pub mod spec;
+mod storage;
+mod sync_level;
+
+pub use error::{Op, StorageError};
+pub use open::{Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, open};
+pub use spec::{Handles, Spec, SpecError};
+pub use storage::{ReadRange, Stack, Storage, WriteRange};
+pub use sync_level::{SyncLevel, UnknownSyncLevel};
+
+/// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.
+pub const BLOCK_BYTES: u64 = 4096;

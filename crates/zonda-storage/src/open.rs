@@ -1,0 +1,111 @@
+//! Opening a file with its stack of layers.
+
+use crate::backend::{File, Memory};
+use crate::spec::{Bottom, Spec};
+use crate::storage::Storage;
+use crate::{StorageError, SyncLevel};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Page size of the default cache, in blocks of 4096 bytes: 256 KiB, past the knee where a system
+/// call costs little beside its copy, and inside a core's L2.
+pub const DEFAULT_PAGE_BLOCKS: u64 = 64;
+
+/// Pages of the default cache: enough that the slices of a record of some 60 variables, written in
+/// any order, find their pages still there. Memory is taken only for pages in use.
+pub const DEFAULT_PAGES: u64 = 64;
+
+/// What to do about the file's existence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Create {
+    /// It must be there.
+    #[default]
+    MustExist,
+    /// It is made if it is not there, and emptied if it is.
+    Truncate,
+    /// It is made, and must not be there (`EEXIST` otherwise).
+    Exclusive,
+}
+
+/// How [`open`] opens.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// For reading and writing; created files always are.
+    pub write: bool,
+    /// Whether the file must exist.
+    pub create: Create,
+    /// How far barriers and syncs go.
+    pub sync: SyncLevel,
+    /// The stack; `None` is the default stack.
+    pub spec: Option<Spec>,
+    /// Shared with other processes (`NC_SHARE`): nothing is buffered, whatever `spec` says.
+    pub share: bool,
+}
+
+impl OpenOptions {
+    /// Options with stack and sync level as the environment says (`ZONDA_IO`, `ZONDA_SYNC`).
+    #[must_use]
+    pub fn from_env() -> OpenOptions {
+        OpenOptions {
+            spec: Spec::from_env(),
+            sync: SyncLevel::from_env(),
+            ..OpenOptions::default()
+        }
+    }
+}
+
+/// Opens the file at `path` under the stack that `options` name; the environment is not asked
+/// (see [`OpenOptions::from_env`]).
+///
+/// With a spec that ends in `memory`, the contents of an existing file are loaded and nothing is
+/// ever written back.
+///
+/// # Errors
+/// [`StorageError::Open`] if the file cannot be opened or created, and what the layers meet.
+///
+/// ```no_run
+/// use zonda_storage::{Create, OpenOptions, open};
+/// let options = OpenOptions { create: Create::Truncate, ..OpenOptions::from_env() };
+/// let storage = open("out.nc".as_ref(), &options)?;
+/// storage.write_at(0, b"CDF\x01")?;
+/// storage.sync()?;
+/// # Ok::<(), zonda_storage::StorageError>(())
+/// ```
+pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>, StorageError> {
+    let default;
+    let unbuffered;
+    let spec = match (&options.spec, options.share) {
+        (Some(spec), false) => spec,
+        (Some(spec), true) => {
+            unbuffered = spec.clone().without_buffering();
+            &unbuffered
+        }
+        (None, share) => {
+            default = if share { Spec::file() } else { Spec::default_stack() };
+            &default
+        }
+    };
+    let base: Arc<dyn Storage> = match spec.bottom() {
+        Bottom::File => Arc::new(File::open(path, options.write, options.create, options.sync)?),
+        Bottom::Memory => Arc::new(load(path, options.create)?),
+    };
+    spec.build_on(base)
+}
+
+/// A memory with the contents of the file, empty for a file that would be created.
+fn load(path: &Path, create: Create) -> Result<Memory, StorageError> {
+    let memory = Memory::new();
+    if create != Create::MustExist {
+        return Ok(memory);
+    }
+    let file = File::open_read(path)?;
+    let mut buf = vec![0; 1 << 20];
+    let mut at = 0;
+    loop {
+        match file.read_at(at, &mut buf)? {
+            0 => return Ok(memory),
+            n => memory.write_at(at, &buf[..n])?,
+        }
+        at += buf.len() as u64;
+    }
+}

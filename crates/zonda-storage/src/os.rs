@@ -1,0 +1,125 @@
+//! The system calls, each through its libc symbol: the one module of this crate with `unsafe`.
+//!
+//! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io::{IoSlice, IoSliceMut};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// The most buffers one `preadv` or `pwritev` takes on Linux (`IOV_MAX`).
+pub(crate) const MAX_BUFFERS: usize = 1024;
+
+/// An `errno` value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Errno(pub(crate) i32);
+
+/// An open file descriptor, closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Fd(libc::c_int);
+
+/// Repeats `call` until it is not interrupted; a negative result becomes `errno`.
+fn retry<T: Copy + PartialOrd + Default>(mut call: impl FnMut() -> T) -> Result<T, Errno> {
+    loop {
+        let got = call();
+        if got >= T::default() {
+            return Ok(got);
+        }
+        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+        if errno != libc::EINTR {
+            return Err(Errno(errno));
+        }
+    }
+}
+
+fn offset(at: u64) -> Result<libc::off64_t, Errno> {
+    libc::off64_t::try_from(at).map_err(|_| Errno(libc::EFBIG))
+}
+
+impl Fd {
+    /// Opens `path` with `flags` (`O_CLOEXEC` is added); a new file gets mode 0666 less the umask.
+    pub(crate) fn open(path: &Path, flags: libc::c_int) -> Result<Fd, Errno> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno(libc::EINVAL))?;
+        let mode: libc::c_uint = 0o666;
+        // SAFETY: `name` is a NUL-terminated string that lives through the call; open reads no
+        // other memory of ours.
+        retry(|| unsafe { libc::open64(name.as_ptr(), flags | libc::O_CLOEXEC, mode) }).map(Fd)
+    }
+
+    /// One `pread`: how many bytes were read, 0 at the end of the file.
+    pub(crate) fn pread(&self, at: u64, buf: &mut [u8]) -> Result<usize, Errno> {
+        let at = offset(at)?;
+        // SAFETY: the pointer and length are those of an exclusively borrowed slice, so the kernel
+        // writes only memory that is ours and initialised.
+        let got =
+            retry(|| unsafe { libc::pread64(self.0, buf.as_mut_ptr().cast(), buf.len(), at) })?;
+        Ok(got.unsigned_abs())
+    }
+
+    /// One `pwrite`: how many bytes were taken.
+    pub(crate) fn pwrite(&self, at: u64, data: &[u8]) -> Result<usize, Errno> {
+        let at = offset(at)?;
+        // SAFETY: the pointer and length are those of a borrowed slice; the kernel only reads it.
+        let got =
+            retry(|| unsafe { libc::pwrite64(self.0, data.as_ptr().cast(), data.len(), at) })?;
+        Ok(got.unsigned_abs())
+    }
+
+    /// One `preadv` into at most [`MAX_BUFFERS`] buffers.
+    pub(crate) fn preadv(&self, at: u64, bufs: &mut [IoSliceMut<'_>]) -> Result<usize, Errno> {
+        let at = offset(at)?;
+        let n = libc::c_int::try_from(bufs.len().min(MAX_BUFFERS)).unwrap_or(0);
+        // SAFETY: `IoSliceMut` has the layout of `iovec` on Unix (std guarantees it); each entry
+        // is an exclusively borrowed slice, and `n` does not exceed the number of entries.
+        let got = retry(|| unsafe { libc::preadv64(self.0, bufs.as_ptr().cast(), n, at) })?;
+        Ok(got.unsigned_abs())
+    }
+
+    /// One `pwritev` of at most [`MAX_BUFFERS`] buffers.
+    pub(crate) fn pwritev(&self, at: u64, bufs: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let at = offset(at)?;
+        let n = libc::c_int::try_from(bufs.len().min(MAX_BUFFERS)).unwrap_or(0);
+        // SAFETY: `IoSlice` has the layout of `iovec` on Unix (std guarantees it); each entry is a
+        // borrowed slice that the kernel only reads, and `n` does not exceed their number.
+        let got = retry(|| unsafe { libc::pwritev64(self.0, bufs.as_ptr().cast(), n, at) })?;
+        Ok(got.unsigned_abs())
+    }
+
+    /// The length of the file.
+    pub(crate) fn len(&self) -> Result<u64, Errno> {
+        let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
+        retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
+        // SAFETY: fstat returned success, so it filled the structure.
+        let stat = unsafe { stat.assume_init() };
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Cuts or extends the file.
+    pub(crate) fn set_len(&self, len: u64) -> Result<(), Errno> {
+        let len = offset(len)?;
+        // SAFETY: ftruncate takes no pointer.
+        retry(|| unsafe { libc::ftruncate64(self.0, len) }).map(drop)
+    }
+
+    /// `fdatasync`: the data and what is needed to read it back.
+    pub(crate) fn sync_data(&self) -> Result<(), Errno> {
+        // SAFETY: fdatasync takes no pointer.
+        retry(|| unsafe { libc::fdatasync(self.0) }).map(drop)
+    }
+
+    /// `fsync`: the data and all metadata.
+    pub(crate) fn sync_all(&self) -> Result<(), Errno> {
+        // SAFETY: fsync takes no pointer.
+        retry(|| unsafe { libc::fsync(self.0) }).map(drop)
+    }
+}
+
+impl Drop for Fd {
+    fn drop(&mut self) {
+        // Linux frees the descriptor even when close reports an error, so it is never repeated.
+        // SAFETY: the descriptor is ours and is not used after this.
+        unsafe { libc::close(self.0) };
+    }
+}

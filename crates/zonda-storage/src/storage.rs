@@ -1,0 +1,163 @@
+//! The trait that every backend and every layer is.
+
+use crate::StorageError;
+use std::fmt;
+use std::sync::Arc;
+
+/// One range of a [`Storage::read_ranges`] call.
+#[derive(Debug)]
+pub struct ReadRange<'a> {
+    /// Where the range begins, in bytes.
+    pub at: u64,
+    /// Where the bytes go.
+    pub buf: &'a mut [u8],
+    /// How many bytes were read; set by the call, also below `buf.len()` at the end of the storage.
+    pub got: usize,
+}
+
+impl<'a> ReadRange<'a> {
+    /// A range to be read into `buf`.
+    #[must_use]
+    pub fn new(at: u64, buf: &'a mut [u8]) -> Self {
+        ReadRange { at, buf, got: 0 }
+    }
+}
+
+/// One range of a [`Storage::write_ranges`] call.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteRange<'a> {
+    /// Where the range begins, in bytes.
+    pub at: u64,
+    /// The bytes to be written.
+    pub data: &'a [u8],
+}
+
+/// A flat run of bytes, read and written by offset.
+///
+/// All offsets and lengths are in bytes. Every method may be called from any number of threads at
+/// once: reads run in parallel, and writes to disjoint ranges all land. Overlapping writes in
+/// flight at the same time land in some order, byte by byte.
+///
+/// There are no default methods, so that no layer bypasses what it wraps by forgetting one.
+#[expect(clippy::len_without_is_empty, reason = "asking costs a system call; nobody needs it")]
+pub trait Storage: Send + Sync + fmt::Debug {
+    /// Reads up to `buf.len()` bytes at `at` and returns how many were read: fewer than
+    /// `buf.len()` only when the end of the storage was reached, 0 at or beyond it.
+    ///
+    /// # Errors
+    /// What the backend reports, with path and offset. The contents of `buf` are then unspecified.
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError>;
+
+    /// Reads many ranges in one call, in any order, and sets `got` of each.
+    ///
+    /// Neighbouring ranges are read together where that is cheaper; they are best given in
+    /// ascending order.
+    ///
+    /// # Errors
+    /// The first error met; other ranges may or may not have been read.
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError>;
+
+    /// Writes all of `data` at `at`. Writing beyond the end extends the storage; a gap reads as
+    /// zeros.
+    ///
+    /// # Errors
+    /// What the backend reports. A part of `data` may have been written. A layer that buffers may
+    /// report the failure of an earlier write instead: what was accepted stays in the buffer.
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError>;
+
+    /// Writes many ranges in one call, as if by `write_at` in the order given.
+    ///
+    /// # Errors
+    /// The first error met; other ranges may or may not have been written.
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError>;
+
+    /// The length in bytes, data not yet handed to the backend included.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    fn len(&self) -> Result<u64, StorageError>;
+
+    /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
+    ///
+    /// # Errors
+    /// What the backend reports; contents and length are then as before.
+    fn set_len(&self, len: u64) -> Result<(), StorageError>;
+
+    /// Hands everything written before to the backend ahead of everything written after. With
+    /// [`SyncLevel::Data`](crate::SyncLevel) or `Full` it is durable when this returns.
+    ///
+    /// # Errors
+    /// The first error met; what could not be handed over is kept and tried again by the next
+    /// barrier.
+    fn barrier(&self) -> Result<(), StorageError>;
+
+    /// A barrier, and durability as the [`SyncLevel`](crate::SyncLevel) of the backend says.
+    ///
+    /// # Errors
+    /// As [`Storage::barrier`].
+    fn sync(&self) -> Result<(), StorageError>;
+
+    /// Forgets cached data that is clean, so that what another process wrote is seen. Data not yet
+    /// handed to the backend is kept.
+    ///
+    /// # Errors
+    /// What the backend reports when asked for its length.
+    fn invalidate(&self) -> Result<(), StorageError>;
+
+    /// Writes the stack from here down in spec form, such as `cache:64:64,event,file`.
+    ///
+    /// # Errors
+    /// Those of the formatter.
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+/// Forwards the whole trait to what a pointer points at.
+macro_rules! forward {
+    ($pointer:ident) => {
+        impl<S: Storage + ?Sized> Storage for $pointer<S> {
+            fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+                (**self).read_at(at, buf)
+            }
+            fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+                (**self).read_ranges(ranges)
+            }
+            fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+                (**self).write_at(at, data)
+            }
+            fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+                (**self).write_ranges(ranges)
+            }
+            fn len(&self) -> Result<u64, StorageError> {
+                (**self).len()
+            }
+            fn set_len(&self, len: u64) -> Result<(), StorageError> {
+                (**self).set_len(len)
+            }
+            fn barrier(&self) -> Result<(), StorageError> {
+                (**self).barrier()
+            }
+            fn sync(&self) -> Result<(), StorageError> {
+                (**self).sync()
+            }
+            fn invalidate(&self) -> Result<(), StorageError> {
+                (**self).invalidate()
+            }
+            fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                (**self).describe(f)
+            }
+        }
+    };
+}
+
+forward!(Arc);
+forward!(Box);
+
+/// Prints a storage in spec form: `Stack(&*storage).to_string()`.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a>(pub &'a dyn Storage);
+
+impl fmt::Display for Stack<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe(f)
+    }
+}

@@ -1,0 +1,141 @@
+//! What the cache promises beyond being a storage: how few calls it makes.
+
+use std::sync::Arc;
+use zonda_storage::backend::Memory;
+use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
+use zonda_storage::{Storage, StorageError};
+use zonda_testkit::Rng;
+
+type Counted = Cache<Count<Arc<Memory>>>;
+
+fn cache(blocks: u64, pages: u64, len: usize) -> (Arc<Memory>, CountHandle, Counted) {
+    let base = Arc::new(Memory::from_slice(&Rng::new(5).bytes(len)));
+    let count = Count::new(Arc::clone(&base));
+    let handle = count.handle();
+    let cache = Cache::new(count, CacheShape::new(blocks, pages).unwrap()).unwrap();
+    handle.reset();
+    (base, handle, cache)
+}
+
+#[test]
+fn sequential_small_writes_never_read() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(1, 8, 0);
+    for i in 0..40_000_u32 {
+        cache.write_at(u64::from(i) * 4, &i.to_le_bytes())?;
+    }
+    cache.sync()?;
+    let counts = count.counts();
+    assert_eq!(counts.read.calls, 0);
+    assert_eq!(counts.write.bytes, 160_000);
+    // 40 pages, written eight at a time as the cache fills.
+    assert!(counts.write.calls <= 6, "{counts:?}");
+    let bytes = base.to_vec()?;
+    assert!(bytes.chunks(4).zip(0_u32..).all(|(b, i)| b == i.to_le_bytes()));
+    Ok(())
+}
+
+#[test]
+fn adjacent_dirty_pages_go_out_in_one_call_in_address_order() -> Result<(), StorageError> {
+    let (_, count, cache) = cache(1, 16, 0);
+    for page in [7_u64, 3, 5, 4, 6] {
+        cache.write_at(page * 4096, &[page as u8; 4096 - 1])?;
+        cache.write_at(page * 4096 + 4095, &[0])?;
+    }
+    cache.barrier()?;
+    let counts = count.counts();
+    assert_eq!((counts.write.calls, counts.write.ranges, counts.write.bytes), (1, 5, 5 * 4096));
+    cache.barrier()?;
+    assert_eq!(count.counts().write.calls, 1, "nothing is written twice");
+    Ok(())
+}
+
+#[test]
+fn strided_writes_are_joined_after_one_read() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(16, 4, 65_536);
+    let mut model = base.to_vec()?;
+    for i in (0..65_536).step_by(128) {
+        cache.write_at(i, &[1; 4])?;
+        model[i as usize..i as usize + 4].fill(1);
+    }
+    cache.sync()?;
+    let counts = count.counts();
+    assert!(counts.read.calls <= 2 && counts.write.calls <= 3, "{counts:?}");
+    assert!(counts.write.ranges <= 3, "{counts:?}");
+    assert!(base.to_vec()? == model);
+    Ok(())
+}
+
+#[test]
+fn sequential_reads_are_read_ahead() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(4, 64, 1 << 20);
+    let bytes = base.to_vec()?;
+    let mut buf = [0; 1000];
+    for at in (0..1 << 20).step_by(1000) {
+        let got = cache.read_at(at as u64, &mut buf)?;
+        assert_eq!(&buf[..got], &bytes[at..(at + 1000).min(bytes.len())]);
+    }
+    let counts = count.counts();
+    assert_eq!(counts.read.bytes, 1 << 20, "every byte once");
+    assert!(counts.read.calls <= 6, "{counts:?}");
+    Ok(())
+}
+
+#[test]
+fn a_scattered_read_does_not_fetch_a_page() -> Result<(), StorageError> {
+    let (_, count, cache) = cache(64, 64, 4 << 20);
+    cache.read_at(3 << 20, &mut [0; 4])?;
+    let counts = count.counts();
+    assert_eq!((counts.read.calls, counts.read.bytes), (1, 16 << 10));
+    Ok(())
+}
+
+#[test]
+fn large_requests_go_straight_through() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(1, 8, 100_000);
+    cache.write_at(10_000, &[3; 50])?;
+    let data = vec![4; 50_000];
+    cache.write_at(20_001, &data)?;
+    assert_eq!(count.counts().write.bytes, 50_000);
+    let mut buf = vec![0; 80_000];
+    assert_eq!(cache.read_at(5000, &mut buf)?, 80_000);
+    let mut model = base.to_vec()?;
+    model[10_000..10_050].fill(3);
+    assert!(buf == model[5000..85_000]);
+    Ok(())
+}
+
+#[test]
+fn the_least_recently_used_page_leaves() -> Result<(), StorageError> {
+    let (_, count, cache) = cache(1, 2, 40_960);
+    let touch = |page: u64| cache.read_at(page * 4096 + 9, &mut [0; 1]);
+    touch(0)?;
+    touch(5)?;
+    touch(0)?;
+    touch(9)?;
+    let before = count.counts().read.calls;
+    touch(0)?;
+    assert_eq!(count.counts().read.calls, before, "0 was used later than 5");
+    touch(5)?;
+    assert_eq!(count.counts().read.calls, before + 1);
+    Ok(())
+}
+
+#[test]
+fn invalidate_shows_what_others_wrote() -> Result<(), StorageError> {
+    let (base, _, cache) = cache(1, 8, 5000);
+    let mut buf = [0; 4];
+    cache.read_at(100, &mut buf)?;
+    cache.write_at(200, b"mine")?;
+    base.write_at(100, b"them")?;
+    base.write_at(6000, b"more")?;
+    cache.invalidate()?;
+    cache.read_at(100, &mut buf)?;
+    assert_eq!(&buf, b"them");
+    cache.read_at(200, &mut buf)?;
+    assert_eq!(&buf, b"mine");
+    assert_eq!(cache.len()?, 6004);
+    base.set_len(3000)?;
+    cache.invalidate()?;
+    assert_eq!(cache.len()?, 3000);
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Errors at every n-th operation, and replays of every prefix of the writes.
+
+use std::sync::Arc;
+use zonda_storage::backend::Memory;
+use zonda_storage::layer::{
+    Cache, CacheShape, Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched,
+};
+use zonda_storage::{ReadRange, Spec, Storage, StorageError, WriteRange};
+use zonda_testkit::Rng;
+use zonda_testkit::storage::contents;
+
+/// The `cache` shapes tried above the fault; none at all first.
+const SHAPES: [Option<(u64, u64)>; 4] = [None, Some((1, 1)), Some((1, 4)), Some((4, 8))];
+
+const NEVER: FaultPlan =
+    FaultPlan { watched: Watched::Any, nth: u64::MAX, onwards: false, kind: FaultKind::Eio };
+
+fn stack(shape: Option<(u64, u64)>) -> (Arc<Memory>, FaultHandle, Arc<dyn Storage>) {
+    let base = Arc::new(Memory::new());
+    let fault = Fault::new(Arc::clone(&base), NEVER);
+    let handle = fault.handle();
+    let top: Arc<dyn Storage> = match shape {
+        None => Arc::new(fault),
+        Some((blocks, pages)) => {
+            Arc::new(Cache::new(fault, CacheShape::new(blocks, pages).unwrap()).unwrap())
+        }
+    };
+    (base, handle, top)
+}
+
+/// What a run met.
+#[derive(Default)]
+struct Met {
+    errors: u64,
+}
+
+/// Repeats `call` until it succeeds; errors must be the injected ones and end.
+fn insist<T>(met: &mut Met, mut call: impl FnMut() -> Result<T, StorageError>) -> T {
+    for _ in 0..50 {
+        match call() {
+            Ok(value) => return value,
+            Err(StorageError::Injected { .. }) => met.errors += 1,
+            Err(other) => panic!("not the injected error: {other}"),
+        }
+    }
+    panic!("still failing after the fault is over");
+}
+
+/// A scripted run: small and large writes, reads, lengths and barriers, each call repeated when it
+/// fails. The bytes must be right at every step and below at the end.
+fn run(base: &Memory, s: &dyn Storage, note: &str) -> Met {
+    let mut met = Met::default();
+    let mut model: Vec<u8> = Vec::new();
+    let mut rng = Rng::new(7);
+    for i in 0..60_usize {
+        let at = rng.below(60_000) as usize;
+        let n = if i.is_multiple_of(4) { 9000 } else { 1 + rng.below(300) as usize };
+        let data = rng.bytes(n);
+        if i.is_multiple_of(5) {
+            let (left, right) = data.split_at(n / 2);
+            let ranges = [
+                WriteRange { at: at as u64, data: left },
+                WriteRange { at: (at + n / 2) as u64, data: right },
+            ];
+            insist(&mut met, || s.write_ranges(&ranges));
+        } else {
+            insist(&mut met, || s.write_at(at as u64, &data));
+        }
+        model.resize(model.len().max(at + n), 0);
+        model[at..at + n].copy_from_slice(&data);
+        let from = rng.below(model.len() as u64) as usize;
+        let n = (1 + rng.below(9000) as usize).min(model.len() - from);
+        let mut buf = vec![0; n];
+        let got = insist(&mut met, || {
+            let mut ranges = [ReadRange::new(from as u64, &mut buf)];
+            s.read_ranges(&mut ranges)?;
+            Ok(ranges[0].got)
+        });
+        assert_eq!(got, n, "{note} step {i}");
+        assert!(buf == model[from..from + n], "{note} step {i}: {n} at {from}");
+        match i % 15 {
+            3 => insist(&mut met, || s.barrier()),
+            9 => {
+                let len = 20_000 + rng.below(50_000);
+                insist(&mut met, || s.set_len(len));
+                model.resize(len as usize, 0);
+            }
+            12 => insist(&mut met, || s.sync()),
+            _ => {}
+        }
+        assert_eq!(insist(&mut met, || s.len()), model.len() as u64, "{note} step {i}");
+    }
+    insist(&mut met, || s.sync());
+    assert!(insist_contents(&mut met, s) == model, "{note}: through the stack");
+    assert!(base.to_vec().unwrap() == model, "{note}: below");
+    met
+}
+
+fn insist_contents(met: &mut Met, s: &dyn Storage) -> Vec<u8> {
+    let mut bytes = vec![0; insist(met, || s.len()) as usize];
+    let got = insist(met, || s.read_at(0, &mut bytes));
+    bytes.truncate(got);
+    bytes
+}
+
+#[test]
+fn an_error_at_every_nth_operation_loses_nothing() {
+    for shape in SHAPES {
+        for watched in [Watched::Read, Watched::Write, Watched::Sync, Watched::SetLen] {
+            let (base, handle, s) = stack(shape);
+            handle.arm(FaultPlan { watched, ..NEVER });
+            run(&base, &*s, "no fault");
+            let total = handle.seen();
+            assert!(total > 0, "{shape:?} {watched:?}");
+            let kinds: &[FaultKind] = match watched {
+                Watched::Write => &[FaultKind::Eio, FaultKind::Enospc, FaultKind::Short],
+                _ => &[FaultKind::Eio],
+            };
+            for kind in kinds {
+                for nth in 1..=total {
+                    let note = format!("{shape:?} {watched:?} {nth} {kind:?}");
+                    let (base, handle, s) = stack(shape);
+                    handle.arm(FaultPlan { watched, nth, onwards: false, kind: *kind });
+                    let met = run(&base, &*s, &note);
+                    assert_eq!(handle.injected(), 1, "{note}");
+                    // A read-ahead that fails is tried again without the part nobody asked for,
+                    // and a fill that only saves calls is left out.
+                    let may_hide = watched == Watched::Read && shape.is_some();
+                    assert!(met.errors == 1 || (may_hide && met.errors == 0), "{note}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_keeps_what_was_accepted_until_there_is_room() {
+    for shape in [(1, 2), (4, 8)] {
+        let (base, handle, s) = stack(Some(shape));
+        s.write_at(0, b"before").unwrap();
+        s.sync().unwrap();
+        let kind = FaultKind::Enospc;
+        handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: true, kind });
+        s.write_at(2, b"accepted").unwrap();
+        for _ in 0..3 {
+            let error = s.barrier().unwrap_err();
+            assert_eq!(error.raw_os_error(), libc::ENOSPC);
+            assert_eq!(error.offset(), Some(2));
+        }
+        assert_eq!(s.sync().map_err(|e| e.raw_os_error()), Err(libc::ENOSPC));
+        assert_eq!(contents(&*s), b"beaccepted");
+        s.invalidate().unwrap();
+        assert_eq!(contents(&*s), b"beaccepted");
+        assert_eq!(base.to_vec().unwrap(), b"before");
+        handle.disarm();
+        s.barrier().unwrap();
+        assert_eq!(base.to_vec().unwrap(), b"beaccepted");
+    }
+}
+
+#[test]
+fn a_short_write_stops_at_a_page_border() {
+    let (base, handle, s) = stack(None);
+    let kind = FaultKind::Short;
+    handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind });
+    assert!(s.write_at(100, &[1; 20_000]).is_err());
+    let len = base.len().unwrap();
+    assert!(len > 100 && len.is_multiple_of(4096) && len < 20_100, "{len}");
+}
+
+#[test]
+fn dropping_a_cache_discards_and_barriers_order_the_log() {
+    let base = Arc::new(Memory::new());
+    let log = Log::new(Arc::clone(&base)).unwrap();
+    let handle = log.handle();
+    let cache = Cache::new(log, CacheShape::new(1, 4).unwrap()).unwrap();
+    let mut expected = Vec::new();
+    let mut rng = Rng::new(3);
+    for round in 0..10_u64 {
+        for _ in 0..12 {
+            let n = 1 + rng.below(6000) as usize;
+            let data = rng.bytes(n);
+            cache.write_at(rng.below(40_000), &data).unwrap();
+        }
+        cache.write_at(0, &round.to_le_bytes()).unwrap();
+        cache.barrier().unwrap();
+        expected.push((handle.len(), contents(&cache)));
+    }
+    cache.write_at(0, b"never flushed").unwrap();
+    drop(cache);
+    assert!(!handle.is_empty());
+    let entries = handle.entries();
+    assert_eq!(entries.iter().filter(|e| **e == Entry::Barrier).count(), 10);
+    assert!(base.to_vec().unwrap() == expected[9].1, "what was not flushed is gone");
+    for (n, (prefix, bytes)) in expected.iter().enumerate() {
+        assert!(handle.replay(*prefix, 0) == *bytes, "barrier {n}");
+    }
+    assert!(handle.replay(usize::MAX, 0) == expected[9].1);
+    // A cut write leaves its beginning, up to a page border.
+    let (n, at, data) = entries
+        .iter()
+        .enumerate()
+        .find_map(|(n, entry)| match entry {
+            Entry::Write { at, data } if handle.cuts(n) > 0 => Some((n, *at as usize, data)),
+            _ => None,
+        })
+        .expect("a write over a page border");
+    let border = (at / 4096 + 1) * 4096;
+    let (before, cut) = (handle.replay(n, 0), handle.replay(n, 1));
+    assert!(cut[at..border] == data[..border - at]);
+    assert!(before.len() <= border || cut[border..] == before[border..]);
+}
+
+#[test]
+fn spec_gives_handles() {
+    let mut handles = zonda_storage::Handles::default();
+    let spec = Spec::parse("count,fault:write:2:enospc,fault:log,count,memory").unwrap();
+    let s = spec.build_with(Arc::new(Memory::new()), &mut handles).unwrap();
+    s.write_at(0, b"a").unwrap();
+    assert_eq!(s.write_at(1, b"b").unwrap_err().raw_os_error(), libc::ENOSPC);
+    assert_eq!(handles.counts[0].counts().write.calls, 2);
+    assert_eq!(handles.counts[0].counts().write.errors, 1);
+    assert_eq!(handles.counts[1].counts().write.calls, 1);
+    assert_eq!(handles.faults[0].injected(), 1);
+    assert_eq!(handles.logs[0].replay(1, 0), b"a");
+}

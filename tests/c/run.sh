@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT OR Apache-2.0
+#
+# C tests of the library: each program of this folder is compiled against our headers and against
+# the distribution's (both must accept it), run on the library, and run again under valgrind, where
+# an error or a lost byte fails it. Then each public header is compiled, as C and as C++.
+#
+#   tests/c/run.sh             all
+#   tests/c/run.sh data fork   some programs
+#
+# ZONDA_LIBDIR (dist/lib), ZONDA_INCDIR (dist/include). Scratch is out/c.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+
+libdir=$(realpath -m "${ZONDA_LIBDIR:-dist/lib}")
+incdir=$(realpath -m "${ZONDA_INCDIR:-dist/include}")
+here=$PWD/tests/c
+scratch=$PWD/out/c
+cc=${CC:-gcc} cxx=${CXX:-g++}
+flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror)
+# Possible leaks do not count: children of fork and of exit tests end with files open.
+# Not under valgrind: it runs one thread at a time and takes minutes for these.
+without_valgrind=" threads "
+# Functions that the distribution's header does not know yet.
+ours_only=" newer "
+passed=0 failed=0 skipped=0
+
+if [ ! -e "$libdir/libnetcdf.so.19" ]; then
+    echo "tests/c: no libnetcdf.so.19 in $libdir; run make build" >&2
+    exit 1
+fi
+
+# ok|fail|skip NAME [DETAIL]: one line each.
+ok() { passed=$((passed + 1)); echo "ok   $*"; }
+fail() { failed=$((failed + 1)); echo "FAIL $*"; }
+skip() { skipped=$((skipped + 1)); echo "skip $*"; }
+
+# attempt NAME COMMAND...: runs it in a folder of its own and shows what it said if it failed.
+attempt() {
+    local name=$1
+    shift
+    local folder=$scratch/$name
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    if (cd "$folder" && timeout 300 "$@") >"$scratch/$name.log" 2>&1; then
+        rm -rf "$folder"
+        ok "$name"
+    else
+        fail "$name (exit $?, files in out/c/$name)"
+        tail -n 25 "$scratch/$name.log" | sed 's/^/    /'
+    fi
+}
+
+mkdir -p "$scratch"
+if [ $# -gt 0 ]; then
+    names=("$@")
+else
+    names=()
+    for source in "$here"/*.c; do
+        names+=("$(basename "$source" .c)")
+    done
+fi
+
+for name in "${names[@]}"; do
+    program=$scratch/$name.program
+    if ! "$cc" "${flags[@]}" -I"$incdir" -I"$here" "$here/$name.c" -o "$program" \
+        -L"$libdir" -l:libnetcdf.so.19 -lpthread >"$scratch/$name.log" 2>&1; then
+        fail "$name: does not compile"
+        sed 's/^/    /' "$scratch/$name.log"
+        continue
+    fi
+    if [[ $ours_only == *" $name "* ]]; then
+        :
+    elif [ ! -e /usr/include/netcdf.h ]; then
+        skip "$name with the distribution's header: not installed"
+    elif "$cc" "${flags[@]}" -I"$here" -fsyntax-only "$here/$name.c" >"$scratch/$name.log" 2>&1; then
+        ok "$name with the distribution's header"
+    else
+        fail "$name with the distribution's header"
+        sed 's/^/    /' "$scratch/$name.log"
+    fi
+    attempt "$name" env LD_LIBRARY_PATH="$libdir" "$program"
+    if [[ $without_valgrind == *" $name "* ]]; then
+        continue
+    elif ! command -v valgrind >/dev/null; then
+        skip "$name under valgrind: not installed"
+    else
+        attempt "$name.valgrind" env LD_LIBRARY_PATH="$libdir" valgrind -q --leak-check=full \
+            --show-leak-kinds=definite,indirect --errors-for-leak-kinds=definite,indirect \
+            --error-exitcode=9 "$program"
+    fi
+done
+
+if [ $# -eq 0 ]; then
+    for header in "$incdir"/*.h; do
+        name=$(basename "$header" .h)
+        for language in c c++; do
+            compiler=$cc
+            [ $language = c ] || compiler=$cxx
+            if ! command -v "$compiler" >/dev/null; then
+                skip "$name.h as $language: no $compiler"
+                continue
+            fi
+            if [ "$name" = netcdf_par ] && ! echo '#include <mpi.h>' | "$compiler" -E - >/dev/null 2>&1; then
+                skip "$name.h as $language: no mpi.h"
+                continue
+            fi
+            # Behind netcdf.h, as its companions want it, and twice, for the guard.
+            printf '#include <%s.h>\n' netcdf "$name" "$name" >"$scratch/header"
+            if "$compiler" -x $language -Wall -Wextra -Werror -pedantic -Wno-long-long -I"$incdir" \
+                -fsyntax-only "$scratch/header" >"$scratch/header.log" 2>&1; then
+                ok "$name.h as $language"
+            else
+                fail "$name.h as $language"
+                head -n 12 "$scratch/header.log" | sed 's/^/    /'
+            fi
+        done
+    done
+fi
+
+rm -f "$scratch"/*.program
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,400 @@
+#!/usr/bin/env bash
+# The `zonda` command: its output, messages and exit statuses, one line per case.
+#
+#   tests/cli/run.sh [dump|info|usage|run ...]      all by default
+#
+#   ZONDA_PREFIX   where zonda and its library are (default: dist)
+#   ZONDA_CORPUS   folder of further files; the classic ones go through `zonda dump`, too
+#   ZONDA_VENV     Python environment with the netCDF4 wheel (default: out/venv)
+#   UPDATE=1       writes the expected output of `info` and `usage` anew instead of comparing
+#
+# `zonda dump` is compared byte by byte with the distribution's ncdump, on what ncgen makes of
+# dump/*.cdl, on what odd_files.py writes, and on real files. A case whose tool is missing is skipped.
+set -uo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+prefix=$(cd "$root" && realpath "${ZONDA_PREFIX:-dist}")
+zonda=$prefix/bin/zonda
+venv=$(realpath -m "${ZONDA_VENV:-$root/out/venv}")
+corpus=${ZONDA_CORPUS:+$(realpath "$ZONDA_CORPUS")}
+passed=0 failed=0 skipped=0
+
+if [ ! -x "$zonda" ]; then
+    echo "cli: no $zonda: build it first" >&2
+    exit 2
+fi
+# Of the reference 4.9.0, found before any path of ours is set.
+ncdump=$(command -v ncdump) || ncdump=
+ncgen=$(command -v ncgen) || ncgen=
+export LC_ALL=C.UTF-8
+unset ZONDA_IO ZONDA_SYNC ZONDA_TRACE NETCDF_FFIOSPEC NETCDF_FFIO_SPEC LD_LIBRARY_PATH LD_PRELOAD
+
+scratch=$(mktemp -d)
+keep=0
+cleanup() { if ((keep)); then echo "files of failed cases are in $scratch"; else rm -rf "$scratch"; fi; }
+trap cleanup EXIT
+cd "$scratch" || exit 2
+
+pass() {
+    echo "passed  $*"
+    passed=$((passed + 1))
+}
+fail() {
+    echo "FAILED  $*"
+    failed=$((failed + 1)) keep=1
+}
+skip() {
+    echo "skipped $*"
+    skipped=$((skipped + 1))
+}
+
+# ---- zonda dump ------------------------------------------------------------------------------
+
+# same_dump LABEL FILE OPTION...: one pair of dumps; says nothing, returns whether they agree
+same_dump() {
+    local label=$1 file=$2
+    shift 2
+    "$ncdump" "$@" "$file" >expected 2>expected.err
+    local want=$?
+    "$zonda" dump "$@" "$file" >got 2>got.err
+    local have=$?
+    if [ $want -eq 0 ] && [ $have -eq 0 ] && cmp -s expected got; then
+        return 0
+    fi
+    echo "        $label: ncdump $* exits $want, zonda dump $have: $(head -n 1 got.err)"
+    diff expected got | head -n 5 | cut -c 1-200 | sed 's/^/        /'
+    return 1
+}
+
+option_sets=(
+    "" "-h" "-c" "-k" "-b c" "-b f" "-f c" "-f F" "-l 40" "-l 10" "-l 1000" "-p 3" "-p 9,17"
+    "-p 1,20" "-n other\ name" "-hs" "-bc -c -l 30"
+)
+
+# all_options LABEL FILE [SET...]: every set of options on a file
+all_options() {
+    local label=$1 file=$2 set ok=1 options
+    shift 2
+    for set in "$@"; do
+        eval "options=($set)"
+        same_dump "$label" "$file" "${options[@]}" || ok=0
+    done
+    if ((ok)); then pass "dump $label ($# sets of options)"; else fail "dump $label"; fi
+}
+
+test_dump() {
+    if [ -z "$ncdump" ] || [ -z "$ncgen" ]; then
+        skip "dump: there is no ncdump or ncgen to compare with"
+        return
+    fi
+    local cdl label kind kinds file variables sets
+    for cdl in "$here"/dump/*.cdl; do
+        label=$(basename "$cdl" .cdl)
+        kinds="nc3 nc6 cdf5"
+        [[ $label == cdf5_* ]] && kinds=cdf5
+        for kind in $kinds; do
+            file=$label-$kind.nc
+            if ! "$ncgen" -k "$kind" -o "$file" "$cdl" 2>ncgen.err; then
+                fail "dump $label: ncgen -k $kind: $(head -n 1 ncgen.err)"
+                continue
+            fi
+            sets=("${option_sets[@]}")
+            # ncdump 4.9.0 fails on -s with CDF-5.
+            [ "$kind" = cdf5 ] && sets=("${sets[@]/-hs/-h}")
+            # And for scalars it prints what lies before the indices in memory, as Fortran index.
+            "$ncdump" -h "$file" | grep '^\s[a-z0-9]* [^(]* ;$' >/dev/null &&
+                sets=("${sets[@]/-f F/}")
+            # One variable, and all of them in a list, which CDL's escapes keep simple to find.
+            variables=$("$ncdump" -h "$file" | sed -n 's/^\t[a-z0-9]* \([A-Za-z0-9_]*\)\((.*\)\? ;$/\1/p')
+            [ -n "$variables" ] &&
+                sets+=("-v $(head -n 1 <<<"$variables")" "-v $(paste -sd, <<<"$variables")")
+            all_options "$label-$kind" "$file" "${sets[@]}"
+        done
+    done
+
+    python3 "$here/odd_files.py" odd || fail "dump: odd_files.py"
+    for file in odd/*.nc; do
+        all_options "$file" "$file" "" "-h" "-f c" "-b f"
+        [ "$file" != odd/long_rows.nc ] || all_options "$file, in Fortran" "$file" "-f f"
+    done
+
+    local magic n=0 bad=0 refused=0
+    while read -r -d '' file; do
+        magic=$(head -c 3 "$file" | tr -d '\0')
+        [ "$magic" = CDF ] || continue
+        n=$((n + 1))
+        # In a group, since bash has a word to say on programs that crash.
+        if { timeout 60 "$ncdump" "$file" >/dev/null; } 2>/dev/null; then
+            same_dump "$file" "$file" || bad=$((bad + 1))
+        else
+            # What the reference refuses, or dies of, may be read or refused, by one line.
+            refused=$((refused + 1))
+            timeout 60 "$zonda" dump "$file" >got 2>got.err
+            case $?:$(wc -l <got.err) in
+                0:0 | 1:1) ;;
+                *)
+                    bad=$((bad + 1))
+                    echo "        $file: $(head -n 3 got.err)"
+                    ;;
+            esac
+        fi
+    done < <(find "$root/tests/corpus" ${corpus:+"$corpus"} -type f -size -20M -print0)
+    if ((bad)); then fail "dump of real files: $bad of $n"; else
+        pass "dump of $n real files, $refused of them refused by ncdump"
+    fi
+    [ -n "$corpus" ] || skip "dump of the large corpus: ZONDA_CORPUS is not set"
+
+    "$zonda" dump - <types-nc3.nc >got && "$ncdump" -n stdin types-nc3.nc >expected
+    if cmp -s expected got; then pass "dump of standard input"; else fail "dump of standard input"; fi
+
+    # The reader goes away: no message, no failure.
+    (set +o pipefail; "$zonda" dump odd/long_rows.nc 2>err | head -n 1 >/dev/null)
+    if [ -s err ]; then fail "dump into a closed pipe: $(cat err)"; else pass "dump into a closed pipe"; fi
+    "$zonda" dump odd/long_rows.nc >/dev/full 2>err
+    case $?:$(cat err) in
+        1:"zonda: standard output: No space left"*) pass "dump onto a full disk" ;;
+        *) fail "dump onto a full disk: $(cat err)" ;;
+    esac
+
+    # Memory does not grow with a variable: 200 MB of shorts, most of them a hole.
+    printf 'netcdf big {\ndimensions:\n\tx = 100000000 ;\nvariables:\n\tshort v(x) ;\n}\n' >big.cdl
+    "$ncgen" -x -k nc6 -o big.nc big.cdl
+    truncate -s 200M big.nc
+    local peak
+    peak=$(python3 -c '
+import resource, subprocess, sys
+subprocess.run([sys.argv[1], "dump", "big.nc"], stdout=subprocess.DEVNULL, check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' "$zonda")
+    if [ "${peak:-999}" -lt 64 ]; then pass "dump of 200 MB in $peak MB of memory"; else
+        fail "dump of 200 MB takes ${peak:-?} MB of memory"
+    fi
+    rm -f big.nc
+}
+
+# ---- Expected output: info, messages, exit statuses ------------------------------------------
+
+# golden LABEL FILE COMMAND...: standard output, standard error and exit status in one text
+golden() {
+    local label=$1 expected=$2
+    shift 2
+    { "$@" 2>stderr; echo "exit status $?"; } >stdout
+    # Where it runs and how the system is set up is not part of the expectation.
+    sed -e "s|$scratch/||g" -e "s|$prefix|PREFIX|g" \
+        <(sed 's/^/out: /' stdout) <(sed 's/^/err: /' stderr) >got
+    if [ "${UPDATE:-0}" = 1 ]; then
+        cp got "$expected"
+    fi
+    if cmp -s "$expected" got; then pass "$label"; else
+        fail "$label"
+        diff "$expected" got | head -n 20 | sed 's/^/        /'
+    fi
+}
+
+test_info() {
+    if [ -z "$ncgen" ]; then
+        skip "info: there is no ncgen to make files with"
+        return
+    fi
+    local label
+    # The stack is named, since the default one depends on the machine.
+    export ZONDA_IO=file
+    "$ncgen" -k nc3 -o types.nc "$here/dump/types.cdl"
+    "$ncgen" -k nc6 -o packed.nc "$here/dump/packed.cdl"
+    "$ncgen" -k cdf5 -o cdf5.nc "$here/dump/cdf5_types.cdl"
+    { printf 'CDF\001'; head -c 28 /dev/zero; } >empty.nc
+    "$ncgen" -k nc3 -o norecords.nc "$here/dump/norecords.cdl"
+    head -c -11 types.nc >short.nc
+    head -c 100 types.nc >cut.nc
+    printf '\211HDF\r\n\032\n0123456789' >hdf5.nc
+    printf 'no netCDF at all\n' >text.nc
+    : >nothing.nc
+    for label in types packed cdf5 empty norecords short cut hdf5 text nothing missing; do
+        golden "info $label" "$here/info/$label.txt" "$zonda" info "$label.nc"
+        golden "info --json $label" "$here/info/$label.json.txt" "$zonda" info --json "$label.nc"
+    done
+    golden "info of several files" "$here/info/several.txt" "$zonda" info empty.nc text.nc packed.nc
+    golden "info of standard input" "$here/info/stdin.txt" sh -c '"$0" info - <packed.nc' "$zonda"
+    unset ZONDA_IO
+    if "$zonda" info --json types.nc cdf5.nc | python3 -c '
+import json, sys
+facts = [json.loads(line) for line in sys.stdin]
+assert [f["path"] for f in facts] == ["types.nc", "cdf5.nc"], facts
+for f in facts:
+    assert abs(sum(v["percent"] for v in f["variables"]) - 100) < 0.2, f
+    assert f["layout"]["data_end"] <= f["file_bytes"], f'; then
+        pass "info --json is JSON and adds up"
+    else
+        fail "info --json is JSON and adds up"
+    fi
+}
+
+test_usage() {
+    [ -n "$ncgen" ] && "$ncgen" -k nc3 -o types.nc "$here/dump/types.cdl"
+    local name line
+    # NAME and the arguments, one case a line.
+    while IFS='|' read -r name line; do
+        if [ -z "$ncgen" ] && [[ $line == *types.nc* ]]; then
+            skip "usage $name: there is no ncgen to make a file with"
+            continue
+        fi
+        eval "golden 'usage $name' '$here/usage/$name.txt' '$zonda' $line"
+    done <<'CASES'
+none|
+unknown-command|frobnicate
+dump-no-file|dump
+dump-missing-file|dump no-such-file.nc
+dump-folder|dump /
+dump-not-netcdf|dump /dev/null
+dump-bad-order|dump -b x types.nc
+dump-bad-line|dump -l 9 types.nc
+dump-bad-precision|dump -p 3,99 types.nc
+dump-missing-variable|dump -v b,nope types.nc
+run-no-program|run
+run-missing-program|run -- no-such-program-here
+run-no-executable|run -- /etc/passwd
+run-bad-sync|run --sync sometimes -- true
+run-bad-lib|run --lib /nowhere/lib -- true
+man-unknown|man frobnicate
+CASES
+    for line in "--help" "--version" "help run" "help dump" "info --help" "man" "man dump" \
+        "completions bash" "completions fish" "completions zsh"; do
+        # shellcheck disable=SC2086
+        if "$zonda" $line >got 2>got.err && [ -s got ] && [ ! -s got.err ]; then
+            pass "zonda $line"
+        else
+            fail "zonda $line: $(head -n 1 got.err)"
+        fi
+    done
+    "$zonda" completions bash >completions.bash
+    if bash -n completions.bash && grep _zonda completions.bash >/dev/null; then
+        pass "completions are bash"
+    else
+        fail "completions are bash"
+    fi
+}
+
+# ---- zonda run -------------------------------------------------------------------------------
+
+# runs LABEL STATUS OUTPUT ERRORS COMMAND...: exit status, and patterns for the two streams
+runs() {
+    local label=$1 status=$2 output=$3 errors=$4
+    shift 4
+    "$@" >stdout 2>stderr </dev/null
+    local have=$?
+    if [ $have -eq "$status" ] && [[ $(<stdout) =~ $output ]] && [[ $(<stderr) =~ $errors ]]; then
+        pass "run $label"
+    else
+        fail "run $label: exit status $have"
+        sed 's/^/        out: /' stdout | head -n 5
+        sed 's/^/        err: /' stderr | head -n 8
+    fi
+}
+
+test_run() {
+    if [ ! -e "$prefix/lib/libnetcdf.so.19" ] || [ -z "$ncgen" ] || [ -z "$ncdump" ]; then
+        skip "run: there is no library in $prefix/lib, or no ncgen and ncdump"
+        return
+    fi
+    "$ncgen" -k nc3 -o types.nc "$here/dump/types.cdl"
+    local library="zonda run: (process [0-9]+|[^ ]+) uses $prefix/lib/libnetcdf.so[.0-9]* \(Zonda"
+    local preload="zonda run: (process [0-9]+|[^ ]+) uses $prefix/lib/libzonda-preload.so \(Zonda"
+    local sum='import netCDF4; print(netCDF4.Dataset("types.nc")["s"][1:].sum())'
+
+    runs "ncdump finds the library" 0 "^netcdf types" "$library" "$zonda" run -v -- ncdump -h types.nc
+    runs "ncdump by preloading" 0 "^netcdf types" "$preload" \
+        "$zonda" run -v --mode preload -- ncdump -h types.nc
+    runs "without -v nothing is said" 0 "^netcdf types" "^$" "$zonda" run -- ncdump -h types.nc
+    runs "--lib" 0 "^netcdf types" "$library" \
+        "$zonda" run -v --lib "$prefix/lib" -- ncdump -h types.nc
+    if command -v ncks >/dev/null; then
+        runs "ncks" 0 "types" "$library" "$zonda" run -v -- ncks -m types.nc
+    else
+        skip "run ncks: there is none"
+    fi
+    if /usr/bin/python3 -c 'import netCDF4' 2>/dev/null; then
+        runs "Debian's netCDF4 for Python" 0 "^-?[0-9]+" "($library|$preload)" \
+            "$zonda" run -v -- /usr/bin/python3 -c "$sum"
+        printf '#!/usr/bin/python3\n%s\n' "$sum" >script
+        chmod +x script
+        runs "a script in Python" 0 "^-?[0-9]+" "($library|$preload)" "$zonda" run -v -- ./script
+    else
+        skip "run Debian's netCDF4 for Python: there is none"
+    fi
+    if "$venv/bin/python" -c 'import netCDF4' 2>/dev/null; then
+        runs "the netCDF4 wheel" 0 "^-?[0-9]+" "mode preload: .*$preload" \
+            "$zonda" run -v -- "$venv/bin/python" -c "$sum"
+        runs "the netCDF4 wheel by library path is a warning" 0 "^-?[0-9]+" \
+            "warning: .* will not use Zonda: .* would load .*libnetcdf-" \
+            "$zonda" run --mode library -- "$venv/bin/python" -c "$sum"
+        runs "the netCDF4 wheel writes, too" 0 "^netcdf made" "" sh -c '
+            "$1" run -- "$2" -c "
+import netCDF4
+with netCDF4.Dataset(\"made.nc\", \"w\", format=\"NETCDF3_CLASSIC\") as f:
+    f.createDimension(\"x\", 3)
+    f.createVariable(\"v\", \"f4\", (\"x\",))[:] = [1, 2, 3]
+" && "$3" made.nc' sh "$zonda" "$venv/bin/python" "$ncdump"
+    else
+        skip "run the netCDF4 wheel: $venv has none"
+    fi
+
+    if command -v gcc >/dev/null; then
+        printf 'int main(void) { return 5; }\n' >static.c
+        if gcc -static -o static static.c 2>/dev/null; then
+            runs "a static program is a warning" 5 "" "^zonda run: warning: ./static will not use \
+Zonda: it is statically linked" "$zonda" run -- ./static
+        else
+            skip "run a static program: gcc cannot link one"
+        fi
+        # Bound to the distribution's library by an RPATH, which goes before LD_LIBRARY_PATH.
+        local theirs
+        theirs=$(ldd "$ncdump" | sed -n 's/.*libnetcdf.so[.0-9]* => \([^ ]*\).*/\1/p')
+        printf 'const char *nc_inq_libvers(void);\nint puts(const char *);\n%s\n' \
+            'int main(void) { return puts(nc_inq_libvers()) < 0; }' >rpath.c
+        if gcc -o rpath rpath.c "$theirs" "-Wl,-rpath,$(dirname "$theirs")" \
+            -Wl,--disable-new-dtags 2>/dev/null; then
+            runs "a program with RPATH" 0 "." "mode preload: .*$preload" "$zonda" run -v -- ./rpath
+            runs "a program with RPATH by library path is a warning" 0 "." \
+                "warning: .*will not use Zonda: .*rpath would load $theirs" \
+                "$zonda" run --mode library -- ./rpath
+        else
+            skip "run a program with RPATH: gcc cannot link one"
+        fi
+    else
+        skip "run static programs and ones with RPATH: there is no gcc"
+    fi
+
+    runs "exit status of the program" 7 "" "^$" "$zonda" run -- sh -c 'exit 7'
+    runs "exit status of the program, watched" 7 "" "no libnetcdf was seen" \
+        "$zonda" run -v -- sh -c 'exit 7'
+    runs "a signal ends the program" 143 "" "" "$zonda" run -- sh -c 'kill -TERM $$'
+    runs "a signal ends the program, watched" 143 "" "" "$zonda" run -v -- sh -c 'kill -TERM $$'
+    runs "signals are passed on" 42 "ready" "" sh -c '
+        "$0" run -v -- sh -c "trap \"exit 42\" TERM; echo ready; while :; do sleep 0.05; done" &
+        sleep 0.7
+        kill -TERM $!
+        wait $!' "$zonda"
+    runs "arguments of the program are its own" 0 "^-v --mode x -$" "^$" \
+        "$zonda" run -- echo -v --mode x -
+    runs "settings reach the program" 0 "^event,file full $scratch/trace.txt" "^$" "$zonda" run \
+        --io file --sync full --trace trace.txt -- sh -c 'echo $ZONDA_IO $ZONDA_SYNC $ZONDA_TRACE'
+    runs "a bad layer spec" 2 "^$" "^zonda: invalid value .*--io.*frobnicate" \
+        "$zonda" run --io frobnicate:1,file -- true
+    runs "--trace leaves a trace" 0 "^[1-9][0-9]* read" "^$" sh -c '
+        "$0" run --trace trace.txt -- "$1" types.nc >/dev/null &&
+        awk "/read/ { n++ } END { print n, \"read\" }" trace.txt' "$zonda" "$ncdump"
+    runs "standard input is the program's" 0 "^hello" "^$" \
+        sh -c 'echo hello | "$0" run -- cat' "$zonda"
+}
+
+if (($# == 0)); then set -- dump info usage run; fi
+for part; do
+    case $part in
+        dump | info | usage | run) "test_$part" ;;
+        *)
+            echo "cli: no part $part" >&2
+            exit 2
+            ;;
+    esac
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))
