@@ -51,6 +51,9 @@ const DEFAULT_ALIGN: u64 = 512;
 const DEFAULT_ROOM_MIN: u64 = 256;
 /// Most room after a default header.
 const DEFAULT_ROOM_MAX: u64 = 64 << 10;
+/// A file without records whose data are no more than this gets no room: moving them is as cheap as
+/// writing the header, and small files stay as small as the reference's.
+const SMALL_DATA: u64 = 4096;
 
 /// Largest `begin` of CDF-1.
 const CDF1_OFFSET_MAX: u64 = 0x7FFF_FFFF;
@@ -191,6 +194,7 @@ fn assign_with(
     let io_block = |align: u64| if align == u64::MAX { IO_BLOCK } else { align };
     let header_len = encoded_len(header);
     let (h_minfree, v_align, v_minfree, r_align, default) = match reserve {
+        Reserve::Default if has_small_data(header) => (0, 1, 0, 1, true),
         Reserve::Default => {
             let room = (header_len >> 2).clamp(DEFAULT_ROOM_MIN, DEFAULT_ROOM_MAX);
             (room, DEFAULT_ALIGN, 0, 1, true)
@@ -257,6 +261,11 @@ fn assign_with(
     }
     header.layout = layout;
     check_order(header)
+}
+
+fn has_small_data(header: &Header) -> bool {
+    let bytes = header.vars.iter().fold(0u64, |sum, var| sum.saturating_add(var.padded_bytes()));
+    bytes <= SMALL_DATA && !header.vars.iter().any(Var::is_record)
 }
 
 fn place(var: &mut Var, at: u64, version: Version) -> Result<(), ClassicError> {

@@ -20,8 +20,8 @@ fn what_is_read_is_given_back() {
         ("cache:29:141,event,file", "cache:29:141,event,file"),
         (" cache:8:4 , event ", "cache:8:4,event,file"),
         (
-            "event,cache:256k:16,event:/tmp/t.txt,memory",
-            "event,cache:64:16,event:/tmp/t.txt,memory",
+            "event,cache:256k:16,event:/var/trace.txt,memory",
+            "event,cache:64:16,event:/var/trace.txt,memory",
         ),
         ("cache:1M:4", "cache:256:4,file"),
         ("cache:1G:4", "cache:262144:4,file"),
@@ -36,7 +36,7 @@ fn what_is_read_is_given_back() {
         assert_eq!(runs_as(text), runs, "{text}");
         assert_eq!(runs_as(runs), runs, "{text} twice");
         let built = Spec::parse(runs).unwrap();
-        let names_trace_file = runs.contains("/tmp");
+        let names_trace_file = runs.contains("/var");
         if !names_trace_file {
             let stack = built.build_in_memory().unwrap();
             let bottom = |s: &str| s.rsplit_once(',').map_or(String::new(), |x| x.0.to_owned());

@@ -1,5 +1,5 @@
-//! Symbols of no public header that the distribution's own tools import: text, lists, URLs and
-//! paths. Their structs have the layout that the tools of 4.9.0 were compiled with. (The log,
+//! Symbols of no public header that the distribution's own tools import: text, times, lists, URLs
+//! and paths. Their structs have the layout that the tools of 4.9.0 were compiled with. (The log,
 //! which is variadic, is in `csrc/shim.c`.)
 
 mod list;
