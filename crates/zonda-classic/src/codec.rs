@@ -316,7 +316,6 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing)]
     use super::*;
     use crate::layout::{self, Reserve};
     use zonda_model::VarId;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonda_storage::Storage;
 
-use crate::lock::{Mutex, RwLock};
 use crate::codec::{self, DecodeLimits, NUMRECS_AT, decode_header, encode_header};
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout::{self, Reserve};
+use crate::lock::{Mutex, RwLock};
 use crate::relocate;
 
 /// Whether elements never written hold the fill value.
@@ -58,7 +58,9 @@ pub(crate) struct State {
 pub(crate) enum Mode {
     Data,
     /// Define mode; `old` is the header before redef, `None` while the file is being created.
-    Define { old: Option<Box<Header>> },
+    Define {
+        old: Option<Box<Header>>,
+    },
     Closed,
 }
 
@@ -430,10 +432,7 @@ impl ClassicFile {
 const FIRST_READ: u64 = 8 << 10;
 
 /// Reads the header of a file, in steps that grow until it is complete or the file ends.
-fn read_header(
-    storage: &dyn Storage,
-    limits: DecodeLimits,
-) -> Result<(Header, u64), ClassicError> {
+fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u64), ClassicError> {
     let mut want = FIRST_READ;
     loop {
         let mut bytes = vec![0u8; usize::try_from(want).unwrap_or(usize::MAX)];
@@ -464,8 +463,7 @@ fn resolve_streaming(
     header: &Header,
     n_records: u64,
 ) -> Result<u64, ClassicError> {
-    let streaming =
-        if header.version == Version::Cdf5 { u64::MAX } else { u64::from(u32::MAX) };
+    let streaming = if header.version == Version::Cdf5 { u64::MAX } else { u64::from(u32::MAX) };
     if n_records != streaming {
         return Ok(n_records);
     }

@@ -297,7 +297,6 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::arithmetic_side_effects, clippy::indexing_slicing)]
     use super::*;
     use crate::header::Dim;
     use zonda_model::{DimId, ExtType};

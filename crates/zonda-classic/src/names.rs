@@ -81,8 +81,8 @@ mod tests {
             let mut rebuilt = NameIndex::default();
             rebuilt.rebuild(len, name_of);
             for index in [&pushed, &rebuilt] {
-                for i in 0..len {
-                    assert_eq!(index.find(&names[i], len, name_of), Some(i % 700));
+                for (i, name) in names.iter().enumerate() {
+                    assert_eq!(index.find(name, len, name_of), Some(i % 700));
                 }
                 assert_eq!(index.find(b"absent", len, name_of), None);
             }
