@@ -126,7 +126,7 @@ impl Dataset {
         self.classic.in_define_mode()
     }
 
-    /// The layer stack in spec form, such as `cache:64:64,file`.
+    /// The layer stack in spec form, such as `cache:64:128,file`.
     #[must_use]
     pub fn stack(&self) -> String {
         Stack(&**self.classic.storage()).to_string()
