@@ -54,7 +54,7 @@ fn the_forms_of_1995() {
         ("cachea.sds:16:8:3:1,system", "cache:16:8,file"),
         ("cachea:16:8|event|syscall", "cache:16:8,event,file"),
         ("cache.sds:8:4", "cache:8:4,file"),
-        ("cache.mr:8", "cache:8:64,file"),
+        ("cache.mr:8", "cache:8:128,file"),
         ("bufa", "cache:64:2,file"),
         ("cachea", "cache:64:4,file"),
         ("event.summary,bufa.sds:8", "event,cache:8:2,file"),
