@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench conformance install fuzz lint clean help
+.PHONY: build demo test check bench conformance install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -44,6 +44,9 @@ fuzz: ## each fuzz target for FUZZ_SECONDS (600)
 	scripts/setup.sh --fuzz
 	fuzz/run.sh
 
+aarch64: ## the Rust tests on aarch64, under emulation
+	scripts/aarch64.sh
+
 lint: ## format, clippy, generated files
 	@scripts/lint.sh
 
@@ -52,4 +55,4 @@ clean: ## removes what was built, downloaded and measured
 	rm -rf dist out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

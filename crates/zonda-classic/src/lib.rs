@@ -21,6 +21,7 @@ mod header;
 mod layout;
 mod lock;
 mod names;
+mod plain;
 mod reader;
 mod relocate;
 mod select;

@@ -7,21 +7,20 @@ use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
-use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_model::{ExtType, Hyperslab, MemType, VarId};
+use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
+use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 
 use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown};
-use crate::file::{ClassicFile, Mode, State};
+use crate::file::{ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var};
+use crate::plain::{PlainRun, SMALL};
 use crate::select::{self, Direction};
 
 /// Bytes converted at a time: a block and its converted form fit the second-level cache together.
 const BLOCK: usize = 256 << 10;
-/// Runs up to this length are converted on the stack.
-const SMALL: usize = 128;
 /// Beyond this distance between elements, elements are read one by one, not with what is between.
 const DENSE_STRIDE: u64 = 512;
 
@@ -120,14 +119,6 @@ impl Plan {
     }
 }
 
-/// A few elements side by side in the file.
-struct PlainRun {
-    at: u64,
-    n_elems: usize,
-    ty: ExtType,
-    rule: RangeRule,
-}
-
 impl ClassicFile {
     /// Writes a hyperslab of a variable from memory of type `mem` (by default the natural one).
     ///
@@ -153,14 +144,11 @@ impl ClassicFile {
     ) -> Result<Converted, E> {
         let state = self.state.read();
         let slab = &slab(rank(&state, id));
-        if let Some((run, mem)) = self.plain_run(&state, id, slab, mem)
+        if let Some((run, mem)) = PlainRun::find(self, &state, id, slab, mem)
             && self.require_writable().is_ok()
         {
             let memory = checked_len(data(bytes_of(run.n_elems, mem))?, run.n_elems, mem)?;
-            if let Ok(encoder) = Encoder::new(run.ty, ByteOrder::Big, mem, run.rule) {
-                return Ok(write_run(&*self.storage, &run, &encoder, memory)?);
-            }
-            return Err(ClassicError::TextNumberMix { object: run.ty.name().to_owned() }.into());
+            return Ok(run.write(&*self.storage, mem, memory)?);
         }
         let Some((var, mem)) = self.check_put(&state, id, slab, mem)? else {
             return Ok(Converted { out_of_range: 0 });
@@ -181,59 +169,6 @@ impl ClassicFile {
             self.write_n_records(header.version, n_records)?;
         }
         Ok(converted)
-    }
-
-    /// The common case in one pass over the dimensions: a block of elements that exist and lie side
-    /// by side, at most [`SMALL`] bytes of them. Everything else, wrong arguments included, is
-    /// `None` and goes the long way.
-    #[inline]
-    fn plain_run(
-        &self,
-        state: &State,
-        id: VarId,
-        slab: &Hyperslab<'_>,
-        mem: Option<MemType>,
-    ) -> Option<(PlainRun, MemType)> {
-        if slab.stride.is_some() || !matches!(state.mode, Mode::Data) {
-            return None;
-        }
-        let header = &state.header;
-        let var = header.vars.get(usize::try_from(id.0).ok()?)?;
-        let mem = mem.unwrap_or(var.ty.natural_mem());
-        if (mem == MemType::Text) != (var.ty == ExtType::Char) {
-            return None;
-        }
-        let rank = var.shape.len();
-        let axes = var.shape.iter().zip(slab.start.get(..rank)?).zip(slab.count.get(..rank)?);
-        let size = var.ty.size() as u64;
-        let mut run_bytes = size;
-        let mut step = size;
-        let mut at = var.begin;
-        for (axis, ((&len, &start), &count)) in axes.enumerate().rev() {
-            let (start, count) = (start as u64, count as u64);
-            let record = axis == 0 && len == 0;
-            let len = if record { self.n_records.load(Ordering::Acquire) } else { len };
-            if record {
-                step = header.layout.record_len;
-            }
-            if count == 0 || start >= len || count > len.wrapping_sub(start) {
-                return None;
-            }
-            at = at.checked_add(start.checked_mul(step)?)?;
-            if count > 1 {
-                if run_bytes != step {
-                    return None;
-                }
-                run_bytes = step.checked_mul(count)?;
-            }
-            step = step.checked_mul(len)?;
-        }
-        if run_bytes > SMALL as u64 {
-            return None;
-        }
-        let n_elems = usize::try_from(run_bytes.checked_div(size)?).ok()?;
-        let rule = range_rule(header.version);
-        Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
     /// Everything that may refuse a put; `None` when there is nothing to do.
@@ -330,15 +265,12 @@ impl ClassicFile {
     ) -> Result<Converted, E> {
         let state = self.state.read();
         let slab = &slab(rank(&state, id));
-        if let Some((run, mem)) = self.plain_run(&state, id, slab, mem) {
+        if let Some((run, mem)) = PlainRun::find(self, &state, id, slab, mem) {
             let memory = out(bytes_of(run.n_elems, mem))?;
             if memory.len() != bytes_of(run.n_elems, mem) {
                 return Err(wrong_len().into());
             }
-            if let Ok(decoder) = Decoder::new(run.ty, ByteOrder::Big, mem, run.rule) {
-                return Ok(read_run(&*self.storage, &run, &decoder, memory)?);
-            }
-            return Err(ClassicError::TextNumberMix { object: run.ty.name().to_owned() }.into());
+            return Ok(run.read(&*self.storage, mem, memory)?);
         }
         let Some((var, mem)) = self.check_get(&state, id, slab, mem)? else {
             return Ok(Converted { out_of_range: 0 });
@@ -426,38 +358,6 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     let done = f(scratch.get_mut(..len).unwrap_or_default());
     let _ = SCRATCH.try_with(|slot| slot.set(scratch));
     done
-}
-
-#[inline]
-fn write_run(
-    storage: &dyn Storage,
-    run: &PlainRun,
-    encoder: &Encoder,
-    memory: &[u8],
-) -> Result<Converted, ClassicError> {
-    let mut small = [0u8; SMALL];
-    let len = run.n_elems.saturating_mul(encoder.ext_size());
-    let external = small.get_mut(..len).unwrap_or_default();
-    if encoder.keeps_unfit() {
-        read_or_zeros(storage, run.at, external)?;
-    }
-    let converted = encoder.encode(memory, external);
-    storage.write_at(run.at, external)?;
-    Ok(converted)
-}
-
-#[inline]
-fn read_run(
-    storage: &dyn Storage,
-    run: &PlainRun,
-    decoder: &Decoder,
-    memory: &mut [u8],
-) -> Result<Converted, ClassicError> {
-    let mut small = [0u8; SMALL];
-    let len = run.n_elems.saturating_mul(decoder.ext_size());
-    let external = small.get_mut(..len).unwrap_or_default();
-    read_or_zeros(storage, run.at, external)?;
-    Ok(decoder.decode(external, memory))
 }
 
 fn write_plan(
@@ -564,7 +464,11 @@ fn read_strided(
 }
 
 /// Reads; what lies behind the end of the file is zero.
-fn read_or_zeros(storage: &dyn Storage, at: u64, out: &mut [u8]) -> Result<(), ClassicError> {
+pub(crate) fn read_or_zeros(
+    storage: &dyn Storage,
+    at: u64,
+    out: &mut [u8],
+) -> Result<(), ClassicError> {
     let got = storage.read_at(at, out)?;
     if let Some(missing) = out.get_mut(got..) {
         missing.fill(0);

@@ -14,7 +14,7 @@ const SEPARATOR: u8 = b':';
 const TEXT_SEPARATOR: u8 = b';';
 
 fn separator(sep: c_char) -> u8 {
-    if sep == 0 { SEPARATOR } else { sep.cast_unsigned() }
+    if sep == 0 { SEPARATOR } else { u8::from_ne_bytes(sep.to_ne_bytes()) }
 }
 
 /// `int ncaux_plugin_path_parsen(size_t plen, const char *pathlist, char sep, NCPluginList *dirs);`
