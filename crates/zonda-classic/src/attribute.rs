@@ -1,5 +1,6 @@
 //! Attributes: writing, reading, renaming, deleting.
 
+use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
 use zonda_model::{ExtType, MemType, VarId, normalize_name};
 
@@ -82,7 +83,7 @@ impl ClassicFile {
             _ => valid_name(name)?,
         };
         let (bytes, converted) = encode(version, ty, mem, memory, len);
-        let att = Att { name: stored, ty, len: n_values as u64, bytes: bytes.into() };
+        let att = Att { name: stored, ty, len: n_values as u64, bytes };
         let atts = header.atts_mut(owner)?;
         match existing.and_then(|i| atts.get_mut(i)) {
             Some(slot) => *slot = att,
@@ -182,8 +183,8 @@ fn encode(
     mem: MemType,
     memory: &[u8],
     len: usize,
-) -> (Vec<u8>, Converted) {
-    let mut bytes = vec![0u8; len];
+) -> (SmallVec<[u8; 16]>, Converted) {
+    let mut bytes = SmallVec::from_elem(0u8, len);
     match Encoder::new(ty, ByteOrder::Big, mem, range_rule(version)) {
         Ok(encoder) => {
             let converted = encoder.encode(memory, &mut bytes);

@@ -12,6 +12,7 @@
 //! var      = name ndims(N) dimid(N)* att_list nc_type(4) vsize(N) begin(4 in CDF-1, else 8)
 //! ```
 
+use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType};
 
 use crate::error::{ClassicError, shown};
@@ -158,8 +159,8 @@ fn var(reader: &mut Reader<'_>, header: &Header) -> Result<Var, ClassicError> {
     reader.enter("var");
     let name = name(reader)?;
     let n_dims = reader.count(header.version.count_len())?;
-    let mut dims = Vec::with_capacity(n_dims);
-    let mut shape = Vec::with_capacity(n_dims);
+    let mut dims = SmallVec::with_capacity(n_dims);
+    let mut shape = SmallVec::with_capacity(n_dims);
     for _ in 0..n_dims {
         let id = reader.non_neg()?;
         let dim = usize::try_from(id).ok().and_then(|i| header.dims.get(i));
@@ -180,7 +181,7 @@ fn var(reader: &mut Reader<'_>, header: &Header) -> Result<Var, ClassicError> {
     let _vsize = reader.non_neg()?;
     let begin =
         if header.version == Version::Cdf1 { u64::from(reader.u32()?) } else { reader.u64()? };
-    Ok(Var { name, dims: dims.into(), shape: shape.into(), atts, ty, begin, no_fill: false })
+    Ok(Var { name, dims, shape, atts, ty, begin, no_fill: false })
 }
 
 fn min_dim_len(version: Version) -> u64 {
@@ -330,13 +331,13 @@ mod tests {
             name: b"title"[..].into(),
             ty: ExtType::Char,
             len: 5,
-            bytes: (*b"hello").into(),
+            bytes: SmallVec::from_slice(b"hello"),
         });
         header.atts.push(Att {
             name: b"none"[..].into(),
             ty: ExtType::Int,
             len: 0,
-            bytes: [].into(),
+            bytes: SmallVec::new(),
         });
         for (name, dims, ty) in [
             ("s", &[][..], ExtType::Double),

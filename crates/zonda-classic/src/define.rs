@@ -1,5 +1,6 @@
 //! Defining and renaming dimensions and variables.
 
+use smallvec::SmallVec;
 use zonda_model::{DimId, MAX_VAR_DIMS, VarId, check_name, normalize_name};
 
 use crate::error::{ClassicError, shown};
@@ -127,7 +128,7 @@ impl ClassicFile {
         if header.find_var(&stored).is_ok() {
             return Err(in_use(name));
         }
-        let mut shape = Vec::with_capacity(dims.len());
+        let mut shape = SmallVec::with_capacity(dims.len());
         for &id in dims {
             let len = header.dim(DimId(id))?.len;
             if len == 0 && !shape.is_empty() {
@@ -139,7 +140,7 @@ impl ClassicFile {
         header.push_var(Var {
             name: stored,
             dims: dims.iter().map(|&id| DimId(id)).collect(),
-            shape: shape.into(),
+            shape,
             atts: Vec::new(),
             ty,
             begin: 0,
@@ -167,13 +168,13 @@ impl ClassicFile {
         let Some(value) = value.get(..var.ty.size()) else {
             return Err(ClassicError::BadFillValue { variable: shown(&var.name) });
         };
-        let mut bytes = value.to_vec();
+        let mut bytes = SmallVec::from_slice(value);
         if cfg!(target_endian = "little") {
             bytes.reverse();
         }
         // The reference deletes the attribute and appends it anew.
         var.atts.retain(|att| *att.name != *FILL_VALUE);
-        var.atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes: bytes.into() });
+        var.atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes });
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout::{self, Reserve};
 use crate::lock::{Mutex, RwLock};
-use crate::relocate;
+use crate::relocate::Relocation;
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +57,42 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) enum Mode {
     Data,
-    /// Define mode; `old` is the header before redef, `None` while the file is being created.
+    /// Define mode; `None` while the file is being created.
     Define {
-        old: Option<Box<Header>>,
+        old: Option<Box<Redefined>>,
     },
     Closed,
+}
+
+/// What a redefinition began with, and how far its end has come.
+#[derive(Debug)]
+pub(crate) struct Redefined {
+    /// The header before redef, its variables where their data is now.
+    header: Header,
+    /// A move that an enddef began and could not finish.
+    moving: Option<Relocation>,
+    /// Whether the old definitions are no longer intact in the file.
+    overwritten: bool,
+}
+
+impl Redefined {
+    /// Moves data to where `moving` wants it, and says how many bytes lie before it then.
+    fn relocate(
+        &mut self,
+        storage: &dyn Storage,
+        n_records: u64,
+    ) -> Result<Option<u64>, ClassicError> {
+        let Some(moving) = &mut self.moving else { return Ok(None) };
+        let result = moving.run(storage, &self.header, n_records);
+        self.overwritten |= moving.has_begun();
+        result?;
+        let from = self.header.layout.begin_var;
+        if let Some(moving) = self.moving.take() {
+            self.header = moving.into_target();
+        }
+        let to = self.header.layout.begin_var;
+        Ok((to > from).then_some(to))
+    }
 }
 
 impl State {
@@ -214,7 +245,9 @@ impl ClassicFile {
         if self.share {
             self.reload(&mut state)?;
         }
-        state.mode = Mode::Define { old: Some(Box::new(state.header.clone())) };
+        let header = state.header.clone();
+        let redefined = Redefined { header, moving: None, overwritten: false };
+        state.mode = Mode::Define { old: Some(Box::new(redefined)) };
         Ok(())
     }
 
@@ -222,8 +255,8 @@ impl ClassicFile {
     /// its room, fills new variables and writes the header.
     ///
     /// # Errors
-    /// [`ClassicError::NotInDefineMode`]; [`ClassicError::VarTooLarge`], after which the file is
-    /// still in define mode; what the storage reports.
+    /// [`ClassicError::NotInDefineMode`]; [`ClassicError::VarTooLarge`]; what the storage reports.
+    /// The file is then still in define mode, and a repeated enddef goes on where this one stopped.
     pub fn enddef(&self, reserve: Reserve) -> Result<(), ClassicError> {
         let mut state = self.state.write();
         state.require_define()?;
@@ -232,21 +265,26 @@ impl ClassicFile {
     }
 
     fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
-        let State { header, mode: Mode::Define { old }, .. } = state else {
+        let State { header, mode: Mode::Define { old }, stored_len, .. } = state else {
             return Err(ClassicError::NotInDefineMode);
         };
-        layout::assign(header, old.as_deref(), reserve)?;
+        let storage = &*self.storage;
         let n_records = self.n_records.load(Ordering::Acquire);
         match old {
-            None => fill::new_fixed_vars(&*self.storage, header, 0)?,
+            None => {
+                layout::assign(header, None, reserve)?;
+                fill::new_fixed_vars(storage, header, 0)?;
+            }
             Some(old) => {
-                relocate::move_data(&*self.storage, old, header, n_records)?;
-                fill::new_fixed_vars(&*self.storage, header, old.vars.len())?;
-                fill::new_record_vars(&*self.storage, header, old.vars.len(), n_records)?;
-                if header.layout.begin_var > old.layout.begin_var && !header.vars.is_empty() {
-                    // Data lay where the header's room is now.
-                    state.stored_len = header.layout.begin_var;
-                }
+                // Data lay where the header's room is now.
+                *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
+                layout::assign(header, Some(&old.header), reserve)?;
+                old.moving = Some(Relocation::new(&old.header, header));
+                *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
+                let first = old.header.vars.len();
+                fill::new_fixed_vars(storage, header, first)?;
+                fill::new_record_vars(storage, header, first, n_records)?;
+                old.overwritten = true;
             }
         }
         state.header_dirty = true;
@@ -286,6 +324,9 @@ impl ClassicFile {
 
     /// Ends the file without its pending definitions. In data mode this is a close.
     ///
+    /// Where an enddef failed after it had begun to move data or to write the header, there is no
+    /// way back: its work is completed instead.
+    ///
     /// # Errors
     /// [`ClassicError::Closed`], and what the storage reports. The file has ended all the same.
     pub fn abort(&self) -> Result<Ending, ClassicError> {
@@ -294,6 +335,14 @@ impl ClassicFile {
         match mode {
             Mode::Closed => Err(ClassicError::Closed),
             Mode::Define { old: None } => Ok(Ending::Remove),
+            Mode::Define { old: Some(old) }
+                if old.overwritten && self.require_writable().is_ok() =>
+            {
+                state.mode = Mode::Define { old: Some(old) };
+                let result = self.end_define(&mut state, Reserve::Default);
+                state.mode = Mode::Closed;
+                result.map(|()| Ending::Keep)
+            }
             // redef committed everything that was put before it.
             Mode::Define { old: Some(_) } => Ok(Ending::Keep),
             Mode::Data => {
@@ -370,7 +419,10 @@ impl ClassicFile {
     fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
         let n_records = self.n_records.load(Ordering::Acquire);
         if state.header_dirty {
-            self.storage.barrier()?;
+            // A file that never had a header promises nothing that could come too early.
+            if state.stored_len > 0 {
+                self.storage.barrier()?;
+            }
             let mut bytes = encode_header(&state.header, n_records);
             let new_len = bytes.len();
             let stored_len = usize::try_from(state.stored_len).unwrap_or(0);
@@ -433,11 +485,13 @@ const FIRST_READ: u64 = 8 << 10;
 
 /// Reads the header of a file, in steps that grow until it is complete or the file ends.
 fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u64), ClassicError> {
+    let file_len = storage.len()?;
     let mut want = FIRST_READ;
     loop {
-        let mut bytes = vec![0u8; usize::try_from(want).unwrap_or(usize::MAX)];
+        let whole_file = want >= file_len;
+        let len = usize::try_from(want.min(file_len)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0u8; len];
         let got = storage.read_at(0, &mut bytes)?;
-        let whole_file = got < bytes.len();
         bytes.truncate(got);
         match decode_header(&bytes) {
             Ok((header, n_records)) => {
@@ -450,7 +504,7 @@ fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u
                 if want >= limits.header_bytes {
                     return Err(ClassicError::HeaderTooLong { limit: limits.header_bytes });
                 }
-                want = want.saturating_mul(8).min(limits.header_bytes);
+                want = want.saturating_mul(4).min(limits.header_bytes);
             }
             Err(error) => return Err(error),
         }

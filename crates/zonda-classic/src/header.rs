@@ -1,5 +1,9 @@
 //! The definitions of a classic file as they stand in memory.
+//!
+//! Short names, values and shapes lie inside their objects: opening a file of a thousand variables
+//! would otherwise spend most of its time in the allocator.
 
+use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType, VarId, normalize_name};
 
 use crate::error::{ClassicError, shown};
@@ -63,7 +67,7 @@ impl Version {
 /// reference leaves inside the counted length.
 #[derive(Clone, Debug, Eq)]
 pub struct Name {
-    bytes: Box<[u8]>,
+    bytes: SmallVec<[u8; 24]>,
     space: usize,
 }
 
@@ -124,7 +128,7 @@ pub struct Att {
     /// Number of values.
     pub len: u64,
     /// The values in external form, big-endian, without padding: `len * ty.size()` bytes.
-    pub bytes: Box<[u8]>,
+    pub bytes: SmallVec<[u8; 16]>,
 }
 
 /// A variable.
@@ -133,9 +137,9 @@ pub struct Var {
     /// Name.
     pub name: Name,
     /// Dimensions, slowest first.
-    pub dims: Box<[DimId]>,
+    pub dims: SmallVec<[DimId; 4]>,
     /// Lengths of these dimensions, 0 for the record dimension.
-    pub shape: Box<[u64]>,
+    pub shape: SmallVec<[u64; 4]>,
     /// Attributes in order of definition.
     pub atts: Vec<Att>,
     /// External type.

@@ -15,7 +15,7 @@ use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown};
 use crate::file::{ClassicFile, State};
 use crate::fill::{self, Covered};
-use crate::header::{Header, Var};
+use crate::header::{Header, Var, Version};
 use crate::plain::{PlainRun, SMALL};
 use crate::select::{self, Direction};
 
@@ -145,6 +145,7 @@ impl ClassicFile {
         let state = self.state.read();
         let slab = &slab(rank(&state, id));
         if let Some((run, mem)) = PlainRun::find(self, &state, id, slab, mem)
+            && !self.share
             && self.require_writable().is_ok()
         {
             let memory = checked_len(data(bytes_of(run.n_elems, mem))?, run.n_elems, mem)?;
@@ -155,18 +156,21 @@ impl ClassicFile {
         };
         let header = &state.header;
         let plan = Plan::new(header, var, slab)?;
-        let grown = self.grow(header, id, var, slab)?;
-        let converted = if plan.n_elems == 0 {
-            Converted { out_of_range: 0 }
-        } else {
-            let memory = checked_len(data(bytes_of(plan.n_elems, mem))?, plan.n_elems, mem)?;
-            let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
-                .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
-            write_plan(&*self.storage, &plan, &encoder, memory)?
+        let to = records_needed(header, var, slab)?;
+        let memory = match plan.n_elems {
+            0 => &[][..],
+            n => checked_len(data(bytes_of(n, mem))?, n, mem)?,
         };
-        if grown && self.share {
-            let n_records = self.n_records.load(Ordering::Acquire);
-            self.write_n_records(header.version, n_records)?;
+        let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
+            .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
+        let write = || write_plan(&*self.storage, &plan, &encoder, memory);
+        let converted = if to <= self.n_records.load(Ordering::Acquire) {
+            write()?
+        } else {
+            self.grow(header, id, slab, to, write)?
+        };
+        if self.share {
+            self.publish_n_records(header.version)?;
         }
         Ok(converted)
     }
@@ -206,44 +210,41 @@ impl ClassicFile {
         Ok(Some((var, mem)))
     }
 
-    /// Adds the records that a put needs; whether it did.
+    /// Adds records up to `to` around the `write` of a put that needs them.
+    ///
+    /// They exist once they are filled and written: a put that fails adds none, and no reader
+    /// meets a record whose values are still to come.
     fn grow(
         &self,
         header: &Header,
         id: VarId,
-        var: &Var,
         slab: &Hyperslab<'_>,
-    ) -> Result<bool, ClassicError> {
-        let (true, Some(&start), Some(&count)) =
-            (var.is_record(), slab.start.first(), slab.count.first())
-        else {
-            return Ok(false);
-        };
-        let stride = slab.stride.and_then(|stride| stride.first()).copied().unwrap_or(1);
-        // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
-        let to = match select::last_index(start, count, stride) {
-            Some(last) => last.saturating_add(1),
-            None => start as u64,
-        };
-        if to <= self.n_records.load(Ordering::Acquire) {
-            return Ok(false);
-        }
-        select::check_n_records(header, var, slab, to)?;
-        let _growing = self.growth.lock();
+        to: u64,
+        write: impl FnOnce() -> Result<Converted, ClassicError>,
+    ) -> Result<Converted, ClassicError> {
+        let growing = self.growth.lock();
         let from = self.n_records.load(Ordering::Acquire);
         if to <= from {
-            return Ok(false);
+            drop(growing);
+            return write();
         }
-        let whole = stride == 1
-            && var.shape.iter().zip(slab.count).skip(1).all(|(&len, &count)| count as u64 == len);
-        let covered = whole
-            .then(|| usize::try_from(id.0).ok())
-            .flatten()
-            .map(|var| Covered { var, from: start as u64 });
+        let covered = covered(header, id, slab);
         fill::records(&*self.storage, header, 0, from, to, covered)?;
+        let converted = write()?;
         self.n_records_dirty.store(true, Ordering::Release);
         self.n_records.store(to, Ordering::Release);
-        Ok(true)
+        Ok(converted)
+    }
+
+    /// For `NC_SHARE`: writes the record count if the file's is behind, and a put that is tried
+    /// again after an error finds that it still is.
+    fn publish_n_records(&self, version: Version) -> Result<(), ClassicError> {
+        if !self.n_records_dirty.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // Another thread's larger count is not to be overtaken by this one.
+        let _growing = self.growth.lock();
+        self.write_n_records(version, self.n_records.load(Ordering::Acquire))
     }
 
     /// Reads a hyperslab of a variable into memory of type `mem` (by default the natural one).
@@ -300,7 +301,7 @@ impl ClassicFile {
     ) -> Result<Option<(&'s Var, MemType)>, ClassicError> {
         let header = state.require_open()?;
         let direction = Direction::Get { writable: self.writable };
-        let mut n_records = self.n_records.load(Ordering::Acquire);
+        let n_records = self.records_for_get(header, id, slab)?;
         if let Some(stride) = slab.stride {
             let var = header.var(id)?;
             check_mix(var.ty, mem, || shown(&var.name))?;
@@ -314,16 +315,59 @@ impl ClassicFile {
         let var = select::transfer_var(header, id)?;
         let mem = check_mix(var.ty, mem, || shown(&var.name))?;
         select::check_rank(var, slab)?;
-        let beyond = var.is_record() && slab.start.first().is_some_and(|&at| at as u64 > n_records);
-        if beyond && self.share && !self.writable {
-            n_records = self.refresh_n_records(header)?;
-        }
         match slab.stride {
             Some(stride) => select::check_last_or_vara(var, slab, stride, direction, n_records)?,
             None => select::check_vara(var, slab, direction, n_records)?,
         }
         Ok(Some((var, mem)))
     }
+
+    /// The number of records; a reader with `NC_SHARE` that wants more looks whether there are more.
+    fn records_for_get(
+        &self,
+        header: &Header,
+        id: VarId,
+        slab: &Hyperslab<'_>,
+    ) -> Result<u64, ClassicError> {
+        let n_records = self.n_records.load(Ordering::Acquire);
+        if !self.share || self.writable || !header.var(id).is_ok_and(Var::is_record) {
+            return Ok(n_records);
+        }
+        let (Some(&start), Some(&count)) = (slab.start.first(), slab.count.first()) else {
+            return Ok(n_records);
+        };
+        let last = select::last_index(start, count, record_stride(slab)).unwrap_or(start as u64);
+        if last < n_records { Ok(n_records) } else { self.refresh_n_records(header) }
+    }
+}
+
+/// How many records there must be for a put; 0 for a variable of fixed size.
+fn records_needed(header: &Header, var: &Var, slab: &Hyperslab<'_>) -> Result<u64, ClassicError> {
+    let (true, Some(&start), Some(&count)) =
+        (var.is_record(), slab.start.first(), slab.count.first())
+    else {
+        return Ok(0);
+    };
+    // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
+    let to = match select::last_index(start, count, record_stride(slab)) {
+        Some(last) => last.saturating_add(1),
+        None => start as u64,
+    };
+    select::check_n_records(header, var, slab, to)?;
+    Ok(to)
+}
+
+fn record_stride(slab: &Hyperslab<'_>) -> isize {
+    slab.stride.and_then(|stride| stride.first()).copied().unwrap_or(1)
+}
+
+/// The records that a put writes completely.
+fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> {
+    let var = header.var(id).ok()?;
+    let whole = record_stride(slab) == 1
+        && var.shape.iter().zip(slab.count).skip(1).all(|(&len, &count)| count as u64 == len);
+    let index = usize::try_from(id.0).ok().filter(|_| whole)?;
+    Some(Covered { var: index, from: *slab.start.first()? as u64 })
 }
 
 fn rank(state: &State, id: VarId) -> usize {
