@@ -50,8 +50,8 @@ EXTERNL int ncaux_writefile(const char *filename, size_t size, void *content);
 EXTERNL int ncaux_type_alignment(int xtype, int ncid, size_t *alignp);
 EXTERNL int ncaux_class_alignment(int ncclass, size_t *alignp);
 
-/* Builds a compound type field by field, with offsets computed. tag is freed by the end and by
- * the abort call. */
+/* Builds a compound type field by field, with offsets computed. A tag ends with a successful
+ * ncaux_end_compound() or with ncaux_abort_compound(); when the former fails, the latter is due. */
 EXTERNL int ncaux_begin_compound(int ncid, const char *name, int alignmode, void **tag);
 EXTERNL int ncaux_add_field(void *tag, const char *name, nc_type field_type, int ndims,
                             const int *dimsizes);

@@ -91,7 +91,7 @@ EXTERNL int nc_plugin_path_ndirs(size_t *ndirsp);
 /* Copies the list. A NULL dirs->dirs is allocated; else it must have room for all. The strings
  * are the caller's, see ncaux_plugin_path_clear(). */
 EXTERNL int nc_plugin_path_get(NCPluginList *dirs);
-/* Replaces the list; NULL or no folders empties it. */
+/* Replaces the list; one without folders empties it. NULL is NC_EINVAL. */
 EXTERNL int nc_plugin_path_set(NCPluginList *dirs);
 
 #if defined(__cplusplus)

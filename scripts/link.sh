@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Links the static library of zonda-capi into the libraries programs load, and fills the install
-# prefix around them (DESIGN section 2). The one place that knows how.
+# prefix around them. The one place that knows how.
 #
 #   scripts/link.sh [PREFIX]      PREFIX is dist/ by default
 #
@@ -16,10 +16,12 @@ built=${CARGO_TARGET_DIR:-target}/release
 archive=$built/libzonda_capi.a
 cc=${CC:-gcc}
 
-if [ ! -e "$archive" ]; then
-    echo "link.sh: $archive is missing; run make build" >&2
-    exit 1
-fi
+for file in "$archive" "$built/zonda"; do
+    if [ ! -e "$file" ]; then
+        echo "link.sh: $file is missing; run make build" >&2
+        exit 1
+    fi
+done
 abi/generate.py --check
 
 scratch=$(mktemp -d)
@@ -84,7 +86,18 @@ put scripts/dist/netCDFConfig.cmake scripts/dist/netCDFConfigVersion.cmake \
 put include/*.h include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
-if [ -d crates/zonda-cli ]; then
-    put "$built/zonda" bin
-fi
+put "$built/zonda" bin
+
+# Manual pages and completions come from the command's own description.
+"$built/zonda" man >"$scratch/zonda.1"
+for command in run info dump completions man; do
+    "$built/zonda" man "$command" >"$scratch/zonda-$command.1"
+done
+put "$scratch"/zonda*.1 share/man/man1
+"$built/zonda" completions bash >"$scratch/zonda"
+"$built/zonda" completions zsh >"$scratch/_zonda"
+"$built/zonda" completions fish >"$scratch/zonda.fish"
+put "$scratch/zonda" share/bash-completion/completions
+put "$scratch/_zonda" share/zsh/site-functions
+put "$scratch/zonda.fish" share/fish/vendor_completions.d
 echo "filled $prefix ($(du -sh "$prefix/lib/libnetcdf.so.19" | cut -f1) libnetcdf.so.19)"

@@ -14,8 +14,9 @@ use zonda::NcError;
 use zonda::storage::{Op, ReadRange, Storage, StorageError, WriteRange};
 
 use crate::boundary::{CallResult, Failure, boundary};
-use crate::file::{self, INMEMORY, MMAP, WRITE};
 use crate::handles::{self, OpenFile};
+use crate::mode::{INMEMORY, MMAP, WRITE};
+use crate::open;
 use crate::transfer::{slice, slice_mut};
 
 /// `NC_MEMIO_LOCKED`: the memory stays the caller's and where it is.
@@ -23,7 +24,7 @@ const LOCKED: c_int = 1;
 /// Shortest memory that can be a file: a magic number.
 const MIN_BYTES: usize = 8;
 /// Memory grows in pages, so that a header written in pieces does not move it each time.
-const PAGE: usize = 4096;
+pub(crate) const PAGE: usize = 4096;
 
 /// `NC_memio` of `netcdf_mem.h`.
 #[repr(C)]
@@ -254,7 +255,7 @@ pub(crate) fn for_new_file(size: usize) -> Result<Arc<MallocMemory>, NcError> {
 /// # Safety
 /// `path` is null or a NUL-terminated string; `memory` is valid for `size` bytes until the file is
 /// closed, and for writes if `omode` says so; `ncidp` is null, or valid for a write.
-unsafe fn open(
+unsafe fn open_bytes(
     path: *const c_char,
     omode: c_int,
     (memory, size): (*mut c_void, usize),
@@ -264,7 +265,7 @@ unsafe fn open(
     let buffer = Buffer { start: memory.cast(), len: size, capacity: size };
     let memory = Arc::new(MallocMemory::new(buffer, false));
     // SAFETY: same contract.
-    unsafe { file::open_memory(path, omode | INMEMORY, Arc::clone(&memory), ncidp)? };
+    unsafe { open::open_memory(path, omode | INMEMORY, Arc::clone(&memory), ncidp)? };
     memory.owned.store(owned, Ordering::Release);
     Ok(())
 }
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn nc_open_mem(
             return Err(NcError::Inval.into());
         }
         // SAFETY: the contract above.
-        unsafe { open(path, omode, (memory, size), false, ncidp) }
+        unsafe { open_bytes(path, omode, (memory, size), false, ncidp) }
     })
 }
 
@@ -320,7 +321,7 @@ pub unsafe extern "C" fn nc_open_memio(
         }
         let locked = params.flags & LOCKED != 0;
         // SAFETY: the contract above.
-        unsafe { open(path, omode, (params.memory, params.size), !locked, ncidp)? };
+        unsafe { open_bytes(path, omode, (params.memory, params.size), !locked, ncidp)? };
         if !locked && omode & WRITE != 0 {
             params.memory = null_mut();
         }
@@ -344,7 +345,7 @@ pub unsafe extern "C" fn nc_create_mem(
             return Err(NcError::Inval.into());
         }
         // SAFETY: same contract.
-        unsafe { file::create(path, mode | INMEMORY, initialsize, 0, null_mut(), ncidp) }
+        unsafe { open::create(path, mode | INMEMORY, initialsize, 0, null_mut(), ncidp) }
     })
 }
 

@@ -1,5 +1,9 @@
 //! What a path argument means: a file, options behind a `#`, or a place that is not a file.
 
+use std::ffi::{CStr, CString, OsStr, c_char};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
 use zonda::NcError;
 
 /// Where a path argument leads.
@@ -21,6 +25,34 @@ const FOREIGN_MODES: [&str; 9] =
 /// Words in `mode=` that mean netCDF-4.
 const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 
+impl Target {
+    /// Reads a path argument; also gives the text that `nc_inq_path` gives back for it.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    ///
+    /// # Safety
+    /// `path` is a NUL-terminated string.
+    pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(Target, CString), NcError> {
+        // SAFETY: the contract above.
+        let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+        let target = parse(bytes)?;
+        let shown = CString::new(without_blanks(bytes)).map_err(|_| NcError::Inval)?;
+        Ok((target, shown))
+    }
+
+    /// The file, for the operating system.
+    pub(crate) fn os_path(&self) -> &Path {
+        Path::new(OsStr::from_bytes(&self.path))
+    }
+}
+
+/// What is behind blanks and control characters in front.
+fn without_blanks(argument: &[u8]) -> &[u8] {
+    let blanks = argument.iter().take_while(|&&byte| byte <= b' ').count();
+    &argument[blanks..]
+}
+
 /// Reads a path argument. Blanks and control characters in front are not part of it.
 ///
 /// A plain path may end in `#zonda.KEY=VALUE&...`; any other `#` belongs to the file name, as the
@@ -29,9 +61,8 @@ const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 /// # Errors
 /// `NC_EURL` for nothing, `NC_EINVAL` for a protocol nobody knows and for a `zonda.` key nobody knows,
 /// `NC_ENOTBUILT` for what is not a local file in a format of ours.
-pub(crate) fn parse(argument: &[u8]) -> Result<Target, NcError> {
-    let blanks = argument.iter().take_while(|&&byte| byte <= b' ').count();
-    let text = &argument[blanks..];
+fn parse(argument: &[u8]) -> Result<Target, NcError> {
+    let text = without_blanks(argument);
     if text.is_empty() {
         return Err(NcError::DapUrl);
     }

@@ -165,6 +165,23 @@ unsafe fn map_in_elements(
     Ok((0..n_dims as usize).map(|d| unsafe { map.add(d).read() } as isize / size).collect())
 }
 
+/// A transfer through a map in bytes, and the answer of the call named.
+///
+/// # Safety
+/// As [`map_in_elements`].
+unsafe fn mapped(
+    call: &str,
+    (ncid, varid): (c_int, c_int),
+    map: *const c_long,
+    transfer: impl FnOnce(*const isize) -> c_int,
+) -> c_int {
+    // SAFETY: same contract.
+    match unsafe { map_in_elements(ncid, varid, map) } {
+        Ok(imap) => answer(call, ncid, transfer(imap.as_ptr()), 0),
+        Err(status) => status,
+    }
+}
+
 /// `int ncvarputg(int ncid, int varid, const long *start, const long *count, const long *stride, const long *map, const void *value);`
 ///
 /// The map counts bytes, unlike that of `nc_put_varm`.
@@ -185,15 +202,13 @@ pub unsafe extern "C" fn ncvarputg(
         // SAFETY: same contract.
         return unsafe { ncvarputs(ncid, varid, start, count, stride, value) };
     }
-    // SAFETY: the map has an entry for each dimension.
-    let imap = match unsafe { map_in_elements(ncid, varid, map) } {
-        Ok(imap) => imap,
-        Err(status) => return status,
-    };
     let (start, count, stride) = (start.cast(), count.cast(), stride.cast());
-    // SAFETY: same contract.
-    let status = unsafe { nc_put_varm(ncid, varid, start, count, stride, imap.as_ptr(), value) };
-    answer("ncvarputg", ncid, status, 0)
+    // SAFETY: same contract; the map has an entry for each dimension.
+    unsafe {
+        mapped("ncvarputg", (ncid, varid), map, |imap| {
+            nc_put_varm(ncid, varid, start, count, stride, imap, value)
+        })
+    }
 }
 
 /// `int ncvargetg(int ncid, int varid, const long *start, const long *count, const long *stride, const long *map, void *value);`
@@ -216,15 +231,13 @@ pub unsafe extern "C" fn ncvargetg(
         // SAFETY: same contract.
         return unsafe { ncvargets(ncid, varid, start, count, stride, value) };
     }
-    // SAFETY: the map has an entry for each dimension.
-    let imap = match unsafe { map_in_elements(ncid, varid, map) } {
-        Ok(imap) => imap,
-        Err(status) => return status,
-    };
     let (start, count, stride) = (start.cast(), count.cast(), stride.cast());
-    // SAFETY: same contract.
-    let status = unsafe { nc_get_varm(ncid, varid, start, count, stride, imap.as_ptr(), value) };
-    answer("ncvargetg", ncid, status, 0)
+    // SAFETY: same contract; the map has an entry for each dimension.
+    unsafe {
+        mapped("ncvargetg", (ncid, varid), map, |imap| {
+            nc_get_varm(ncid, varid, start, count, stride, imap, value)
+        })
+    }
 }
 
 /// A record variable: its id, the shape of one record (first length 1), bytes of one record.

@@ -156,7 +156,11 @@ impl ClassicFile {
         };
         let header = &state.header;
         let plan = Plan::new(header, var, slab)?;
-        let to = records_needed(header, var, slab)?;
+        let to = records_needed(var, slab);
+        let grows = to > self.n_records.load(Ordering::Acquire);
+        if grows {
+            select::check_n_records(header, var, slab, to)?;
+        }
         let memory = match plan.n_elems {
             0 => &[][..],
             n => checked_len(data(bytes_of(n, mem))?, n, mem)?,
@@ -164,11 +168,7 @@ impl ClassicFile {
         let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
         let write = || write_plan(&*self.storage, &plan, &encoder, memory);
-        let converted = if to <= self.n_records.load(Ordering::Acquire) {
-            write()?
-        } else {
-            self.grow(header, id, slab, to, write)?
-        };
+        let converted = if grows { self.grow(header, id, slab, to, write)? } else { write()? };
         if self.share {
             self.publish_n_records(header.version)?;
         }
@@ -342,19 +342,15 @@ impl ClassicFile {
 }
 
 /// How many records there must be for a put; 0 for a variable of fixed size.
-fn records_needed(header: &Header, var: &Var, slab: &Hyperslab<'_>) -> Result<u64, ClassicError> {
+fn records_needed(var: &Var, slab: &Hyperslab<'_>) -> u64 {
     let (true, Some(&start), Some(&count)) =
         (var.is_record(), slab.start.first(), slab.count.first())
     else {
-        return Ok(0);
+        return 0;
     };
     // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
-    let to = match select::last_index(start, count, record_stride(slab)) {
-        Some(last) => last.saturating_add(1),
-        None => start as u64,
-    };
-    select::check_n_records(header, var, slab, to)?;
-    Ok(to)
+    let last = select::last_index(start, count, record_stride(slab));
+    last.map_or(start as u64, |last| last.saturating_add(1))
 }
 
 fn record_stride(slab: &Hyperslab<'_>) -> isize {

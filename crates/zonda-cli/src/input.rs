@@ -19,16 +19,19 @@ pub(crate) fn label(path: &Path) -> &Path {
     if is_stdin(path) { Path::new("standard input") } else { path }
 }
 
-/// Opens a dataset for reading. One from standard input is held in memory, because netCDF is not
-/// read from front to back.
-pub(crate) fn open(path: &Path) -> Result<Dataset> {
-    let options = OpenOptions::default();
-    if !is_stdin(path) {
-        return Ok(Dataset::open(path, &options)?);
-    }
+/// Standard input, held in memory, because netCDF is not read from front to back.
+pub(crate) fn stdin() -> Result<Arc<Memory>> {
     let mut bytes = Vec::new();
     let read = std::io::stdin().lock().read_to_end(&mut bytes);
-    read.map_err(|error| Failure::at(label(path), error))?;
-    let memory = Arc::new(Memory::from_slice(&bytes));
-    Ok(Dataset::open_in(memory, label(path), &options)?)
+    read.map_err(|error| Failure::at(label(Path::new("-")), error))?;
+    Ok(Arc::new(Memory::from_slice(&bytes)))
+}
+
+/// Opens a dataset for reading.
+pub(crate) fn open(path: &Path) -> Result<Dataset> {
+    let options = OpenOptions::default();
+    if is_stdin(path) {
+        return Ok(Dataset::open_in(stdin()?, label(path), &options)?);
+    }
+    Ok(Dataset::open(path, &options)?)
 }

@@ -32,8 +32,13 @@ enum Cause {
     Spec(SpecError),
     #[error("{0}")]
     Refused(NcError),
-    #[error("{0}: {1}")]
+    #[error("{}: {}", clause(.0), .1)]
     Explained(NcError, &'static str),
+}
+
+/// The text of a code as the first half of a sentence: some texts of netCDF end in a full stop.
+fn clause(code: &NcError) -> String {
+    code.to_string().trim_end_matches('.').to_owned()
 }
 
 impl Error {
@@ -114,5 +119,19 @@ impl From<SpecError> for Error {
 impl From<NcError> for Error {
     fn from(code: NcError) -> Error {
         Error::new(Cause::Refused(code))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_explanation_follows_a_colon_and_no_full_stop() {
+        let text = |code| Error::explained(code, "why").to_string();
+        assert!(NcError::NotBuilt.to_string().ends_with('.'));
+        assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
+        assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
+        assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
     }
 }

@@ -83,7 +83,11 @@ pub fn detect(path: &Path) -> Result<Detected> {
     detect_in(&*storage).map_err(|error| error.at(path))
 }
 
-pub(crate) fn detect_in(storage: &dyn Storage) -> Result<Detected> {
+/// Looks at a storage's first bytes, as [`detect`] does at a file's.
+///
+/// # Errors
+/// What the storage reports on reading.
+pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
     let mut magic = [0u8; 8];
     let got = storage.read_at(0, &mut magic)?;
     if got >= 4 && magic.starts_with(b"CDF") {

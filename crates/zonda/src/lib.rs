@@ -32,7 +32,7 @@ mod open;
 
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
-pub use format::{Detected, Format, detect};
+pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, DimView, Meta, VarView};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use zonda_classic::{FillMode, Layout, Reserve};

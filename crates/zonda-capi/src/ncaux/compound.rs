@@ -137,7 +137,7 @@ fn layout(compound: &Compound) -> Result<(Vec<usize>, usize), NcError> {
 /// [`ncaux_abort_compound`].
 ///
 /// # Safety
-/// `idp` is valid for a write of one `nc_type`.
+/// `idp` is null, or valid for a write of one `nc_type`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncaux_end_compound(tag: *mut c_void, idp: *mut NcType) -> c_int {
     let mut status = 0;

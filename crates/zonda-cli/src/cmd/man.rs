@@ -25,6 +25,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             .cloned()
             .ok_or_else(|| Failure::Usage(format!("there is no command `{name}`")))?,
     };
-    clap_mangen::Man::new(page).render(out)?;
+    // The parts have no version of their own, so the whole's is named.
+    clap_mangen::Man::new(page).source(concat!("zonda ", env!("CARGO_PKG_VERSION"))).render(out)?;
     crate::done()
 }

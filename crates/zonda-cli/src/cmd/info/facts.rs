@@ -1,11 +1,14 @@
 //! What `zonda info` says, as data.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
-use zonda::{Dataset, DimId, Format, Meta, OpenOptions, VarId};
+use zonda::storage::Storage;
+use zonda::storage::backend::Memory;
+use zonda::{Dataset, Detected, DimId, Format, Meta, OpenOptions, VarId};
 
-use super::unreadable;
+use crate::failure::Failure;
 use crate::input;
 
 /// What is known of a file. What is not known is absent from the JSON.
@@ -103,36 +106,71 @@ impl Facts {
     /// All that can be found out; what went wrong is in `error`.
     pub(super) fn of(path: &Path) -> Facts {
         let shown = input::label(path).display().to_string();
-        let blank = Facts { path: shown, ..Facts::default() };
-        let file = match open(path) {
-            Ok(file) => file,
-            Err(OpenFailure::Dataset(failure)) => {
-                let (format, error) = unreadable(path, &failure);
-                let file_bytes = std::fs::metadata(path).ok().map(|metadata| metadata.len());
-                return Facts { format, file_bytes, error: Some(error), ..blank };
-            }
-            Err(OpenFailure::Other(error)) => return Facts { error: Some(error), ..blank },
+        let blank = || Facts { path: shown.clone(), ..Facts::default() };
+        let source = match Source::of(path) {
+            Ok(source) => source,
+            Err(failure) => return Facts { error: Some(failure.into_text()), ..blank() },
         };
-        match describe(&file, blank) {
-            Ok(facts) => facts,
-            Err(failure) => {
-                let path = input::label(path).display().to_string();
-                Facts { path, error: Some(failure.to_string()), ..Facts::default() }
-            }
+        let failure = match source.open() {
+            Ok(file) => match describe(&file, blank()) {
+                Ok(facts) => return facts,
+                Err(failure) => return Facts { error: Some(failure.to_string()), ..blank() },
+            },
+            Err(failure) => failure,
+        };
+        Facts {
+            format: source.kind(),
+            file_bytes: source.len(),
+            error: Some(failure.to_string()),
+            ..blank()
         }
     }
 }
 
-enum OpenFailure {
-    Dataset(zonda::Error),
-    Other(String),
+/// Where the bytes are.
+enum Source<'a> {
+    File(&'a Path),
+    Stdin(Arc<Memory>),
 }
 
-fn open(path: &Path) -> Result<Dataset, OpenFailure> {
-    if input::is_stdin(path) {
-        return input::open(path).map_err(|failure| OpenFailure::Other(failure.into_text()));
+impl Source<'_> {
+    fn of(path: &Path) -> Result<Source<'_>, Failure> {
+        if input::is_stdin(path) {
+            input::stdin().map(Source::Stdin)
+        } else {
+            Ok(Source::File(path))
+        }
     }
-    Dataset::open(path, &OpenOptions::default()).map_err(OpenFailure::Dataset)
+
+    fn open(&self) -> zonda::Result<Dataset> {
+        let options = OpenOptions::default();
+        match self {
+            Source::File(path) => Dataset::open(path, &options),
+            Source::Stdin(bytes) => {
+                Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
+            }
+        }
+    }
+
+    /// The format by its first bytes, of what is perhaps no readable dataset.
+    fn kind(&self) -> Option<&'static str> {
+        let detected = match self {
+            Source::File(path) => zonda::detect(path),
+            Source::Stdin(bytes) => zonda::detect_in(&**bytes),
+        };
+        match detected.ok()? {
+            Detected::Classic(format) => Some(format.kind()),
+            Detected::Hdf5 => Some("HDF5, perhaps netCDF-4"),
+            Detected::Unknown => None,
+        }
+    }
+
+    fn len(&self) -> Option<u64> {
+        match self {
+            Source::File(path) => std::fs::metadata(path).ok().map(|metadata| metadata.len()),
+            Source::Stdin(bytes) => bytes.len().ok(),
+        }
+    }
 }
 
 fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {

@@ -3,13 +3,10 @@
 mod facts;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use zonda::{Detected, NcError};
-
 use crate::failure::{Failure, Result};
-use crate::input;
 use facts::{Facts, Part, Variable};
 
 /// Shows the format, layout and sizes of files
@@ -48,17 +45,6 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     if failed { Err(Failure::Reported) } else { crate::done() }
-}
-
-/// What can be said of a file that is no readable dataset: its format, and why it is not read.
-fn unreadable(path: &Path, failure: &zonda::Error) -> (Option<&'static str>, String) {
-    let detected = (!input::is_stdin(path)).then(|| zonda::detect(path).ok()).flatten();
-    let format = match (detected, failure.code()) {
-        (Some(Detected::Hdf5), _) | (None, NcError::NotBuilt) => Some("HDF5, perhaps netCDF-4"),
-        (Some(Detected::Classic(format)), _) => Some(format.kind()),
-        _ => None,
-    };
-    (format, failure.to_string())
 }
 
 fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {

@@ -2,10 +2,11 @@
 //!
 //! The rule of `auto`. By library path, if the loader then says of the program, and for Python of its
 //! netCDF4 package, that the libnetcdf it loads is Zonda's and that no symbol gets lost which it has
-//! now (Debian's netCDF4 package takes one of HDF5 through the libnetcdf it was built with). Otherwise,
-//! and if a Python package brings a libnetcdf, by preloading; the program's own libnetcdf is then
-//! loaded as well, but nobody calls it. Never both ways at once: two copies of Zonda in one process
-//! would not know each other's open files.
+//! now. A program may take symbols of HDF5 without naming libhdf5, because its own libnetcdf brings
+//! that in; Debian's netCDF4 package does so with one function, which Zonda's library brings, too
+//! (`libzonda-hdf5-version.so`). Otherwise, and if a Python package brings a libnetcdf, by preloading;
+//! the program's own libnetcdf is then loaded as well, but nobody calls it. Never both ways at once:
+//! two copies of Zonda in one process would not know each other's open files.
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,0 +1,311 @@
+//! Ways into a file: create, open, delete.
+
+use std::ffi::{c_char, c_int};
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use zonda::{CreateOptions, Dataset, NcError, OpenOptions};
+
+use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::fork::prepare_for_fork_and_exit;
+use crate::handles::{self, OpenFile};
+use crate::mem::{self, MallocMemory, PAGE};
+use crate::mode::{
+    DISKLESS, INMEMORY, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode, check_memory_flags,
+    check_no_user_format, format_asked_for, held_in_memory, shown_mode,
+};
+use crate::target::Target;
+
+/// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
+/// reference. Zonda sizes its own blocks.
+fn block_bytes(asked: usize, target: &Target, in_memory: Option<usize>) -> usize {
+    const SMALLEST: usize = 256;
+    const DEFAULT: u64 = 8192;
+    const LARGEST: usize = 1 << 28;
+    if let Some(len) = in_memory {
+        return (len / 2 / 8 * 8).max(8);
+    }
+    if asked < SMALLEST {
+        let of_file = std::fs::metadata(target.os_path()).map_or(DEFAULT, |file| file.blksize());
+        return usize::try_from(of_file.max(DEFAULT)).unwrap_or(LARGEST);
+    }
+    asked.min(LARGEST).next_multiple_of(8)
+}
+
+/// # Safety
+/// `chunksizehintp` is null, or valid for a read and a write.
+unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usize) -> usize) {
+    if !chunksizehintp.is_null() {
+        // SAFETY: not null, and the contract covers the rest.
+        unsafe { chunksizehintp.write(answer(chunksizehintp.read())) };
+    }
+}
+
+/// Enters an open file into the handle table.
+///
+/// # Safety
+/// `ncidp` is null, or valid for a write.
+unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
+    let ncid = handles::insert(file)?;
+    // SAFETY: same contract.
+    unsafe { put(ncidp, ncid) };
+    Ok(())
+}
+
+/// All of the creating functions.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; the others are null, or valid for a write.
+pub(crate) unsafe fn create(
+    path: *const c_char,
+    cmode: c_int,
+    initialsz: usize,
+    basepe: c_int,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> CallResult {
+    if path.is_null() {
+        return Err(NcError::Inval.into());
+    }
+    check_create_mode(cmode)?;
+    // SAFETY: not null, and the contract above.
+    let (target, shown) = unsafe { Target::from_c(path)? };
+    let format = format_asked_for(cmode)?;
+    if target.netcdf4 {
+        return Err(NcError::NotBuilt.into());
+    }
+    if basepe != 0 {
+        return Err(NcError::Inval.into());
+    }
+    prepare_for_fork_and_exit();
+    let options = CreateOptions {
+        format,
+        exclusive: cmode & NOCLOBBER != 0,
+        share: cmode & SHARE != 0,
+        io: target.io.clone(),
+        in_memory: held_in_memory(cmode),
+        initial_size: initialsz as u64,
+    };
+    let (dataset, memory) = if cmode & INMEMORY != 0 {
+        let memory = mem::for_new_file(initialsz)?;
+        (Dataset::create_in(memory.clone(), target.os_path(), &options), Some(memory))
+    } else {
+        (Dataset::create(target.os_path(), &options)?, None)
+    };
+    // SAFETY: the contract above.
+    unsafe {
+        let in_memory = cmode & (DISKLESS | INMEMORY) != 0;
+        answer_block_bytes(chunksizehintp, |asked| {
+            if in_memory { PAGE } else { block_bytes(asked, &target, None) }
+        });
+        let mode = shown_mode(cmode, format);
+        let persists_memory = cmode & PERSIST != 0;
+        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)
+    }
+}
+
+/// All of the opening functions but those for memory.
+///
+/// # Safety
+/// As [`create`].
+unsafe fn open(
+    path: *const c_char,
+    omode: c_int,
+    basepe: c_int,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> CallResult {
+    if path.is_null() {
+        return Err(NcError::Inval.into());
+    }
+    check_memory_flags(omode)?;
+    // SAFETY: not null, and the contract above.
+    let (target, shown) = unsafe { Target::from_c(path)? };
+    check_no_user_format(omode)?;
+    if basepe != 0 || omode & INMEMORY != 0 {
+        // Without memory there is nothing to open in memory; the reference crashes.
+        return Err(NcError::Inval.into());
+    }
+    prepare_for_fork_and_exit();
+    let options = OpenOptions {
+        write: omode & WRITE != 0,
+        share: omode & SHARE != 0,
+        io: target.io.clone(),
+        in_memory: held_in_memory(omode),
+    };
+    let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
+        // A folder can be opened, but what is in it is no netCDF file.
+        match Failure::from(error) {
+            failure if failure.code() == NcError::System(libc::EISDIR) => {
+                failure.seen_as(NcError::NotNc)
+            }
+            failure => failure,
+        }
+    })?;
+    // SAFETY: the contract above.
+    unsafe {
+        answer_block_bytes(chunksizehintp, |asked| {
+            let in_memory = (omode & DISKLESS != 0).then(|| {
+                let len = std::fs::metadata(target.os_path()).map_or(0, |file| file.len());
+                usize::try_from(len).unwrap_or(0).next_multiple_of(PAGE)
+            });
+            block_bytes(asked, &target, in_memory)
+        });
+        let mode = shown_mode(omode, dataset.format());
+        enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
+    }
+}
+
+/// Opens what lies in memory; `path` is a name, and where `NC_PERSIST` writes to.
+///
+/// # Safety
+/// `path` is a NUL-terminated string; `ncidp` is null, or valid for a write.
+pub(crate) unsafe fn open_memory(
+    path: *const c_char,
+    omode: c_int,
+    memory: Arc<MallocMemory>,
+    ncidp: *mut c_int,
+) -> CallResult {
+    check_memory_flags(omode)?;
+    // SAFETY: the contract above.
+    let (target, shown) = unsafe { Target::from_c(path)? };
+    check_no_user_format(omode)?;
+    prepare_for_fork_and_exit();
+    let options = OpenOptions {
+        write: omode & WRITE != 0,
+        share: omode & SHARE != 0,
+        ..OpenOptions::default()
+    };
+    let dataset = Dataset::open_in(memory.clone(), target.os_path(), &options)?;
+    let persists_memory = omode & PERSIST != 0;
+    if persists_memory {
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(target.os_path())
+            .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
+    }
+    let mode = shown_mode(omode, dataset.format());
+    let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
+    // SAFETY: same contract.
+    unsafe { enter(file, ncidp) }
+}
+
+/// `int nc_create(const char *path, int cmode, int *ncidp);`
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `ncidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_create(path: *const c_char, cmode: c_int, ncidp: *mut c_int) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
+}
+
+/// `int nc__create(const char *path, int cmode, size_t initialsz, size_t *chunksizehintp,
+/// int *ncidp);`
+///
+/// # Safety
+/// As [`nc_create`]; `chunksizehintp` is null, or valid for a read and a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc__create(
+    path: *const c_char,
+    cmode: c_int,
+    initialsz: usize,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
+}
+
+/// `int nc__create_mp(const char *path, int cmode, size_t initialsz, int basepe,
+/// size_t *chunksizehintp, int *ncidp);`
+///
+/// `basepe` is from the days of the Cray T3E and must be 0.
+///
+/// # Safety
+/// As [`nc__create`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc__create_mp(
+    path: *const c_char,
+    cmode: c_int,
+    initialsz: usize,
+    basepe: c_int,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
+}
+
+/// `int nc_open(const char *path, int omode, int *ncidp);`
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string; `ncidp` is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_open(path: *const c_char, omode: c_int, ncidp: *mut c_int) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
+}
+
+/// `int nc__open(const char *path, int omode, size_t *chunksizehintp, int *ncidp);`
+///
+/// # Safety
+/// As [`nc_open`]; `chunksizehintp` is null, or valid for a read and a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc__open(
+    path: *const c_char,
+    omode: c_int,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
+}
+
+/// `int nc__open_mp(const char *path, int omode, int basepe, size_t *chunksizehintp, int *ncidp);`
+///
+/// # Safety
+/// As [`nc__open`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc__open_mp(
+    path: *const c_char,
+    omode: c_int,
+    basepe: c_int,
+    chunksizehintp: *mut usize,
+    ncidp: *mut c_int,
+) -> c_int {
+    // SAFETY: same contract.
+    boundary(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
+}
+
+/// `int nc_delete(const char *path);`
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_delete(path: *const c_char) -> c_int {
+    // SAFETY: same contract.
+    unsafe { nc_delete_mp(path, 0) }
+}
+
+/// `int nc_delete_mp(const char *path, int basepe);`
+///
+/// Only what can be opened is deleted.
+///
+/// # Safety
+/// `path` is null or a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_int {
+    boundary(|| {
+        let mut ncid = 0;
+        // SAFETY: same contract.
+        unsafe { open(path, 0, 0, std::ptr::null_mut(), &raw mut ncid)? };
+        handles::remove(ncid)?.dataset.close()?;
+        if basepe != 0 {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: not null, or it could not have been opened.
+        let (target, _) = unsafe { Target::from_c(path)? };
+        Ok(std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?)
+    })
+}
