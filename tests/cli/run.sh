@@ -310,6 +310,12 @@ test_run() {
     runs "ncdump finds the library" 0 "^netcdf types" "$library" "$zonda" run -v -- ncdump -h types.nc
     runs "ncdump by preloading" 0 "^netcdf types" "$preload" \
         "$zonda" run -v --mode preload -- ncdump -h types.nc
+    if command -v Rscript >/dev/null; then
+        runs "R by preloading" 0 "^libzonda-preload" "mode preload: R puts" "$zonda" run -v -- \
+            Rscript -e 'm <- readLines("/proc/self/maps"); cat(basename(m[grep("zonda-preload", m)][1]))'
+    else
+        skip "run R: there is none"
+    fi
     runs "without -v nothing is said" 0 "^netcdf types" "^$" "$zonda" run -- ncdump -h types.nc
     runs "--lib" 0 "^netcdf types" "$library" \
         "$zonda" run -v --lib "$prefix/lib" -- ncdump -h types.nc

@@ -2,7 +2,7 @@
 //!
 //! The rule of `auto`. By library path, if the loader then says of the program, and for Python of its
 //! netCDF4 package, that the libnetcdf it loads is Zonda's and that no symbol gets lost which it has
-//! now. A program may take symbols of HDF5 without naming libhdf5, because its own libnetcdf brings
+//! now. R's start script puts folders of its own in front of the path. A program may take symbols of HDF5 without naming libhdf5, because its own libnetcdf brings
 //! that in; Debian's netCDF4 package does so with one function, which Zonda's library brings, too
 //! (`libzonda-hdf5-version.so`). Otherwise, and if a Python package brings a libnetcdf, by preloading;
 //! the program's own libnetcdf is then loaded as well, but nobody calls it. Never both ways at once:
@@ -162,6 +162,10 @@ impl Plan {
         }
         if let Some(bundled) = python.bundled.first() {
             let text = format!("a Python package brings {}", bundled.display());
+            found.obstacle.get_or_insert(text);
+        }
+        if program.is_r() {
+            let text = "R puts its own folders in front of the library path".to_owned();
             found.obstacle.get_or_insert(text);
         }
         match (mode, found.obstacle, found.ours) {

@@ -80,6 +80,12 @@ impl Program {
         };
         self.chain.iter().find(is_python).map(PathBuf::as_path)
     }
+
+    /// Whether it is R, whose start script puts R's and the system's folders in front of the library
+    /// path.
+    pub(super) fn is_r(&self) -> bool {
+        self.chain.iter().any(|path| path.file_name().is_some_and(|n| n == "R" || n == "Rscript"))
+    }
 }
 
 /// The file that a name stands for: itself if it has a slash, else the first in `PATH`.
