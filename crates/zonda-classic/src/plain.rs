@@ -15,8 +15,18 @@ use crate::error::ClassicError;
 use crate::file::{ClassicFile, Mode, State};
 use crate::transfer::read_or_zeros;
 
-/// Runs up to this many bytes are converted on the stack.
-pub(crate) const SMALL: usize = 128;
+/// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
+pub(crate) const SMALL: usize = 1024;
+/// Shorter ones do without clearing so much of it.
+const TINY: usize = 64;
+
+/// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack. A frame of its own, so
+/// that calls with tiny buffers stay light.
+#[inline(never)]
+pub(crate) fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    let mut buffer = [0u8; SMALL];
+    f(buffer.get_mut(..len).unwrap_or_default())
+}
 
 /// A few elements side by side in the file.
 pub(crate) struct PlainRun {
@@ -88,9 +98,21 @@ impl PlainRun {
     ) -> Result<Converted, ClassicError> {
         let encoder =
             Encoder::new(self.ty, ByteOrder::Big, mem, self.rule).map_err(|_| self.mix())?;
-        let mut small = [0u8; SMALL];
         let len = self.n_elems.saturating_mul(encoder.ext_size());
-        let external = small.get_mut(..len).unwrap_or_default();
+        if let Some(external) = [0u8; TINY].get_mut(..len) {
+            return self.encode(storage, &encoder, memory, external);
+        }
+        on_stack(len, |external| self.encode(storage, &encoder, memory, external))
+    }
+
+    #[inline(always)]
+    fn encode(
+        &self,
+        storage: &dyn Storage,
+        encoder: &Encoder,
+        memory: &[u8],
+        external: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
         if encoder.keeps_unfit() {
             read_or_zeros(storage, self.at, external)?;
         }
@@ -108,9 +130,21 @@ impl PlainRun {
     ) -> Result<Converted, ClassicError> {
         let decoder =
             Decoder::new(self.ty, ByteOrder::Big, mem, self.rule).map_err(|_| self.mix())?;
-        let mut small = [0u8; SMALL];
         let len = self.n_elems.saturating_mul(decoder.ext_size());
-        let external = small.get_mut(..len).unwrap_or_default();
+        if let Some(external) = [0u8; TINY].get_mut(..len) {
+            return self.decode(storage, &decoder, memory, external);
+        }
+        on_stack(len, |external| self.decode(storage, &decoder, memory, external))
+    }
+
+    #[inline(always)]
+    fn decode(
+        &self,
+        storage: &dyn Storage,
+        decoder: &Decoder,
+        memory: &mut [u8],
+        external: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
         read_or_zeros(storage, self.at, external)?;
         Ok(decoder.decode(external, memory))
     }

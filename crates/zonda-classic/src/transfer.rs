@@ -16,7 +16,7 @@ use crate::error::{ClassicError, shown};
 use crate::file::{ClassicFile, State};
 use crate::fill::{self, Covered};
 use crate::header::{Header, Var, Version};
-use crate::plain::{PlainRun, SMALL};
+use crate::plain::{PlainRun, SMALL, on_stack};
 use crate::select::{self, Direction};
 
 /// Bytes converted at a time: a block and its converted form fit the second-level cache together.
@@ -385,9 +385,8 @@ fn checked_len(memory: &[u8], n_elems: usize, mem: MemType) -> Result<&[u8], Cla
 
 /// Calls `f` with a buffer of `len` bytes: on the stack for small ones, else the thread's scratch.
 fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
-    let mut small = [0u8; SMALL];
-    if let Some(buffer) = small.get_mut(..len) {
-        return f(buffer);
+    if len <= SMALL {
+        return on_stack(len, f);
     }
     // Taken and put back: a storage layer that itself transfers finds an empty one, and so does a
     // thread whose locals are gone.

@@ -62,14 +62,19 @@ impl std::fmt::Display for TextNumberMix {
 
 impl std::error::Error for TextNumberMix {}
 
-/// What a decoder and an encoder have in common.
+/// Memory and external form are the same bytes.
+const IS_COPY: u32 = 1;
+/// Values that do not fit leave the destination as it is.
+const KEEPS_UNFIT: u32 = 2;
+
+/// What a decoder and an encoder have in common. Two words, handed over in registers.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     kernel: Runnable,
-    ext_size: u8,
-    mem_size: u8,
-    is_copy: bool,
-    keeps_unfit: bool,
+    /// Sizes as powers of two: a division by a size would cost more than an element's conversion.
+    ext_shift: u16,
+    mem_shift: u16,
+    flags: u32,
 }
 
 type Choose = fn(Level, ExtType, MemType, bool) -> Option<Runnable>;
@@ -94,22 +99,26 @@ impl Pair {
         };
         Ok(Pair {
             kernel,
-            ext_size: ext_size as u8,
-            mem_size: mem_size as u8,
-            is_copy: same && !swap,
-            keeps_unfit: !same && keeps_unfit(ext, mem),
+            ext_shift: ext_size.trailing_zeros() as u16,
+            mem_shift: mem_size.trailing_zeros() as u16,
+            flags: u32::from(same && !swap) * IS_COPY
+                + u32::from(!same && keeps_unfit(ext, mem)) * KEEPS_UNFIT,
         })
     }
 
     /// Runs the kernel on as many whole elements as both slices hold.
     #[inline]
-    fn run(&self, src: &[u8], src_size: u8, dst: &mut [u8], dst_size: u8) -> Converted {
-        let (src_size, dst_size) = (usize::from(src_size), usize::from(dst_size));
-        debug_assert_eq!(src.len() / src_size, dst.len() / dst_size, "lengths in elements differ");
-        let n_elems = (src.len() / src_size).min(dst.len() / dst_size);
+    fn run(&self, src: &[u8], src_shift: u16, dst: &mut [u8], dst_shift: u16) -> Converted {
+        let (n_src, n_dst) = (src.len() >> src_shift, dst.len() >> dst_shift);
+        debug_assert_eq!(n_src, n_dst, "lengths in elements differ");
+        let n_elems = n_src.min(n_dst);
         let out_of_range =
-            self.kernel.run(&src[..n_elems * src_size], &mut dst[..n_elems * dst_size]);
+            self.kernel.run(&src[..n_elems << src_shift], &mut dst[..n_elems << dst_shift]);
         Converted { out_of_range }
+    }
+
+    fn is(&self, flag: u32) -> bool {
+        self.flags & flag != 0
     }
 }
 
@@ -163,7 +172,7 @@ impl Decoder {
     /// [`Decoder::keeps_unfit`]. Values that do not fit are counted, and the rest still converted.
     #[inline]
     pub fn decode(&self, src: &[u8], dst: &mut [u8]) -> Converted {
-        self.0.run(src, self.0.ext_size, dst, self.0.mem_size)
+        self.0.run(src, self.0.ext_shift, dst, self.0.mem_shift)
     }
 
     /// Decodes elements picked from `src` every `ext_stride_bytes` bytes, filling packed `dst`.
@@ -178,27 +187,27 @@ impl Decoder {
     /// Bytes of one external element.
     #[must_use]
     pub fn ext_size(&self) -> usize {
-        usize::from(self.0.ext_size)
+        1 << self.0.ext_shift
     }
 
     /// Bytes of one element in memory.
     #[must_use]
     pub fn mem_size(&self) -> usize {
-        usize::from(self.0.mem_size)
+        1 << self.0.mem_shift
     }
 
     /// Whether decoding is a plain copy of bytes, so that the caller may read straight into
     /// memory.
     #[must_use]
     pub fn is_copy(&self) -> bool {
-        self.0.is_copy
+        self.0.is(IS_COPY)
     }
 
     /// Whether an element that does not fit leaves its place in `dst` as it was (floats read as
     /// integers). Elsewhere something is always stored.
     #[must_use]
     pub fn keeps_unfit(&self) -> bool {
-        self.0.keeps_unfit
+        self.0.is(KEEPS_UNFIT)
     }
 }
 
@@ -250,7 +259,7 @@ impl Encoder {
     /// [`Encoder::keeps_unfit`]. Values that do not fit are counted, and the rest still converted.
     #[inline]
     pub fn encode(&self, src: &[u8], dst: &mut [u8]) -> Converted {
-        self.0.run(src, self.0.mem_size, dst, self.0.ext_size)
+        self.0.run(src, self.0.mem_shift, dst, self.0.ext_shift)
     }
 
     /// Encodes packed `src` into places in `dst` that lie `ext_stride_bytes` bytes apart; the
@@ -266,27 +275,27 @@ impl Encoder {
     /// Bytes of one external element.
     #[must_use]
     pub fn ext_size(&self) -> usize {
-        usize::from(self.0.ext_size)
+        1 << self.0.ext_shift
     }
 
     /// Bytes of one element in memory.
     #[must_use]
     pub fn mem_size(&self) -> usize {
-        usize::from(self.0.mem_size)
+        1 << self.0.mem_shift
     }
 
     /// Whether encoding is a plain copy of bytes, so that the caller may write straight from
     /// memory.
     #[must_use]
     pub fn is_copy(&self) -> bool {
-        self.0.is_copy
+        self.0.is(IS_COPY)
     }
 
     /// Whether an element that does not fit leaves its place in `dst` as it was (`signed char` to
     /// `NC_UINT`). The caller must then hand in the file's present bytes.
     #[must_use]
     pub fn keeps_unfit(&self) -> bool {
-        self.0.keeps_unfit
+        self.0.is(KEEPS_UNFIT)
     }
 }
 
