@@ -279,7 +279,14 @@ impl ClassicFile {
                 // Data lay where the header's room is now.
                 *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
                 layout::assign(header, Some(&old.header), reserve)?;
-                old.moving = Some(Relocation::new(&old.header, header));
+                // The file gets its new length before anything moves: where there is no room for
+                // it, the old definitions are still intact.
+                let stored = storage.len()?;
+                let full = header.file_len(n_records);
+                if full > stored {
+                    storage.set_len(full)?;
+                }
+                old.moving = Some(Relocation::new(&old.header, header, stored));
                 *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
                 let first = old.header.vars.len();
                 fill::new_fixed_vars(storage, header, first)?;

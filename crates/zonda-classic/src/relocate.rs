@@ -19,6 +19,9 @@ const BLOCK: usize = 1 << 20;
 pub(crate) struct Relocation {
     /// The layout that is made: the old variables at their new places.
     target: Header,
+    /// Bytes of the file before: what was never written needs no moving, it reads as zeros here and
+    /// there.
+    stored: u64,
     /// Moves completed.
     n_done: u64,
     /// Bytes of the current move still to go, from the front.
@@ -32,12 +35,14 @@ pub(crate) struct Relocation {
 }
 
 impl Relocation {
-    /// A move of the data of `old` to the places that `new`, a header with more variables, gives it.
-    pub(crate) fn new(old: &Header, new: &Header) -> Relocation {
+    /// A move of the data of `old`, in a file of `stored` bytes, to the places that `new`, a header
+    /// with more variables, gives it.
+    pub(crate) fn new(old: &Header, new: &Header, stored: u64) -> Relocation {
         let mut target = new.clone();
         target.vars.truncate(old.vars.len());
         Relocation {
             target,
+            stored,
             n_done: 0,
             left: None,
             block: Vec::new(),
@@ -84,11 +89,7 @@ impl Relocation {
         to: u64,
         len: u64,
     ) -> Result<(), ClassicError> {
-        let mut left = match self.left {
-            Some(left) => left,
-            // What was never written needs no moving: it reads as zeros here and there.
-            None => len.min(storage.len()?.saturating_sub(from)),
-        };
+        let mut left = self.left.unwrap_or(len.min(self.stored.saturating_sub(from)));
         while left > 0 {
             self.left = Some(left);
             let n = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
