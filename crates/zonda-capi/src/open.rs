@@ -84,7 +84,6 @@ pub(crate) unsafe fn create(
         share: cmode & SHARE != 0,
         io: target.io.clone(),
         in_memory: held_in_memory(cmode),
-        initial_size: initialsz as u64,
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         let memory = mem::for_new_file(initialsz)?;

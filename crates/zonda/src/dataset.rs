@@ -40,10 +40,11 @@ impl Dataset {
     /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
     /// `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
-        let storage = open::create_storage(path, options).map_err(|error| error.at(path))?;
+        let (storage, on_disk) =
+            open::create_storage(path, options).map_err(|error| error.at(path))?;
         Ok(Dataset {
             persists: options.in_memory == Some(Persist::Yes),
-            on_disk: options.in_memory.is_none(),
+            on_disk,
             ..Dataset::create_in(storage, path, options)
         })
     }

@@ -32,8 +32,6 @@ pub struct CreateOptions {
     pub io: Option<String>,
     /// Hold the dataset in memory (`NC_DISKLESS`).
     pub in_memory: Option<Persist>,
-    /// Bytes the file is expected to have; a hint.
-    pub initial_size: u64,
 }
 
 /// How to open a dataset.
@@ -73,28 +71,43 @@ pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
     open_storage(path, false, Create::MustExist, true, None)
 }
 
-pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<Arc<dyn Storage>> {
+/// The storage of a new dataset, and whether it has made or emptied a file at `path` that an aborted
+/// creation must remove.
+pub(crate) fn create_storage(
+    path: &Path,
+    options: &CreateOptions,
+) -> Result<(Arc<dyn Storage>, bool)> {
     let create = if options.exclusive { Create::Exclusive } else { Create::Truncate };
     // EEXIST has a code of its own in netCDF.
     let exists = |error: Error| match error.code() {
-        NcError::System(libc_eexist) if libc_eexist == EEXIST => {
+        NcError::System(EEXIST) => {
             Error::explained(NcError::Exist, "the file exists and may not be overwritten")
         }
         _ => error,
     };
-    match options.in_memory {
-        None => {
-            let spec = spec_of(options.io.as_deref())?;
-            open_storage(path, true, create, options.share, spec).map_err(exists)
+    let Some(persist) = options.in_memory else {
+        let spec = spec_of(options.io.as_deref())?;
+        let storage = open_storage(path, true, create, options.share, spec).map_err(exists)?;
+        return Ok((storage, true));
+    };
+    // Whether the file can be written shows now, not after hours of computing. One that exists keeps
+    // its content until the dataset is closed.
+    let made = match persist {
+        Persist::No => false,
+        Persist::Yes if options.exclusive => {
+            open_storage(path, true, Create::Exclusive, true, None).map_err(exists)?;
+            true
         }
-        Some(persist) => {
-            if persist == Persist::Yes {
-                // Whether the file can be written shows now, not after hours of computing.
-                open_storage(path, true, create, true, None).map_err(exists)?;
+        Persist::Yes => match open_storage(path, true, Create::MustExist, true, None) {
+            Ok(_) => false,
+            Err(error) if error.code() == NcError::System(ENOENT) => {
+                open_storage(path, true, Create::Truncate, true, None)?;
+                true
             }
-            in_memory(options.io.as_deref(), Memory::new())
-        }
-    }
+            Err(error) => return Err(error),
+        },
+    };
+    Ok((in_memory(options.io.as_deref(), Memory::new())?, made))
 }
 
 pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>> {
@@ -140,5 +153,7 @@ pub(crate) fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
     }
 }
 
+/// `ENOENT` of Linux on every architecture.
+const ENOENT: i32 = 2;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
