@@ -2,12 +2,13 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_model::{ExtType, MemType, VarId, normalize_name};
+use zonda_model::{ExtType, MemType, VarId};
 
+use crate::atts::Att;
 use crate::define::valid_name;
 use crate::error::{ClassicError, shown};
 use crate::file::ClassicFile;
-use crate::header::{Att, Header, Version, round_up};
+use crate::header::{Version, round_up};
 
 /// Most values of one attribute (the reference's limit in every format).
 const MAX_VALUES: usize = 0x7FFF_FFFF;
@@ -69,9 +70,10 @@ impl ClassicFile {
             let what = "the memory given is not as long as its element count says";
             return Err(ClassicError::InvalidArgument { what }.into());
         }
-        let existing = header.find_att(owner, name).ok();
+        let existing = header.att_named(owner, name)?;
         let len = n_values.saturating_mul(ty.size());
-        let old = existing.and_then(|i| header.atts(owner).ok()?.get(i));
+        let atts = header.atts_mut(owner)?;
+        let old = existing.and_then(|i| atts.get(i));
         let fits =
             old.is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
         if !in_define && !fits {
@@ -84,7 +86,6 @@ impl ClassicFile {
         };
         let (bytes, converted) = encode(version, ty, mem, memory, len);
         let att = Att { name: stored, ty, len: n_values as u64, bytes };
-        let atts = header.atts_mut(owner)?;
         match existing.and_then(|i| atts.get_mut(i)) {
             Some(slot) => *slot = att,
             None => atts.push(att),
@@ -108,7 +109,7 @@ impl ClassicFile {
     ) -> Result<Converted, E> {
         let state = self.state.read();
         let header = state.require_open()?;
-        let att = find(header, owner, name)?;
+        let (_, att) = header.att(owner, name)?;
         if att.len == 0 {
             return Ok(Converted { out_of_range: 0 });
         }
@@ -117,7 +118,7 @@ impl ClassicFile {
         let memory = out(n_values.saturating_mul(mem.size()))?;
         let decoder = Decoder::new(att.ty, ByteOrder::Big, mem, range_rule(header.version));
         match decoder {
-            Ok(decoder) => Ok(decoder.decode(&att.bytes, memory)),
+            Ok(decoder) => Ok(decoder.decode(att.bytes, memory)),
             Err(_) => Err(ClassicError::TextNumberMix { object: shown(name) }.into()),
         }
     }
@@ -156,7 +157,7 @@ impl ClassicFile {
         header.atts(owner)?;
         let stored = valid_name(new_name)?;
         let index = header.find_att(owner, name)?;
-        if header.find_att(owner, &stored).is_ok() {
+        if header.att_named(owner, &stored)?.is_some() {
             return Err(ClassicError::NameInUse { name: shown(new_name) });
         }
         if let Some(att) = header.atts_mut(owner)?.get_mut(index) {
@@ -168,13 +169,6 @@ impl ClassicFile {
         state.header_dirty |= !in_define;
         Ok(())
     }
-}
-
-fn find<'a>(header: &'a Header, owner: VarId, name: &[u8]) -> Result<&'a Att, ClassicError> {
-    let atts = header.atts(owner)?;
-    let found =
-        normalize_name(name).ok().and_then(|name| atts.iter().find(|att| *att.name == *name));
-    found.ok_or_else(|| ClassicError::NoAtt { what: shown(name), owner: header.owner_name(owner) })
 }
 
 fn encode(

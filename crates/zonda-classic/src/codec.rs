@@ -12,11 +12,14 @@
 //! var      = name ndims(N) dimid(N)* att_list nc_type(4) vsize(N) begin(4 in CDF-1, else 8)
 //! ```
 
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType};
 
+use crate::atts::{AttRef, Atts, Source};
 use crate::error::{ClassicError, shown};
-use crate::header::{Att, Dim, Header, Name, Var, Version, round_up};
+use crate::header::{Dim, Header, Name, Var, Version, round_up};
 use crate::layout;
 use crate::reader::Reader;
 
@@ -55,6 +58,21 @@ impl Default for DecodeLimits {
 /// caller decides whether the file goes on; the other causes for bytes that break the grammar or
 /// the rules on offsets and sizes.
 pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
+    let parsed = parse(bytes)?;
+    let used = bytes.get(..parsed.len).unwrap_or(bytes).to_vec();
+    parsed.finish(used)
+}
+
+/// A header that was taken apart but for its attributes.
+struct Parsed {
+    header: Header,
+    n_records: u64,
+    lists: AttLists,
+    /// Bytes of the header.
+    len: usize,
+}
+
+fn parse(bytes: &[u8]) -> Result<Parsed, ClassicError> {
     let mut reader = Reader::new(bytes);
     let version = magic(&mut reader)?;
     let mut header = Header::new(version);
@@ -62,10 +80,20 @@ pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
     reader.enter("numrecs");
     let n_records = reader.non_neg()?;
     dim_list(&mut reader, &mut header)?;
-    header.atts = att_list(&mut reader, "gatt_list")?;
-    var_list(&mut reader, &mut header)?;
-    layout::read_back(&mut header)?;
-    Ok((header, n_records))
+    let mut lists = AttLists::default();
+    lists.read(&mut reader, "gatt_list")?;
+    var_list(&mut reader, &mut header, &mut lists)?;
+    Ok(Parsed { header, n_records, lists, len: reader.done() })
+}
+
+impl Parsed {
+    /// The header on top of its `bytes`, which are kept for the attributes.
+    fn finish(self, bytes: Vec<u8>) -> Result<(Header, u64), ClassicError> {
+        let mut header = self.header;
+        self.lists.give_to(&mut header, bytes);
+        layout::read_back(&mut header)?;
+        Ok((header, self.n_records))
+    }
 }
 
 /// `magic = "CDF" version`
@@ -97,13 +125,24 @@ fn list(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<usize, 
     n_items
 }
 
-/// `name = nbytes bytes padding`. Bytes from the first NUL on are not part of the name: netCDF-C
-/// pads a name that was shortened in data mode with NULs inside its counted length.
+/// `name = nbytes bytes padding`.
 fn name(reader: &mut Reader<'_>) -> Result<Name, ClassicError> {
+    let counted = counted_name(reader)?;
+    Ok(Name::in_space(up_to_nul(counted), counted.len()))
+}
+
+#[inline]
+fn counted_name<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], ClassicError> {
     let len = reader.count(1)?;
-    let bytes = reader.padded(len)?;
-    let end = bytes.iter().position(|&b| b == 0).unwrap_or(len);
-    Ok(Name::in_space(bytes.get(..end).unwrap_or(bytes), len))
+    reader.padded(len)
+}
+
+/// Bytes from the first NUL on are not part of a name: netCDF-C pads a name that was shortened in
+/// data mode with NULs inside its counted length.
+#[inline]
+pub(crate) fn up_to_nul(counted: &[u8]) -> &[u8] {
+    let end = counted.iter().position(|&byte| byte == 0);
+    end.and_then(|end| counted.get(..end)).unwrap_or(counted)
 }
 
 fn dim_list(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), ClassicError> {
@@ -119,43 +158,94 @@ fn dim_list(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), ClassicE
     Ok(())
 }
 
-fn att_list(reader: &mut Reader<'_>, production: &'static str) -> Result<Vec<Att>, ClassicError> {
-    reader.enter(production);
-    // name length, type and count: at least 12 bytes also in CDF-1
-    let n = list(reader, NC_ATTRIBUTE, 12)?;
-    let mut atts = Vec::with_capacity(n);
-    for _ in 0..n {
-        reader.enter("att");
-        let name = name(reader)?;
-        let ty = nc_type(reader)?;
-        let len = reader.count(ty.size() as u64)?;
-        let bytes = reader.padded(len.saturating_mul(ty.size()))?.into();
-        atts.push(Att { name, ty, len: len as u64, bytes });
-    }
-    Ok(atts)
+/// The attribute lists of a header while it is read: they are checked and passed over.
+#[derive(Default)]
+struct AttLists {
+    /// For each list the places of its attributes and then of its end.
+    places: Vec<u32>,
+    /// Where the places of each list begin, and how many attributes it has.
+    lists: Vec<(u32, u32)>,
 }
 
+impl AttLists {
+    /// `gatt_list` or `vatt_list`.
+    fn read(
+        &mut self,
+        reader: &mut Reader<'_>,
+        production: &'static str,
+    ) -> Result<(), ClassicError> {
+        reader.enter(production);
+        // name length, type and count: at least 12 bytes also in CDF-1
+        let n = list(reader, NC_ATTRIBUTE, 12)?;
+        reader.enter("att");
+        let first = self.places.len();
+        for _ in 0..n {
+            self.places.push(place(reader.at())?);
+            att(reader)?;
+        }
+        self.places.push(place(reader.at())?);
+        self.lists.push((place(first as u64)?, place(n as u64)?));
+        Ok(())
+    }
+
+    /// Gives the lists to their owners, the file first, with the `bytes` that they were read from.
+    fn give_to(self, header: &mut Header, bytes: Vec<u8>) {
+        let wide = header.version == Version::Cdf5;
+        let source = Arc::new(Source { bytes, places: self.places, wide });
+        let owners = header.vars.iter_mut().map(|var| &mut var.atts);
+        for (owner, (first, n)) in std::iter::once(&mut header.atts).chain(owners).zip(self.lists) {
+            *owner = Atts::stored(&source, first, n);
+        }
+    }
+}
+
+/// A place in a header, of which there are no more than 4 GiB.
+#[inline]
+fn place(at: u64) -> Result<u32, ClassicError> {
+    u32::try_from(at).map_err(|_| ClassicError::HeaderTooLong { limit: u64::from(u32::MAX) })
+}
+
+/// `att = name nc_type nelems values`, its name with all bytes that are counted.
+#[inline]
+pub(crate) fn att<'a>(reader: &mut Reader<'a>) -> Result<AttRef<'a>, ClassicError> {
+    let name = counted_name(reader)?;
+    let ty = nc_type(reader)?;
+    let len = reader.count(ty.size() as u64)?;
+    let bytes = reader.padded(len.saturating_mul(ty.size()))?;
+    Ok(AttRef { name, ty, len: len as u64, bytes })
+}
+
+#[inline]
 fn nc_type(reader: &mut Reader<'_>) -> Result<ExtType, ClassicError> {
     let at = reader.at();
     let found = reader.u32()?;
     // The reference accepts the five CDF-5 types in CDF-1/2 files, too.
     let ty = i32::try_from(found).ok().and_then(ExtType::from_nc_type);
-    ty.ok_or(ClassicError::BadTypeCode { production: reader.production(), at, found })
+    let production = reader.production();
+    ty.ok_or_else(|| ClassicError::BadTypeCode { production, at, found })
 }
 
-fn var_list(reader: &mut Reader<'_>, header: &mut Header) -> Result<(), ClassicError> {
+fn var_list(
+    reader: &mut Reader<'_>,
+    header: &mut Header,
+    lists: &mut AttLists,
+) -> Result<(), ClassicError> {
     reader.enter("var_list");
     // name length, ndims, empty att_list (tag and count), type, vsize, begin
     let n = list(reader, NC_VARIABLE, 28)?;
     header.vars.reserve_exact(n);
     for _ in 0..n {
-        let var = var(reader, header)?;
+        let var = var(reader, header, lists)?;
         header.push_var(var);
     }
     Ok(())
 }
 
-fn var(reader: &mut Reader<'_>, header: &Header) -> Result<Var, ClassicError> {
+fn var(
+    reader: &mut Reader<'_>,
+    header: &Header,
+    lists: &mut AttLists,
+) -> Result<Var, ClassicError> {
     reader.enter("var");
     let name = name(reader)?;
     let n_dims = reader.count(header.version.count_len())?;
@@ -174,13 +264,15 @@ fn var(reader: &mut Reader<'_>, header: &Header) -> Result<Var, ClassicError> {
         dims.push(DimId(id));
         shape.push(dim.len);
     }
-    let atts = att_list(reader, "vatt_list")?;
+    lists.read(reader, "vatt_list")?;
     reader.enter("var");
     let ty = nc_type(reader)?;
     // vsize is redundant and, in CDF-1/2, may not hold the true size: computed from the shape.
     let _vsize = reader.non_neg()?;
     let begin =
         if header.version == Version::Cdf1 { u64::from(reader.u32()?) } else { reader.u64()? };
+    // The attributes come when all lists are known.
+    let atts = Atts::default();
     Ok(Var { name, dims, shape, atts, ty, begin, no_fill: false })
 }
 
@@ -194,9 +286,12 @@ pub(crate) fn encoded_len(header: &Header) -> u64 {
     let n = header.version.count_len();
     let list = n.saturating_add(4);
     let name = |name: &[u8]| n.saturating_add(round_up(name.len() as u64, 4));
-    let atts = |atts: &[Att]| {
+    let atts = |atts: &Atts| {
+        if let Some(bytes) = atts.as_read() {
+            return list.saturating_add(bytes.len() as u64);
+        }
         atts.iter().fold(list, |sum, att| {
-            sum.saturating_add(name(&att.name))
+            sum.saturating_add(name(att.name))
                 .saturating_add(4)
                 .saturating_add(n)
                 .saturating_add(round_up(att.bytes.len() as u64, 4))
@@ -286,13 +381,16 @@ impl Writer {
         self.padded(name);
     }
 
-    fn atts(&mut self, atts: &[Att]) {
+    fn atts(&mut self, atts: &Atts) {
         self.list(NC_ATTRIBUTE, atts.len());
-        for att in atts {
-            self.name(&att.name);
+        if let Some(bytes) = atts.as_read() {
+            return self.bytes.extend_from_slice(bytes);
+        }
+        for att in atts.iter() {
+            self.name(att.name);
             self.u32(att.ty.nc_type().cast_unsigned());
             self.non_neg(att.len);
-            self.padded(&att.bytes);
+            self.padded(att.bytes);
         }
     }
 
@@ -318,6 +416,7 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::atts::Att;
     use crate::layout::{self, Reserve};
     use zonda_model::VarId;
 
@@ -327,13 +426,13 @@ mod tests {
         header.push_dim(dim("time", 0));
         header.push_dim(dim("x", 3));
         header.push_dim(dim("naïve", 7));
-        header.atts.push(Att {
+        header.atts.to_mut().push(Att {
             name: b"title"[..].into(),
             ty: ExtType::Char,
             len: 5,
             bytes: SmallVec::from_slice(b"hello"),
         });
-        header.atts.push(Att {
+        header.atts.to_mut().push(Att {
             name: b"none"[..].into(),
             ty: ExtType::Int,
             len: 0,

@@ -3,10 +3,11 @@
 use smallvec::SmallVec;
 use zonda_model::{DimId, MAX_VAR_DIMS, VarId, check_name, normalize_name};
 
+use crate::atts::{Att, Atts};
 use crate::error::{ClassicError, shown};
 use crate::file::{ClassicFile, FillMode};
 use crate::fill::FILL_VALUE;
-use crate::header::{Att, Dim, Header, Name, Var, Version};
+use crate::header::{Dim, Header, Name, Var, Version};
 
 /// The name in stored form.
 ///
@@ -46,7 +47,7 @@ impl ClassicFile {
         if len == 0 && header.record_dim().is_some() {
             return Err(ClassicError::SecondRecordDim { name: shown(name) });
         }
-        if header.find_dim(&stored).is_ok() {
+        if header.dim_named(&stored).is_some() {
             return Err(in_use(name));
         }
         let id = next_id(header.dims.len())?;
@@ -61,7 +62,7 @@ impl ClassicFile {
     /// define mode.
     pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<(), ClassicError> {
         self.rename(name, |header, name| {
-            if header.find_dim(name).is_ok() {
+            if header.dim_named(name).is_some() {
                 return Err(in_use(name));
             }
             header.dim(dim)?;
@@ -81,7 +82,7 @@ impl ClassicFile {
     /// mode.
     pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<(), ClassicError> {
         self.rename(name, |header, name| {
-            if header.find_var(name).is_ok() {
+            if header.var_named(name).is_some() {
                 return Err(in_use(name));
             }
             if var == VarId::GLOBAL {
@@ -125,7 +126,7 @@ impl ClassicFile {
         if dims.len() > MAX_VAR_DIMS {
             return Err(ClassicError::TooManyDims { rank: dims.len() });
         }
-        if header.find_var(&stored).is_ok() {
+        if header.var_named(&stored).is_some() {
             return Err(in_use(name));
         }
         let mut shape = SmallVec::with_capacity(dims.len());
@@ -141,7 +142,7 @@ impl ClassicFile {
             name: stored,
             dims: dims.iter().map(|&id| DimId(id)).collect(),
             shape,
-            atts: Vec::new(),
+            atts: Atts::default(),
             ty,
             begin: 0,
             no_fill: fill == FillMode::NoFill,
@@ -173,8 +174,9 @@ impl ClassicFile {
             bytes.reverse();
         }
         // The reference deletes the attribute and appends it anew.
-        var.atts.retain(|att| *att.name != *FILL_VALUE);
-        var.atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes });
+        let atts = var.atts.to_mut();
+        atts.retain(|att| *att.name != *FILL_VALUE);
+        atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes });
         Ok(())
     }
 }

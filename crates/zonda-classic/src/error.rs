@@ -247,6 +247,16 @@ pub enum ClassicError {
         variable: String,
     },
 
+    /// Data that a writer was moving when it died, or is moving now.
+    #[error("{}", if *in_use {
+        "a writer is moving data in it"
+    } else {
+        "its writer died while moving data; zonda recover completes that"
+    })]
+    HalfMoved {
+        /// The writer is alive.
+        in_use: bool,
+    },
     /// A change to a file that was opened for reading.
     #[error("the file was opened for reading only")]
     ReadOnly,
@@ -304,6 +314,9 @@ impl ClassicError {
             ClassicError::InDefineMode => NcError::InDefine,
             ClassicError::NotInDefineMode => NcError::NotInDefine,
             ClassicError::Closed => NcError::BadId,
+            ClassicError::HalfMoved { in_use } => {
+                NcError::System(if *in_use { EBUSY } else { EUCLEAN })
+            }
             ClassicError::Forked => NcError::System(ECHILD),
         }
     }
@@ -311,6 +324,10 @@ impl ClassicError {
 
 /// `EINVAL` of Linux on every architecture.
 const EINVAL: i32 = 22;
+/// `EBUSY` of Linux on every architecture.
+const EBUSY: i32 = 16;
+/// `EUCLEAN`, "structure needs cleaning".
+const EUCLEAN: i32 = 117;
 /// `ECHILD` of Linux on every architecture.
 const ECHILD: i32 = 10;
 

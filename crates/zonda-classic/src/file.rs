@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use zonda_storage::Storage;
+use zonda_storage::{Beside, Storage};
 
-use crate::codec::{self, DecodeLimits, NUMRECS_AT, decode_header, encode_header};
+use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header};
+use crate::commit::Unfinished;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout::{self, Reserve};
 use crate::lock::{Mutex, RwLock};
-use crate::relocate::Relocation;
+use crate::recover::{self, Pending, recover};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum FillMode {
 #[derive(Debug)]
 pub struct ClassicFile {
     pub(crate) storage: Arc<dyn Storage>,
+    /// What stands beside the file, for commits of more than one write.
+    pub(crate) beside: Option<Arc<dyn Beside>>,
     pub(crate) writable: bool,
     /// `NC_SHARE`: the record count is written and re-read at once, for readers in other processes.
     pub(crate) share: bool,
@@ -37,6 +40,8 @@ pub struct ClassicFile {
     pub(crate) n_records: AtomicU64,
     /// Whether the record count in the file is behind `n_records`.
     pub(crate) n_records_dirty: AtomicBool,
+    /// Records that the count in the file includes.
+    pub(crate) n_committed: AtomicU64,
     /// Held while records are added.
     pub(crate) growth: Mutex<()>,
     /// Set in a forked child: what was not yet written belongs to the parent.
@@ -51,7 +56,9 @@ pub(crate) struct State {
     /// Whether the definitions in the file are behind `header`.
     pub(crate) header_dirty: bool,
     /// Bytes of the header in the file, so that a shorter one leaves no old bytes behind it.
-    stored_len: u64,
+    pub(crate) stored_len: u64,
+    /// What an error stopped halfway.
+    pub(crate) unfinished: Option<Unfinished>,
 }
 
 #[derive(Debug)]
@@ -64,35 +71,13 @@ pub(crate) enum Mode {
     Closed,
 }
 
-/// What a redefinition began with, and how far its end has come.
+/// What a redefinition began with.
 #[derive(Debug)]
 pub(crate) struct Redefined {
-    /// The header before redef, its variables where their data is now.
+    /// The header in the file, its variables where their data is.
     header: Header,
-    /// A move that an enddef began and could not finish.
-    moving: Option<Relocation>,
     /// Whether the old definitions are no longer intact in the file.
     overwritten: bool,
-}
-
-impl Redefined {
-    /// Moves data to where `moving` wants it, and says how many bytes lie before it then.
-    fn relocate(
-        &mut self,
-        storage: &dyn Storage,
-        n_records: u64,
-    ) -> Result<Option<u64>, ClassicError> {
-        let Some(moving) = &mut self.moving else { return Ok(None) };
-        let result = moving.run(storage, &self.header, n_records);
-        self.overwritten |= moving.has_begun();
-        result?;
-        let from = self.header.layout.begin_var;
-        if let Some(moving) = self.moving.take() {
-            self.header = moving.into_target();
-        }
-        let to = self.header.layout.begin_var;
-        Ok((to > from).then_some(to))
-    }
 }
 
 impl State {
@@ -145,39 +130,64 @@ impl std::fmt::Debug for Frozen<'_> {
 impl ClassicFile {
     /// Starts a new file on an empty storage, in define mode.
     #[must_use]
-    pub fn create(storage: Arc<dyn Storage>, version: Version, share: bool) -> ClassicFile {
+    pub fn create(
+        storage: Arc<dyn Storage>,
+        beside: Option<Arc<dyn Beside>>,
+        version: Version,
+        share: bool,
+    ) -> ClassicFile {
         let state = State {
             header: Header::new(version),
             mode: Mode::Define { old: None },
             fill: FillMode::Fill,
             header_dirty: true,
             stored_len: 0,
+            unfinished: None,
         };
-        ClassicFile::with_state(storage, true, share, state, 0)
+        ClassicFile::with_state(storage, beside, true, share, state, 0)
     }
 
-    /// Opens the file that a storage holds, in data mode.
+    /// Opens the file that a storage holds, in data mode. What a dead writer began is completed
+    /// first, where the file is opened for writing; a reader sees it completed.
     ///
     /// # Errors
-    /// As [`decode_header`], and what the storage reports.
+    /// As [`decode_header`]; [`ClassicError::HalfMoved`] for a reader; what the storage reports.
     pub fn open(
         storage: Arc<dyn Storage>,
+        beside: Option<Arc<dyn Beside>>,
         writable: bool,
         share: bool,
     ) -> Result<ClassicFile, ClassicError> {
-        let (header, n_records) = read_header(&*storage, DecodeLimits::default())?;
+        let mut pending = Pending::Nothing;
+        if let Some(beside) = &beside {
+            if writable {
+                recover(&*storage, beside)?;
+            }
+            pending = recover::pending(&*storage, &**beside)?;
+        }
+        let limits = DecodeLimits::default();
+        let (header, n_records) = match pending {
+            Pending::Nothing => read_header(&*storage, limits)?,
+            Pending::Header(bytes) => decode_header(&bytes)?,
+        };
+        let known = resolve_streaming(&*storage, &header, n_records)?;
         let state = State {
             stored_len: header.layout.header_len,
             header,
             mode: Mode::Data,
             fill: FillMode::Fill,
             header_dirty: false,
+            unfinished: None,
         };
-        Ok(ClassicFile::with_state(storage, writable, share, state, n_records))
+        let file = ClassicFile::with_state(storage, beside, writable, share, state, known);
+        // A count that follows from the file's length is written before that changes.
+        file.n_records_dirty.store(known != n_records, Ordering::Relaxed);
+        Ok(file)
     }
 
     fn with_state(
         storage: Arc<dyn Storage>,
+        beside: Option<Arc<dyn Beside>>,
         writable: bool,
         share: bool,
         state: State,
@@ -185,11 +195,13 @@ impl ClassicFile {
     ) -> ClassicFile {
         ClassicFile {
             storage,
+            beside,
             writable,
             share,
             state: RwLock::new(state),
             n_records: AtomicU64::new(n_records),
             n_records_dirty: AtomicBool::new(false),
+            n_committed: AtomicU64::new(n_records),
             growth: Mutex::new(()),
             forked: AtomicBool::new(false),
         }
@@ -246,7 +258,7 @@ impl ClassicFile {
             self.reload(&mut state)?;
         }
         let header = state.header.clone();
-        let redefined = Redefined { header, moving: None, overwritten: false };
+        let redefined = Redefined { header, overwritten: false };
         state.mode = Mode::Define { old: Some(Box::new(redefined)) };
         Ok(())
     }
@@ -265,39 +277,45 @@ impl ClassicFile {
     }
 
     fn end_define(&self, state: &mut State, reserve: Reserve) -> Result<(), ClassicError> {
-        let State { header, mode: Mode::Define { old }, stored_len, .. } = state else {
+        // What an enddef began that met an error comes first.
+        let reached = self.complete(state)?;
+        let Mode::Define { old } = &mut state.mode else {
             return Err(ClassicError::NotInDefineMode);
         };
+        let mut old = old.take();
+        if let (Some(old), Some(header)) = (&mut old, reached) {
+            **old = Redefined { header, overwritten: true };
+        }
+        let result = self.give_places(state, old.as_deref_mut(), reserve);
+        state.mode = if result.is_ok() { Mode::Data } else { Mode::Define { old } };
+        result
+    }
+
+    /// The work of enddef.
+    fn give_places(
+        &self,
+        state: &mut State,
+        old: Option<&mut Redefined>,
+        reserve: Reserve,
+    ) -> Result<(), ClassicError> {
         let storage = &*self.storage;
         let n_records = self.n_records.load(Ordering::Acquire);
+        let before = old.as_ref().map(|old| &old.header);
+        layout::assign(&mut state.header, before, reserve)?;
         match old {
-            None => {
-                layout::assign(header, None, reserve)?;
-                fill::new_fixed_vars(storage, header, 0)?;
-            }
+            None => fill::new_fixed_vars(storage, &state.header, 0)?,
             Some(old) => {
-                // Data lay where the header's room is now.
-                *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
-                layout::assign(header, Some(&old.header), reserve)?;
-                // The file gets its new length before anything moves: where there is no room for
-                // it, the old definitions are still intact.
-                let stored = storage.len()?;
-                let full = header.file_len(n_records);
-                if full > stored {
-                    storage.set_len(full)?;
+                if self.relocate(state, &old.header, n_records)? {
+                    return Ok(());
                 }
-                old.moving = Some(Relocation::new(&old.header, header, stored));
-                *stored_len = old.relocate(storage, n_records)?.unwrap_or(*stored_len);
                 let first = old.header.vars.len();
-                fill::new_fixed_vars(storage, header, first)?;
-                fill::new_record_vars(storage, header, first, n_records)?;
+                fill::new_fixed_vars(storage, &state.header, first)?;
+                fill::new_record_vars(storage, &state.header, first, n_records)?;
                 old.overwritten = true;
             }
         }
         state.header_dirty = true;
-        self.commit(state)?;
-        state.mode = Mode::Data;
-        Ok(())
+        self.commit(state)
     }
 
     /// Sets whether new space is filled, for the file and every variable that it has.
@@ -343,7 +361,8 @@ impl ClassicFile {
             Mode::Closed => Err(ClassicError::Closed),
             Mode::Define { old: None } => Ok(Ending::Remove),
             Mode::Define { old: Some(old) }
-                if old.overwritten && self.require_writable().is_ok() =>
+                if (old.overwritten || state.unfinished.is_some())
+                    && self.require_writable().is_ok() =>
             {
                 state.mode = Mode::Define { old: Some(old) };
                 let result = self.end_define(&mut state, Reserve::Default);
@@ -422,41 +441,6 @@ impl ClassicFile {
         self.forked.store(true, Ordering::Relaxed);
     }
 
-    /// Writes what the file lacks: data first, then what makes it visible.
-    fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
-        let n_records = self.n_records.load(Ordering::Acquire);
-        if state.header_dirty {
-            // A file that never had a header promises nothing that could come too early.
-            if state.stored_len > 0 {
-                self.storage.barrier()?;
-            }
-            let mut bytes = encode_header(&state.header, n_records);
-            let new_len = bytes.len();
-            let stored_len = usize::try_from(state.stored_len).unwrap_or(0);
-            bytes.resize(new_len.max(stored_len), 0);
-            self.storage.write_at(0, &bytes)?;
-            state.stored_len = new_len as u64;
-            state.header_dirty = false;
-            self.n_records_dirty.store(false, Ordering::Release);
-        } else if self.n_records_dirty.load(Ordering::Acquire) {
-            self.storage.barrier()?;
-            self.write_n_records(state.header.version, n_records)?;
-        }
-        self.storage.sync()?;
-        Ok(())
-    }
-
-    /// Writes the record count in place.
-    pub(crate) fn write_n_records(
-        &self,
-        version: Version,
-        n_records: u64,
-    ) -> Result<(), ClassicError> {
-        self.storage.write_at(NUMRECS_AT, &codec::encode_numrecs(version, n_records))?;
-        self.n_records_dirty.store(false, Ordering::Release);
-        Ok(())
-    }
-
     /// Reads the record count again, for `NC_SHARE`.
     pub(crate) fn refresh_n_records(&self, header: &Header) -> Result<u64, ClassicError> {
         self.storage.invalidate()?;
@@ -477,6 +461,7 @@ impl ClassicFile {
     fn reload(&self, state: &mut State) -> Result<(), ClassicError> {
         self.storage.invalidate()?;
         let (mut header, n_records) = read_header(&*self.storage, DecodeLimits::default())?;
+        let n_records = resolve_streaming(&*self.storage, &header, n_records)?;
         for (new, old) in header.vars.iter_mut().zip(&state.header.vars) {
             new.no_fill = old.no_fill;
         }
@@ -490,7 +475,8 @@ impl ClassicFile {
 /// First read of a header: enough for most files in one go.
 const FIRST_READ: u64 = 8 << 10;
 
-/// Reads the header of a file, in steps that grow until it is complete or the file ends.
+/// Reads the header of a file, and its record count as it stands there, in steps that grow until
+/// it is complete or the file ends.
 fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u64), ClassicError> {
     let file_len = storage.len()?;
     let mut want = FIRST_READ;
@@ -501,10 +487,7 @@ fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u
         let got = storage.read_at(0, &mut bytes)?;
         bytes.truncate(got);
         match decode_header(&bytes) {
-            Ok((header, n_records)) => {
-                let n_records = resolve_streaming(storage, &header, n_records)?;
-                return Ok((header, n_records));
-            }
+            Ok(found) => return Ok(found),
             Err(ClassicError::Truncated { .. } | ClassicError::CountTooLarge { .. })
                 if !whole_file =>
             {

@@ -1,11 +1,13 @@
 //! The definitions of a classic file as they stand in memory.
 //!
-//! Short names, values and shapes lie inside their objects: opening a file of a thousand variables
-//! would otherwise spend most of its time in the allocator.
+//! Short names and shapes lie inside their objects, and attributes stay in the bytes they were read
+//! from: opening a file of a thousand variables would otherwise spend most of its time in the
+//! allocator.
 
 use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType, VarId, normalize_name};
 
+use crate::atts::{Att, AttRef, Atts};
 use crate::error::{ClassicError, shown};
 use crate::layout::Layout;
 use crate::names::NameIndex;
@@ -74,7 +76,7 @@ pub struct Name {
 impl Name {
     /// A name read from a field of `space` bytes.
     pub(crate) fn in_space(bytes: &[u8], space: usize) -> Name {
-        Name { bytes: bytes.into(), space: space.max(bytes.len()) }
+        Name { bytes: SmallVec::from_slice(bytes), space: space.max(bytes.len()) }
     }
 
     /// Whether a name of `len` bytes has room without moving anything.
@@ -118,19 +120,6 @@ pub struct Dim {
     pub len: u64,
 }
 
-/// An attribute, its values as they stand in the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Att {
-    /// Name.
-    pub name: Name,
-    /// External type.
-    pub ty: ExtType,
-    /// Number of values.
-    pub len: u64,
-    /// The values in external form, big-endian, without padding: `len * ty.size()` bytes.
-    pub bytes: SmallVec<[u8; 16]>,
-}
-
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Var {
@@ -141,7 +130,7 @@ pub struct Var {
     /// Lengths of these dimensions, 0 for the record dimension.
     pub shape: SmallVec<[u64; 4]>,
     /// Attributes in order of definition.
-    pub atts: Vec<Att>,
+    pub atts: Atts,
     /// External type.
     pub ty: ExtType,
     /// Byte offset of the first element, or of this variable's part of the first record.
@@ -199,7 +188,7 @@ pub struct Header {
     /// Dimensions by id.
     pub dims: Vec<Dim>,
     /// Global attributes.
-    pub atts: Vec<Att>,
+    pub atts: Atts,
     /// Variables by id.
     pub vars: Vec<Var>,
     /// Where things lie; computed when the file is opened and at enddef.
@@ -215,7 +204,7 @@ impl Header {
         Header {
             version,
             dims: Vec::new(),
-            atts: Vec::new(),
+            atts: Atts::default(),
             vars: Vec::new(),
             layout: Layout::default(),
             dim_names: NameIndex::default(),
@@ -258,13 +247,15 @@ impl Header {
     /// # Errors
     /// [`ClassicError::NoDimNamed`].
     pub fn find_dim(&self, name: &[u8]) -> Result<DimId, ClassicError> {
-        let found = normalize_name(name).ok().and_then(|name| {
-            self.dim_names.find(&name, self.dims.len(), |i| self.dims.get(i).map(|dim| &*dim.name))
-        });
-        match found.map(i32::try_from) {
-            Some(Ok(id)) => Ok(DimId(id)),
-            _ => Err(ClassicError::NoDimNamed { name: shown(name) }),
-        }
+        self.dim_named(name).ok_or_else(|| ClassicError::NoDimNamed { name: shown(name) })
+    }
+
+    /// [`Header::find_dim`] for those who do not mind that there is none.
+    pub(crate) fn dim_named(&self, name: &[u8]) -> Option<DimId> {
+        let name = normalize_name(name).ok()?;
+        let name_of = |i| self.dims.get(i).map(|dim: &Dim| &*dim.name);
+        let found = self.dim_names.find(&name, self.dims.len(), name_of)?;
+        i32::try_from(found).ok().map(DimId)
     }
 
     /// Id of the variable with that name, which is normalised first.
@@ -272,38 +263,56 @@ impl Header {
     /// # Errors
     /// [`ClassicError::NoVarNamed`].
     pub fn find_var(&self, name: &[u8]) -> Result<VarId, ClassicError> {
-        let found = normalize_name(name).ok().and_then(|name| {
-            self.var_names.find(&name, self.vars.len(), |i| self.vars.get(i).map(|var| &*var.name))
-        });
-        match found.map(i32::try_from) {
-            Some(Ok(id)) => Ok(VarId(id)),
-            _ => Err(ClassicError::NoVarNamed { name: shown(name) }),
-        }
+        self.var_named(name).ok_or_else(|| ClassicError::NoVarNamed { name: shown(name) })
+    }
+
+    /// [`Header::find_var`] for those who do not mind that there is none.
+    pub(crate) fn var_named(&self, name: &[u8]) -> Option<VarId> {
+        let name = normalize_name(name).ok()?;
+        let name_of = |i| self.vars.get(i).map(|var: &Var| &*var.name);
+        let found = self.var_names.find(&name, self.vars.len(), name_of)?;
+        i32::try_from(found).ok().map(VarId)
     }
 
     /// The attributes of a variable or, for [`VarId::GLOBAL`], of the file.
     ///
     /// # Errors
     /// [`ClassicError::NoVar`].
-    pub fn atts(&self, owner: VarId) -> Result<&[Att], ClassicError> {
+    pub fn atts(&self, owner: VarId) -> Result<&Atts, ClassicError> {
         if owner == VarId::GLOBAL { Ok(&self.atts) } else { Ok(&self.var(owner)?.atts) }
     }
 
     pub(crate) fn atts_mut(&mut self, owner: VarId) -> Result<&mut Vec<Att>, ClassicError> {
-        if owner == VarId::GLOBAL { Ok(&mut self.atts) } else { Ok(&mut self.var_mut(owner)?.atts) }
+        let atts =
+            if owner == VarId::GLOBAL { &mut self.atts } else { &mut self.var_mut(owner)?.atts };
+        Ok(atts.to_mut())
+    }
+
+    /// The attribute with that name, which is normalised first, and its position.
+    ///
+    /// # Errors
+    /// [`ClassicError::NoVar`], [`ClassicError::NoAtt`].
+    pub fn att(&self, owner: VarId, name: &[u8]) -> Result<(usize, AttRef<'_>), ClassicError> {
+        self.atts(owner)?
+            .find(name)
+            .ok_or_else(|| ClassicError::NoAtt { what: shown(name), owner: self.owner_name(owner) })
+    }
+
+    /// Position of the attribute with that name for those who do not mind that there is none.
+    pub(crate) fn att_named(
+        &self,
+        owner: VarId,
+        name: &[u8],
+    ) -> Result<Option<usize>, ClassicError> {
+        Ok(self.atts(owner)?.find(name).map(|(index, _)| index))
     }
 
     /// Position of the attribute with that name, which is normalised first.
     ///
     /// # Errors
-    /// [`ClassicError::NoVar`], [`ClassicError::NoAtt`].
+    /// As [`Header::att`].
     pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<usize, ClassicError> {
-        let atts = self.atts(owner)?;
-        let found = normalize_name(name)
-            .ok()
-            .and_then(|name| atts.iter().position(|att| *att.name == *name));
-        found
-            .ok_or_else(|| ClassicError::NoAtt { what: shown(name), owner: self.owner_name(owner) })
+        Ok(self.att(owner, name)?.0)
     }
 
     pub(crate) fn owner_name(&self, owner: VarId) -> String {
@@ -329,8 +338,7 @@ impl Header {
 
     /// To be called after names were changed in place.
     pub(crate) fn names_changed(&mut self) {
-        let (dims, vars) = (&self.dims, &self.vars);
-        self.dim_names.rebuild(dims.len(), |i| dims.get(i).map(|dim| &*dim.name));
-        self.var_names.rebuild(vars.len(), |i| vars.get(i).map(|var| &*var.name));
+        self.dim_names.clear();
+        self.var_names.clear();
     }
 }

@@ -313,7 +313,7 @@ mod tests {
                 name: b"v"[..].into(),
                 dims: dims.into(),
                 shape: (*shape).into(),
-                atts: vec![],
+                atts: crate::atts::Atts::default(),
                 ty: *ty,
                 begin: 0,
                 no_fill: false,

@@ -13,23 +13,30 @@
 )]
 
 mod attribute;
+mod atts;
 mod codec;
+mod commit;
 mod define;
 mod error;
 mod file;
 mod fill;
 mod header;
+mod journal;
 mod layout;
 mod lock;
+mod moving;
 mod names;
 mod plain;
 mod reader;
-mod relocate;
+mod recover;
+mod rewrite;
 mod select;
 mod transfer;
 
+pub use atts::{Att, AttRef, Atts};
 pub use codec::{DecodeLimits, decode_header, encode_header};
 pub use error::ClassicError;
 pub use file::{ClassicFile, Ending, FillMode, Frozen};
-pub use header::{Att, Dim, Header, Var, Version};
+pub use header::{Dim, Header, Var, Version};
 pub use layout::{Layout, Reserve};
+pub use recover::{Recovery, recover};

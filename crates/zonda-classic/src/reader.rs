@@ -7,8 +7,10 @@ use crate::error::ClassicError;
 
 /// Big-endian reader over the first bytes of a file.
 pub(crate) struct Reader<'a> {
+    /// What is left to read.
     bytes: &'a [u8],
-    at: u64,
+    /// Bytes there were in the beginning.
+    len: usize,
     production: &'static str,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     wide: bool,
@@ -16,7 +18,12 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, at: 0, production: "magic", wide: false }
+        Reader { bytes, len: bytes.len(), production: "magic", wide: false }
+    }
+
+    /// A reader of the items of a list that was read before.
+    pub(crate) fn resume(bytes: &'a [u8], wide: bool) -> Reader<'a> {
+        Reader { wide, ..Reader::new(bytes) }
     }
 
     pub(crate) fn set_wide(&mut self, wide: bool) {
@@ -33,63 +40,85 @@ impl<'a> Reader<'a> {
     }
 
     /// File address of the next byte.
+    #[inline]
     pub(crate) fn at(&self) -> u64 {
-        self.at
+        self.done() as u64
     }
 
+    /// Bytes read so far.
+    #[inline]
+    pub(crate) fn done(&self) -> usize {
+        self.len.saturating_sub(self.bytes.len())
+    }
+
+    #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], ClassicError> {
         let Some((head, rest)) = self.bytes.split_at_checked(len) else {
-            return Err(ClassicError::Truncated {
-                production: self.production,
-                at: self.at,
-                need: len as u64,
-                have: self.bytes.len() as u64,
-            });
+            return Err(self.truncated(len));
         };
         self.bytes = rest;
-        self.at = self.at.saturating_add(len as u64);
         Ok(head)
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ClassicError> {
-        let mut out = [0; N];
-        out.copy_from_slice(self.take(N)?);
-        Ok(out)
+    #[cold]
+    fn truncated(&self, need: usize) -> ClassicError {
+        ClassicError::Truncated {
+            production: self.production,
+            at: self.at(),
+            need: need as u64,
+            have: self.bytes.len() as u64,
+        }
     }
 
+    #[inline]
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], ClassicError> {
+        let Some((head, rest)) = self.bytes.split_first_chunk() else {
+            return Err(self.truncated(N));
+        };
+        self.bytes = rest;
+        Ok(*head)
+    }
+
+    #[inline]
     pub(crate) fn u32(&mut self) -> Result<u32, ClassicError> {
         Ok(u32::from_be_bytes(self.array()?))
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self) -> Result<u64, ClassicError> {
         Ok(u64::from_be_bytes(self.array()?))
     }
 
     /// `NON_NEG`: 4 bytes in CDF-1/2, 8 in CDF-5.
+    #[inline]
     pub(crate) fn non_neg(&mut self) -> Result<u64, ClassicError> {
         if self.wide { self.u64() } else { Ok(u64::from(self.u32()?)) }
     }
 
     /// A count of items of at least `item_len_bytes` each, checked against the bytes left.
+    #[inline]
     pub(crate) fn count(&mut self, item_len_bytes: u64) -> Result<usize, ClassicError> {
-        let at = self.at;
+        let at = self.at();
         let count = self.non_neg()?;
-        self.fits(count, item_len_bytes, at)
-    }
-
-    fn fits(&self, count: u64, item_len_bytes: u64, at: u64) -> Result<usize, ClassicError> {
         let have = self.bytes.len() as u64;
         let fits = count.checked_mul(item_len_bytes).is_some_and(|need| need <= have);
         match usize::try_from(count) {
             Ok(count) if fits => Ok(count),
-            _ => Err(ClassicError::CountTooLarge { production: self.production, at, count, have }),
+            _ => Err(self.too_large(count, at)),
         }
+    }
+
+    #[cold]
+    fn too_large(&self, count: u64, at: u64) -> ClassicError {
+        let have = self.bytes.len() as u64;
+        ClassicError::CountTooLarge { production: self.production, at, count, have }
     }
 
     /// Bytes followed by padding to a multiple of 4.
     ///
     /// Padding is skipped unread: netCDF-C asks for zeros only in a special build, and files with
     /// other padding are about.
+    #[inline]
     pub(crate) fn padded(&mut self, len: usize) -> Result<&'a [u8], ClassicError> {
         let bytes = self.take(len)?;
         self.take(len.wrapping_neg() & 3)?;

@@ -228,6 +228,7 @@ impl ClassicFile {
             drop(growing);
             return write();
         }
+        self.commit_records(header, from)?;
         let covered = covered(header, id, slab);
         fill::records(&*self.storage, header, 0, from, to, covered)?;
         let converted = write()?;

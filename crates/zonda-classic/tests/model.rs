@@ -101,7 +101,7 @@ impl Run {
         let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         let version = [Version::Cdf1, Version::Cdf2, Version::Cdf5][random.below(3)];
         let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-        let file = ClassicFile::create(Arc::clone(&storage), version, random.chance(20));
+        let file = ClassicFile::create(Arc::clone(&storage), None, version, random.chance(20));
         Run {
             random,
             storage,
@@ -358,7 +358,7 @@ impl Run {
     }
 
     fn reopened(&self) -> ClassicFile {
-        ClassicFile::open(Arc::clone(&self.storage), true, false)
+        ClassicFile::open(Arc::clone(&self.storage), None, true, false)
             .unwrap_or_else(|error| panic!("{error}\n{}", self.log.join("\n")))
     }
 
@@ -453,7 +453,7 @@ fn random_sequences_match_the_model() {
 #[test]
 fn dimension_ids_are_positions() {
     let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-    let file = ClassicFile::create(storage, Version::Cdf1, false);
+    let file = ClassicFile::create(storage, None, Version::Cdf1, false);
     for i in 0..100 {
         assert_eq!(file.def_dim(format!("d{i}").as_bytes(), 1).expect("def_dim"), DimId(i));
     }

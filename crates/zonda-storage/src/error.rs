@@ -23,6 +23,10 @@ pub enum Op {
     Sync,
     /// Forgetting clean cached data.
     Invalidate,
+    /// Putting a copy in the place of its file.
+    Replace,
+    /// Removing a file.
+    Remove,
 }
 
 impl Op {
@@ -38,6 +42,8 @@ impl Op {
             Op::Barrier => "barrier",
             Op::Sync => "sync",
             Op::Invalidate => "invalidate",
+            Op::Replace => "replace",
+            Op::Remove => "remove",
         }
     }
 }

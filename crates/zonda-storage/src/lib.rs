@@ -25,6 +25,7 @@
 #![deny(unsafe_code)]
 
 pub mod backend;
+mod beside;
 mod error;
 pub mod layer;
 mod open;
@@ -33,8 +34,11 @@ pub mod spec;
 mod storage;
 mod sync_level;
 
+pub use beside::{Beside, Found, Neighbour};
 pub use error::{Op, StorageError};
-pub use open::{Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, open};
+pub use open::{
+    Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
+};
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{ReadRange, Stack, Storage, WriteRange};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

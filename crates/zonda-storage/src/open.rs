@@ -1,6 +1,7 @@
 //! Opening a file with its stack of layers.
 
 use crate::backend::{File, Memory};
+use crate::beside::{Beside, InFolder};
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
 use crate::{StorageError, SyncLevel};
@@ -73,6 +74,24 @@ impl OpenOptions {
 /// # Ok::<(), zonda_storage::StorageError>(())
 /// ```
 pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>, StorageError> {
+    Ok(open_beside(path, options)?.storage)
+}
+
+/// What [`open_beside`] gives.
+#[derive(Debug)]
+pub struct Opened {
+    /// The stack on the file.
+    pub storage: Arc<dyn Storage>,
+    /// What stands beside the file; none for a memory.
+    pub beside: Option<Arc<dyn Beside>>,
+}
+
+/// As [`open`], for a caller whose commits use the file's neighbours. What a dead writer left beside
+/// a file that is created or emptied here is removed.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
     let default;
     let unbuffered;
     let spec = match (&options.spec, options.share) {
@@ -86,11 +105,16 @@ pub fn open(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>, Stor
             &default
         }
     };
-    let base: Arc<dyn Storage> = match spec.bottom() {
-        Bottom::File => Arc::new(File::open(path, options.write, options.create, options.sync)?),
-        Bottom::Memory => Arc::new(load(path, options.create)?),
-    };
-    spec.build_on(base)
+    if spec.bottom() == Bottom::Memory {
+        let memory = Arc::new(load(path, options.create)?);
+        return Ok(Opened { storage: spec.build_on(memory)?, beside: None });
+    }
+    let file = Arc::new(File::open(path, options.write, options.create, options.sync)?);
+    let beside = InFolder::of(Arc::clone(&file));
+    if options.create != Create::MustExist {
+        beside.clear()?;
+    }
+    Ok(Opened { storage: spec.build_on(file)?, beside: Some(Arc::new(beside)) })
 }
 
 /// A memory with the contents of the file, empty for a file that would be created.

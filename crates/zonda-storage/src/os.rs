@@ -6,7 +6,7 @@
 use std::ffi::CString;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The most buffers one `preadv` or `pwritev` takes on Linux (`IOV_MAX`).
 pub(crate) const MAX_BUFFERS: usize = 1024;
@@ -103,6 +103,87 @@ impl Fd {
         retry(|| unsafe { libc::ftruncate64(self.0, len) }).map(drop)
     }
 
+    /// Which file this is, and what of it a copy must keep.
+    pub(crate) fn status(&self) -> Result<Status, Errno> {
+        let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
+        retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
+        // SAFETY: fstat returned success, so it filled the structure.
+        let stat = unsafe { stat.assume_init() };
+        Ok(Status {
+            identity: (stat.st_dev, stat.st_ino),
+            regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
+            only_name: stat.st_nlink == 1,
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+        })
+    }
+
+    /// Gives this file the owner, the mode and the extended attributes (access lists are among
+    /// them) of another.
+    pub(crate) fn take_rights_of(&self, other: &Fd) -> Result<(), Errno> {
+        let (mine, theirs) = (self.status()?, other.status()?);
+        if mine.owner != theirs.owner {
+            let (user, group) = theirs.owner;
+            // SAFETY: fchown takes no pointer.
+            retry(|| unsafe { libc::fchown(self.0, user, group) })?;
+        }
+        // After the owner: a change of owner clears bits of the mode.
+        // SAFETY: fchmod takes no pointer.
+        retry(|| unsafe { libc::fchmod(self.0, theirs.mode) })?;
+        for name in other.attribute_names()? {
+            let value = other.attribute(&name)?;
+            // SAFETY: `name` is NUL-terminated, `value` a borrowed slice; both are only read.
+            retry(|| unsafe {
+                libc::fsetxattr(self.0, name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn attribute_names(&self) -> Result<Vec<CString>, Errno> {
+        let bytes = grown(|buf: &mut [u8]| {
+            // SAFETY: the pointer and length are those of an exclusively borrowed slice.
+            unsafe { libc::flistxattr(self.0, buf.as_mut_ptr().cast(), buf.len()) }
+        });
+        match bytes {
+            // A file system without them has nothing to copy.
+            Err(Errno(libc::ENOTSUP)) => Ok(Vec::new()),
+            Err(errno) => Err(errno),
+            Ok(bytes) => Ok(bytes
+                .split(|b| *b == 0)
+                .filter(|name| !name.is_empty())
+                .filter_map(|name| CString::new(name).ok())
+                .collect()),
+        }
+    }
+
+    fn attribute(&self, name: &CString) -> Result<Vec<u8>, Errno> {
+        grown(|buf: &mut [u8]| {
+            // SAFETY: `name` is NUL-terminated; the rest are those of an exclusively borrowed slice.
+            unsafe { libc::fgetxattr(self.0, name.as_ptr(), buf.as_mut_ptr().cast(), buf.len()) }
+        })
+    }
+
+    /// Makes this descriptor mean the file of `other`, whoever uses it meanwhile: the number stays.
+    pub(crate) fn become_file_of(&self, other: &Fd) -> Result<(), Errno> {
+        // SAFETY: both are open descriptors of ours; dup3 replaces the file of the second at once.
+        retry(|| unsafe { libc::dup3(other.0, self.0, libc::O_CLOEXEC) }).map(drop)
+    }
+
+    /// Takes the `flock` of the file for this descriptor alone; false if somebody else has it. A
+    /// file system without locks counts as free.
+    pub(crate) fn try_lock(&self) -> bool {
+        // SAFETY: flock takes no pointer.
+        let got = retry(|| unsafe { libc::flock(self.0, libc::LOCK_EX | libc::LOCK_NB) });
+        !matches!(got, Err(Errno(libc::EWOULDBLOCK)))
+    }
+
+    /// The path that the file has now, by `/proc`.
+    pub(crate) fn path_now(&self) -> Option<PathBuf> {
+        std::fs::read_link(format!("/proc/self/fd/{}", self.0)).ok()
+    }
+
     /// `fdatasync`: the data and what is needed to read it back.
     pub(crate) fn sync_data(&self) -> Result<(), Errno> {
         // SAFETY: fdatasync takes no pointer.
@@ -113,6 +194,35 @@ impl Fd {
     pub(crate) fn sync_all(&self) -> Result<(), Errno> {
         // SAFETY: fsync takes no pointer.
         retry(|| unsafe { libc::fsync(self.0) }).map(drop)
+    }
+}
+
+/// What [`Fd::status`] tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// Device and inode.
+    pub(crate) identity: (libc::dev_t, libc::ino64_t),
+    /// No device, no pipe.
+    pub(crate) regular: bool,
+    /// No other hard link to it.
+    pub(crate) only_name: bool,
+    mode: libc::mode_t,
+    owner: (libc::uid_t, libc::gid_t),
+}
+
+/// Calls `get` with a buffer that grows until what it gives fits.
+fn grown(mut get: impl FnMut(&mut [u8]) -> libc::ssize_t) -> Result<Vec<u8>, Errno> {
+    let mut buf = vec![0; 256];
+    loop {
+        match retry(|| get(&mut buf)) {
+            Ok(len) => {
+                buf.truncate(len.unsigned_abs());
+                return Ok(buf);
+            }
+            // 64 KiB is the most that Linux keeps.
+            Err(Errno(libc::ERANGE)) if buf.len() < 1 << 17 => buf.resize(2 * buf.len(), 0),
+            Err(errno) => return Err(errno),
+        }
     }
 }
 

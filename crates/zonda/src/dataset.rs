@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
 use zonda_convert::Converted;
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
-use zonda_storage::{Stack, Storage};
+use zonda_storage::{Opened, Stack, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
@@ -40,23 +40,29 @@ impl Dataset {
     /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
     /// `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
-        let (storage, on_disk) =
+        let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
         Ok(Dataset {
             persists: options.in_memory == Some(Persist::Yes),
             on_disk,
-            ..Dataset::create_in(storage, path, options)
+            ..Dataset::create_on(opened, path, options)
         })
     }
 
     /// Creates a dataset in a storage of the caller's; `name` is for messages.
     #[must_use]
     pub fn create_in(storage: Arc<dyn Storage>, name: &Path, options: &CreateOptions) -> Dataset {
+        Dataset::create_on(Opened { storage, beside: None }, name, options)
+    }
+
+    fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Dataset {
+        let Opened { storage, beside } = opened;
+        let version = options.format.version();
         Dataset {
             path: name.to_owned(),
             persists: false,
             on_disk: false,
-            classic: ClassicFile::create(storage, options.format.version(), options.share),
+            classic: ClassicFile::create(storage, beside, version, options.share),
         }
     }
 
@@ -66,10 +72,9 @@ impl Dataset {
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
     /// `NC_ENOTBUILT` for HDF5 files; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
-        let storage = open::open_existing(path, options).map_err(|error| error.at(path))?;
-        let opened = Dataset::open_in(storage, path, options)?;
+        let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);
-        Ok(Dataset { persists, ..opened })
+        Ok(Dataset { persists, ..Dataset::open_on(opened, path, options)? })
     }
 
     /// Opens the dataset that a storage of the caller's holds; `name` is for messages.
@@ -81,6 +86,11 @@ impl Dataset {
         name: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
+        Dataset::open_on(Opened { storage, beside: None }, name, options)
+    }
+
+    fn open_on(opened: Opened, name: &Path, options: &OpenOptions) -> Result<Dataset> {
+        let Opened { storage, beside } = opened;
         let open = || {
             match detect_in(&*storage)? {
                 Detected::Classic(_) => {}
@@ -93,7 +103,7 @@ impl Dataset {
                     return Err(Error::explained(NcError::NotNc, why));
                 }
             }
-            let classic = ClassicFile::open(Arc::clone(&storage), options.write, options.share)?;
+            let classic = ClassicFile::open(storage, beside, options.write, options.share)?;
             Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, classic })
         };
         open().map_err(|error| error.at(name))

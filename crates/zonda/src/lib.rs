@@ -29,12 +29,14 @@ mod error;
 mod format;
 mod meta;
 mod open;
+mod recovery;
 
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, DimView, Meta, VarView};
 pub use open::{CreateOptions, OpenOptions, Persist};
+pub use recovery::{Recovery, recover};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{

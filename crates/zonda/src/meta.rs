@@ -1,6 +1,6 @@
 //! A look at the definitions of a dataset, without copying them.
 
-use zonda_classic::{Header, Layout};
+use zonda_classic::{AttRef, Header, Layout};
 use zonda_model::{DimId, ExtType, VarId};
 
 use crate::error::Result;
@@ -56,6 +56,12 @@ pub struct AttView<'a> {
     pub len: u64,
     /// The values in external form, big-endian.
     pub bytes: &'a [u8],
+}
+
+impl<'a> From<AttRef<'a>> for AttView<'a> {
+    fn from(AttRef { name, ty, len, bytes }: AttRef<'a>) -> AttView<'a> {
+        AttView { name, ty, len, bytes }
+    }
 }
 
 impl<'a> Meta<'a> {
@@ -164,9 +170,8 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
     pub fn att(&self, owner: VarId, index: usize) -> Result<AttView<'a>> {
-        let atts = self.header.atts(owner)?;
-        let att = atts.get(index).ok_or(zonda_model::NcError::NotAtt)?;
-        Ok(AttView { name: &att.name, ty: att.ty, len: att.len, bytes: &att.bytes })
+        let att = self.header.atts(owner)?.get(index).ok_or(zonda_model::NcError::NotAtt)?;
+        Ok(att.into())
     }
 
     /// The attribute with that name, which is normalised first, and its number.
@@ -174,7 +179,7 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
     pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<(usize, AttView<'a>)> {
-        let index = self.header.find_att(owner, name)?;
-        Ok((index, self.att(owner, index)?))
+        let (index, att) = self.header.att(owner, name)?;
+        Ok((index, att.into()))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zonda_model::NcError;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Create, Spec, Storage, SyncLevel};
+use zonda_storage::{Create, Opened, Spec, Storage, SyncLevel};
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -60,23 +60,25 @@ fn open_storage(
     create: Create,
     share: bool,
     spec: Option<Spec>,
-) -> Result<Arc<dyn Storage>> {
+) -> Result<Opened> {
     let options =
         zonda_storage::OpenOptions { write, create, sync: SyncLevel::from_env(), spec, share };
-    Ok(zonda_storage::open(path, &options)?)
+    Ok(zonda_storage::open_beside(path, &options)?)
 }
 
 /// A file's bytes and nothing around them, for a look at them.
 pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
-    open_storage(path, false, Create::MustExist, true, None)
+    Ok(open_storage(path, false, Create::MustExist, true, None)?.storage)
+}
+
+/// A file and its neighbours, opened for repairing it: nothing is buffered.
+pub(crate) fn for_recovery(path: &Path) -> Result<Opened> {
+    open_storage(path, true, Create::MustExist, true, None)
 }
 
 /// The storage of a new dataset, and whether it has made or emptied a file at `path` that an aborted
 /// creation must remove.
-pub(crate) fn create_storage(
-    path: &Path,
-    options: &CreateOptions,
-) -> Result<(Arc<dyn Storage>, bool)> {
+pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Opened, bool)> {
     let create = if options.exclusive { Create::Exclusive } else { Create::Truncate };
     // EEXIST has a code of its own in netCDF.
     let exists = |error: Error| match error.code() {
@@ -110,13 +112,13 @@ pub(crate) fn create_storage(
     Ok((in_memory(options.io.as_deref(), Memory::new())?, made))
 }
 
-pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Storage>> {
+pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Opened> {
     if options.in_memory.is_none() {
         let spec = spec_of(options.io.as_deref())?;
         return open_storage(path, options.write, Create::MustExist, options.share, spec);
     }
     let persists = options.write && options.in_memory == Some(Persist::Yes);
-    let file = open_storage(path, persists, Create::MustExist, true, None)?;
+    let file = open_storage(path, persists, Create::MustExist, true, None)?.storage;
     let len = usize::try_from(file.len()?).map_err(|_| NcError::NoMem)?;
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(len).map_err(|_| NcError::NoMem)?;
@@ -126,13 +128,14 @@ pub(crate) fn open_existing(path: &Path, options: &OpenOptions) -> Result<Arc<dy
     in_memory(options.io.as_deref(), Memory::from_slice(&bytes))
 }
 
-fn in_memory(io: Option<&str>, memory: Memory) -> Result<Arc<dyn Storage>> {
+fn in_memory(io: Option<&str>, memory: Memory) -> Result<Opened> {
     let memory: Arc<dyn Storage> = Arc::new(memory);
-    match io {
-        Some(text) => Ok(text.parse::<Spec>()?.build_on(memory)?),
+    let storage = match io {
+        Some(text) => text.parse::<Spec>()?.build_on(memory)?,
         // Layers from the environment are about files.
-        None => Ok(memory),
-    }
+        None => memory,
+    };
+    Ok(Opened { storage, beside: None })
 }
 
 /// Bytes copied at a time.
@@ -140,7 +143,7 @@ const COPY_BLOCK: usize = 1 << 20;
 
 /// Writes the bytes of a storage to a path, for a persistent dataset in memory.
 pub(crate) fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
-    let to = open_storage(path, true, Create::Truncate, true, None)?;
+    let to = open_storage(path, true, Create::Truncate, true, None)?.storage;
     let mut block = vec![0u8; COPY_BLOCK];
     let mut at = 0u64;
     loop {

@@ -4,7 +4,10 @@ mod completions;
 mod dump;
 mod info;
 mod man;
+mod recover;
 mod run;
+mod trace;
+mod view;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,6 +21,9 @@ pub(crate) enum Command {
     Run(run::Args),
     Info(info::Args),
     Dump(dump::Args),
+    View(view::Args),
+    Trace(trace::Args),
+    Recover(recover::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -28,6 +34,9 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Run(args) => run::execute(&args),
         Command::Info(args) => info::execute(&args, out),
         Command::Dump(args) => dump::execute(&args, out),
+        Command::View(args) => view::execute(&args, out),
+        Command::Trace(args) => trace::execute(&args, out),
+        Command::Recover(args) => recover::execute(&args, out),
         Command::Completions(args) => completions::execute(&args, out),
         Command::Man(args) => man::execute(&args, out),
     }

@@ -19,7 +19,7 @@ const READ_OVER_BYTES: u64 = 4096;
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]
 pub struct File {
-    fd: Fd,
+    pub(crate) fd: Fd,
     path: Arc<Path>,
     writable: bool,
     level: SyncLevel,
@@ -68,7 +68,12 @@ impl File {
         &self.path
     }
 
-    fn error(&self, op: Op, at: u64, len: usize, Errno(errno): Errno) -> StorageError {
+    /// How far barriers and syncs go.
+    pub(crate) fn level(&self) -> SyncLevel {
+        self.level
+    }
+
+    pub(crate) fn error(&self, op: Op, at: u64, len: usize, Errno(errno): Errno) -> StorageError {
         StorageError::Io { path: Arc::clone(&self.path), op, at, len: len as u64, errno }
     }
 
@@ -99,13 +104,7 @@ impl File {
         if !self.folder_pending.load(Ordering::Acquire) {
             return Ok(());
         }
-        let folder = match self.path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY)
-            .and_then(|fd| fd.sync_all())
-            .map_err(|e| self.error(op, 0, 0, e))?;
+        sync_folder_of(&self.path).map_err(|e| self.error(op, 0, 0, e))?;
         self.folder_pending.store(false, Ordering::Release);
         Ok(())
     }
@@ -133,6 +132,15 @@ impl File {
         }
         Ok(())
     }
+}
+
+/// Makes durable which files the folder of `path` has.
+pub(crate) fn sync_folder_of(path: &Path) -> Result<(), Errno> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY).and_then(|fd| fd.sync_all())
 }
 
 /// How many of `ranges` one call can read: each begins where the one before ends, or little after.

@@ -117,8 +117,8 @@ impl Counters {
         match op {
             Op::Read => &self.read,
             Op::Write => &self.write,
-            // A storage that is there is never opened again.
-            Op::Open | Op::Len => &self.len,
+            // A storage that is there is never opened, and removing is no operation of one.
+            Op::Open | Op::Replace | Op::Remove | Op::Len => &self.len,
             Op::SetLen => &self.set_len,
             Op::Barrier => &self.barrier,
             Op::Sync => &self.sync,

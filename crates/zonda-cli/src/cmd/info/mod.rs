@@ -135,7 +135,7 @@ fn write_table(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
 }
 
 /// A number with its digits in groups of three: `1_234_567`.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -1,0 +1,291 @@
+//! The journal beside a file: what is needed to complete a change that takes more than one write.
+//!
+//! ```text
+//! journal = body [ slot slot ]                           slots only of a move
+//! body    = magic(8) kind(4) crc(4) total(8) n_records(8) stored(8) n_old(8) n_new(8) n_flags(8)
+//!           old header, new header, flags                crc: of everything behind it
+//! slot    = magic(4) crc(4) batch(8) len(8) payload      at the next multiple of 4096 behind the body
+//! ```
+//!
+//! All numbers are little-endian. `old header` is as long as `new header`: what stood in the file
+//! where that goes. `stored` is the length of the file before; a flag for each variable says whether
+//! it is left unfilled.
+//! A body is complete or worth nothing: the file is untouched until it is. See
+//! `docs/dev/commits.md` for the order of the writes.
+
+use std::sync::Arc;
+
+use zonda_storage::Storage;
+
+use crate::error::ClassicError;
+use crate::header::round_up;
+use crate::transfer::read_or_zeros;
+
+const MAGIC: [u8; 8] = *b"ZNDJRNL\x01";
+const SLOT_MAGIC: [u8; 4] = *b"ZNDS";
+/// Bytes of a body before the headers.
+const FIXED: usize = 64;
+/// Where what the checksum covers begins.
+const COVERED: usize = 16;
+/// Bytes of a slot before its payload.
+pub(crate) const SLOT_FIXED: usize = 24;
+/// The most payload of a slot.
+pub(crate) const SLOT_PAYLOAD: usize = 4 << 20;
+/// Slots begin at multiples of this.
+const SLOT_ALIGN: u64 = 4096;
+/// Longest body: two headers at their limit, and a flag for each variable.
+const BODY_MAX: u64 = 1 << 30;
+/// What a device writes at once: a torn file has each of these old or new.
+const SECTOR: usize = 512;
+
+/// What is to be completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The header is rewritten in place.
+    Header,
+    /// Data moves in place, then the header is rewritten.
+    Move,
+}
+
+/// A journal's description of the change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    pub(crate) kind: Kind,
+    /// What stands in the file, from its first byte on, where `new` goes; as long as that.
+    pub(crate) old: Vec<u8>,
+    /// What is to stand there.
+    pub(crate) new: Vec<u8>,
+    /// Records there are.
+    pub(crate) n_records: u64,
+    /// Bytes of the file before.
+    pub(crate) stored: u64,
+    /// For each variable of `new` whether it is left unfilled.
+    pub(crate) no_fill: Vec<bool>,
+}
+
+/// A number of eight bytes at `at`.
+fn number(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*bytes))
+}
+
+/// A number of four bytes at `at`.
+fn small(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk::<4>()?;
+    Some(u32::from_le_bytes(*bytes))
+}
+
+impl Body {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let lengths = [self.old.len(), self.new.len(), self.no_fill.len()];
+        let total = lengths.iter().fold(FIXED, |sum, len| sum.saturating_add(*len));
+        let mut covered = Vec::with_capacity(total);
+        covered.extend_from_slice(&(total as u64).to_le_bytes());
+        covered.extend_from_slice(&self.n_records.to_le_bytes());
+        covered.extend_from_slice(&self.stored.to_le_bytes());
+        lengths.iter().for_each(|len| covered.extend_from_slice(&(*len as u64).to_le_bytes()));
+        covered.extend_from_slice(&self.old);
+        covered.extend_from_slice(&self.new);
+        covered.extend(self.no_fill.iter().map(|flag| u8::from(*flag)));
+        let kind: u32 = match self.kind {
+            Kind::Header => 1,
+            Kind::Move => 2,
+        };
+        let mut bytes = Vec::with_capacity(total);
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&crc32fast::hash(&covered).to_le_bytes());
+        bytes.extend_from_slice(&covered);
+        bytes
+    }
+
+    /// Where the slots begin.
+    pub(crate) fn slots_at(&self) -> u64 {
+        let lengths = [self.old.len(), self.new.len(), self.no_fill.len()];
+        let total = lengths.iter().fold(FIXED, |sum, len| sum.saturating_add(*len));
+        round_up(total as u64, SLOT_ALIGN)
+    }
+
+    /// The body at the beginning of a journal; `None` where it is not complete: its writer died
+    /// before it had touched the file.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn read(journal: &dyn Storage) -> Result<Option<Body>, ClassicError> {
+        let mut start = [0; FIXED];
+        if journal.read_at(0, &mut start)? < FIXED {
+            return Ok(None);
+        }
+        let total = number(&start, COVERED).unwrap_or(0);
+        if total < FIXED as u64 || total > journal.len()?.min(BODY_MAX) {
+            return Ok(None);
+        }
+        let mut bytes = vec![0; usize::try_from(total).unwrap_or(0)];
+        if journal.read_at(0, &mut bytes)? < bytes.len() {
+            return Ok(None);
+        }
+        Ok(Body::decode(&bytes))
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Body> {
+        let (magic, _) = bytes.split_first_chunk()?;
+        let kind = match small(bytes, 8)? {
+            1 => Kind::Header,
+            2 => Kind::Move,
+            _ => return None,
+        };
+        let covered = bytes.get(COVERED..)?;
+        if *magic != MAGIC || small(bytes, 12)? != crc32fast::hash(covered) {
+            return None;
+        }
+        let length = |at| number(bytes, at).and_then(|len| usize::try_from(len).ok());
+        let (old, rest) = bytes.get(FIXED..)?.split_at_checked(length(40)?)?;
+        let (new, flags) = rest.split_at_checked(length(48)?)?;
+        (flags.len() == length(56)? && old.len() == new.len()).then(|| Body {
+            kind,
+            old: old.to_vec(),
+            new: new.to_vec(),
+            n_records: number(bytes, 24).unwrap_or(0),
+            stored: number(bytes, 32).unwrap_or(0),
+            no_fill: flags.iter().map(|flag| *flag != 0).collect(),
+        })
+    }
+
+    /// Whether this is the journal of the file in `storage`: each sector of the header is as it was
+    /// or as it is to be. Otherwise the file was made or changed by somebody else since.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn belongs_to(&self, storage: &dyn Storage) -> Result<bool, ClassicError> {
+        let mut found = vec![0; self.new.len()];
+        read_or_zeros(storage, 0, &mut found)?;
+        let known = self.old.chunks(SECTOR).zip(self.new.chunks(SECTOR));
+        Ok(found.chunks(SECTOR).zip(known).all(|(found, (old, new))| found == old || found == new))
+    }
+}
+
+/// The two slots of a move's journal, used in turns: while one is written the other is intact.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    journal: Arc<dyn Storage>,
+    at: u64,
+}
+
+impl Slots {
+    pub(crate) fn new(journal: Arc<dyn Storage>, body: &Body) -> Slots {
+        Slots { journal, at: body.slots_at() }
+    }
+
+    fn place(&self, batch: u64) -> u64 {
+        let slot = round_up((SLOT_FIXED + SLOT_PAYLOAD) as u64, SLOT_ALIGN);
+        self.at.saturating_add(if batch & 1 == 0 { 0 } else { slot })
+    }
+
+    /// Writes `block`, a payload behind [`SLOT_FIXED`] bytes for the slot's own, as that of a batch.
+    pub(crate) fn write(&self, batch: u64, block: &mut [u8]) -> Result<(), ClassicError> {
+        let len = block.len().saturating_sub(SLOT_FIXED) as u64;
+        let mut start = [0u8; SLOT_FIXED];
+        let parts = [&SLOT_MAGIC[..], &[0; 4], &batch.to_le_bytes(), &len.to_le_bytes()].concat();
+        start.copy_from_slice(&parts);
+        if let Some(head) = block.first_chunk_mut::<SLOT_FIXED>() {
+            *head = start;
+        }
+        let crc = crc32fast::hash(block.get(8..).unwrap_or_default());
+        if let Some(place) = block.get_mut(4..8) {
+            place.copy_from_slice(&crc.to_le_bytes());
+        }
+        self.journal.write_at(self.place(batch), block)?;
+        self.journal.barrier()?;
+        Ok(())
+    }
+
+    /// The number of the last batch that was begun, and its slot, payload behind [`SLOT_FIXED`]
+    /// bytes.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn last(&self) -> Result<Option<(u64, Vec<u8>)>, ClassicError> {
+        let mut last: Option<(u64, Vec<u8>)> = None;
+        for parity in [0, 1] {
+            let found = self.read(parity)?;
+            if found.as_ref().map(|slot| slot.0) > last.as_ref().map(|slot| slot.0) {
+                last = found;
+            }
+        }
+        Ok(last)
+    }
+
+    fn read(&self, parity: u64) -> Result<Option<(u64, Vec<u8>)>, ClassicError> {
+        let mut start = [0; SLOT_FIXED];
+        let at = self.place(parity);
+        self.journal.read_at(at, &mut start)?;
+        let (batch, len) = (number(&start, 8).unwrap_or(0), number(&start, 16).unwrap_or(0));
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        if start.get(..4) != Some(&SLOT_MAGIC[..]) || len > SLOT_PAYLOAD || batch & 1 != parity {
+            return Ok(None);
+        }
+        let mut block = vec![0; SLOT_FIXED.saturating_add(len)];
+        let got = self.journal.read_at(at, &mut block)?;
+        let intact = small(&start, 4) == Some(crc32fast::hash(block.get(8..).unwrap_or_default()));
+        Ok((got == block.len() && intact).then_some((batch, block)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonda_storage::backend::Memory;
+
+    fn body() -> Body {
+        Body {
+            kind: Kind::Move,
+            old: (0..5000u32).map(|i| (i % 7) as u8).collect(),
+            new: (0..5000u32).map(|i| (i % 11) as u8).collect(),
+            n_records: 3,
+            stored: 1 << 40,
+            no_fill: vec![true, false, true],
+        }
+    }
+
+    #[test]
+    fn a_body_is_complete_or_nothing() {
+        let bytes = body().encode();
+        assert_eq!(Body::read(&Memory::from_slice(&bytes)).unwrap(), Some(body()));
+        for len in (0..bytes.len()).step_by(97) {
+            assert_eq!(Body::read(&Memory::from_slice(&bytes[..len])).unwrap(), None, "{len}");
+        }
+        for at in (0..bytes.len()).step_by(31) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x40;
+            assert_eq!(Body::read(&Memory::from_slice(&damaged)).unwrap(), None, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_torn_header_belongs_and_a_foreign_one_does_not() {
+        let body = body();
+        let old = Memory::from_slice(&body.old);
+        assert!(body.belongs_to(&old).unwrap());
+        old.write_at(512, &body.new[512..1024]).unwrap();
+        assert!(body.belongs_to(&old).unwrap());
+        old.write_at(0, &body.new).unwrap();
+        assert!(body.belongs_to(&old).unwrap());
+        old.write_at(700, b"others").unwrap();
+        assert!(!body.belongs_to(&old).unwrap());
+    }
+
+    #[test]
+    fn the_later_slot_counts_and_a_torn_one_does_not() {
+        let journal: Arc<dyn Storage> = Arc::new(Memory::new());
+        let slots = Slots::new(Arc::clone(&journal), &body());
+        assert_eq!(slots.last().unwrap(), None);
+        for batch in 0..3 {
+            let mut block = vec![batch as u8 + 1; SLOT_FIXED + 100];
+            slots.write(batch, &mut block).unwrap();
+            let (last, found) = slots.last().unwrap().unwrap();
+            assert_eq!((last, &found[SLOT_FIXED..]), (batch, &block[SLOT_FIXED..]));
+        }
+        journal.write_at(slots.place(2) + SLOT_FIXED as u64, b"torn").unwrap();
+        assert_eq!(slots.last().unwrap().unwrap().0, 1);
+    }
+}

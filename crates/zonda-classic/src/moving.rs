@@ -1,0 +1,336 @@
+//! Moving data in place when the header outgrows its room or the shape of a record changes.
+//!
+//! Everything moves towards the end of the file, so it is done from back to front, in batches: a
+//! batch is read whole, kept in the journal, then written to where it goes. A batch that was begun
+//! can be repeated from the journal, by this process after an error or by the next one after a
+//! death; what comes after it has not been touched. Without a journal (a file in memory) only the
+//! former holds.
+
+use std::sync::Arc;
+
+use zonda_storage::{Beside, Neighbour, Storage};
+
+use crate::codec::{decode_header, encode_header};
+use crate::error::ClassicError;
+use crate::fill;
+use crate::header::{Header, Var};
+use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
+use crate::transfer::read_or_zeros;
+
+/// The most pieces in a batch: small records would make long lists.
+const PIECES: usize = 16 << 10;
+/// Bytes of zeros written at a time.
+const ZEROS: u64 = 1 << 20;
+
+/// Bytes that go from one place to one further back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    from: u64,
+    to: u64,
+    len: usize,
+}
+
+/// A move of a file's data to the places that new definitions give it.
+#[derive(Debug)]
+pub(crate) struct Move {
+    old: Header,
+    /// The definitions that are there in the end; the first variables are those of `old`.
+    target: Header,
+    n_records: u64,
+    /// Bytes of the file before: what was never written needs no moving.
+    stored: u64,
+    slots: Option<Slots>,
+    /// The batch to be done next.
+    next: u64,
+    /// What that batch moves, behind room for the slot's own bytes; empty before it is read.
+    block: Vec<u8>,
+}
+
+impl Move {
+    /// Prepares a move: the file gets its new length, and the journal is written. The data and
+    /// definitions of `old` are intact whether it succeeds or not.
+    ///
+    /// A folder that takes no files means that there is no journal.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn begin(
+        storage: &dyn Storage,
+        beside: Option<&Arc<dyn Beside>>,
+        old: &Header,
+        target: &Header,
+        n_records: u64,
+    ) -> Result<Move, ClassicError> {
+        let stored = storage.len()?;
+        // Written, not only lengthened: where there is no room for it, this is the time to know.
+        let full = target.file_len(n_records);
+        let zeros = vec![0; usize::try_from(full.saturating_sub(stored).min(ZEROS)).unwrap_or(0)];
+        let mut at = stored;
+        while at < full {
+            let n = usize::try_from(full.saturating_sub(at)).unwrap_or(usize::MAX).min(zeros.len());
+            storage.write_at(at, zeros.get(..n).unwrap_or_default())?;
+            at = at.saturating_add(n as u64);
+        }
+        storage.barrier()?;
+        let mut moving = Move {
+            old: old.clone(),
+            target: target.clone(),
+            n_records,
+            stored,
+            slots: None,
+            next: 0,
+            block: Vec::new(),
+        };
+        if let Some(beside) = beside {
+            let new = encode_header(target, n_records);
+            let body = Body {
+                kind: Kind::Move,
+                old: read_whole(storage, new.len())?,
+                new,
+                n_records,
+                stored,
+                no_fill: target.vars.iter().map(|var| var.no_fill).collect(),
+            };
+            moving.slots =
+                write_journal(&**beside, &body)?.map(|journal| Slots::new(journal, &body));
+        }
+        Ok(moving)
+    }
+
+    /// Goes on with the move that a journal describes.
+    ///
+    /// # Errors
+    /// As [`decode_header`], and what the storage reports.
+    pub(crate) fn resume(journal: Arc<dyn Storage>, body: &Body) -> Result<Move, ClassicError> {
+        let (old, _) = decode_header(&body.old)?;
+        let (mut target, _) = decode_header(&body.new)?;
+        for (var, no_fill) in target.vars.iter_mut().zip(&body.no_fill) {
+            var.no_fill = *no_fill;
+        }
+        let slots = Slots::new(journal, body);
+        let (next, block) = slots.last()?.unwrap_or_default();
+        Ok(Move {
+            old,
+            target,
+            n_records: body.n_records,
+            stored: body.stored,
+            // A slot without payload: the batch can be read again from where it came.
+            block: if block.len() > SLOT_FIXED { block } else { Vec::new() },
+            slots: Some(slots),
+            next,
+        })
+    }
+
+    /// The definitions that are there when it is done.
+    pub(crate) fn into_target(self) -> Header {
+        self.target
+    }
+
+    /// Moves what is not yet moved, fills new variables, writes the header, removes the journal.
+    /// After an error it may be called again and goes on where it stopped.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn finish(
+        &mut self,
+        storage: &dyn Storage,
+        beside: Option<&Arc<dyn Beside>>,
+    ) -> Result<(), ClassicError> {
+        let (old, target) = (self.old.clone(), self.target.clone());
+        for_each_batch(&old, &target, self.n_records, self.stored, |number, pieces| {
+            if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
+        })?;
+        let first = old.vars.len();
+        fill::new_fixed_vars(storage, &target, first)?;
+        fill::new_record_vars(storage, &target, first, self.n_records)?;
+        storage.barrier()?;
+        storage.write_at(0, &encode_header(&target, self.n_records))?;
+        storage.sync()?;
+        if let (Some(beside), Some(_)) = (beside, &self.slots) {
+            beside.remove(Neighbour::Journal)?;
+            beside.settle()?;
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, storage: &dyn Storage, pieces: &[Piece]) -> Result<(), ClassicError> {
+        if self.block.is_empty() {
+            let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
+            let mut block = vec![0; len];
+            let mut rest = block.get_mut(SLOT_FIXED..).unwrap_or_default();
+            for piece in pieces {
+                let (part, more) = rest.split_at_mut_checked(piece.len).unwrap_or_default();
+                rest = more;
+                read_or_zeros(storage, piece.from, part)?;
+            }
+            if let Some(slots) = &self.slots {
+                // What lands outside of where it comes from can be read there again.
+                let apart = highest_source(pieces) <= lowest_target(pieces);
+                let kept = if apart { SLOT_FIXED } else { block.len() };
+                slots.write(self.next, block.get_mut(..kept).unwrap_or_default())?;
+            }
+            self.block = block;
+        }
+        let mut rest = self.block.get(SLOT_FIXED..).unwrap_or_default();
+        for piece in pieces {
+            let (part, more) = rest.split_at_checked(piece.len).unwrap_or_default();
+            rest = more;
+            storage.write_at(piece.to, part)?;
+        }
+        // The batch is below before the journal forgets it.
+        storage.barrier()?;
+        self.block.clear();
+        self.next = self.next.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// Writes a journal's body; `None` where the folder takes no files.
+///
+/// # Errors
+/// What the storage reports; there is then no journal.
+pub(crate) fn write_journal(
+    beside: &dyn Beside,
+    body: &Body,
+) -> Result<Option<Arc<dyn Storage>>, ClassicError> {
+    let journal = match beside.create(Neighbour::Journal) {
+        Err(error) if refused(error.raw_os_error()) => return Ok(None),
+        other => other?,
+    };
+    let write = || {
+        journal.write_at(0, &body.encode())?;
+        journal.sync()?;
+        beside.settle()
+    };
+    match write() {
+        Ok(()) => Ok(Some(journal)),
+        Err(error) => {
+            let _ = beside.remove(Neighbour::Journal);
+            Err(error.into())
+        }
+    }
+}
+
+/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again.
+pub(crate) fn refused(errno: i32) -> bool {
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+    const EROFS: i32 = 30;
+    matches!(errno, EPERM | EACCES | EROFS)
+}
+
+/// The first `len` bytes of a file.
+pub(crate) fn read_whole(storage: &dyn Storage, len: usize) -> Result<Vec<u8>, ClassicError> {
+    let mut bytes = vec![0; len];
+    read_or_zeros(storage, 0, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn highest_source(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.from.saturating_add(piece.len as u64)).max().unwrap_or(0)
+}
+
+fn lowest_target(pieces: &[Piece]) -> u64 {
+    pieces.iter().map(|piece| piece.to).min().unwrap_or(0)
+}
+
+/// Whether data has to move, and how many bytes of a file of `stored` bytes.
+pub(crate) fn bytes_to_move(old: &Header, new: &Header, n_records: u64, stored: u64) -> u64 {
+    let mut bytes = 0u64;
+    // Nothing is carried out, so this cannot fail.
+    let _ = for_each_move(old, new, n_records, &mut |from, to, len| {
+        if from != to {
+            bytes = bytes.saturating_add(len.min(stored.saturating_sub(from)));
+        }
+        Ok(())
+    });
+    bytes
+}
+
+/// Calls `f` with the number and the pieces of every batch, those behind first.
+///
+/// The same headers give the same batches in every process: a journal counts them.
+fn for_each_batch(
+    old: &Header,
+    new: &Header,
+    n_records: u64,
+    stored: u64,
+    mut f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
+) -> Result<(), ClassicError> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut room = SLOT_PAYLOAD;
+    let mut number = 0u64;
+    for_each_move(old, new, n_records, &mut |from, to, len| {
+        let mut left = if from == to { 0 } else { len.min(stored.saturating_sub(from)) };
+        while left > 0 {
+            let len = usize::try_from(left).unwrap_or(usize::MAX).min(room);
+            left = left.saturating_sub(len as u64);
+            pieces.push(Piece {
+                from: from.saturating_add(left),
+                to: to.saturating_add(left),
+                len,
+            });
+            room = room.saturating_sub(len);
+            if room == 0 || pieces.len() == PIECES {
+                f(number, &pieces)?;
+                number = number.saturating_add(1);
+                pieces.clear();
+                room = SLOT_PAYLOAD;
+            }
+        }
+        Ok(())
+    })?;
+    if pieces.is_empty() { Ok(()) } else { f(number, &pieces) }
+}
+
+/// Calls `f` with (from, to, length) of every run of bytes, those behind first.
+fn for_each_move(
+    old: &Header,
+    new: &Header,
+    n_records: u64,
+    f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
+) -> Result<(), ClassicError> {
+    for_each_record_move(old, new, n_records, f)?;
+    for (old_var, new_var) in pairs(old, new, false).into_iter().rev() {
+        f(old_var.begin, new_var.begin, old_var.padded_bytes())?;
+    }
+    Ok(())
+}
+
+/// Variables of one kind that both headers have. Redef only appends variables.
+pub(crate) fn pairs<'a>(old: &'a Header, new: &'a Header, record: bool) -> Vec<(&'a Var, &'a Var)> {
+    old.vars.iter().zip(&new.vars).filter(|(old, _)| old.is_record() == record).collect()
+}
+
+/// How far all records move together, where they keep their shape.
+pub(crate) fn common_distance(old: &Header, new: &Header) -> Option<u64> {
+    let mut distances =
+        pairs(old, new, true).into_iter().map(|(old, new)| new.begin.saturating_sub(old.begin));
+    let first = distances.next().unwrap_or(0);
+    let same = old.layout.record_len == new.layout.record_len && distances.all(|d| d == first);
+    same.then_some(first)
+}
+
+fn for_each_record_move(
+    old: &Header,
+    new: &Header,
+    n_records: u64,
+    f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
+) -> Result<(), ClassicError> {
+    let (from_len, to_len) = (old.layout.record_len, new.layout.record_len);
+    let both = pairs(old, new, true);
+    let Some((first, _)) = both.first() else { return Ok(()) };
+    if let Some(distance) = common_distance(old, new) {
+        let len = n_records.saturating_mul(from_len);
+        return f(first.begin, first.begin.saturating_add(distance), len);
+    }
+    for record in (0..n_records).rev() {
+        for (old_var, new_var) in both.iter().rev() {
+            let from = old_var.begin.saturating_add(record.saturating_mul(from_len));
+            let to = new_var.begin.saturating_add(record.saturating_mul(to_len));
+            // A single record variable has unpadded records.
+            f(from, to, old_var.padded_bytes().min(from_len))?;
+        }
+    }
+    Ok(())
+}

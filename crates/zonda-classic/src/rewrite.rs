@@ -1,0 +1,130 @@
+//! A file with new definitions, made complete beside the old one before it takes its name.
+//!
+//! Readers that have the old file open keep it as it was.
+
+use std::sync::Arc;
+
+use zonda_storage::layer::{Cache, CacheShape};
+use zonda_storage::{Beside, Neighbour, Storage};
+
+use crate::codec::encode_header;
+use crate::error::ClassicError;
+use crate::fill;
+use crate::header::Header;
+use crate::moving::{common_distance, pairs, refused};
+use crate::transfer::read_or_zeros;
+
+/// Bytes copied at a time.
+const BLOCK: usize = 1 << 20;
+/// A block of zeros of at least this length is left out: it reads the same, and a file with holes
+/// keeps them.
+const HOLE: usize = 64 << 10;
+
+/// Replaces the file by one with the definitions `target`, whose first variables are those of
+/// `old`; false where there is no way to make or name it, and everything is as before.
+///
+/// # Errors
+/// What the storage reports; everything is then as before.
+pub(crate) fn rewrite(
+    storage: &dyn Storage,
+    beside: &dyn Beside,
+    old: &Header,
+    target: &Header,
+    n_records: u64,
+) -> Result<bool, ClassicError> {
+    storage.barrier()?;
+    let copy = match beside.create(Neighbour::Copy) {
+        Err(error) if refused(error.raw_os_error()) => return Ok(false),
+        other => other?,
+    };
+    let made =
+        write_copy(storage, copy, old, target, n_records).and_then(|()| Ok(beside.replace()?));
+    match made {
+        Ok(()) => {
+            storage.invalidate()?;
+            Ok(true)
+        }
+        Err(error) => {
+            let _ = beside.remove(Neighbour::Copy);
+            match &error {
+                ClassicError::Storage(cause) if no_room(cause.raw_os_error()) => Ok(false),
+                _ => Err(error),
+            }
+        }
+    }
+}
+
+/// Whether an `errno` means that the device holds no second file of this size.
+fn no_room(errno: i32) -> bool {
+    const ENOSPC: i32 = 28;
+    const EDQUOT: i32 = 122;
+    matches!(errno, ENOSPC | EDQUOT)
+}
+
+fn write_copy(
+    from: &dyn Storage,
+    copy: Arc<dyn Storage>,
+    old: &Header,
+    target: &Header,
+    n_records: u64,
+) -> Result<(), ClassicError> {
+    // Small pieces of many variables become large writes.
+    let copy = Cache::new(copy, CacheShape::DEFAULT)?;
+    copy.write_at(0, &encode_header(target, n_records))?;
+    let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
+    for (old, new) in pairs(old, target, false) {
+        copier.copy(old.begin, new.begin, old.padded_bytes())?;
+    }
+    let (from_len, to_len) = (old.layout.record_len, target.layout.record_len);
+    let both = pairs(old, target, true);
+    match (both.first(), common_distance(old, target)) {
+        (Some((first, _)), Some(distance)) => {
+            let len = n_records.saturating_mul(from_len);
+            copier.copy(first.begin, first.begin.saturating_add(distance), len)?;
+        }
+        _ => {
+            for record in 0..n_records {
+                for (old_var, new_var) in &both {
+                    let at = old_var.begin.saturating_add(record.saturating_mul(from_len));
+                    let to = new_var.begin.saturating_add(record.saturating_mul(to_len));
+                    // A single record variable has unpadded records.
+                    copier.copy(at, to, old_var.padded_bytes().min(from_len))?;
+                }
+            }
+        }
+    }
+    let first = old.vars.len();
+    fill::new_fixed_vars(&copy, target, first)?;
+    fill::new_record_vars(&copy, target, first, n_records)?;
+    let full = target.file_len(n_records);
+    if copy.len()? < full {
+        copy.set_len(full)?;
+    }
+    Ok(copy.sync()?)
+}
+
+struct Copier<'a> {
+    from: &'a dyn Storage,
+    to: &'a dyn Storage,
+    /// Bytes there are to copy from.
+    stored: u64,
+    block: Vec<u8>,
+}
+
+impl Copier<'_> {
+    fn copy(&mut self, from: u64, to: u64, len: u64) -> Result<(), ClassicError> {
+        let len = len.min(self.stored.saturating_sub(from));
+        let mut done = 0u64;
+        while done < len {
+            let left = len.saturating_sub(done);
+            let n = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK);
+            self.block.resize(n, 0);
+            read_or_zeros(self.from, from.saturating_add(done), &mut self.block)?;
+            if n < HOLE || self.block.iter().any(|byte| *byte != 0) {
+                self.to.write_at(to.saturating_add(done), &self.block)?;
+            }
+            done = done.saturating_add(n as u64);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,297 @@
+//! A writer that dies at its n-th change, for every n: whoever opens the file next finds the old
+//! definitions or the new ones, and all data either way.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
+use zonda_model::{ExtType, Hyperslab, MemType, VarId};
+use zonda_storage::{Beside, Found, Neighbour, Op, ReadRange, Storage, StorageError, WriteRange};
+
+const RECORDS: usize = 5;
+
+/// The file and its neighbours.
+#[derive(Debug, Default)]
+struct Files {
+    bytes: BTreeMap<Option<Neighbour>, Vec<u8>>,
+    /// Changes until the writer dies.
+    left: Option<usize>,
+    replaceable: bool,
+}
+
+impl Files {
+    /// Counts a change; the dead make none. A write that the writer dies in stops at half.
+    fn change(&mut self) -> Result<bool, StorageError> {
+        let dead = || StorageError::Injected { op: Op::Write, nth: 0, at: 0, len: 0, errno: 5 };
+        match &mut self.left {
+            None => Ok(true),
+            Some(0) => Err(dead()),
+            Some(left) => {
+                *left -= 1;
+                Ok(*left > 0)
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Folder(Arc<Mutex<Files>>);
+
+/// One of the files.
+#[derive(Debug)]
+struct InFolder(Folder, Option<Neighbour>);
+
+impl Folder {
+    fn with<R>(&self, which: Option<Neighbour>, f: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        f(self.0.lock().unwrap().bytes.entry(which).or_default())
+    }
+
+    fn main(&self) -> Arc<dyn Storage> {
+        Arc::new(InFolder(self.clone(), None))
+    }
+
+    fn beside(&self) -> Arc<dyn Beside> {
+        Arc::new(self.clone())
+    }
+}
+
+impl Storage for InFolder {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.0.with(self.1, |bytes| {
+            let rest = bytes.get(at as usize..).unwrap_or_default();
+            let n = rest.len().min(buf.len());
+            buf[..n].copy_from_slice(&rest[..n]);
+            Ok(n)
+        })
+    }
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range.got = self.read_at(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        let whole = self.0.0.lock().unwrap().change()?;
+        // A killed write stops at the end of a page.
+        let page_end = (4096 - at as usize % 4096).min(data.len());
+        let data = if whole { data } else { &data[..page_end / 4096 * page_end] };
+        self.0.with(self.1, |bytes| {
+            let end = at as usize + data.len();
+            if bytes.len() < end && !data.is_empty() {
+                bytes.resize(end, 0);
+            }
+            if !data.is_empty() {
+                bytes[at as usize..end].copy_from_slice(data);
+            }
+        });
+        Ok(())
+    }
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
+    }
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(self.0.with(self.1, |bytes| bytes.len() as u64))
+    }
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.0.0.lock().unwrap().change()?;
+        self.0.with(self.1, |bytes| bytes.resize(len as usize, 0));
+        Ok(())
+    }
+    fn barrier(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("folder")
+    }
+}
+
+impl Beside for Folder {
+    fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError> {
+        let mut files = self.0.lock().unwrap();
+        files.change()?;
+        files.bytes.insert(Some(which), Vec::new());
+        Ok(Arc::new(InFolder(self.clone(), Some(which))))
+    }
+    fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError> {
+        let there = self.0.lock().unwrap().bytes.contains_key(&Some(which));
+        let storage = Arc::new(InFolder(self.clone(), Some(which)));
+        Ok(there.then_some(Found { storage, in_use: false }))
+    }
+    fn remove(&self, which: Neighbour) -> Result<(), StorageError> {
+        let mut files = self.0.lock().unwrap();
+        files.change()?;
+        files.bytes.remove(&Some(which));
+        Ok(())
+    }
+    fn settle(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn replaceable(&self) -> bool {
+        self.0.lock().unwrap().replaceable
+    }
+    fn replace(&self) -> Result<(), StorageError> {
+        let mut files = self.0.lock().unwrap();
+        files.change()?;
+        let copy = files.bytes.remove(&Some(Neighbour::Copy)).unwrap();
+        files.bytes.insert(None, copy);
+        Ok(())
+    }
+}
+
+/// A redefinition, and what is left of the header's room before.
+#[derive(Debug, Clone, Copy)]
+enum Redefinition {
+    /// An attribute of that many bytes.
+    Attribute(usize),
+    /// A record variable: records change their shape.
+    RecordVar,
+    /// A fixed-size variable before the records.
+    FixedVar,
+}
+
+fn value(var: usize, index: usize) -> i32 {
+    (var * 100_000 + index) as i32
+}
+
+/// `n_vars` variables of both kinds with all their records, without room in the header.
+fn make(folder: &Folder, version: Version, n_vars: usize) {
+    let file = ClassicFile::create(folder.main(), Some(folder.beside()), version, false);
+    let time = file.def_dim(b"time", 0).unwrap();
+    let x = file.def_dim(b"x", 700).unwrap();
+    let int = ExtType::Int.nc_type();
+    for var in 0..n_vars {
+        let dims: &[i32] = if var % 2 == 0 { &[x.0] } else { &[time.0, x.0] };
+        file.def_var(format!("variable_{var}").as_bytes(), int, dims).unwrap();
+    }
+    file.enddef(Reserve::Explicit { h_minfree: 0, v_align: 4, v_minfree: 0, r_align: 4 }).unwrap();
+    for var in 0..n_vars {
+        for record in 0..if var % 2 == 0 { 1 } else { RECORDS } {
+            let values: Vec<u8> =
+                (0..700).flat_map(|i| value(var, record * 700 + i).to_ne_bytes()).collect();
+            let (start, count) = ([record, 0], [1, 700]);
+            let from = usize::from(var % 2 == 0);
+            let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
+            let put = file.put::<ClassicError>(
+                VarId(var as i32),
+                |_| slab,
+                Some(MemType::I32),
+                |_| Ok(&values),
+            );
+            assert_eq!(put.unwrap().out_of_range, 0);
+        }
+    }
+    file.close().unwrap();
+}
+
+fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
+    let file = ClassicFile::open(folder.main(), Some(folder.beside()), true, false)?;
+    file.redef()?;
+    match what {
+        Redefinition::Attribute(len) => {
+            let text = vec![b'a'; len];
+            let put =
+                file.put_att::<ClassicError>(VarId::GLOBAL, b"more", 2, len, None, |_| Ok(&text))?;
+            assert_eq!(put.out_of_range, 0);
+        }
+        Redefinition::RecordVar => {
+            file.def_var(b"more", ExtType::Double.nc_type(), &[0])?;
+        }
+        Redefinition::FixedVar => {
+            file.def_var(b"more", ExtType::Double.nc_type(), &[1])?;
+        }
+    }
+    file.enddef(Reserve::Default)?;
+    file.close().map_err(|(error, _)| error)?;
+    Ok(())
+}
+
+/// Everything that was put is there; gives whether the redefinition is.
+fn check(folder: &Folder, n_vars: usize, shown: &str) -> bool {
+    let file = ClassicFile::open(folder.main(), Some(folder.beside()), false, false)
+        .unwrap_or_else(|error| panic!("{shown}: {error}"));
+    for var in 0..n_vars {
+        let records = if var % 2 == 0 { 1 } else { RECORDS };
+        let mut bytes = vec![0; records * 2800];
+        let (start, count) = ([0, 0], [records, 700]);
+        let from = usize::from(var % 2 == 0);
+        let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
+        let got = file.get::<ClassicError>(
+            VarId(var as i32),
+            |_| slab,
+            Some(MemType::I32),
+            |_| Ok(&mut bytes),
+        );
+        let got = got.unwrap_or_else(|error| panic!("{shown}: {error}"));
+        assert_eq!(got.out_of_range, 0);
+        for (index, found) in bytes.as_chunks::<4>().0.iter().enumerate() {
+            assert_eq!(i32::from_ne_bytes(*found), value(var, index), "{shown}: {var} {index}");
+        }
+    }
+    file.with_header(|header, _| {
+        header.find_att(VarId::GLOBAL, b"more").is_ok() || header.find_var(b"more").is_ok()
+    })
+}
+
+#[test]
+fn a_writer_may_die_at_any_change() {
+    let cases = [
+        (6, Redefinition::Attribute(10), true),
+        (6, Redefinition::Attribute(300), false),
+        (6, Redefinition::Attribute(3000), false),
+        (120, Redefinition::Attribute(10), true),
+        (120, Redefinition::Attribute(3000), false),
+        (6, Redefinition::RecordVar, false),
+        (6, Redefinition::FixedVar, false),
+        (120, Redefinition::RecordVar, false),
+    ];
+    let mut kinds = BTreeMap::new();
+    for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
+        for (n_vars, what, room) in cases {
+            let made = Folder(Arc::default());
+            make(&made, version, n_vars);
+            if room {
+                // Once without dying: the next one finds the room that this one left.
+                redefine(&made, Redefinition::Attribute(1)).unwrap();
+            }
+            let bytes = made.0.lock().unwrap().bytes.clone();
+            for replaceable in [true, false] {
+                let mut died_at = 0;
+                loop {
+                    let bytes = bytes.clone();
+                    let files = Files { bytes, left: Some(died_at), replaceable };
+                    let folder = Folder(Arc::new(Mutex::new(files)));
+                    let done = redefine(&folder, what).is_ok();
+                    folder.0.lock().unwrap().left = None;
+                    let shown = format!(
+                        "{version:?}, {n_vars} variables, {what:?}, {replaceable}, died at {died_at}"
+                    );
+                    let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
+                    *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
+                    let new = check(&folder, n_vars, &shown);
+                    assert!(new || !done || room, "{shown}: the definitions are lost");
+                    let left: Vec<_> = folder.0.lock().unwrap().bytes.keys().copied().collect();
+                    assert_eq!(left, [None], "{shown}");
+                    assert_eq!(
+                        recover(&*folder.main(), &folder.beside()).unwrap(),
+                        Recovery::Nothing
+                    );
+                    if done {
+                        assert!(died_at > 0, "{shown}: nothing was written");
+                        break;
+                    }
+                    died_at += 1;
+                }
+            }
+        }
+    }
+    for kind in ["Nothing", "Untouched", "Header", "Move"] {
+        assert!(kinds.contains_key(kind), "no death led to {kind}: {kinds:?}");
+    }
+}

@@ -1,0 +1,215 @@
+//! `zonda trace`: what the `event` layer recorded, as numbers and as a picture.
+
+mod record;
+
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use zonda_plot::{Format, OffsetOptions, OffsetPanel, offsets};
+
+use super::info::grouped;
+use super::view::write_picture;
+use crate::failure::{Failure, Result};
+use crate::input;
+use record::{Layer, Operation, Trace};
+
+/// Sums up traces of the event layer, and draws file offset over time
+///
+/// A trace is what `zonda run --trace` or ZONDA_IO=event:FILE,file leaves. The picture has a panel for
+/// each trace, reads and writes in different colours. Openings of files that follow each other are
+/// put one behind the other.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda run --trace run.txt -- ncks -O in.nc out.nc && zonda trace run.txt
+  zonda trace without.txt with.txt --label 'file alone' --label cached -o offsets.png")]
+pub(crate) struct Args {
+    /// The picture, PNG or SVG by its extension
+    #[arg(short = 'o', long = "output", value_name = "OUT.png|.svg")]
+    output: Option<PathBuf>,
+
+    /// For machines: a JSON object for each trace, one a line
+    #[arg(long)]
+    json: bool,
+
+    /// The event layer that is shown, by its place in the stack; by default the lowest
+    #[arg(long, value_name = "N")]
+    layer: Option<usize>,
+
+    /// What a trace is called in the picture, in the order of the traces; by default as its file
+    #[arg(long = "label", value_name = "TEXT")]
+    labels: Vec<String>,
+
+    /// Width of the picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
+    width: u32,
+
+    /// The traces; `-` for standard input
+    #[arg(required = true, value_name = "EVENTS")]
+    files: Vec<PathBuf>,
+}
+
+/// A trace, and which of its layers is shown.
+struct Shown {
+    label: String,
+    title: String,
+    number: usize,
+    layer: Layer,
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    // Before anything is read: a name that no picture can have is a wrong call.
+    let wrong_call = |error| Failure::Usage(format!("{error}; see --help"));
+    let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
+    let mut traces: Vec<Shown> =
+        args.files.iter().map(|path| read(path, args.layer)).collect::<Result<_>>()?;
+    for (trace, label) in traces.iter_mut().zip(&args.labels) {
+        trace.title.clone_from(label);
+    }
+    for (index, trace) in traces.iter().enumerate() {
+        if args.json {
+            writeln!(out, "{}", trace.json()?)?;
+        } else {
+            if index > 0 {
+                writeln!(out)?;
+            }
+            trace.write_text(out)?;
+        }
+    }
+    if let (Some(output), Some(format)) = (&args.output, format) {
+        let panels: Vec<OffsetPanel<'_>> = traces.iter().map(Shown::panel).collect();
+        let title = "File offset over time".to_owned();
+        let options = OffsetOptions { title, width: args.width, ..OffsetOptions::default() };
+        let chart = offsets(&panels, &options).map_err(|error| match error {
+            zonda_plot::Error::Width { .. } => wrong_call(error),
+            zonda_plot::Error::Empty => Failure::at(output, "no read or write to draw"),
+            other => Failure::at(output, other),
+        })?;
+        write_picture(output, &chart, format)?;
+    }
+    crate::done()
+}
+
+fn read(path: &Path, number: Option<usize>) -> Result<Shown> {
+    let at = |error: String| Failure::at(input::label(path), error);
+    let mut trace = if input::is_stdin(path) {
+        Trace::read(std::io::stdin().lock())
+    } else {
+        let file = File::open(path).map_err(|error| Failure::at(path, error))?;
+        Trace::read(BufReader::with_capacity(1 << 20, file))
+    }
+    .map_err(at)?;
+    let known: Vec<String> = trace.layers.keys().map(usize::to_string).collect();
+    let Some(number) = number.or_else(|| trace.layers.keys().next_back().copied()) else {
+        return Err(at("no operation in it".to_owned()));
+    };
+    let layer = trace
+        .layers
+        .remove(&number)
+        .ok_or_else(|| at(format!("no event#{number} in it, only {}", known.join(", "))))?;
+    let label = input::label(path);
+    let title = label.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Shown { label: label.display().to_string(), title, number, layer })
+}
+
+/// What `--json` gives.
+#[derive(Serialize)]
+struct Json<'a> {
+    path: &'a str,
+    layer: usize,
+    openings: usize,
+    operations: &'a [Operation],
+}
+
+impl Shown {
+    fn json(&self) -> Result<String> {
+        let operations = &self.layer.operations[..];
+        let (layer, openings) = (self.number, self.layer.openings);
+        let json = Json { path: &self.label, layer, openings, operations };
+        serde_json::to_string(&json).map_err(|error| Failure::at(Path::new(&self.label), error))
+    }
+
+    fn write_text(&self, out: &mut dyn Write) -> Result<()> {
+        let openings = match self.layer.openings {
+            1 => "1 opening".to_owned(),
+            n => format!("{n} openings"),
+        };
+        writeln!(out, "{}: event#{}, {openings}", self.label, self.number)?;
+        let head = [
+            "operation",
+            "calls",
+            "errors",
+            "ranges",
+            "bytes",
+            "mean",
+            "sequential",
+            "first",
+            "end",
+            "seconds",
+        ];
+        let mut rows = vec![head.map(str::to_owned)];
+        rows.extend(self.layer.operations.iter().map(row));
+        let widths: [usize; 10] = std::array::from_fn(|column| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        });
+        for row in &rows {
+            let mut line = format!("    {:<1$}", row[0], widths[0]);
+            for (cell, width) in row.iter().zip(widths).skip(1) {
+                line.push_str(&format!("  {cell:>width$}"));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn panel(&self) -> OffsetPanel<'_> {
+        let parts = self.layer.operations.iter().filter(|operation| operation.ranges > 0);
+        let notes = parts.map(|operation| {
+            let plural = if operation.ranges == 1 { "" } else { "s" };
+            format!(
+                "{} {}{plural} of {} on average, {:.0} % sequential",
+                // As people write it, where no program reads it.
+                grouped(operation.ranges).replace('_', "\u{a0}"),
+                operation.name,
+                size(operation.mean_bytes()),
+                100.0 * operation.sequential_share()
+            )
+        });
+        OffsetPanel {
+            title: self.title.clone(),
+            notes: notes.collect(),
+            accesses: &self.layer.accesses,
+        }
+    }
+}
+
+fn row(operation: &Operation) -> [String; 10] {
+    let moves = operation.ranges > 0;
+    let only = |text: String| if moves { text } else { String::new() };
+    let place = |byte: Option<u64>| byte.map_or(String::new(), grouped);
+    [
+        operation.name.clone(),
+        grouped(operation.calls),
+        grouped(operation.errors),
+        only(grouped(operation.ranges)),
+        only(grouped(operation.bytes)),
+        only(grouped(operation.mean_bytes())),
+        only(format!("{:.1} %", 100.0 * operation.sequential_share())),
+        place(operation.first),
+        place(operation.end),
+        format!("{:.6}", operation.us / 1e6),
+    ]
+}
+
+/// A number of bytes in the unit that makes it short.
+fn size(bytes: u64) -> String {
+    let number = bytes as f64;
+    match bytes {
+        0..1000 => format!("{bytes} B"),
+        1000..1_000_000 => format!("{:.1} kB", number / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", number / 1e6),
+        _ => format!("{:.1} GB", number / 1e9),
+    }
+}

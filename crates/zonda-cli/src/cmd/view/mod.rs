@@ -1,0 +1,145 @@
+//! `zonda view`: what the numbers of a variable look like.
+
+mod decode;
+mod slice;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use zonda_plot::{Axis, AxisKind, Chart, Curve, Field, Format, LineOptions, MapOptions, Palette};
+
+use crate::failure::{Failure, Result};
+use crate::input;
+use slice::{Coordinate, Picked, Slice};
+
+/// Draws a variable: a map of two dimensions, or a line of one
+///
+/// The last two dimensions with more than one element make the map; the others are taken at index 0
+/// or as --at says. Values are decoded as CF has it: scale_factor, add_offset, _FillValue,
+/// missing_value, valid_range. Without -o, the range and the mean of the values are printed.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda view history.nc T -o T.png
+  zonda view history.nc T --at time=-1 --at lev=3 -o T.svg
+  zonda view history.nc T --at lat=32 --at lon=0 -o profile.png")]
+pub(crate) struct Args {
+    /// The picture, PNG or SVG by its extension
+    #[arg(short = 'o', long = "output", value_name = "OUT.png|.svg")]
+    output: Option<PathBuf>,
+
+    /// Index along a dimension, from 0; negative ones count from the end, -1 being the last
+    #[arg(long, value_name = "DIM=INDEX", value_parser = at, allow_hyphen_values = true)]
+    at: Vec<At>,
+
+    /// Colours with their middle at zero, for values of both signs
+    #[arg(long)]
+    diverging: bool,
+
+    /// Width of the picture in pixels
+    #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
+    width: u32,
+
+    /// The file; `-` for standard input
+    file: PathBuf,
+
+    /// The variable
+    #[arg(value_name = "VAR")]
+    variable: String,
+}
+
+/// An index along a dimension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct At {
+    dim: String,
+    index: i64,
+}
+
+fn at(text: &str) -> std::result::Result<At, String> {
+    let meant = || "DIM=INDEX is meant, such as time=-1".to_owned();
+    let (dim, index) = text.rsplit_once('=').ok_or_else(meant)?;
+    let index = index.parse().map_err(|_| meant())?;
+    if dim.is_empty() { Err(meant()) } else { Ok(At { dim: dim.to_owned(), index }) }
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    // Before anything is read: a name that no picture can have is a wrong call.
+    let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
+    let file = input::open(&args.file)?;
+    let slice = Slice::read(&file, &args.variable, &args.at)
+        .map_err(|failure| failure.within(file.path()))?;
+    file.close()?;
+    let (Some(output), Some(format)) = (&args.output, format) else {
+        slice.describe(out)?;
+        return crate::done();
+    };
+    let chart = chart(&slice, args).map_err(|error| match error {
+        zonda_plot::Error::Width { .. } => wrong_call(error),
+        zonda_plot::Error::Empty => {
+            Failure::at(input::label(&args.file), format!("{}: no values", args.variable))
+        }
+        other => Failure::text(other.to_string()),
+    })?;
+    write_picture(output, &chart, format)?;
+    crate::done()
+}
+
+fn wrong_call(error: zonda_plot::Error) -> Failure {
+    Failure::Usage(format!("{error}; see --help"))
+}
+
+/// Makes the picture and writes it, nothing of it where it cannot be made.
+pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Result<()> {
+    let bytes = chart.encode(format).map_err(|error| Failure::at(path, error))?;
+    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+}
+
+fn chart(slice: &Slice, args: &Args) -> zonda_plot::Result<Chart> {
+    let (title, subtitle) = (slice.title(), slice.subtitle());
+    match &slice.axes {
+        Picked::One(x) => {
+            let coordinates = x.centres.as_deref();
+            let place = |index: usize| coordinates.map_or(index as f64, |at| at[index]);
+            let points =
+                slice.values.iter().enumerate().map(|(index, value)| (place(index), *value));
+            let curve = Curve { name: slice.name.clone(), points: points.collect() };
+            let y = Axis::new(slice.named_unit(), AxisKind::Number);
+            let options = LineOptions { title, subtitle, x: axis(x), y, width: args.width };
+            zonda_plot::lines(&[curve], &options)
+        }
+        Picked::Two { y, x } => {
+            let field = Field {
+                columns: x.len,
+                rows: y.len,
+                values: &slice.values,
+                x: axis(x),
+                x_centres: x.centres.as_deref(),
+                y: Axis { reversed: y.downwards, ..axis(y) },
+                y_centres: y.centres.as_deref(),
+            };
+            let palette = if args.diverging { Palette::Diverging } else { Palette::Sequential };
+            let unit = slice.named_unit();
+            let width = args.width;
+            let options = MapOptions { title, subtitle, unit, palette, width, range: None };
+            zonda_plot::map(&field, &options)
+        }
+    }
+}
+
+fn axis(coordinate: &Coordinate) -> Axis {
+    Axis::new(coordinate.title.clone(), coordinate.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices() {
+        assert_eq!(at("time=-1"), Ok(At { dim: "time".to_owned(), index: -1 }));
+        assert_eq!(at("a=b=3"), Ok(At { dim: "a=b".to_owned(), index: 3 }));
+        for wrong in ["time", "time=", "=3", "time=x", ""] {
+            assert!(at(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! What is shown of a variable: up to two of its dimensions, and one index along each of the others.
+
+use std::io::Write;
+
+use zonda::{Dataset, DimId, ExtType, Hyperslab, MemType, VarId};
+use zonda_plot::AxisKind;
+
+use super::At;
+use super::decode::{Decoding, doubles, text};
+use crate::failure::{Failure, Result};
+
+/// Elements along a dimension of a map that are read at most; of longer ones every second is taken,
+/// or every third and so on. No picture shows more.
+const MOST_OF_MAP: usize = 2400;
+/// The same for a line, which keeps its peaks.
+const MOST_OF_LINE: usize = 1 << 24;
+
+/// Values of a variable, with what is to be said about them.
+#[derive(Debug)]
+pub(super) struct Slice {
+    pub(super) name: String,
+    long_name: Option<String>,
+    units: Option<String>,
+    /// Where it is along dimensions that are not shown: `lev = 983.3 hPa`.
+    at: Vec<String>,
+    pub(super) axes: Picked,
+    /// Decoded, NaN where missing; the last axis is the fastest.
+    pub(super) values: Vec<f64>,
+}
+
+/// The dimensions that are shown.
+#[derive(Debug)]
+pub(super) enum Picked {
+    One(Coordinate),
+    Two { y: Coordinate, x: Coordinate },
+}
+
+/// A dimension as an axis.
+#[derive(Debug)]
+pub(super) struct Coordinate {
+    dim: String,
+    pub(super) title: String,
+    pub(super) kind: AxisKind,
+    pub(super) downwards: bool,
+    /// Elements shown.
+    pub(super) len: usize,
+    /// Each how manyth element of the dimension is shown.
+    step: usize,
+    /// Values of the coordinate variable, if there is one that goes one way.
+    pub(super) centres: Option<Vec<f64>>,
+}
+
+/// A dimension of the variable.
+struct Dim {
+    name: String,
+    len: usize,
+    /// Index asked for.
+    at: Option<usize>,
+}
+
+impl Slice {
+    pub(super) fn read(file: &Dataset, name: &str, at: &[At]) -> Result<Slice> {
+        let (id, ty, mut dims) = variable(file, name)?;
+        for at in at {
+            place(&mut dims, at, name)?;
+        }
+        if let Some(empty) = dims.iter().find(|dim| dim.len == 0) {
+            return Err(Failure::InFile(format!("{name}: no values, {} is empty", empty.name)));
+        }
+        let free = |dim: &Dim| dim.at.is_none() && dim.len > 1;
+        let mut shown: Vec<usize> = (0..dims.len()).filter(|&i| free(&dims[i])).collect();
+        if shown.is_empty() {
+            // A single value is a line of one point, along the last dimension that is not fixed.
+            shown.extend(dims.iter().rposition(|dim| dim.at.is_none()));
+        }
+        let shown = &shown[shown.len().saturating_sub(2)..];
+        let most = if shown.len() == 2 { MOST_OF_MAP } else { MOST_OF_LINE };
+
+        let mut start = vec![0; dims.len()];
+        let mut count = vec![1; dims.len()];
+        let mut stride = vec![1; dims.len()];
+        let mut axes = Vec::new();
+        let mut rest = Vec::new();
+        for (i, dim) in dims.iter().enumerate() {
+            if shown.contains(&i) {
+                let step = dim.len.div_ceil(most);
+                count[i] = dim.len.div_ceil(step);
+                // No longer than the dimension, whose length is that of something in memory or a file.
+                stride[i] = isize::try_from(step).unwrap_or(isize::MAX);
+                axes.push(Coordinate::read(file, &dim.name, count[i], step)?);
+            } else {
+                start[i] = dim.at.unwrap_or(0);
+                rest.extend(position(file, dim, start[i])?);
+            }
+        }
+        let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
+        let decoding = Decoding::of(file, id, ty)?;
+        let values = read(file, id, &slab)?.into_iter().map(|value| decoding.value(value));
+        let x = axes.pop().unwrap_or_else(Coordinate::of_nothing);
+        let axes = match axes.pop() {
+            Some(y) => Picked::Two { y, x },
+            None => Picked::One(x),
+        };
+        Ok(Slice {
+            name: name.to_owned(),
+            long_name: text(file, id, "long_name").or_else(|| text(file, id, "standard_name")),
+            units: text(file, id, "units").filter(|units| units != "1"),
+            at: rest,
+            axes,
+            values: values.collect(),
+        })
+    }
+
+    /// `temperature (T)`
+    pub(super) fn title(&self) -> String {
+        match &self.long_name {
+            Some(long) if *long != self.name => format!("{long} ({})", self.name),
+            _ => self.name.clone(),
+        }
+    }
+
+    /// Where along the dimensions that are not shown.
+    pub(super) fn subtitle(&self) -> String {
+        let mut parts = self.at.clone();
+        parts.extend(self.coordinates().filter(|axis| axis.step > 1).map(|axis| {
+            format!("{} of {} elements along {}", axis.len, axis.len * axis.step, axis.dim)
+        }));
+        if self.values.iter().all(|value| !value.is_finite()) {
+            parts.push("no value is there, all are missing".to_owned());
+        }
+        parts.join(",  ")
+    }
+
+    /// `temperature (K)`
+    pub(super) fn named_unit(&self) -> String {
+        titled(self.long_name.as_ref().unwrap_or(&self.name), self.units.as_deref())
+    }
+
+    fn coordinates(&self) -> impl Iterator<Item = &Coordinate> {
+        let (y, x) = match &self.axes {
+            Picked::One(x) => (None, x),
+            Picked::Two { y, x } => (Some(y), x),
+        };
+        y.into_iter().chain([x])
+    }
+
+    /// Says in words what would be drawn.
+    pub(super) fn describe(&self, out: &mut dyn Write) -> Result<()> {
+        writeln!(out, "{}", self.title())?;
+        let mut line = |label: &str, text: &str| writeln!(out, "  {label:<8} {text}");
+        if !self.at.is_empty() {
+            line("at", &self.at.join(", "))?;
+        }
+        let named = self.coordinates().filter(|axis| !axis.dim.is_empty());
+        let shape: Vec<String> = named.map(|axis| format!("{}={}", axis.dim, axis.len)).collect();
+        if !shape.is_empty() {
+            line("shape", &shape.join(", "))?;
+        }
+        let mut found = Statistics::default();
+        self.values.iter().filter(|value| value.is_finite()).for_each(|value| found.add(*value));
+        let missing = self.values.len() - found.n;
+        line("values", &format!("{}, {missing} missing", self.values.len()))?;
+        if found.n > 0 {
+            let units = self.units.as_ref().map_or(String::new(), |units| format!(" {units}"));
+            let (low, high) = (short(found.low), short(found.high));
+            line("range", &format!("{low} to {high}{units}"))?;
+            line("mean", &format!("{}{units}, each value counted once", short(found.mean)))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is printed of values.
+struct Statistics {
+    n: usize,
+    low: f64,
+    high: f64,
+    mean: f64,
+}
+
+impl Default for Statistics {
+    fn default() -> Statistics {
+        Statistics { n: 0, low: f64::INFINITY, high: f64::NEG_INFINITY, mean: 0.0 }
+    }
+}
+
+impl Statistics {
+    fn add(&mut self, value: f64) {
+        self.n += 1;
+        self.low = self.low.min(value);
+        self.high = self.high.max(value);
+        // In parts, since the sum of huge numbers may be infinite.
+        let n = self.n as f64;
+        self.mean += value / n - self.mean / n;
+    }
+}
+
+/// A number of six digits, as short as it can be said.
+fn short(number: f64) -> String {
+    let rounded: f64 = format!("{number:.5e}").parse().unwrap_or(number);
+    if rounded != 0.0 && !(1e-4..1e9).contains(&rounded.abs()) {
+        return format!("{rounded:e}");
+    }
+    rounded.to_string()
+}
+
+/// `983.3 hPa`, `45°S`
+fn with_units(value: f64, units: &str) -> String {
+    let degrees = |positive, negative| {
+        let side = if value < 0.0 { negative } else { positive };
+        format!("{}°{side}", short(value.abs()))
+    };
+    match kind(units) {
+        AxisKind::Longitude => degrees("E", "W"),
+        AxisKind::Latitude => degrees("N", "S"),
+        _ if units.is_empty() => short(value),
+        _ => format!("{} {units}", short(value)),
+    }
+}
+
+/// `pressure (hPa)`
+fn titled(name: &str, units: Option<&str>) -> String {
+    units.map_or(name.to_owned(), |units| format!("{name} ({units})"))
+}
+
+/// The variable of a name: id, type, dimensions.
+fn variable(file: &Dataset, name: &str) -> Result<(VarId, ExtType, Vec<Dim>)> {
+    file.meta(|meta| {
+        let missing = |_| Failure::InFile(format!("{name}: no such variable"));
+        let id = meta.find_var(name.as_bytes()).map_err(missing)?;
+        let var = meta.var(id)?;
+        if var.ty == ExtType::Char {
+            return Err(Failure::InFile(format!("{name}: text, which has no picture")));
+        }
+        let mut shape = vec![0; var.dims.len()];
+        meta.var_shape(id, &mut shape)?;
+        let mut dims = Vec::with_capacity(shape.len());
+        for (dim, len) in var.dims.iter().zip(shape) {
+            let name = String::from_utf8_lossy(meta.dim(DimId(dim.0))?.name).into_owned();
+            dims.push(Dim { name, len, at: None });
+        }
+        Ok((id, var.ty, dims))
+    })
+}
+
+/// Takes an index that was asked for into the dimension that it is for.
+fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
+    let known = dims.iter().map(|dim| dim.name.as_str()).collect::<Vec<_>>().join(", ");
+    let Some(dim) = dims.iter_mut().find(|dim| dim.name == at.dim) else {
+        let has = if known.is_empty() { "none".to_owned() } else { known };
+        let reason = format!("{variable}: no dimension {}; it has {has}", at.dim);
+        return Err(Failure::InFile(reason));
+    };
+    let len = i64::try_from(dim.len).unwrap_or(i64::MAX);
+    let index = if at.index < 0 { len.saturating_add(at.index) } else { at.index };
+    dim.at = usize::try_from(index).ok().filter(|index| *index < dim.len);
+    if dim.at.is_none() {
+        let (name, len) = (&dim.name, dim.len);
+        let reason = format!("{variable}: no index {} along {name}, which has {len}", at.index);
+        return Err(Failure::InFile(reason));
+    }
+    Ok(())
+}
+
+/// Reads a hyperslab as doubles.
+fn read(file: &Dataset, id: VarId, slab: &Hyperslab<'_>) -> Result<Vec<f64>> {
+    let mut bytes = Vec::new();
+    // Each number of a type can be told as a double.
+    let _ = file.get(id, slab, Some(MemType::F64), |len| {
+        bytes.resize(len, 0);
+        Ok(&mut bytes)
+    })?;
+    Ok(doubles(&bytes))
+}
+
+/// The coordinate variable of a dimension, if it has numbers.
+fn coordinate_variable(file: &Dataset, dim: &str) -> Option<(VarId, ExtType)> {
+    file.meta(|meta| {
+        let id = meta.find_var(dim.as_bytes()).ok()?;
+        let var = meta.var(id).ok()?;
+        let own = matches!(var.dims, [only] if meta.dim(*only).is_ok_and(|d| d.name == var.name));
+        (own && var.ty != ExtType::Char).then_some((id, var.ty))
+    })
+}
+
+/// Where a dimension that is not shown is taken: `lev = 983.3 hPa`, or `lev index 3`.
+fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
+    if let Some((id, ty)) = coordinate_variable(file, &dim.name) {
+        let slab = Hyperslab { start: &[index], count: &[1], stride: None };
+        let decoding = Decoding::of(file, id, ty)?;
+        let value = read(file, id, &slab)?.first().map(|value| decoding.value(*value));
+        if let Some(value) = value.filter(|value| value.is_finite()) {
+            let units = text(file, id, "units").filter(|units| units != "1").unwrap_or_default();
+            return Ok(Some(format!("{} = {}", dim.name, with_units(value, &units))));
+        }
+    }
+    Ok((dim.len > 1).then(|| format!("{} index {index}", dim.name)))
+}
+
+impl Coordinate {
+    fn read(file: &Dataset, dim: &str, len: usize, step: usize) -> Result<Coordinate> {
+        let index = Coordinate {
+            dim: dim.to_owned(),
+            title: format!("{dim} (index)"),
+            kind: AxisKind::Index,
+            len,
+            step,
+            ..Coordinate::of_nothing()
+        };
+        let Some((id, ty)) = coordinate_variable(file, dim) else { return Ok(index) };
+        let stride = [isize::try_from(step).unwrap_or(isize::MAX)];
+        let slab = Hyperslab { start: &[0], count: &[len], stride: Some(&stride) };
+        let decoding = Decoding::of(file, id, ty)?;
+        let centres: Vec<f64> =
+            read(file, id, &slab)?.into_iter().map(|value| decoding.value(value)).collect();
+        let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
+            || centres.windows(2).all(|pair| pair[0] > pair[1]);
+        if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
+            // Such as a longitude that jumps from 180 to -180: no axis can have it.
+            return Ok(index);
+        }
+        let units = text(file, id, "units");
+        let kind = kind(units.as_deref().unwrap_or_default());
+        let said = || text(file, id, "long_name").or_else(|| text(file, id, "standard_name"));
+        let name = match kind {
+            AxisKind::Longitude => said().unwrap_or_else(|| "longitude".to_owned()),
+            AxisKind::Latitude => said().unwrap_or_else(|| "latitude".to_owned()),
+            _ => said().unwrap_or_else(|| dim.to_owned()),
+        };
+        // Degrees are said at the ticks.
+        let shown = units.filter(|units| kind == AxisKind::Number && units != "1");
+        Ok(Coordinate {
+            title: titled(&name, shown.as_deref()),
+            kind,
+            downwards: text(file, id, "positive").is_some_and(|p| p.eq_ignore_ascii_case("down")),
+            centres: Some(centres),
+            ..index
+        })
+    }
+
+    /// For a variable without dimensions.
+    fn of_nothing() -> Coordinate {
+        Coordinate {
+            dim: String::new(),
+            title: String::new(),
+            kind: AxisKind::Number,
+            downwards: false,
+            len: 1,
+            step: 1,
+            centres: None,
+        }
+    }
+}
+
+/// What an axis is by its units: those that CF has for latitude and longitude.
+fn kind(units: &str) -> AxisKind {
+    match units {
+        "degrees_east" | "degree_east" | "degrees_E" | "degree_E" | "degreesE" | "degreeE" => {
+            AxisKind::Longitude
+        }
+        "degrees_north" | "degree_north" | "degrees_N" | "degree_N" | "degreesN" | "degreeN" => {
+            AxisKind::Latitude
+        }
+        _ => AxisKind::Number,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (number, text) in [
+            (0.0, "0"),
+            (273.15, "273.15"),
+            (983.333_333_333, "983.333"),
+            (-1234567.0, "-1234570"),
+            (1e-9, "1e-9"),
+            (9.969_209_968e36, "9.96921e36"),
+        ] {
+            assert_eq!(short(number), text);
+        }
+    }
+
+    #[test]
+    fn mean_of_huge_values() {
+        let mut found = Statistics::default();
+        [f64::MAX, f64::MAX, -f64::MAX, -f64::MAX].into_iter().for_each(|value| found.add(value));
+        assert!(found.mean.abs() < f64::MAX / 1e10, "{}", found.mean);
+    }
+}
