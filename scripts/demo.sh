@@ -5,7 +5,8 @@
 # distribution's libnetcdf, and runs that binary on the distribution's library and on Zonda's
 # (LD_LIBRARY_PATH), in turns with the limits: a raw sequential write of the same bytes, and tuned
 # Fortran unformatted output of the same arrays. Prints a table, has a third reader compare the two
-# files, and shows a header. Exit status 1 if anything fails or any value differs.
+# files, shows a header, and draws a map of one field and what the two stacks do to the file. Exit
+# status 1 if anything fails or any value differs.
 #
 # DEMO_MB        millions of bytes in a history file (200)
 # DEMO_REPS      repetitions of each measurement, of which the median is shown (3)
@@ -13,7 +14,9 @@
 # DEMO_ORDER     random, sorted or scattered (random); see history_model --help
 # ZONDA_LIB      folder of the library shown (dist/lib)
 # ZONDA_INCLUDE  folder of the header compiled against (dist/include)
-# ZONDA_SCRATCH  where the files are written (out/demo); about three times DEMO_MB is needed
+# ZONDA_TOOL     the zonda command that draws (dist/bin/zonda)
+# ZONDA_SCRATCH  where the files are written (out/demo); about three times DEMO_MB is needed. The
+#                pictures stay there, in pictures/
 # KEEP=1         leaves them there
 set -euo pipefail
 
@@ -24,6 +27,7 @@ types=${DEMO_TYPES:-double float}
 order=${DEMO_ORDER:-random}
 zonda_lib=${ZONDA_LIB:-$root/dist/lib}
 include=${ZONDA_INCLUDE:-$root/dist/include}
+tool=${ZONDA_TOOL:-$root/dist/bin/zonda}
 scratch=${ZONDA_SCRATCH:-$root/out/demo}
 bin=$root/out/demo-bin
 
@@ -37,8 +41,9 @@ clear_line() { if [ $terminal = 1 ]; then printf '\r\033[K'; fi; }
 
 [ -e "$zonda_lib/libnetcdf.so.19" ] || die "no libnetcdf.so.19 in $zonda_lib: run 'make build' first"
 [ -e "$include/netcdf.h" ] || die "no netcdf.h in $include: run 'make build' first"
-for tool in gcc gfortran ncdump ncks python3; do
-    command -v $tool >/dev/null || die "$tool is missing: run scripts/setup.sh"
+[ -x "$tool" ] || die "no $tool: run 'make build' first"
+for needed in gcc gfortran ncdump ncks python3; do
+    command -v $needed >/dev/null || die "$needed is missing: run scripts/setup.sh"
 done
 [[ $mb =~ ^[1-9][0-9]*$ && $reps =~ ^[1-9][0-9]*$ ]] || die "DEMO_MB and DEMO_REPS are numbers >= 1"
 
@@ -179,3 +184,36 @@ head_of 40 on_zonda ncks -m -v T "$shown" | sed 's/^/    /'
 echo
 echo "and three of its values (ncks --trd -H -C -v T):"
 head_of 3 on_zonda ncks --trd -H -C -v T -d time,0 -d lev,0 -d lat,30 -d lon,0,2 "$shown" | sed 's/^/    /'
+
+# ---- draw ---------------------------------------------------------------------------------------
+# A few records, with a record of every transfer that reaches the file: without Zonda's stack, and
+# with the default one. Settings of the caller's for stacks and traces would be in the way.
+pictures=$scratch/pictures
+traced=$scratch/traced.nc
+without=$scratch/without.txt
+with=$scratch/with.txt
+files+=("$traced" "$without" "$with")
+mkdir -p "$pictures"
+rm -f "$without" "$with" # traces are added to what is there
+unset NETCDF_FFIOSPEC NETCDF_FFIO_SPEC ZONDA_TRACE
+trace_run() { # SPEC
+    percent 100 "tracing with $1"
+    ZONDA_IO=$1 on_zonda "$bin/history_model" --type double --order "$order" --steps 3 "$traced" \
+        >/dev/null || die "the traced run failed"
+}
+trace_run "event:$without,file"
+trace_run "cache,event:$with"
+for picture in png svg; do
+    "$tool" view "$shown" T --at lev=-1 -o "$pictures/temperature.$picture" || die "no map"
+    "$tool" trace "$without" "$with" --label "without Zonda's stack: event,file" \
+        --label "with it: cache,event,file" -o "$pictures/offsets.$picture" >"$scratch/traces.out" ||
+        die "no picture of the traces"
+done
+files+=("$scratch/traces.out")
+clear_line
+echo
+echo "what reaches the file in three time steps, without Zonda's stack and with it (zonda trace):"
+sed "s|$scratch/||; s/^/    /" "$scratch/traces.out"
+echo
+echo "pictures, by zonda view and zonda trace:"
+for picture in "$pictures"/{temperature,offsets}.{png,svg}; do echo "    ${picture#"$root/"}"; done

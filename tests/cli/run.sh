@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The `zonda` command: its output, messages and exit statuses, one line per case.
 #
-#   tests/cli/run.sh [dump|info|usage|run ...]      all by default
+#   tests/cli/run.sh [dump|info|view|trace|usage|run ...]      all by default
 #
 #   ZONDA_PREFIX   where zonda and its library are (default: dist)
 #   ZONDA_CORPUS   folder of further files; the classic ones go through `zonda dump`, too
 #   ZONDA_VENV     Python environment with the netCDF4 wheel (default: out/venv)
-#   UPDATE=1       writes the expected output of `info` and `usage` anew instead of comparing
+#   UPDATE=1       writes the expected output of `info`, `view`, `trace` and `usage` anew instead of comparing
 #
 # `zonda dump` is compared byte by byte with the distribution's ncdump, on what ncgen makes of
 # dump/*.cdl, on what odd_files.py writes, and on real files. A case whose tool is missing is skipped.
@@ -232,6 +232,100 @@ for f in facts:
     fi
 }
 
+# ---- Pictures --------------------------------------------------------------------------------
+
+# picture LABEL EXPECTED COMMAND...: what the command says, and what is in picture.svg that it writes
+picture() {
+    local label=$1 expected=$2
+    shift 2
+    rm -f picture.svg
+    golden "$label" "$expected" sh -c '"$@" -o picture.svg && python3 "$0" picture.svg' \
+        "$here/svg_texts.py" "$@"
+}
+
+# is_png LABEL FILE: whether it is a PNG, as far as its first and last bytes say
+is_png() {
+    if [ "$(head -c 8 "$2" | od -An -tx1 | tr -d ' ')" = 89504e470d0a1a0a ] &&
+        tail -c 8 "$2" | grep -qa IEND; then
+        pass "$1"
+    else
+        fail "$1"
+    fi
+}
+
+test_view() {
+    if [ -z "$ncgen" ]; then
+        skip "view: there is no ncgen to make a file with"
+        return
+    fi
+    export ZONDA_IO=file
+    "$ncgen" -k nc3 -o field.nc "$here/view/field.cdl"
+    local name variable
+    # NAME, the variable and its options, one case a line: text first, then the picture.
+    while IFS='|' read -r name variable; do
+        # shellcheck disable=SC2086
+        golden "view $name" "$here/view/$name.txt" "$zonda" view field.nc $variable
+        # shellcheck disable=SC2086
+        picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view field.nc $variable
+    done <<'CASES'
+map|T
+last|T --at time=-1 --at lev=-1
+section|T --at lon=2
+profile|T --at time=0 --at lat=1 --at lon=-1
+both-signs|wind --diverging
+narrow|wind --width 480
+line|line
+jumps|jumps
+all-missing|filled
+scalar|scalar
+CASES
+    "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
+    is_png "view as PNG" one.png
+    if cmp -s one.png two.PNG; then pass "view gives the same bytes"; else fail "view gives the same bytes"; fi
+    unset ZONDA_IO
+}
+
+test_trace() {
+    local name
+    cp "$here"/trace/{without,with,cut,other,idle}.txt .
+    for name in without with cut other idle nothing; do
+        golden "trace $name" "$here/trace/$name.out" "$zonda" trace "$name.txt"
+    done
+    golden "trace of an empty file" "$here/trace/empty.out" "$zonda" trace /dev/null
+    golden "trace --json" "$here/trace/json.out" "$zonda" trace --json without.txt with.txt
+    golden "trace --layer" "$here/trace/layer.out" "$zonda" trace --layer 1 with.txt
+    golden "trace --layer of none" "$here/trace/no-layer.out" "$zonda" trace --layer 2 with.txt
+    golden "trace of standard input" "$here/trace/stdin.out" sh -c '"$0" trace - <with.txt' "$zonda"
+    picture "trace as SVG" "$here/trace/one.svg.txt" "$zonda" trace without.txt
+    picture "trace of two files as SVG" "$here/trace/two.svg.txt" \
+        "$zonda" trace without.txt with.txt --label 'file alone' --label cached
+    picture "trace without transfers" "$here/trace/idle.svg.txt" "$zonda" trace idle.txt
+    "$zonda" trace without.txt -o trace.png >/dev/null
+    is_png "trace as PNG" trace.png
+
+    # What the layer writes today is read, and added up as the layer does it.
+    if [ -z "$ncgen" ]; then
+        skip "trace of a real run: there is no ncgen to make a file with"
+        return
+    fi
+    "$ncgen" -k nc3 -o types.nc "$here/dump/types.cdl"
+    rm -f real.txt
+    ZONDA_IO=event:real.txt,file "$zonda" dump types.nc >/dev/null
+    if "$zonda" trace --json real.txt | python3 -c '
+import json, re, sys
+trace = json.load(sys.stdin)
+found = {o["name"]: o for o in trace["operations"]}
+summary = [line for line in open("real.txt") if line.startswith("# event#1 read:")]
+calls, ranges, size = map(int, re.search(r"(\d+) calls.* (\d+) ranges, (\d+) bytes", summary[0]).groups())
+read = found["read"]
+assert (read["calls"], read["ranges"], read["bytes"]) == (calls, ranges, size), (read, summary)
+assert calls > 0 and trace["openings"] == 1, trace'; then
+        pass "trace of a real run"
+    else
+        fail "trace of a real run"
+    fi
+}
+
 test_usage() {
     # Messages name offsets and sizes of reads, which the default stack chooses.
     export ZONDA_IO=file
@@ -255,6 +349,19 @@ dump-bad-order|dump -b x types.nc
 dump-bad-line|dump -l 9 types.nc
 dump-bad-precision|dump -p 3,99 types.nc
 dump-missing-variable|dump -v b,nope types.nc
+view-no-variable|view types.nc
+view-missing-file|view no-such-file.nc v
+view-missing-variable|view types.nc nope
+view-text|view types.nc c
+view-bad-at|view types.nc s --at n
+view-missing-dimension|view types.nc s --at nope=0
+view-beyond|view types.nc s --at n=99
+view-bad-picture|view types.nc s -o picture.gif
+view-no-folder|view types.nc s -o no-such-folder/picture.png
+view-bad-width|view types.nc s --width 7 -o picture.png
+trace-no-file|trace
+trace-missing-file|trace no-such-file.txt
+trace-bad-picture|trace no-such-file.txt -o picture
 run-no-program|run
 run-missing-program|run -- no-such-program-here
 run-no-executable|run -- /etc/passwd
@@ -263,6 +370,7 @@ run-bad-lib|run --lib /nowhere/lib -- true
 man-unknown|man frobnicate
 CASES
     for line in "--help" "--version" "help run" "help dump" "info --help" "man" "man dump" \
+        "help view" "help trace" "man view" "man trace" \
         "completions bash" "completions fish" "completions zsh"; do
         # shellcheck disable=SC2086
         if "$zonda" $line >got 2>got.err && [ -s got ] && [ ! -s got.err ]; then
@@ -400,10 +508,10 @@ Zonda: it is statically linked" "$zonda" run -- ./static
         sh -c 'echo hello | "$0" run -- cat' "$zonda"
 }
 
-if (($# == 0)); then set -- dump info usage run; fi
+if (($# == 0)); then set -- dump info view trace usage run; fi
 for part; do
     case $part in
-        dump | info | usage | run) "test_$part" ;;
+        dump | info | view | trace | usage | run) "test_$part" ;;
         *)
             echo "cli: no part $part" >&2
             exit 2

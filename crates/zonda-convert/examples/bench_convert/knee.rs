@@ -5,8 +5,8 @@ use std::error::Error;
 use std::fs;
 use std::io::{self, Write};
 
-use plotters::prelude::*;
 use zonda_model::{ExtType, MemType};
+use zonda_plot::{Axis, AxisKind, Format, LineOptions, lines};
 
 use crate::{Case, memcpy};
 
@@ -55,52 +55,22 @@ pub(crate) fn write_tsv(path: &str, curves: &[Curve]) -> io::Result<()> {
     file.flush()
 }
 
-/// Both axes logarithmic; GB/s over block bytes.
+/// Both axes logarithmic; GB/s over block bytes. PNG or SVG, by the name.
 pub(crate) fn plot(path: &str, curves: &[Curve]) -> Result<(), Box<dyn Error + Send + Sync>> {
-    let root = SVGBackend::new(path, (900, 560)).into_drawing_area();
-    root.fill(&WHITE)?;
-    let all = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1 / 1e3);
-    let (low, high) = all.fold((f64::MAX, 0.0_f64), |(l, h), y| (l.min(y), h.max(y)));
-    let mut chart = ChartBuilder::on(&root)
-        .caption("Conversion throughput over block size", ("sans-serif", 20))
-        .margin(12)
-        .x_label_area_size(44)
-        .y_label_area_size(64)
-        .build_cartesian_2d(
-            (SMALLEST as f64..LARGEST as f64).log_scale().base(2.0),
-            (low / 1.2..high * 1.2).log_scale(),
-        )?;
-    chart
-        .configure_mesh()
-        .x_desc("block, bytes of the larger side")
-        .y_desc("GB/s, bytes read plus written")
-        .x_label_formatter(&|x| size_label(*x as usize))
-        .light_line_style(WHITE)
-        .draw()?;
-    for (i, curve) in curves.iter().enumerate() {
-        let colour = if i == 0 { BLACK.to_rgba() } else { Palette99::pick(i).to_rgba() };
-        let points = curve.points.iter().map(|(size, rate)| (*size as f64, rate / 1e3));
-        chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
-            .label(&curve.name)
-            .legend(move |(x, y)| {
-                PathElement::new(vec![(x, y), (x + 20, y)], colour.stroke_width(2))
-            });
-    }
-    chart
-        .configure_series_labels()
-        .position(SeriesLabelPosition::LowerRight)
-        .background_style(WHITE)
-        .border_style(BLACK)
-        .draw()?;
-    root.present()?;
+    let format = Format::of(path.as_ref())?;
+    let curves: Vec<zonda_plot::Curve> = curves
+        .iter()
+        .map(|curve| zonda_plot::Curve {
+            name: curve.name.clone(),
+            points: curve.points.iter().map(|(size, rate)| (*size as f64, rate / 1e3)).collect(),
+        })
+        .collect();
+    let options = LineOptions {
+        title: "Conversion throughput over block size".to_owned(),
+        x: Axis::new("block, the larger side", AxisKind::BinaryBytes).log(),
+        y: Axis::new("GB/s, bytes read plus written", AxisKind::Number).log(),
+        ..LineOptions::default()
+    };
+    fs::write(path, lines(&curves, &options)?.encode(format)?)?;
     Ok(())
-}
-
-fn size_label(bytes: usize) -> String {
-    match bytes {
-        0..1024 => format!("{bytes}"),
-        1024..1_048_576 => format!("{}K", bytes >> 10),
-        _ => format!("{}M", bytes >> 20),
-    }
 }

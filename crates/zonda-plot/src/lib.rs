@@ -1,0 +1,41 @@
+#![doc = include_str!("../README.md")]
+//!
+//! ```
+//! use zonda_plot::{Axis, AxisKind, Field, Format, MapOptions, map};
+//!
+//! let field = Field {
+//!     columns: 3,
+//!     rows: 2,
+//!     values: &[280.0, 281.5, 283.0, 290.0, f64::NAN, 292.0],
+//!     x: Axis::new("longitude", AxisKind::Longitude),
+//!     x_centres: Some(&[0.0, 120.0, 240.0]),
+//!     y: Axis::new("latitude", AxisKind::Latitude),
+//!     y_centres: Some(&[-45.0, 45.0]),
+//! };
+//! let options = MapOptions { title: "temperature".into(), unit: "K".into(), ..Default::default() };
+//! let svg = map(&field, &options)?.encode(Format::Svg)?;
+//! assert!(svg.starts_with(b"<svg"));
+//! # Ok::<(), zonda_plot::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod axis;
+mod colour;
+mod error;
+mod frame;
+mod line;
+mod map;
+mod offset;
+mod output;
+mod png;
+mod scene;
+mod svg;
+mod text;
+
+pub use axis::{Axis, AxisKind, Spacing};
+pub use colour::{Colour, Palette};
+pub use error::{Error, Result};
+pub use line::{Curve, LineOptions, lines};
+pub use map::{Field, MapOptions, map};
+pub use offset::{Access, Direction, OffsetOptions, OffsetPanel, offsets};
+pub use output::{Chart, Format};
