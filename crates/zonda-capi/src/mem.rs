@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
-use zonda::storage::{Op, ReadRange, Storage, StorageError, WriteRange};
+use zonda::storage::{
+    Advice, Op, ReadRange, Storage, StorageError, WriteRange, fill_by_writes,
+};
 
 use crate::boundary::{CallResult, Failure, boundary};
 use crate::handles::{self, OpenFile};
@@ -190,6 +192,12 @@ impl Storage for MallocMemory {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
     }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, _: Advice) {}
 
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.read().len as u64)

@@ -49,12 +49,6 @@ pub(crate) struct Source {
     pub(crate) wide: bool,
 }
 
-impl Source {
-    fn place(&self, number: u32) -> Option<usize> {
-        self.places.get(number as usize).map(|&place| place as usize)
-    }
-}
-
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.
 #[derive(Clone, Debug)]
 struct Stored {
@@ -64,13 +58,39 @@ struct Stored {
 }
 
 impl Stored {
-    /// An attribute with its name as it is counted, NULs included.
+    /// The bytes from attribute `index` on; for the number of attributes, from their end on.
     #[inline]
-    fn get(&self, index: usize) -> Option<AttRef<'_>> {
-        let index = u32::try_from(index).ok().filter(|&index| index < self.n)?;
-        let place = self.source.place(self.first.checked_add(index)?)?;
-        let mut reader = Reader::resume(self.source.bytes.get(place..)?, self.source.wide);
-        codec::att(&mut reader).ok()
+    fn from(&self, index: u32) -> Option<&[u8]> {
+        let number = self.first.checked_add(index)? as usize;
+        self.source.bytes.get(*self.source.places.get(number)? as usize..)
+    }
+
+    /// An attribute with its name as it is counted, NULs included.
+    ///
+    /// Always inlined, as what uses it: parts that go through memory and come back as a whole cost
+    /// more than finding them.
+    #[inline(always)]
+    fn get(&self, index: u32) -> Option<AttRef<'_>> {
+        let bytes = self.from(index).filter(|_| index < self.n)?;
+        codec::att(&mut Reader::resume(bytes, self.source.wide)).ok()
+    }
+
+    /// Whether the attribute may have that name, by a look at its first bytes.
+    #[inline]
+    fn may_be(&self, index: u32, name: &[u8]) -> bool {
+        let counted =
+            self.from(index).and_then(|att| att.get(if self.source.wide { 8 } else { 4 }..));
+        counted.is_some_and(|counted| counted.starts_with(name))
+    }
+
+    /// The attribute of that name.
+    #[inline]
+    fn find(&self, name: &[u8]) -> Option<(usize, AttRef<'_>)> {
+        (0..self.n).filter(|&index| self.may_be(index, name)).find_map(|index| {
+            let att = self.get(index)?;
+            let cut = codec::up_to_nul(att.name);
+            (cut == name).then_some((index as usize, AttRef { name: cut, ..att }))
+        })
     }
 }
 
@@ -105,7 +125,7 @@ impl Atts {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<AttRef<'_>> {
         if let Some(stored) = &self.stored {
-            let att = stored.get(index)?;
+            let att = stored.get(u32::try_from(index).ok()?)?;
             return Some(AttRef { name: codec::up_to_nul(att.name), ..att });
         }
         let Att { name, ty, len, bytes } = self.own.get(index)?;
@@ -118,16 +138,21 @@ impl Atts {
     }
 
     /// The attribute with that name, which is normalised first, and its position.
+    #[inline]
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<(usize, AttRef<'_>)> {
         let name = normalize_name(name).ok()?;
-        self.iter().enumerate().find(|(_, att)| *att.name == *name)
+        if let Some(stored) = &self.stored {
+            return stored.find(&name);
+        }
+        let index = self.own.iter().position(|att| *att.name == *name)?;
+        Some((index, self.get(index)?))
     }
 
     /// The list to change.
     pub(crate) fn to_mut(&mut self) -> &mut Vec<Att> {
         if let Some(stored) = self.stored.take() {
-            let atts = (0..stored.n as usize).filter_map(|index| stored.get(index));
+            let atts = (0..stored.n).filter_map(|index| stored.get(index));
             let own = atts.map(|AttRef { name, ty, len, bytes }| Att {
                 name: Name::in_space(codec::up_to_nul(name), name.len()),
                 ty,
@@ -141,9 +166,9 @@ impl Atts {
 
     /// The attributes in external form, where they still stand as they were read.
     pub(crate) fn as_read(&self) -> Option<&[u8]> {
-        let Stored { source, first, n } = self.stored.as_ref()?;
-        let end = source.place(first.checked_add(*n)?)?;
-        source.bytes.get(source.place(*first)?..end)
+        let stored = self.stored.as_ref()?;
+        let (all, behind) = (stored.from(0)?, stored.from(stored.n)?);
+        all.get(..all.len().checked_sub(behind.len())?)
     }
 }
 
@@ -158,5 +183,57 @@ impl Eq for Atts {}
 impl From<Vec<Att>> for Atts {
     fn from(own: Vec<Att>) -> Atts {
         Atts { stored: None, own }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::{decode_header, encode_header};
+    use crate::header::{Header, Version};
+    use zonda_model::VarId;
+
+    fn named(name: &[u8], bytes: &[u8]) -> Att {
+        let len = bytes.len() as u64;
+        Att { name: name.into(), ty: ExtType::Char, len, bytes: SmallVec::from_slice(bytes) }
+    }
+
+    #[test]
+    fn a_list_as_read_says_the_same_as_one_taken_apart() {
+        for version in [Version::Cdf1, Version::Cdf5] {
+            let mut header = Header::new(version);
+            let names: [&[u8]; 4] = [b"ab", b"abc", b"a", b"none"];
+            header.atts = names.map(|name| named(name, &name[..name.len() % 4])).to_vec().into();
+            let bytes = encode_header(&header, 0);
+            let (mut read, _) = decode_header(&bytes).unwrap();
+            assert!(read.atts.as_read().is_some());
+            assert_eq!(read.atts, header.atts);
+            for (index, name) in names.iter().enumerate() {
+                let (found, att) = read.att(VarId::GLOBAL, name).unwrap();
+                assert_eq!((found, att), (index, header.atts.get(index).unwrap()));
+            }
+            for absent in [&b"abcd"[..], b"b", b"", b"ab\0"] {
+                assert!(read.atts.find(absent).is_none(), "{absent:?}");
+            }
+            assert_eq!(read.atts.get(4), None);
+            // Written back as read, and the same once taken apart.
+            assert_eq!(encode_header(&read, 0), bytes);
+            assert_eq!(read.atts.to_mut().len(), 4);
+            assert!(read.atts.as_read().is_none());
+            assert_eq!(encode_header(&read, 0), bytes);
+        }
+    }
+
+    #[test]
+    fn a_name_with_nuls_in_its_counted_length_is_cut_and_keeps_its_space() {
+        let mut header = Header::new(Version::Cdf1);
+        header.atts = vec![named(b"longer", b"x")].into();
+        let mut bytes = encode_header(&header, 0);
+        let at = bytes.windows(6).position(|part| part == b"longer").unwrap();
+        bytes[at + 2..at + 6].fill(0);
+        let (mut read, _) = decode_header(&bytes).unwrap();
+        assert_eq!(read.atts.get(0).unwrap().name, b"lo");
+        assert!(read.atts.find(b"lo").is_some() && read.atts.find(b"longer").is_none());
+        assert!(read.atts.to_mut()[0].name.has_room_for(6));
     }
 }

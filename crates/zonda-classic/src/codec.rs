@@ -110,6 +110,7 @@ fn magic(reader: &mut Reader<'_>) -> Result<Version, ClassicError> {
 /// `list = ABSENT | tag nelems item*`: the number of items.
 ///
 /// With no items any tag is accepted, as the reference does.
+#[inline]
 fn list(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<usize, ClassicError> {
     let at = reader.at();
     let found = reader.u32()?;
@@ -206,7 +207,9 @@ fn place(at: u64) -> Result<u32, ClassicError> {
 }
 
 /// `att = name nc_type nelems values`, its name with all bytes that are counted.
-#[inline]
+///
+/// Always inlined: where a list is only passed over, nothing is left of it but the bounds.
+#[inline(always)]
 pub(crate) fn att<'a>(reader: &mut Reader<'a>) -> Result<AttRef<'a>, ClassicError> {
     let name = counted_name(reader)?;
     let ty = nc_type(reader)?;
@@ -220,9 +223,10 @@ fn nc_type(reader: &mut Reader<'_>) -> Result<ExtType, ClassicError> {
     let at = reader.at();
     let found = reader.u32()?;
     // The reference accepts the five CDF-5 types in CDF-1/2 files, too.
-    let ty = i32::try_from(found).ok().and_then(ExtType::from_nc_type);
-    let production = reader.production();
-    ty.ok_or_else(|| ClassicError::BadTypeCode { production, at, found })
+    let Some(ty) = i32::try_from(found).ok().and_then(ExtType::from_nc_type) else {
+        return Err(ClassicError::BadTypeCode { production: reader.production(), at, found });
+    };
+    Ok(ty)
 }
 
 fn var_list(

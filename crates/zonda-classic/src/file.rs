@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use zonda_storage::{Beside, Storage};
+use zonda_storage::{Advice, Beside, Storage};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header};
 use crate::commit::Unfinished;
@@ -182,6 +182,7 @@ impl ClassicFile {
         let file = ClassicFile::with_state(storage, beside, writable, share, state, known);
         // A count that follows from the file's length is written before that changes.
         file.n_records_dirty.store(known != n_records, Ordering::Relaxed);
+        file.advise(&file.state.read().header);
         Ok(file)
     }
 
@@ -287,8 +288,18 @@ impl ClassicFile {
             **old = Redefined { header, overwritten: true };
         }
         let result = self.give_places(state, old.as_deref_mut(), reserve);
+        self.advise(&state.header);
         state.mode = if result.is_ok() { Mode::Data } else { Mode::Define { old } };
         result
+    }
+
+    /// Tells the storage what the records are like.
+    fn advise(&self, header: &Header) {
+        let layout = &header.layout;
+        if layout.n_record_vars > 0 {
+            let n_record_parts = layout.n_record_vars as u64;
+            self.storage.advise(Advice { record_bytes: layout.record_len, n_record_parts });
+        }
     }
 
     /// The work of enddef.

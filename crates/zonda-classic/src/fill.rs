@@ -9,9 +9,6 @@ use crate::header::{Header, Var};
 /// Name of the attribute that overrides the default fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
 
-/// Bytes written at a time.
-const BLOCK: usize = 256 << 10;
-
 /// The fill value of a variable in external form: one element.
 ///
 /// # Errors
@@ -32,29 +29,6 @@ fn external_default(ty: ExtType) -> Vec<u8> {
     bytes
 }
 
-/// Repeats an element over at most one block; `len` is what is to be covered in the end.
-fn pattern(element: &[u8], len: u64) -> Vec<u8> {
-    let bytes = usize::try_from(len).unwrap_or(usize::MAX).min(BLOCK);
-    let repeats = bytes.div_ceil(element.len().max(1));
-    element.repeat(repeats)
-}
-
-fn write_pattern(
-    storage: &dyn Storage,
-    pattern: &[u8],
-    at: u64,
-    len: u64,
-) -> Result<(), ClassicError> {
-    let mut done = 0u64;
-    while done < len {
-        let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
-        let block = pattern.get(..left).unwrap_or(pattern);
-        storage.write_at(at.saturating_add(done), block)?;
-        done = done.saturating_add(block.len() as u64);
-    }
-    Ok(())
-}
-
 /// Fills the fixed-size variables from number `first` on, as enddef does for new ones.
 ///
 /// The padding up to a multiple of 4 is filled with the same values (not zeros), as the
@@ -66,7 +40,7 @@ pub(crate) fn new_fixed_vars(
 ) -> Result<(), ClassicError> {
     for var in header.vars.iter().skip(first).filter(|var| !var.is_record() && !var.no_fill) {
         let len = var.padded_bytes();
-        write_pattern(storage, &pattern(&fill_element(var)?, len), var.begin, len)?;
+        storage.fill_at(var.begin, len, &fill_element(var)?)?;
     }
     Ok(())
 }
@@ -107,18 +81,18 @@ pub(crate) fn records(
         }
         // A single record variable has unpadded records.
         let len = var.padded_bytes().min(layout.record_len);
-        parts.push((index, var.begin, len, pattern(&fill_element(var)?, len)));
+        parts.push((index, var.begin, len, fill_element(var)?));
     }
     if parts.is_empty() {
         return Ok(());
     }
     for record in from..to {
         let offset = record.saturating_mul(layout.record_len);
-        for (index, begin, len, pattern) in &parts {
+        for (index, begin, len, element) in &parts {
             if covered.is_some_and(|put| put.var == *index && record >= put.from) {
                 continue;
             }
-            write_pattern(storage, pattern, begin.saturating_add(offset), *len)?;
+            storage.fill_at(begin.saturating_add(offset), *len, element)?;
         }
     }
     Ok(())
@@ -134,11 +108,5 @@ mod tests {
         assert_eq!(external_default(ExtType::Float), [0x7C, 0xF0, 0, 0]);
         assert_eq!(external_default(ExtType::Double), [0x47, 0x9E, 0, 0, 0, 0, 0, 0]);
         assert_eq!(external_default(ExtType::Byte), [0x81]);
-    }
-
-    #[test]
-    fn patterns_cover_short_and_long_spans() {
-        assert_eq!(pattern(&[1, 2], 3), [1, 2, 1, 2]);
-        assert_eq!(pattern(&[7; 8], u64::MAX).len(), BLOCK);
     }
 }

@@ -292,6 +292,7 @@ impl Header {
     ///
     /// # Errors
     /// [`ClassicError::NoVar`], [`ClassicError::NoAtt`].
+    #[inline]
     pub fn att(&self, owner: VarId, name: &[u8]) -> Result<(usize, AttRef<'_>), ClassicError> {
         self.atts(owner)?
             .find(name)

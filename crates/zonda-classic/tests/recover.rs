@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
-use zonda_storage::{Beside, Found, Neighbour, Op, ReadRange, Storage, StorageError, WriteRange};
+use zonda_storage::{
+    Advice, Beside, Found, Neighbour, Op, ReadRange, Storage, StorageError, WriteRange,
+};
 
 const RECORDS: usize = 5;
 
@@ -90,6 +92,11 @@ impl Storage for InFolder {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
     }
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        let bytes: Vec<u8> = element.iter().copied().cycle().take(len as usize).collect();
+        self.write_at(at, &bytes)
+    }
+    fn advise(&self, _: Advice) {}
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.0.with(self.1, |bytes| bytes.len() as u64))
     }

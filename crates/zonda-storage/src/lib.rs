@@ -26,8 +26,10 @@
 
 pub mod backend;
 mod beside;
+mod copy;
 mod error;
 pub mod layer;
+mod memory;
 mod open;
 mod os;
 pub mod spec;
@@ -40,7 +42,7 @@ pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
 pub use spec::{Handles, Spec, SpecError};
-pub use storage::{ReadRange, Stack, Storage, WriteRange};
+pub use storage::{Advice, ReadRange, Stack, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.

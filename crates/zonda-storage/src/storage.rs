@@ -32,6 +32,15 @@ pub struct WriteRange<'a> {
     pub data: &'a [u8],
 }
 
+/// What a format knows about how its file will be read and written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Advice {
+    /// Bytes that are put together in any order before the next as many follow: a record.
+    pub record_bytes: u64,
+    /// Parts of a record that are written or read side by side: its variables.
+    pub n_record_parts: u64,
+}
+
 /// A flat run of bytes, read and written by offset.
 ///
 /// All offsets and lengths are in bytes. Every method may be called from any number of threads at
@@ -70,6 +79,20 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// # Errors
     /// The first error met; other ranges may or may not have been written.
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError>;
+
+    /// Writes `element` over and over from `at` on, `len` bytes in all: what a range holds until
+    /// something else is put there. A layer that buffers may leave it undone where that happens
+    /// before the range is read or handed on.
+    ///
+    /// `element` has 1 to 8 bytes.
+    ///
+    /// # Errors
+    /// As [`Storage::write_at`].
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError>;
+
+    /// Tells what is known about the accesses to come. A layer takes what it can use and passes it
+    /// on; nothing but speed and memory depends on it.
+    fn advise(&self, advice: Advice);
 
     /// The length in bytes, data not yet handed to the backend included.
     ///
@@ -127,6 +150,12 @@ macro_rules! forward {
             fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
                 (**self).write_ranges(ranges)
             }
+            fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+                (**self).fill_at(at, len, element)
+            }
+            fn advise(&self, advice: Advice) {
+                (**self).advise(advice)
+            }
             fn len(&self) -> Result<u64, StorageError> {
                 (**self).len()
             }
@@ -147,6 +176,33 @@ macro_rules! forward {
             }
         }
     };
+}
+
+/// Bytes of a repeated element written at a time.
+const FILL_BLOCK: usize = 256 << 10;
+
+/// [`Storage::fill_at`] by [`Storage::write_at`], for storages that do no better.
+///
+/// # Errors
+/// As [`Storage::write_at`].
+pub fn fill_by_writes(
+    storage: &dyn Storage,
+    at: u64,
+    len: u64,
+    element: &[u8],
+) -> Result<(), StorageError> {
+    if element.is_empty() {
+        return Ok(());
+    }
+    let longest = usize::try_from(len).unwrap_or(usize::MAX).min(FILL_BLOCK);
+    let block = element.repeat(longest.div_ceil(element.len()));
+    let mut done = 0;
+    while done < len {
+        let left = usize::try_from(len - done).unwrap_or(usize::MAX).min(block.len());
+        storage.write_at(at + done, &block[..left])?;
+        done += left as u64;
+    }
+    Ok(())
 }
 
 forward!(Arc);

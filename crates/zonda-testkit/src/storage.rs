@@ -2,7 +2,7 @@
 
 use crate::Rng;
 use std::sync::Arc;
-use zonda_storage::{ReadRange, Spec, Stack, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Spec, Stack, Storage, StorageError, WriteRange};
 
 /// How far random operations reach, in bytes: many pages of a small cache, few of a large one.
 const REACH: usize = 200_000;
@@ -175,7 +175,7 @@ fn far_offsets(s: &dyn Storage) {
 /// One random change or read against the same on a plain vector.
 fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
     let at = rng.below(REACH as u64) as usize;
-    match rng.below(20) {
+    match rng.below(24) {
         0..8 => {
             let n = rng.length(REACH);
             let data = rng.bytes(n);
@@ -227,7 +227,16 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
             let whole = if rng.below(2) == 0 { s.barrier() } else { s.sync() };
             assert_eq!(whole, Ok(()), "{who}");
         }
-        _ => assert_eq!(s.invalidate(), Ok(()), "{who}"),
+        19 => assert_eq!(s.invalidate(), Ok(()), "{who}"),
+        20..23 => {
+            let n = rng.length(REACH);
+            let size = 1 + rng.below(8) as usize;
+            let element = rng.bytes(size);
+            assert_eq!(s.fill_at(at as u64, n as u64, &element), Ok(()), "{who}: {n} at {at}");
+            let data: Vec<u8> = element.iter().copied().cycle().take(n).collect();
+            put(model, at, &data);
+        }
+        _ => s.advise(Advice { record_bytes: at as u64, n_record_parts: rng.below(40) }),
     }
     assert_eq!(s.len(), Ok(model.len() as u64), "{who}");
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{FORMATS, create, get, open, put, shape, stacked};
 use zonda::storage::backend::{File, Memory};
 use zonda::storage::layer::{FaultKind, FaultPlan, Watched};
-use zonda::storage::{ReadRange, Storage, StorageError, WriteRange};
+use zonda::storage::{Advice, ReadRange, Storage, StorageError, WriteRange};
 use zonda::{Dataset, ExtType, Format, Hyperslab, MemType, NcError, Reserve, VarId};
 use zonda_testkit::TempFolder;
 
@@ -246,6 +246,12 @@ impl Storage for HeldUp {
     }
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         self.inner.write_ranges(ranges)
+    }
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.inner.fill_at(at, len, element)
+    }
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
     fn len(&self) -> Result<u64, StorageError> {
         self.inner.len()

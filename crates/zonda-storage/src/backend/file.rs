@@ -4,7 +4,7 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS};
-use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
 use crate::{Create, SyncLevel};
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
@@ -224,6 +224,12 @@ impl Storage for File {
         }
         self.write_run(run.0, &mut bufs)
     }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, _: Advice) {}
 
     fn len(&self) -> Result<u64, StorageError> {
         self.fd.len().map_err(|e| self.error(Op::Len, 0, 0, e))

@@ -4,7 +4,7 @@
 //! parallel, growing moves nothing, and a gap that was never written costs nothing.
 
 use crate::error::{Op, StorageError, range_end};
-use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -196,6 +196,12 @@ impl Storage for Memory {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
     }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, _: Advice) {}
 
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.len.load(Ordering::Acquire))

@@ -1,7 +1,8 @@
 //! `count`: counts operations and bytes, so that "open costs N reads" can be asserted.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::storage::fill_by_writes;
+use crate::{Advice, Op, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -204,6 +205,14 @@ impl<S: Storage> Storage for Count<S> {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let bytes = ranges.iter().map(|r| r.data.len()).sum();
         self.note(Op::Write, ranges.len(), self.inner.write_ranges(ranges), |()| bytes)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

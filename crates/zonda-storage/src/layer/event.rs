@@ -8,7 +8,8 @@
 //! The lines go to FILE, else to the file named by `ZONDA_TRACE`, else to standard error.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::storage::fill_by_writes;
+use crate::{Advice, Op, ReadRange, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -261,6 +262,14 @@ impl<S: Storage> Storage for Event<S> {
         let asked: Vec<(u64, u64)> = ranges.iter().map(|r| (r.at, r.data.len() as u64)).collect();
         let call = || self.inner.write_ranges(ranges);
         self.record(Op::Write, true, &asked, call, |(), i| asked[i].1)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

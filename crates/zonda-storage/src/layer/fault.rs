@@ -10,7 +10,8 @@ mod log;
 pub use log::{Entry, Log, WriteLog};
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{BLOCK_BYTES, Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::storage::fill_by_writes;
+use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -258,6 +259,14 @@ impl<S: Storage> Storage for Fault<S> {
             }
         }
         Err(error)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

@@ -1,7 +1,7 @@
 //! `passthrough`: forwards everything, changes nothing. The layer to copy.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,6 +62,14 @@ impl<S: Storage> Storage for Passthrough<S> {
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         self.inner.write_ranges(ranges)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.inner.fill_at(at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

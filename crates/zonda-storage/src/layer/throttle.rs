@@ -4,7 +4,8 @@
 //! callers share the bandwidth, as they would share the device; the latency is each call's own.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
-use crate::{ReadRange, Storage, StorageError, WriteRange};
+use crate::storage::fill_by_writes;
+use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -113,6 +114,14 @@ impl<S: Storage> Storage for Throttle<S> {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         self.wait(ranges.iter().map(|r| r.data.len()).sum());
         self.inner.write_ranges(ranges)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

@@ -13,7 +13,7 @@
 mod args;
 mod ffio;
 
-pub(crate) use args::{Args, size_text};
+pub(crate) use args::{Args, parse_bytes, size_text};
 
 use crate::storage::Storage;
 use crate::{StorageError, backend, layer};
@@ -281,7 +281,7 @@ impl Spec {
         Spec { layers: Vec::new(), bottom: Bottom::File, replaced: Vec::new() }
     }
 
-    /// The default stack for files: a cache of [`crate::DEFAULT_PAGES`] pages over the file.
+    /// The default stack for files: a cache that sizes itself over the file.
     #[must_use]
     pub fn default_stack() -> Spec {
         Spec { layers: vec![layer::CacheShape::DEFAULT.plan()], ..Spec::file() }

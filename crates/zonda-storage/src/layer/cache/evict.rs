@@ -1,9 +1,9 @@
 //! Finding a page, and making room for one.
 
-use super::Cache;
 use super::table::{NO_PAGE, Page, Table};
-use crate::StorageError;
+use super::{Cache, LEAST_PAGES};
 use crate::storage::Storage;
+use crate::{StorageError, memory};
 use parking_lot::RwLockWriteGuard;
 use std::sync::atomic::Ordering;
 
@@ -49,7 +49,7 @@ impl<S: Storage> Cache<S> {
                 }
                 Found::Room(id) => {
                     let mut page = self.slot(id).page.write();
-                    if !page.dirty.is_empty()
+                    if !page.is_clean()
                         && let Err(error) = self.write_back(id, &mut page)
                     {
                         self.hand_back(&mut self.table.lock(), id, &page);
@@ -72,10 +72,10 @@ impl<S: Storage> Cache<S> {
 
     /// A slot for a page to come: unused, or the least recently used, taken out of the order.
     fn room(&self, table: &mut Table) -> Option<u32> {
-        if let Some(id) = table.free.pop() {
+        if let Some(id) = table.free.pop().or_else(|| table.take_cold(|id| self.slot(id))) {
             return Some(id);
         }
-        if u64::from(table.used) < self.shape.pages {
+        if self.may_have_another(table.used) {
             table.used += 1;
             return Some(table.used - 1);
         }
@@ -85,9 +85,25 @@ impl<S: Storage> Cache<S> {
             if now == stamp {
                 return Some(id);
             }
-            table.order.insert((now, id));
+            table.enter(self.slot(id), now, id);
         }
         None
+    }
+
+    /// Whether the cache may use one page more than `used`; it is then counted as used.
+    fn may_have_another(&self, used: u32) -> bool {
+        let used = u64::from(used);
+        if used >= self.limit.load(Ordering::Relaxed) {
+            return false;
+        }
+        if !self.shape.adaptive {
+            return true;
+        }
+        if used < LEAST_PAGES {
+            memory::take_anyway(self.shape.page_bytes);
+            return true;
+        }
+        memory::take(self.shape.page_bytes)
     }
 
     /// Undoes `room`.
@@ -95,7 +111,8 @@ impl<S: Storage> Cache<S> {
         if page.index == NO_PAGE {
             table.free.push(id);
         } else {
-            table.order.insert((self.slot(id).stamp.load(Ordering::Relaxed), id));
+            let slot = self.slot(id);
+            table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
         }
     }
 
@@ -113,7 +130,7 @@ impl<S: Storage> Cache<S> {
         table.map.insert(index, id);
         let now = self.clock.fetch_add(2, Ordering::Relaxed) + 2;
         self.slot(id).stamp.store(now, Ordering::Relaxed);
-        table.order.insert((now, id));
+        table.enter(self.slot(id), now, id);
         self.hint(index).store(id + 1, Ordering::Release);
         true
     }
@@ -131,10 +148,10 @@ impl<S: Storage> Cache<S> {
             let slot = self.slot(id);
             let Some(mut page) = slot.page.try_write() else {
                 // Somebody uses it, so it has a page: only used slots are ever locked by others.
-                table.order.insert((slot.stamp.load(Ordering::Relaxed), id));
+                table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
                 break;
             };
-            if !page.dirty.is_empty() {
+            if !page.is_clean() {
                 self.hand_back(&mut table, id, &page);
                 break;
             }

@@ -37,6 +37,12 @@ impl Extents {
         a >= b || self.0.get(i).is_some_and(|r| r.0 as usize <= a)
     }
 
+    /// Whether the set is the one range `a..b`.
+    #[inline]
+    pub(super) fn is_one(&self, a: usize, b: usize) -> bool {
+        matches!(self.0[..], [only] if only.0 as usize == a && only.1 as usize == b)
+    }
+
     /// Adds `a..b`. A page is shorter than 4 GiB, so positions fit 32 bits.
     #[inline]
     pub(super) fn insert(&mut self, a: usize, b: usize) {

@@ -20,6 +20,7 @@ impl<S: Storage> Cache<S> {
     /// Writes back `page` of slot `id`, and the dirty pages that follow it or precede it without a
     /// gap, as far as nobody else holds them.
     pub(super) fn write_back(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
+        page.settle(self.page_bytes());
         let before = self.neighbours(page, false);
         let after = self.neighbours(page, true);
         let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(before.len() + after.len() + 1);
@@ -28,6 +29,56 @@ impl<S: Storage> Cache<S> {
         run.push((id, page));
         run.extend(after.iter_mut().map(|(id, page)| (*id, &mut **page)));
         self.write_run(&mut run)
+    }
+
+    /// Writes the complete page `page` of slot `id` and the complete ones after it, unless what lies
+    /// before them is still to come: sequential output leaves in order, in large pieces, while it is
+    /// in the processor's cache, and leaves its pages for what follows.
+    pub(super) fn write_complete(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
+        let dirty = |index: u64| {
+            let id = self.table.lock().map.get(&index).copied();
+            id.is_some_and(|id| self.slot(id).dirty.load(Ordering::Relaxed))
+        };
+        if page.index.checked_sub(1).is_some_and(dirty) {
+            return Ok(());
+        }
+        let mut next = page.index + 1;
+        let mut held = self.complete_from(next, RUN_PAGES - 1);
+        next += held.len() as u64;
+        let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(held.len() + 1);
+        run.push((id, page));
+        run.extend(held.iter_mut().map(|(id, page)| (*id, &mut **page)));
+        self.write_run(&mut run)?;
+        self.cool(run.iter().map(|(id, _)| *id));
+        while held.len() + 1 >= RUN_PAGES {
+            held = self.complete_from(next, RUN_PAGES);
+            next += held.len() as u64;
+            let mut run: Vec<(u32, &mut Page)> =
+                held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
+            self.write_run(&mut run)?;
+            self.cool(run.iter().map(|(id, _)| *id));
+        }
+        Ok(())
+    }
+
+    /// Up to `most` pages from page `index` on, each complete and used by nobody.
+    fn complete_from(&self, index: u64, most: usize) -> Vec<Held<'_>> {
+        let mut held = Vec::new();
+        for next in index..index.saturating_add(most as u64) {
+            let Some(id) = self.table.lock().map.get(&next).copied() else { break };
+            let Some(page) = self.slot(id).page.try_write() else { break };
+            if page.index != next || !page.is_complete(self.page_bytes()) {
+                break;
+            }
+            held.push((id, page));
+        }
+        held
+    }
+
+    /// Lets pages be the next whose place is taken.
+    pub(super) fn cool(&self, ids: impl Iterator<Item = u32>) {
+        let mut table = self.table.lock();
+        ids.for_each(|id| table.cool(self.slot(id), id));
     }
 
     /// Dirty pages that touch `page` byte to byte, upwards or downwards, nearest first.
@@ -49,7 +100,8 @@ impl<S: Storage> Cache<S> {
             if !slot.dirty.load(Ordering::Relaxed) {
                 break;
             }
-            let Some(page) = slot.page.try_write() else { break };
+            let Some(mut page) = slot.page.try_write() else { break };
+            page.settle(whole);
             if page.index != next || !edge(&page, !up) {
                 break;
             }
@@ -63,6 +115,7 @@ impl<S: Storage> Cache<S> {
     /// Writes what is dirty in `run`, ascending pages, by one call; on failure all stay dirty.
     fn write_run(&self, run: &mut [(u32, &mut Page)]) -> Result<(), StorageError> {
         for (_, page) in &mut *run {
+            page.settle(self.page_bytes());
             let span = (page.dirty.iter().next().map_or(0, |r| r.0), page.dirty.end());
             if page.dirty.count() >= FILL_FROM && !page.valid.covers(span.0, span.1) {
                 // Only a saving: if it fails, the ranges are written one by one.
@@ -129,7 +182,7 @@ impl<S: Storage> Cache<S> {
             rest = more;
             let page = self.slot(*id).page.write();
             // Somebody who evicted or flushed it meanwhile has written it.
-            if page.index != *index || page.dirty.is_empty() {
+            if page.index != *index || page.is_clean() {
                 continue;
             }
             let mut held = vec![(*id, page)];
@@ -138,7 +191,7 @@ impl<S: Storage> Cache<S> {
                     break;
                 }
                 let Some(page) = self.slot(*id).page.try_write() else { break };
-                if page.index == *index && !page.dirty.is_empty() {
+                if page.index == *index && !page.is_clean() {
                     held.push((*id, page));
                 }
                 rest = more;
@@ -172,6 +225,7 @@ impl<S: Storage> Cache<S> {
             let keep = usize::try_from(len.saturating_sub(self.base(page.index)))
                 .unwrap_or(usize::MAX)
                 .min(self.page_bytes());
+            page.settle(self.page_bytes());
             page.valid.truncate(keep);
             page.dirty.truncate(keep);
             if page.dirty.is_empty() {
@@ -187,6 +241,7 @@ impl<S: Storage> Cache<S> {
         let mut dirty_end = 0;
         let known = self.len.load(Ordering::Acquire);
         self.for_pages_from(0, |_, page| {
+            page.settle(self.page_bytes());
             page.valid = page.dirty.clone();
             if !page.dirty.is_empty() {
                 dirty_end = dirty_end.max(self.base(page.index) + page.dirty.end() as u64);

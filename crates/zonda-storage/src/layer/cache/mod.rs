@@ -1,6 +1,9 @@
-//! `cache:BLOCKS:PAGES`: a write-back page cache.
+//! `cache:BLOCKS:PAGES`: a write-back page cache; `cache` alone is one that sizes itself.
 //!
 //! A page is BLOCKS * 4096 bytes; at most PAGES are kept, the least recently used leaving first.
+//! Without arguments there are as many as the records of the file ask for, within the memory of the
+//! process. A page whose every byte was written leaves at once, where what lies before it is below
+//! already: whole records go out in order and in large pieces, whatever order they came in.
 //! Writes need no read: each page knows byte by byte what is valid and what is dirty, and what is
 //! missing is read only when it is asked for. A failed write-back keeps the page dirty and gives
 //! the error to the call that met it. Dropping the cache forgets what was not flushed.
@@ -21,8 +24,8 @@ mod table;
 mod transfer;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::storage::{ReadRange, Storage, WriteRange};
-use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError};
+use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -35,6 +38,10 @@ const MAX_PAGE_BYTES: u64 = 1 << 30;
 const MAX_CACHE_BYTES: u64 = 64 << 30;
 /// The most pages: what a table of moderate size can find.
 const MAX_PAGES: u64 = 1 << 20;
+/// The most pages of a cache that sizes itself: 2 GiB of the default page.
+const ADAPTIVE_PAGES: u64 = 8192;
+/// What such a cache may have however little memory is left: enough to read ahead and to write runs.
+const LEAST_PAGES: u64 = 16;
 /// Slots are made this many at a time.
 const SEGMENT_SLOTS: usize = 16;
 /// The most entries of the hint table (256 KiB).
@@ -44,7 +51,10 @@ const MAX_HINTS: u64 = 1 << 16;
 pub(super) const REGISTERED: Registered = Registered { name: "cache", plan };
 
 fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
-    let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
+    let shape = match args.has_more() {
+        true => CacheShape::parse(args, DEFAULT_PAGES)?,
+        false => CacheShape::DEFAULT,
+    };
     args.end()?;
     Ok(shape.plan())
 }
@@ -53,19 +63,25 @@ fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheShape {
     page_bytes: u64,
+    /// The most pages; for one that sizes itself, how many there may be before it was advised.
     pages: u64,
+    /// Whether the number of pages follows the file, within the memory of the process.
+    adaptive: bool,
 }
 
 impl CacheShape {
-    /// The shape of the default stack.
-    pub const DEFAULT: CacheShape =
-        CacheShape { page_bytes: DEFAULT_PAGE_BLOCKS * BLOCK_BYTES, pages: DEFAULT_PAGES };
+    /// The shape of the default stack, which sizes itself.
+    pub const DEFAULT: CacheShape = CacheShape {
+        page_bytes: DEFAULT_PAGE_BLOCKS * BLOCK_BYTES,
+        pages: DEFAULT_PAGES,
+        adaptive: true,
+    };
 
     /// `pages` pages of `blocks` * 4096 bytes; `None` outside the range that a spec accepts.
     #[must_use]
     pub fn new(blocks: u64, pages: u64) -> Option<CacheShape> {
         let page_bytes = blocks.checked_mul(BLOCK_BYTES)?;
-        let shape = CacheShape { page_bytes, pages };
+        let shape = CacheShape { page_bytes, pages, adaptive: false };
         let total = page_bytes.checked_mul(pages)?;
         let page_fits = (BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes);
         (page_fits && (1..=MAX_PAGES).contains(&pages) && total <= MAX_CACHE_BYTES).then_some(shape)
@@ -73,7 +89,8 @@ impl CacheShape {
 
     /// Reads `:BLOCKS:PAGES`, each of which may be left out.
     pub(crate) fn parse(args: &mut Args<'_>, default_pages: u64) -> Result<Self, SpecError> {
-        let mut shape = CacheShape { pages: default_pages, ..CacheShape::DEFAULT };
+        let mut shape =
+            CacheShape { pages: default_pages, adaptive: false, ..CacheShape::DEFAULT };
         if let Some(argument) = args.next() {
             shape.page_bytes = args.size(argument)?;
             if !shape.page_bytes.is_multiple_of(BLOCK_BYTES) {
@@ -110,6 +127,9 @@ impl CacheShape {
 
 impl fmt::Display for CacheShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.adaptive {
+            return f.write_str("cache");
+        }
         write!(f, "cache:{}:{}", self.page_bytes / BLOCK_BYTES, self.pages)
     }
 }
@@ -129,6 +149,8 @@ impl Plan for CacheShape {
 pub struct Cache<S> {
     inner: S,
     shape: CacheShape,
+    /// The most pages it may have now.
+    limit: AtomicU64,
     /// `page_bytes` as a shift, when it is a power of two: a division costs as much as the copy.
     shift: Option<u32>,
     /// The logical length.
@@ -142,6 +164,8 @@ pub struct Cache<S> {
     /// Slot + 1 where a page was last seen, by a hash of its index. Only a hint: the slot's page
     /// says which it is. It keeps hits off the table's lock.
     hints: Box<[AtomicU32]>,
+    /// The same for a cache that grew; it then takes the place of the other.
+    more_hints: OnceLock<Box<[AtomicU32]>>,
     slots: Box<[OnceLock<Box<[Slot]>>]>,
     table: Mutex<Table>,
     /// Byte ranges of straight writes in flight.
@@ -157,18 +181,20 @@ impl<S: Storage> Cache<S> {
     /// What `inner` reports.
     pub fn new(inner: S, shape: CacheShape) -> Result<Self, StorageError> {
         let len = inner.len()?;
-        let n_hints = (2 * shape.pages).next_power_of_two().min(MAX_HINTS);
-        let n_segments = (shape.pages as usize).div_ceil(SEGMENT_SLOTS);
+        let most_pages = if shape.adaptive { ADAPTIVE_PAGES } else { shape.pages };
+        let n_segments = (most_pages as usize).div_ceil(SEGMENT_SLOTS);
         let page = shape.page_bytes;
         Ok(Cache {
             inner,
             shape,
+            limit: AtomicU64::new(shape.pages),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
             len: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
-            hints: (0..n_hints).map(|_| AtomicU32::new(0)).collect(),
+            hints: no_hints(shape.pages),
+            more_hints: OnceLock::new(),
             slots: (0..n_segments).map(|_| OnceLock::new()).collect(),
             table: Mutex::default(),
             direct: Mutex::default(),
@@ -198,10 +224,11 @@ impl<S: Storage> Cache<S> {
 
     #[inline]
     fn hint(&self, index: u64) -> &AtomicU32 {
+        let hints = self.more_hints.get().unwrap_or(&self.hints);
         // Fibonacci hashing: neighbours and strides alike spread over the table.
-        let bits = self.hints.len().trailing_zeros();
+        let bits = hints.len().trailing_zeros();
         let hash = index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - bits);
-        &self.hints[hash as usize]
+        &hints[hash as usize]
     }
 
     /// The slot where page `index` was last seen.
@@ -216,6 +243,24 @@ impl<S: Storage> Cache<S> {
         let segment = self.slots[slot as usize / SEGMENT_SLOTS]
             .get_or_init(|| (0..SEGMENT_SLOTS).map(|_| Slot::default()).collect());
         &segment[slot as usize % SEGMENT_SLOTS]
+    }
+
+    /// Makes room for a record and what is around it, as far as the process has memory.
+    ///
+    /// The rule of thumb of 1995: as many pages as the parts of a record that are worked on side by
+    /// side, and enough for a whole record, so that its slices may come in any order.
+    fn fit(&self, advice: Advice) {
+        if !self.shape.adaptive {
+            return;
+        }
+        let record_pages = advice.record_bytes.div_ceil(self.shape.page_bytes);
+        let around = record_pages / 4 + LEAST_PAGES;
+        let most = (memory::budget() / self.shape.page_bytes).clamp(LEAST_PAGES, ADAPTIVE_PAGES);
+        let pages = record_pages.saturating_add(around).max(advice.n_record_parts).min(most);
+        let before = self.limit.fetch_max(pages, Ordering::Relaxed);
+        if pages > 2 * before {
+            self.more_hints.get_or_init(|| no_hints(pages));
+        }
     }
 
     /// Notes a use. Pages used since the last page came in count as equally recent, so that hits
@@ -233,6 +278,20 @@ impl<S: Storage> Cache<S> {
     fn extend_to(&self, end: u64) {
         if end > self.len.load(Ordering::Acquire) {
             self.len.fetch_max(end, Ordering::AcqRel);
+        }
+    }
+}
+
+/// An empty hint table for a cache of `pages` pages.
+fn no_hints(pages: u64) -> Box<[AtomicU32]> {
+    let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS);
+    (0..n_hints).map(|_| AtomicU32::new(0)).collect()
+}
+
+impl<S> Drop for Cache<S> {
+    fn drop(&mut self) {
+        if self.shape.adaptive {
+            memory::give_back(u64::from(self.table.get_mut().used) * self.shape.page_bytes);
         }
     }
 }
@@ -259,7 +318,7 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
         let (index, a) = self.place(at);
-        if data.len() <= self.page_bytes() - a && self.hit_write(at, index, a, data) {
+        if data.len() <= self.page_bytes() - a && self.hit_write(at, index, a, data)? {
             return Ok(());
         }
         self.write_all(&[WriteRange { at, data }])
@@ -267,6 +326,21 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         self.write_all(ranges)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        // More than half of what fits would push out its own beginning.
+        if len > self.limit.load(Ordering::Relaxed) / 2 * self.shape.page_bytes
+            || !(1..=8).contains(&element.len())
+        {
+            return fill_by_writes(self, at, len, element);
+        }
+        self.fill_pages(at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.fit(advice);
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

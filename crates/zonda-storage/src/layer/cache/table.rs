@@ -1,9 +1,10 @@
 //! Pages, the slots that hold them, and the table that finds and evicts them.
 
 use super::extents::Extents;
+use crate::copy::copy_past_cache;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The index of a slot that holds no page.
 pub(super) const NO_PAGE: u64 = u64::MAX;
@@ -23,12 +24,41 @@ pub(super) struct Page {
     pub(super) valid: Extents,
     /// What was written and is not below yet; part of `valid`.
     pub(super) dirty: Extents,
+    /// What is to be written where nothing else was until the page is read or written back; no part
+    /// of `valid` when it came in.
+    background: Vec<Background>,
+    /// How often a scattered read found something missing.
+    pub(super) misses: u32,
+}
+
+/// A repeated element that nobody has written down yet.
+#[derive(Debug, Clone, Copy)]
+struct Background {
+    from: usize,
+    to: usize,
+    element: [u8; 8],
+    size: usize,
+    /// Which byte of the element is at `from`.
+    phase: usize,
+}
+
+impl Background {
+    /// Writes the bytes that belong at `a..b` of a page.
+    fn paint(&self, a: usize, out: &mut [u8]) {
+        let first = (self.phase + a - self.from) % self.size;
+        let head = (self.size - first).min(out.len());
+        out[..head].copy_from_slice(&self.element[first..first + head]);
+        for part in out[head..].chunks_mut(self.size) {
+            let n = part.len();
+            part.copy_from_slice(&self.element[..n]);
+        }
+    }
 }
 
 impl Default for Page {
     fn default() -> Self {
         let (valid, dirty) = (Extents::default(), Extents::default());
-        Page { index: NO_PAGE, buf: Vec::new(), valid, dirty }
+        Page { index: NO_PAGE, buf: Vec::new(), valid, dirty, background: Vec::new(), misses: 0 }
     }
 }
 
@@ -38,18 +68,73 @@ impl Page {
         self.index = index;
         self.valid.clear();
         self.dirty.clear();
+        self.background.clear();
+        self.misses = 0;
     }
 
-    /// Stores `data` at `a`, to be written back.
+    /// Stores `data` at `a`, to be written back; past the processor's cache where it is not read
+    /// soon.
     #[inline]
-    pub(super) fn put(&mut self, a: usize, data: &[u8], page_bytes: usize) {
+    pub(super) fn put(&mut self, a: usize, data: &[u8], page_bytes: usize, past_cache: bool) {
         let b = a + data.len();
         if b > self.buf.len() {
             self.grow(a, b, page_bytes);
         }
-        self.buf[a..b].copy_from_slice(data);
+        if past_cache {
+            copy_past_cache(&mut self.buf[a..b], data);
+        } else {
+            self.buf[a..b].copy_from_slice(data);
+        }
         self.valid.insert(a, b);
         self.dirty.insert(a, b);
+    }
+
+    /// Whether nothing is to be written back.
+    pub(super) fn is_clean(&self) -> bool {
+        self.dirty.is_empty() && self.background.is_empty()
+    }
+
+    /// Whether every byte is to be written back.
+    #[inline]
+    pub(super) fn is_complete(&self, page_bytes: usize) -> bool {
+        self.dirty.is_one(0, page_bytes)
+    }
+
+    /// Lays a repeated element under `a..b`; `phase` says which byte of it is at `a`.
+    pub(super) fn lay(
+        &mut self,
+        (a, b): (usize, usize),
+        element: &[u8],
+        phase: usize,
+        page_bytes: usize,
+    ) {
+        let mut bytes = [0; 8];
+        let size = element.len().min(8);
+        bytes[..size].copy_from_slice(&element[..size]);
+        let ground = Background { from: a, to: b, element: bytes, size, phase };
+        let crossed = self.background.iter().any(|other| other.from < b && a < other.to);
+        if !crossed && self.valid.gaps(a, b)[..] == [(a, b)] {
+            self.background.push(ground);
+            return;
+        }
+        // Something is there already, which this replaces.
+        self.settle(page_bytes);
+        self.reach(b, page_bytes);
+        ground.paint(a, &mut self.buf[a..b]);
+        self.valid.insert(a, b);
+        self.dirty.insert(a, b);
+    }
+
+    /// Writes the background where nothing else was written.
+    pub(super) fn settle(&mut self, page_bytes: usize) {
+        for ground in std::mem::take(&mut self.background) {
+            for (a, b) in self.valid.gaps(ground.from, ground.to) {
+                self.reach(b, page_bytes);
+                ground.paint(a, &mut self.buf[a..b]);
+            }
+            self.valid.insert(ground.from, ground.to);
+            self.dirty.insert(ground.from, ground.to);
+        }
     }
 
     #[cold]
@@ -74,8 +159,10 @@ pub(super) struct Slot {
     pub(super) page: RwLock<Page>,
     /// When it was last used, on the cache's clock.
     pub(super) stamp: AtomicU64,
-    /// Whether `page.dirty` holds anything; changed only under the page's write lock.
+    /// Whether the page is to be written back; changed only under the page's write lock.
     pub(super) dirty: AtomicBool,
+    /// Its stamp in the order of the table; changed only under the table's lock.
+    place: AtomicU64,
 }
 
 /// Who is where. Its lock is held for look-ups only, never through a copy or a system call, and no
@@ -92,4 +179,38 @@ pub(super) struct Table {
     pub(super) free: Vec<u32>,
     /// Slots ever used.
     pub(super) used: u32,
+}
+
+/// The stamp of a page that is not expected to be used again.
+const COLD: u64 = 0;
+
+impl Table {
+    /// Puts a slot into the order.
+    pub(super) fn enter(&mut self, slot: &Slot, stamp: u64, id: u32) {
+        slot.place.store(stamp, Ordering::Relaxed);
+        self.order.insert((stamp, id));
+    }
+
+    /// Makes a slot the next to be taken, unless it is used again or already being taken.
+    pub(super) fn cool(&mut self, slot: &Slot, id: u32) {
+        if self.order.remove(&(slot.place.load(Ordering::Relaxed), id)) {
+            slot.stamp.store(COLD, Ordering::Relaxed);
+            self.enter(slot, COLD, id);
+        }
+    }
+
+    /// Takes a slot whose page is not expected to be used again. Those used all the same go back
+    /// with their real stamp.
+    pub(super) fn take_cold<'a>(&mut self, slot: impl Fn(u32) -> &'a Slot) -> Option<u32> {
+        while let Some((COLD, id)) = self.order.first().copied() {
+            self.order.pop_first();
+            let slot = slot(id);
+            let now = slot.stamp.load(Ordering::Relaxed);
+            if now == COLD && !slot.dirty.load(Ordering::Relaxed) {
+                return Some(id);
+            }
+            self.enter(slot, now.max(COLD + 1), id);
+        }
+        None
+    }
 }

@@ -4,17 +4,30 @@ use super::Cache;
 use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
-use crate::storage::{ReadRange, Storage, WriteRange};
+use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
 use std::sync::atomic::Ordering;
 
 /// A first, scattered miss reads this much around what was asked; the rest of the page is read when
 /// the next miss shows that reading goes on there.
 const GRANULE_BYTES: usize = 16 << 10;
+/// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
+/// asked for again and again is read whole in a few steps.
+const GRANULE_DOUBLINGS: u32 = 4;
+/// A sequential reader's pages are given up this many pages behind it.
+const READ_BEHIND: u64 = 4;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
-const MAX_PIECES: usize = 256;
+const MAX_PIECES: usize = 2048;
+/// With more than this waiting to be written, what is put is out of the processor's cache before it
+/// leaves.
+const PAST_CACHE_BYTES: u64 = 4 << 20;
+/// Shorter pieces are not worth more than a plain copy.
+const PAST_CACHE_LEAST: usize = 256;
+/// Pages of at least this size are written as soon as they are complete; smaller ones wait for
+/// company.
+const COMPLETE_LEAST: u64 = 128 << 10;
 
 /// Straight writes that are announced; withdrawn when dropped.
 struct Announced<'a, S: Storage> {
@@ -47,33 +60,87 @@ impl<S: Storage> Cache<S> {
         true
     }
 
-    /// Writes into page `index` if it is there.
+    /// Writes into page `index` if it is there; false if not.
+    ///
+    /// # Errors
+    /// That of writing the page back, which is then complete.
     #[inline]
-    pub(super) fn hit_write(&self, at: u64, index: u64, a: usize, data: &[u8]) -> bool {
-        let Some((_, slot)) = self.hinted(index) else { return false };
+    pub(super) fn hit_write(
+        &self,
+        at: u64,
+        index: u64,
+        a: usize,
+        data: &[u8],
+    ) -> Result<bool, StorageError> {
+        let Some((id, slot)) = self.hinted(index) else { return Ok(false) };
         let end = match range_end(Op::Write, at, data.len()) {
             Ok(end) if end > at => end,
             // An empty or impossible range is the slow path's to judge.
-            _ => return false,
+            _ => return Ok(false),
         };
         let mut page = slot.page.write();
         if page.index != index || page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
-            return false;
+            return Ok(false);
         }
-        self.put(slot, &mut page, a, data);
-        self.extend_to(end);
-        drop(page);
         self.touch(slot);
-        true
+        self.extend_to(end);
+        self.put(id, slot, &mut page, a, data)?;
+        Ok(true)
     }
 
     #[inline]
-    fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) {
-        page.put(a, data, self.page_bytes());
+    fn put(
+        &self,
+        id: u32,
+        slot: &Slot,
+        page: &mut Page,
+        a: usize,
+        data: &[u8],
+    ) -> Result<(), StorageError> {
+        let past_cache = data.len() >= PAST_CACHE_LEAST
+            && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
+                > PAST_CACHE_BYTES;
+        page.put(a, data, self.page_bytes(), past_cache);
+        self.mark_dirty(slot);
+        if page.is_complete(self.page_bytes()) && self.shape.page_bytes >= COMPLETE_LEAST {
+            return self.write_complete(id, page);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn mark_dirty(&self, slot: &Slot) {
         if !slot.dirty.load(Ordering::Relaxed) {
             slot.dirty.store(true, Ordering::Release);
             self.n_dirty.fetch_add(1, Ordering::AcqRel);
         }
+    }
+
+    /// `fill_at`. The element is only noted where its pages find room: what is put there before
+    /// they leave need not be written twice.
+    pub(super) fn fill_pages(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        let end = range_end(Op::Write, at, usize::try_from(len).unwrap_or(usize::MAX))?;
+        let whole = self.page_bytes();
+        let mut from = at;
+        while from < end {
+            let (index, a) = self.place(from);
+            let b = usize::try_from(end - self.base(index)).unwrap_or(usize::MAX).min(whole);
+            let phase = ((from - at) % element.len() as u64) as usize;
+            match self.acquire(index)? {
+                Some((id, mut page)) => {
+                    page.lay((a, b), element, phase, whole);
+                    self.mark_dirty(self.slot(id));
+                    self.extend_to(self.base(index) + b as u64);
+                }
+                None => {
+                    let mut turned = element.to_vec();
+                    turned.rotate_left(phase);
+                    fill_by_writes(self, from, (b - a) as u64, &turned)?;
+                }
+            }
+            from = self.base(index) + b as u64;
+        }
+        Ok(())
     }
 
     /// `read_ranges`: what is cached is copied, small misses bring their page in, and what remains
@@ -167,6 +234,7 @@ impl<S: Storage> Cache<S> {
         }
         let Some((_, mut page)) = self.acquire(index)? else { return Ok(false) };
         let b = a + out.len();
+        page.settle(self.page_bytes());
         if !page.valid.covers(a, b) {
             self.fill(&mut page, a, b)?;
         }
@@ -184,12 +252,15 @@ impl<S: Storage> Cache<S> {
         let missing = page.valid.first_gap(a, b).unwrap_or(a);
         let sequential = self.expected.load(Ordering::Relaxed) == base + missing as u64;
         if !sequential {
-            let from = a - a % GRANULE_BYTES;
-            let to = b.next_multiple_of(GRANULE_BYTES).min(end);
+            let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
+            page.misses += 1;
+            let from = a - a % granule;
+            let to = b.next_multiple_of(granule).min(end);
             self.fill_gaps(page, from, to)?;
             self.expected.store(base + to as u64, Ordering::Relaxed);
             return Ok(());
         }
+        self.leave_behind(page.index);
         let gaps = page.valid.gaps(missing, end);
         let n_ahead = match gaps[..] {
             [(_, to)] if to == whole && base + (whole as u64) < len => {
@@ -233,6 +304,17 @@ impl<S: Storage> Cache<S> {
         Ok(())
     }
 
+    /// A sequential reader has come to page `index`: what it left a while ago makes room.
+    fn leave_behind(&self, index: u64) {
+        let Some(behind) = index.checked_sub(READ_BEHIND) else { return };
+        let mut table = self.table.lock();
+        if let Some(id) = table.map.get(&behind).copied()
+            && !self.slot(id).dirty.load(Ordering::Relaxed)
+        {
+            table.cool(self.slot(id), id);
+        }
+    }
+
     /// Reads what of `from..to` is not valid; beyond the end of the storage below are zeros.
     pub(super) fn fill_gaps(
         &self,
@@ -241,6 +323,7 @@ impl<S: Storage> Cache<S> {
         to: usize,
     ) -> Result<(), StorageError> {
         let base = self.base(page.index);
+        page.settle(self.page_bytes());
         page.reach(to, self.page_bytes());
         match page.valid.gaps(from, to)[..] {
             [] => return Ok(()),
@@ -348,12 +431,12 @@ impl<S: Storage> Cache<S> {
 
     /// Writes into page `index`; false when there is no room for it.
     fn write_page(&self, at: u64, index: u64, a: usize, data: &[u8]) -> Result<bool, StorageError> {
-        if self.hit_write(at, index, a, data) {
+        if self.hit_write(at, index, a, data)? {
             return Ok(true);
         }
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
-        self.put(self.slot(id), &mut page, a, data);
         self.extend_to(at + data.len() as u64);
+        self.put(id, self.slot(id), &mut page, a, data)?;
         if page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
             let (from, to) = (page.valid.iter().next().map_or(0, |r| r.0), page.valid.end());
             self.fill_gaps(&mut page, from, to)?;

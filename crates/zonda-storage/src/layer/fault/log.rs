@@ -2,7 +2,8 @@
 
 use super::page_cuts;
 use crate::spec::{Below, Building, Plan};
-use crate::{ReadRange, Storage, StorageError, WriteRange};
+use crate::storage::fill_by_writes;
+use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -185,6 +186,14 @@ impl<S: Storage> Storage for Log<S> {
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let entry = |r: &WriteRange<'_>| Entry::Write { at: r.at, data: r.data.to_vec() };
         self.change(|| self.inner.write_ranges(ranges), |log| log.extend(ranges.iter().map(entry)))
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        self.inner.advise(advice);
     }
 
     fn len(&self) -> Result<u64, StorageError> {

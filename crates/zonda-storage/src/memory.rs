@@ -1,0 +1,75 @@
+//! The bytes that all caches of the process may use together (`ZONDA_MEMORY`).
+//!
+//! Only caches that size themselves are held to it: one whose size was asked for by name has it. A
+//! cache may always have a few pages, so that many open files slow each other down but still work.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The most that is taken unless the user says so.
+const DEFAULT_MOST: u64 = 1 << 30;
+/// Which part of the machine's memory, or of the container's, is taken.
+const DEFAULT_PART: u64 = 8;
+/// Variables in which launchers of parallel programs say how many ranks share the node.
+const LOCAL_RANKS: [&str; 4] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "PALS_LOCAL_SIZE",
+    "MV2_COMM_WORLD_LOCAL_SIZE",
+];
+
+/// Bytes in use by the caches that count.
+static IN_USE: AtomicU64 = AtomicU64::new(0);
+
+/// How many bytes there are for all caches.
+pub(crate) fn budget() -> u64 {
+    static BUDGET: OnceLock<u64> = OnceLock::new();
+    *BUDGET.get_or_init(|| {
+        let Some(text) = std::env::var_os("ZONDA_MEMORY") else { return default_budget() };
+        let text = text.to_string_lossy();
+        crate::spec::parse_bytes(&text).unwrap_or_else(|| {
+            let default = default_budget();
+            let why = "not a number of bytes, such as 512M";
+            crate::spec::warn_once("ZONDA_MEMORY", &text, &why, &default);
+            default
+        })
+    })
+}
+
+fn default_budget() -> u64 {
+    let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let machine = || -> Option<u64> {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        kib.checked_mul(1024)
+    };
+    let limits = [
+        machine(),
+        number("/sys/fs/cgroup/memory.max"),
+        number("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+    ];
+    let memory = limits.into_iter().flatten().min().unwrap_or(DEFAULT_MOST);
+    let ranks = LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u64>().ok());
+    (memory / DEFAULT_PART).min(DEFAULT_MOST) / ranks.unwrap_or(1).max(1)
+}
+
+/// Takes `bytes` if the budget has them.
+pub(crate) fn take(bytes: u64) -> bool {
+    let taken = IN_USE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+    let fits = taken <= budget();
+    if !fits {
+        give_back(bytes);
+    }
+    fits
+}
+
+/// Takes `bytes` whether the budget has them or not.
+pub(crate) fn take_anyway(bytes: u64) {
+    IN_USE.fetch_add(bytes, Ordering::Relaxed);
+}
+
+/// Gives back what was taken.
+pub(crate) fn give_back(bytes: u64) {
+    IN_USE.fetch_sub(bytes, Ordering::Relaxed);
+}
