@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
-use zonda::storage::{
-    Advice, Op, ReadRange, Storage, StorageError, WriteRange, fill_by_writes,
-};
+use zonda::storage::{Advice, Op, ReadRange, Storage, StorageError, WriteRange, fill_by_writes};
 
 use crate::boundary::{CallResult, Failure, boundary};
 use crate::handles::{self, OpenFile};

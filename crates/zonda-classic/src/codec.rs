@@ -58,9 +58,26 @@ impl Default for DecodeLimits {
 /// caller decides whether the file goes on; the other causes for bytes that break the grammar or
 /// the rules on offsets and sizes.
 pub fn decode_header(bytes: &[u8]) -> Result<(Header, u64), ClassicError> {
-    let parsed = parse(bytes)?;
-    let used = bytes.get(..parsed.len).unwrap_or(bytes).to_vec();
-    parsed.finish(used)
+    let mut reader = Reader::new(bytes);
+    let parsed = parse(&mut reader)?;
+    parsed.finish(bytes.get(..reader.done()).unwrap_or(bytes).to_vec())
+}
+
+/// [`decode_header`] of bytes that the header then keeps.
+///
+/// # Errors
+/// As [`decode_header`], and how long the header may be by what could be read of it: at least as
+/// long as `bytes`.
+pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicError, u64)> {
+    let mut reader = Reader::new(&bytes);
+    let parsed = match parse(&mut reader) {
+        Ok(parsed) => parsed,
+        Err(error) => return Err((error, reader.expected())),
+    };
+    let len = reader.done();
+    bytes.truncate(len);
+    bytes.shrink_to_fit();
+    parsed.finish(bytes).map_err(|error| (error, len as u64))
 }
 
 /// A header that was taken apart but for its attributes.
@@ -68,22 +85,19 @@ struct Parsed {
     header: Header,
     n_records: u64,
     lists: AttLists,
-    /// Bytes of the header.
-    len: usize,
 }
 
-fn parse(bytes: &[u8]) -> Result<Parsed, ClassicError> {
-    let mut reader = Reader::new(bytes);
-    let version = magic(&mut reader)?;
+fn parse(reader: &mut Reader<'_>) -> Result<Parsed, ClassicError> {
+    let version = magic(reader)?;
     let mut header = Header::new(version);
     reader.set_wide(version == Version::Cdf5);
     reader.enter("numrecs");
     let n_records = reader.non_neg()?;
-    dim_list(&mut reader, &mut header)?;
+    dim_list(reader, &mut header)?;
     let mut lists = AttLists::default();
-    lists.read(&mut reader, "gatt_list")?;
-    var_list(&mut reader, &mut header, &mut lists)?;
-    Ok(Parsed { header, n_records, lists, len: reader.done() })
+    lists.read(reader, "gatt_list")?;
+    var_list(reader, &mut header, &mut lists)?;
+    Ok(Parsed { header, n_records, lists })
 }
 
 impl Parsed {
@@ -236,11 +250,21 @@ fn var_list(
 ) -> Result<(), ClassicError> {
     reader.enter("var_list");
     // name length, ndims, empty att_list (tag and count), type, vsize, begin
-    let n = list(reader, NC_VARIABLE, 28)?;
+    let listed = list(reader, NC_VARIABLE, 28);
+    if let Err(ClassicError::CountTooLarge { count, .. }) = listed {
+        // Those that are here tell how long all of them may be.
+        reader.begin_items(count);
+        while var(reader, header, lists).is_ok() {
+            reader.item_read();
+        }
+    }
+    let n = listed?;
     header.vars.reserve_exact(n);
+    reader.begin_items(n as u64);
     for _ in 0..n {
         let var = var(reader, header, lists)?;
         header.push_var(var);
+        reader.item_read();
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonda_storage::{Advice, Beside, Storage};
 
-use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header};
+use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
 use crate::commit::Unfinished;
 use crate::error::ClassicError;
 use crate::fill;
@@ -497,17 +497,19 @@ fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u
         let mut bytes = vec![0u8; len];
         let got = storage.read_at(0, &mut bytes)?;
         bytes.truncate(got);
-        match decode_header(&bytes) {
+        match decode_read(bytes) {
             Ok(found) => return Ok(found),
-            Err(ClassicError::Truncated { .. } | ClassicError::CountTooLarge { .. })
-                if !whole_file =>
-            {
+            Err((
+                ClassicError::Truncated { .. } | ClassicError::CountTooLarge { .. },
+                expected,
+            )) if !whole_file => {
                 if want >= limits.header_bytes {
                     return Err(ClassicError::HeaderTooLong { limit: limits.header_bytes });
                 }
-                want = want.saturating_mul(4).min(limits.header_bytes);
+                let (least, most) = (want.saturating_mul(4), want.saturating_mul(64));
+                want = expected.clamp(least, most).min(limits.header_bytes);
             }
-            Err(error) => return Err(error),
+            Err((error, _)) => return Err(error),
         }
     }
 }

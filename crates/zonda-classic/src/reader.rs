@@ -14,11 +14,30 @@ pub(crate) struct Reader<'a> {
     production: &'static str,
     /// Counts are 8 bytes (CDF-5) instead of 4.
     wide: bool,
+    /// The last list of the file, while it is read.
+    items: Items,
+}
+
+/// How far a long list is read.
+#[derive(Clone, Copy, Default)]
+struct Items {
+    /// Where the first item begins.
+    begin: u64,
+    n: u64,
+    n_read: u64,
+    /// Where the last item that was read ends.
+    end: u64,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
-        Reader { bytes, len: bytes.len(), production: "magic", wide: false }
+        Reader {
+            bytes,
+            len: bytes.len(),
+            production: "magic",
+            wide: false,
+            items: Items::default(),
+        }
     }
 
     /// A reader of the items of a list that was read before.
@@ -49,6 +68,27 @@ impl<'a> Reader<'a> {
     #[inline]
     pub(crate) fn done(&self) -> usize {
         self.len.saturating_sub(self.bytes.len())
+    }
+
+    /// Notes that the last list of the file begins, of `n` items.
+    pub(crate) fn begin_items(&mut self, n: u64) {
+        self.items = Items { begin: self.at(), n, n_read: 0, end: self.at() };
+    }
+
+    /// Notes that an item of the last list was read.
+    #[inline]
+    pub(crate) fn item_read(&mut self) {
+        self.items.n_read = self.items.n_read.saturating_add(1);
+        self.items.end = self.at();
+    }
+
+    /// How many bytes there may be to read, if the items to come are about as long as those before;
+    /// no less than there are.
+    pub(crate) fn expected(&self) -> u64 {
+        let Items { begin, n, n_read, end } = self.items;
+        let all = end.saturating_sub(begin).saturating_mul(n).checked_div(n_read).unwrap_or(0);
+        // A sixteenth more, since a short read costs another one.
+        begin.saturating_add(all).saturating_add(all >> 4).max(self.len as u64)
     }
 
     #[inline]

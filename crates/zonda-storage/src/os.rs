@@ -190,6 +190,13 @@ impl Fd {
         retry(|| unsafe { libc::fdatasync(self.0) }).map(drop)
     }
 
+    /// Has the kernel begin to write what it holds of the file, and does not wait for it.
+    pub(crate) fn start_writing(&self) {
+        // Only a hint: a file system that does not know it writes at the next sync.
+        // SAFETY: sync_file_range takes no pointer.
+        unsafe { libc::sync_file_range(self.0, 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+    }
+
     /// `fsync`: the data and all metadata.
     pub(crate) fn sync_all(&self) -> Result<(), Errno> {
         // SAFETY: fsync takes no pointer.

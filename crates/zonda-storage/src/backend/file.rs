@@ -10,11 +10,15 @@ use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Ranges this close to each other are read in one call, the bytes between thrown away: copying
 /// 4 KiB takes less time than entering the kernel once more.
 const READ_OVER_BYTES: u64 = 4096;
+
+/// Where syncs reach the device, it is set to work each time so many bytes were written, so that a
+/// sync finds little left to wait for.
+const START_WRITING_BYTES: u64 = 8 << 20;
 
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub struct File {
     path: Arc<Path>,
     writable: bool,
     level: SyncLevel,
+    /// Bytes written since the device was last set to work.
+    waiting: AtomicU64,
     /// The folder still has to be synced, since this open created the file.
     folder_pending: AtomicBool,
 }
@@ -59,7 +65,7 @@ impl File {
         let fd = Fd::open(&path, access | flags)
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
         let folder_pending = AtomicBool::new(create != Create::MustExist);
-        Ok(File { fd, path, writable, level, folder_pending })
+        Ok(File { fd, path, writable, level, waiting: AtomicU64::new(0), folder_pending })
     }
 
     /// The path as it was given to open.
@@ -111,7 +117,8 @@ impl File {
 
     /// Writes buffers that follow one another from `at` on, however short the kernel cuts it.
     fn write_run(&self, mut at: u64, bufs: &mut [IoSlice<'_>]) -> Result<(), StorageError> {
-        let mut left: usize = bufs.iter().map(|b| b.len()).sum();
+        let len: usize = bufs.iter().map(|b| b.len()).sum();
+        let mut left = len;
         let mut bufs = bufs;
         while left > 0 {
             let got = match &mut *bufs {
@@ -128,6 +135,13 @@ impl File {
                     at += n as u64;
                     left -= n;
                 }
+            }
+        }
+        if self.level != SyncLevel::None {
+            let waiting = self.waiting.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
+            if waiting >= START_WRITING_BYTES {
+                self.waiting.store(0, Ordering::Relaxed);
+                self.fd.start_writing();
             }
         }
         Ok(())

@@ -89,8 +89,7 @@ impl CacheShape {
 
     /// Reads `:BLOCKS:PAGES`, each of which may be left out.
     pub(crate) fn parse(args: &mut Args<'_>, default_pages: u64) -> Result<Self, SpecError> {
-        let mut shape =
-            CacheShape { pages: default_pages, adaptive: false, ..CacheShape::DEFAULT };
+        let mut shape = CacheShape { pages: default_pages, adaptive: false, ..CacheShape::DEFAULT };
         if let Some(argument) = args.next() {
             shape.page_bytes = args.size(argument)?;
             if !shape.page_bytes.is_multiple_of(BLOCK_BYTES) {

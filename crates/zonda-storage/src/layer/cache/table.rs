@@ -78,7 +78,7 @@ impl Page {
     pub(super) fn put(&mut self, a: usize, data: &[u8], page_bytes: usize, past_cache: bool) {
         let b = a + data.len();
         if b > self.buf.len() {
-            self.grow(a, b, page_bytes);
+            self.grow(b, page_bytes);
         }
         if past_cache {
             copy_past_cache(&mut self.buf[a..b], data);
@@ -138,17 +138,20 @@ impl Page {
     }
 
     #[cold]
-    fn grow(&mut self, _a: usize, b: usize, page_bytes: usize) {
-        if b > self.buf.capacity() && b > GROW_WHOLE_BYTES {
-            self.buf.reserve_exact(page_bytes - self.buf.len());
+    fn grow(&mut self, b: usize, page_bytes: usize) {
+        if b <= GROW_WHOLE_BYTES {
+            return self.buf.resize(b, 0);
         }
-        self.buf.resize(b, 0);
+        // Fresh zeros of this size come from the system as they are: nothing is cleared twice.
+        let mut whole = vec![0; page_bytes];
+        whole[..self.buf.len()].copy_from_slice(&self.buf);
+        self.buf = whole;
     }
 
     /// Makes the buffer at least `b` bytes long.
     pub(super) fn reach(&mut self, b: usize, page_bytes: usize) {
         if b > self.buf.len() {
-            self.grow(b, b, page_bytes);
+            self.grow(b, page_bytes);
         }
     }
 }
