@@ -15,6 +15,7 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <netcdf.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- what the model writes ------------------------------------------------------------------ */
 
@@ -109,7 +111,7 @@ static const char *const order_names[] = {"random", "sorted", "scattered"};
 
 typedef struct {
     const char *path;
-    bool write, read, fill, share, progress;
+    bool write, read, fill, share, fsync, progress;
     nc_type type; /* in the file: NC_DOUBLE or NC_FLOAT */
     int format;   /* 1, 2 or 5 */
     Order order;
@@ -130,7 +132,8 @@ static const char help[] =
     "  --type double|float       type in the file (double); in memory it is always double\n"
     "  --format 1|2|5            classic, 64-bit offset, 64-bit data (1)\n"
     "  --fill | --nofill         fill mode of the file (nofill)\n"
-    "  --share                   open with NC_SHARE\n"
+    "  --share | --no-share      open with NC_SHARE (no-share)\n"
+    "  --fsync                   fsync the file after nc_close, as part of it\n"
     "  --size MB                 millions of bytes to write, to the nearest time step (200)\n"
     "  --steps N                 number of time steps instead of a size\n"
     "  --lat N --lon N --lev N   grid (64 x 128 x 18)\n"
@@ -177,6 +180,8 @@ static Options parse(int argc, char **argv)
         else if (strcmp(a, "--fill") == 0) o.fill = true;
         else if (strcmp(a, "--nofill") == 0) o.fill = false;
         else if (strcmp(a, "--share") == 0) o.share = true;
+        else if (strcmp(a, "--no-share") == 0) o.share = false;
+        else if (strcmp(a, "--fsync") == 0) o.fsync = true;
         else if (strcmp(a, "--progress") == 0) o.progress = true;
         else if (a[0] != '-') {
             if (o.path) usage_error("a second file name", a);
@@ -447,6 +452,16 @@ static int create(const Options *o, const Model *m, int *time_var, int field_var
     return ncid;
 }
 
+/* Has the device take what the system still holds of a file. */
+static void sync_file(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || fsync(fd) != 0 || close(fd) != 0) {
+        fprintf(stderr, "history_model: %s: %s\n", path, strerror(errno));
+        exit(1);
+    }
+}
+
 static void write_history(const Options *o)
 {
     Model m = model_new(o->steps, o->lat, o->lon, o->lev);
@@ -487,6 +502,7 @@ static void write_history(const Options *o)
 
     from = now();
     NC(nc_close(ncid)); /* what a library still holds in its buffers is written here */
+    if (o->fsync) sync_file(o->path);
     seconds[2] = now() - from;
 
     static const char *const phases[] = {"create_s", "put_s", "close_s"};

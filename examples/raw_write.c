@@ -3,12 +3,13 @@
  * `raw` moves them with read(2)/write(2) in large blocks. `convert` also does the work that a
  * classic netCDF file cannot avoid: every value is turned to big-endian (and to float, if that is
  * the type in the file) once, block by block, and the block is written or was read once. The
- * second is the limit for any classic netCDF library.
+ * second is the limit for any classic netCDF library. `direct` is the limit of the device: large
+ * aligned blocks past the page cache (O_DIRECT), and fdatasync at the end.
  *
  *     cc -std=c99 -O3 -march=native raw_write.c -o raw_write
  *     ./raw_write --bytes 200000000 file.raw       (see --help)
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime, pwrite */
+#define _GNU_SOURCE /* O_DIRECT; clock_gettime, pwrite */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,19 +26,23 @@ static const char help[] =
     "Writes FILE and reads it back; prints one JSON line for each of the two.\n"
     "\n"
     "  --phase both|write|read   what to do (both)\n"
-    "  --mode raw|convert        bytes as they are, or converted to a classic file's form (raw)\n"
+    "  --mode raw|convert|direct bytes as they are; converted to a classic file's form; as they are,\n"
+    "                            past the page cache and synced (raw)\n"
     "  --type double|float       convert: type in the file (double); in memory it is double\n"
     "  --bytes N                 bytes of the file (200000000); read: at most the file's own\n"
     "  --record N                bytes of one record, held in memory as the model holds it\n"
     "                            (20000000)\n"
-    "  --block N                 bytes of one read(2) or write(2) (raw 1048576, convert 262144)\n"
+    "  --block N                 bytes of one read(2) or write(2) (raw 1048576, convert 262144,\n"
+    "                            direct 4194304)\n"
     "  --positioned              pwrite/pread instead of write/read\n"
     "\n"
     "Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
+enum { DIRECT = 4096 }; /* alignment of memory, position and length for O_DIRECT */
+
 typedef struct {
     const char *path;
-    bool write, read, convert, to_float, positioned;
+    bool write, read, convert, direct, to_float, positioned;
     size_t bytes, record, block;
 } Options;
 
@@ -79,6 +84,7 @@ static Options parse(int argc, char **argv)
         if (a[0] != '-' || !v) usage_error(a);
         if (strcmp(a, "--phase") == 0 && strcmp(v, "both") == 0) o.write = o.read = true;
         else if (strcmp(a, "--phase") == 0) o.read = second(v, "write", "read"), o.write = !o.read;
+        else if (strcmp(a, "--mode") == 0 && strcmp(v, "direct") == 0) o.direct = true;
         else if (strcmp(a, "--mode") == 0) o.convert = second(v, "raw", "convert");
         else if (strcmp(a, "--type") == 0) o.to_float = second(v, "double", "float");
         else if (strcmp(a, "--bytes") == 0) o.bytes = size(v);
@@ -88,10 +94,13 @@ static Options parse(int argc, char **argv)
         i++;
     }
     if (!o.path) { fputs(help, stderr); exit(2); }
-    if (o.block == 0) o.block = o.convert ? 262144 : 1048576;
+    if (o.convert && o.direct) usage_error("two modes");
+    if (o.block == 0) o.block = o.direct ? 4194304 : o.convert ? 262144 : 1048576;
+    size_t unit = o.direct ? DIRECT : 8; /* whole pages, or whole values */
+    o.block = (o.block + unit - 1) / unit * unit;
+    if (o.direct) o.record = o.block;
     if (o.record > o.bytes) o.record = o.bytes;
-    o.block = (o.block + 7) / 8 * 8; /* whole values */
-    o.record = (o.record + 7) / 8 * 8;
+    o.record = (o.record + unit - 1) / unit * unit;
     return o;
 }
 
@@ -182,7 +191,8 @@ static void transfer(const Options *o, int fd, bool write_it, char *bytes, size_
 
 static void run(const Options *o, bool write_it)
 {
-    int fd = write_it ? open(o->path, O_WRONLY | O_CREAT | O_TRUNC, 0666) : open(o->path, O_RDONLY);
+    int flags = (write_it ? O_WRONLY | O_CREAT | O_TRUNC : O_RDONLY) | (o->direct ? O_DIRECT : 0);
+    int fd = open(o->path, flags, 0666);
     if (fd < 0) fail(o->path);
     size_t bytes = o->bytes;
     if (!write_it) {
@@ -194,7 +204,9 @@ static void run(const Options *o, bool write_it)
     /* Memory holds one record: the next one is computed into the same place. */
     size_t value = o->convert && o->to_float ? 4 : 8; /* bytes of a value in the file */
     size_t values = o->record / value;
-    double *record = malloc(values * sizeof *record);
+    void *room = NULL;
+    errno = posix_memalign(&room, DIRECT, values * sizeof(double));
+    double *record = room;
     char *block = malloc(o->block);
     if (!record || !block) fail("memory");
     for (size_t i = 0; i < values; i++) record[i] = 270 + 0.001 * (double)(i % 100000);
@@ -206,6 +218,7 @@ static void run(const Options *o, bool write_it)
         size_t in_record = at % o->record, n = o->block;
         if (n > o->record - in_record) n = o->record - in_record;
         if (n > bytes - at) n = bytes - at;
+        if (o->direct && write_it) n = (n + DIRECT - 1) / DIRECT * DIRECT; /* cut off below */
         char *place = o->convert ? block : (char *)record + in_record;
         double *numbers = record + in_record / value;
         if (write_it && o->convert) encode(numbers, block, n / value, o->to_float);
@@ -214,13 +227,15 @@ static void run(const Options *o, bool write_it)
         at += n;
         calls++;
     }
+    if (o->direct && write_it && (ftruncate(fd, (off_t)bytes) != 0 || fdatasync(fd) != 0))
+        fail(o->path);
     if (close(fd) != 0) fail(o->path);
     double seconds = now() - from;
 
     printf("{\"workload\": \"%s %s\", \"params\": {\"type\": \"%s\", \"block\": %zu, \"record\": %zu, "
            "\"positioned\": %s}, \"seconds\": %.6f, \"bytes\": %zu, \"calls\": %zu, "
            "\"digest\": null}\n",
-           o->convert ? "convert" : "raw", write_it ? "write" : "read",
+           o->direct ? "direct" : o->convert ? "convert" : "raw", write_it ? "write" : "read",
            o->to_float ? "float" : "double", o->block, o->record, o->positioned ? "true" : "false",
            seconds, bytes, calls);
     fflush(stdout);

@@ -146,22 +146,46 @@ static inline void result(const char *workload, const char *params, double secon
 
 /* ---- type pairs ------------------------------------------------------------------------------- */
 
-/* P(file's type, its C type, memory's type, its C type, suffix of nc_put_var_ and nc_get_var_) */
-#define FOR_EACH_PAIR(P)                                                                           \
-    P(double, double, double, double, double)                                                      \
-    P(float, float, double, double, double)                                                        \
-    P(float, float, float, float, float)                                                           \
-    P(short, int16_t, float, float, float)                                                         \
-    P(int, int32_t, int, int32_t, int)                                                             \
-    P(int, int32_t, double, double, double)                                                        \
-    P(byte, int8_t, int, int32_t, int)                                                             \
-    P(char, char, char, char, text)
+/* P(file's type, its C type, memory's type, its C type, suffix of nc_put_var_ and nc_get_var_). The
+ * suffixes `long` and `ubyte` are left out: on LP64 they are `longlong` and `uchar`. */
+#define FOR_EACH_MEMORY(P, ext, ext_c)                                                             \
+    P(ext, ext_c, schar, signed char, schar)                                                       \
+    P(ext, ext_c, uchar, unsigned char, uchar)                                                     \
+    P(ext, ext_c, short, short, short)                                                             \
+    P(ext, ext_c, ushort, unsigned short, ushort)                                                  \
+    P(ext, ext_c, int, int, int)                                                                   \
+    P(ext, ext_c, uint, unsigned, uint)                                                            \
+    P(ext, ext_c, longlong, long long, longlong)                                                   \
+    P(ext, ext_c, ulonglong, unsigned long long, ulonglong)                                        \
+    P(ext, ext_c, float, float, float)                                                             \
+    P(ext, ext_c, double, double, double)
 
-/* Element `i` of every array: within -100..100, so that each type can hold it, and fractional in
+#define FOR_EACH_PAIR(P)                                                                           \
+    P(char, char, char, char, text)                                                                \
+    FOR_EACH_MEMORY(P, byte, int8_t)                                                               \
+    FOR_EACH_MEMORY(P, short, int16_t)                                                             \
+    FOR_EACH_MEMORY(P, int, int32_t)                                                               \
+    FOR_EACH_MEMORY(P, float, float)                                                               \
+    FOR_EACH_MEMORY(P, double, double)                                                             \
+    FOR_EACH_MEMORY(P, ubyte, uint8_t)                                                             \
+    FOR_EACH_MEMORY(P, ushort, uint16_t)                                                           \
+    FOR_EACH_MEMORY(P, uint, uint32_t)                                                             \
+    FOR_EACH_MEMORY(P, int64, int64_t)                                                             \
+    FOR_EACH_MEMORY(P, uint64, uint64_t)
+
+/* Which pairs a run takes: all, or the one named. */
+static inline int wanted(const char *external, const char *internal, const char *this_external,
+                         const char *this_internal)
+{
+    return strcmp(external, "all") == 0
+        || (strcmp(external, this_external) == 0 && strcmp(internal, this_internal) == 0);
+}
+
+/* Element `i` of every array: within 0..120, so that each type can hold it, and fractional in
  * floating point, so that truncation shows. */
 static inline double pattern(size_t i)
 {
-    return (double)((uint32_t)i * 2654435761u >> 8) / 16777216.0 * 200.0 - 100.0;
+    return (double)((uint32_t)i * 2654435761u >> 8) / 16777216.0 * 120.0;
 }
 
 #endif

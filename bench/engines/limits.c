@@ -4,7 +4,12 @@
  * --op rawwrite, rawread   write(2), read(2) in 1 MiB blocks
  * --op write, read   the work no classic library can avoid: each value converted and byte-swapped
  *                    once, in blocks that stay in cache, each block written or read once. Values
- *                    out of the file type's range are counted, as netCDF must.
+ *                    out of the file type's range are noticed, as netCDF must. --external all: for
+ *                    each pair of types; the file then holds the values alone
+ * --op create   open, truncate, one pwrite of --bytes, close, over and over
+ * --op open     open, one pread of up to --bytes, close, over and over
+ * --op shift    a file of --mb moved up by 4 KiB, in blocks of 4 MiB from its end, what a header
+ *               that grows makes necessary; the file is made before
  *
  * Compile with -O3 -march=native -fno-trapping-math: the loops are written so that the compiler
  * vectorises them, and the range check with them.
@@ -12,6 +17,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
+#include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -32,23 +40,49 @@ static uint64_t swap8(uint64_t x) { return x; }
 #define SWAP(bits) _Generic((bits), uint8_t: swap1, uint16_t: swap2, uint32_t: swap4, \
                             uint64_t: swap8)(bits)
 
-/* The unsigned integer of each type in the file, and the range that has to be checked. */
-typedef uint64_t bits_double;
-typedef uint32_t bits_float, bits_int;
-typedef uint16_t bits_short;
-typedef uint8_t bits_byte, bits_char;
-#define OUTSIDE_double(x) 0
-#define OUTSIDE_float(x) (((x) < -3.4028234663852886e38) | ((x) > 3.4028234663852886e38))
-#define OUTSIDE_short(x) (((x) < INT16_MIN) | ((x) > INT16_MAX))
-#define OUTSIDE_int(x) (((x) < INT32_MIN) | ((x) > INT32_MAX))
-#define OUTSIDE_byte(x) (((x) < INT8_MIN) | ((x) > INT8_MAX))
-#define OUTSIDE_char(x) 0
+/* The unsigned integer of each type in the file. */
+typedef uint64_t bits_double, bits_int64, bits_uint64;
+typedef uint32_t bits_float, bits_int, bits_uint;
+typedef uint16_t bits_short, bits_ushort;
+typedef uint8_t bits_byte, bits_char, bits_ubyte;
+
+/* Smallest and largest value of each type in the file, as the caller's type holds them. */
+#define LEAST_double(T) ((T)-DBL_MAX)
+#define MOST_double(T) ((T)DBL_MAX)
+#define LEAST_float(T) ((T)-FLT_MAX)
+#define MOST_float(T) ((T)FLT_MAX)
+#define LEAST_byte(T) ((T)INT8_MIN)
+#define MOST_byte(T) ((T)INT8_MAX)
+#define LEAST_short(T) ((T)INT16_MIN)
+#define MOST_short(T) ((T)INT16_MAX)
+#define LEAST_int(T) ((T)INT32_MIN)
+#define MOST_int(T) ((T)INT32_MAX)
+#define LEAST_int64(T) ((T)INT64_MIN)
+#define MOST_int64(T) ((T)INT64_MAX)
+#define LEAST_char(T) ((T)CHAR_MIN)
+#define MOST_char(T) ((T)CHAR_MAX)
+#define LEAST_ubyte(T) ((T)0)
+#define MOST_ubyte(T) ((T)UINT8_MAX)
+#define LEAST_ushort(T) ((T)0)
+#define MOST_ushort(T) ((T)UINT16_MAX)
+#define LEAST_uint(T) ((T)0)
+#define MOST_uint(T) ((T)UINT32_MAX)
+#define LEAST_uint64(T) ((T)0)
+#define MOST_uint64(T) ((T)UINT64_MAX)
+#define FRACTIONS(T) ((T)0.5 != 0)
+/* Whether x of one type does not fit into the other, where it became y. The compiler drops what
+ * cannot be: the conditions on the types are constants. */
+#define OUTSIDE(from, to, to_c, x, y)                                                              \
+    (FRACTIONS(to_c) ? FRACTIONS(from) && sizeof(from) > sizeof(to_c)                              \
+                           && ((x) < LEAST_##to(from)) | ((x) > MOST_##to(from))                   \
+     : FRACTIONS(from) ? ((x) < LEAST_##to(from)) | ((x) > MOST_##to(from))                        \
+                       : ((from)(y) != (x)) | (((y) < 0) != ((x) < 0)))
 
 typedef struct {
     const char *external, *internal;
     size_t external_size, internal_size;
     void (*fill)(void *, size_t);
-    size_t (*encode)(const void *, void *, size_t); /* gives the number out of range */
+    size_t (*encode)(const void *, void *, size_t); /* gives whether any is out of range */
     void (*decode)(const void *, void *, size_t);
 } Pair;
 
@@ -65,8 +99,8 @@ typedef struct {
         unsigned outside = 0;                                                                      \
         for (size_t i = 0; i < n; i++) {                                                           \
             mem_c x = in[i];                                                                       \
-            outside |= sizeof(mem_c) != sizeof(ext_c) && OUTSIDE_##ext(x);                         \
             ext_c y = (ext_c)x;                                                                    \
+            outside |= OUTSIDE(mem_c, ext, ext_c, x, y);                                           \
             bits_##ext bits;                                                                       \
             memcpy(&bits, &y, sizeof bits);                                                        \
             out[i] = SWAP(bits);                                                                   \
@@ -118,65 +152,157 @@ static void read_all(int fd, char *bytes, size_t n)
     }
 }
 
-int main(int argc, char **argv)
+/* Converted and written, or read and converted, in blocks. */
+static double convert(const Pair *p, const char *file, int writing, char *values, size_t n)
 {
-    static const char *const known[] = {"--file", "--op", "--external", "--internal", "--mb", NULL};
-    known_options(argc, argv, known);
-    const char *op = option(argc, argv, "--op", NULL);
-    const char *external = option(argc, argv, "--external", "char");
-    const char *internal = option(argc, argv, "--internal", "char");
-    const Pair *p = pairs, *end = pairs + sizeof pairs / sizeof pairs[0];
-    while (p < end && (strcmp(p->external, external) || strcmp(p->internal, internal))) p++;
-    if (p == end) {
-        fprintf(stderr, "limits: no such pair of types\n");
-        return 2;
-    }
-    size_t n = option_size(argc, argv, "--mb", "64") * 1000000 / p->external_size;
-    size_t bytes = n * p->external_size;
-    char *values = touched(n * p->internal_size), *block = touched(BLOCK);
-    p->fill(values, n);
-    char name[64], params[200];
-    snprintf(name, sizeof name, "limit %s", op);
-    snprintf(params, sizeof params, "{\"external\": \"%s\", \"internal\": \"%s\", \"values\": %zu}",
-             external, internal, n);
-
-    if (strcmp(op, "memcpy") == 0) {
-        char *copy = touched(bytes);
-        double from = now();
-        memcpy(copy, values, bytes);
-        double seconds = now() - from;
-        uint64_t sum = digest_bytes(DIGEST_START, copy, bytes); /* so that the copy is needed */
-        result(name, params, seconds, bytes, 1, &sum);
-        free(copy);
-    } else {
-        int writing = strcmp(op, "write") == 0 || strcmp(op, "rawwrite") == 0;
-        int raw = strcmp(op, "rawwrite") == 0 || strcmp(op, "rawread") == 0;
-        if (!writing && !raw && strcmp(op, "read") != 0) {
-            fprintf(stderr, "limits: no such --op: %s\n", op);
-            return 2;
+    static char block[BLOCK];
+    int fd = writing ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : open(file, O_RDONLY);
+    if (fd < 0) fail(file);
+    size_t step = BLOCK / p->external_size, outside = 0;
+    memset(block, 0, sizeof block);
+    /* The only variable of a netCDF file is at its end. */
+    off_t length = (off_t)(n * p->external_size);
+    if (!writing && lseek(fd, -length, SEEK_END) < 0) fail(file);
+    double from = now();
+    for (size_t i = 0; i < n; i += step) {
+        size_t m = n - i < step ? n - i : step;
+        if (writing) {
+            outside |= p->encode(values + i * p->internal_size, block, m);
+            write_all(fd, block, m * p->external_size);
+        } else {
+            read_all(fd, block, m * p->external_size);
+            p->decode(block, values + i * p->internal_size, m);
         }
-        const char *file = option(argc, argv, "--file", NULL);
+    }
+    if (close(fd) != 0) fail(file);
+    double seconds = now() - from;
+    if (outside) {
+        fprintf(stderr, "limits: values out of range\n");
+        exit(1);
+    }
+    return seconds;
+}
+
+static int arrays(int argc, char **argv, const char *file, const char *op)
+{
+    const char *external = option(argc, argv, "--external", NULL);
+    const char *internal = option(argc, argv, "--internal", "all");
+    int writing = strcmp(op, "write") == 0, all = strcmp(external, "all") == 0, some = 0;
+    for (const Pair *p = pairs; p < pairs + sizeof pairs / sizeof pairs[0]; p++) {
+        if (!wanted(external, internal, p->external, p->internal)) continue;
+        size_t n = option_size(argc, argv, "--mb", "64") * 1000000 / p->external_size;
+        char path[4096], name[100], params[200];
+        snprintf(path, sizeof path, "%s%s%s", file, all ? "." : "", all ? p->external : "");
+        if (all) snprintf(name, sizeof name, "array %s %s and %s", op, p->external, p->internal);
+        else snprintf(name, sizeof name, "array %s", op);
+        snprintf(params, sizeof params, "{\"external\": \"%s\", \"internal\": \"%s\", "
+                 "\"values\": %zu}", p->external, p->internal, n);
+        char *values = touched(n * p->internal_size);
+        if (writing) p->fill(values, n);
+        if (writing && all) unlink(path);
+        double seconds = convert(p, path, writing, values, n);
+        if (writing) { /* the digest is over what is in the file, as that of arrays.c */
+            int fd = open(path, O_RDONLY);
+            values = realloc(values, n * 8);
+            if (fd < 0 || !values) fail(path);
+            read_all(fd, values, n * p->external_size);
+            close(fd);
+        }
+        size_t size = writing ? p->external_size : p->internal_size;
+        uint64_t sum = digest_bytes(DIGEST_START, values, n * size);
+        result(name, params, seconds, n * p->external_size, 1, &sum);
+        if (writing && all) unlink(path);
+        free(values);
+        some = 1;
+    }
+    if (!some) fprintf(stderr, "limits: no such pair of types\n");
+    return some ? 0 : 2;
+}
+
+static void bytes_only(const char *op, const char *file, size_t bytes)
+{
+    char *values = touched(bytes), *copy = touched(strcmp(op, "memcpy") == 0 ? bytes : 1);
+    uint64_t sum = 0;
+    double from = now();
+    if (strcmp(op, "memcpy") == 0) {
+        memcpy(copy, values, bytes);
+    } else {
+        int writing = strcmp(op, "rawwrite") == 0;
         int fd = writing ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0666) : open(file, O_RDONLY);
         if (fd < 0) fail(file);
-        size_t step = (raw ? RAW_BLOCK : BLOCK) / p->external_size, outside = 0, calls = 0;
-        double from = now();
-        for (size_t i = 0; i < n; i += step, calls++) {
-            size_t m = n - i < step ? n - i : step;
-            char *memory = values + i * p->internal_size;
-            if (writing && !raw) outside += p->encode(memory, block, m);
-            if (writing) write_all(fd, raw ? memory : block, m * p->external_size);
-            else read_all(fd, raw ? memory : block, m * p->external_size);
-            if (!writing && !raw) p->decode(block, memory, m);
+        from = now();
+        for (size_t i = 0; i < bytes; i += RAW_BLOCK) {
+            size_t m = bytes - i < RAW_BLOCK ? bytes - i : RAW_BLOCK;
+            if (writing) write_all(fd, values + i, m);
+            else read_all(fd, values + i, m);
         }
         if (close(fd) != 0) fail(file);
-        double seconds = now() - from;
-        if (outside) {
-            fprintf(stderr, "limits: values out of range\n");
-            return 1;
-        }
-        result(name, params, seconds, bytes, calls, NULL);
     }
+    double seconds = now() - from;
+    sum = digest_bytes(DIGEST_START, op[0] == 'm' ? copy : values, bytes); /* the copy is needed */
+    char name[64];
+    snprintf(name, sizeof name, "limit %s", op);
+    result(name, "{}", seconds, bytes, 1, &sum);
     free(values);
-    free(block);
+    free(copy);
+}
+
+/* A small file's life in system calls. */
+static void cycles(const char *op, const char *file, size_t bytes, size_t n)
+{
+    int creating = strcmp(op, "create") == 0;
+    int flags = creating ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY;
+    char *header = touched(bytes), name[64];
+    double from = now();
+    for (size_t i = 0; i < n; i++) {
+        int fd = open(file, flags, 0666);
+        if (fd < 0) fail(file);
+        ssize_t done = creating ? pwrite(fd, header, bytes, 0) : pread(fd, header, bytes, 0);
+        if (done <= 0 || close(fd) != 0) fail(file);
+    }
+    double seconds = now() - from;
+    snprintf(name, sizeof name, "limit %s", op);
+    result(name, "{}", seconds, bytes * n, n, NULL);
+    free(header);
+}
+
+static void shift(const char *file, size_t bytes)
+{
+    enum { PIECE = 4 << 20, BY = 4096 };
+    char *piece = touched(PIECE);
+    int fd = open(file, O_RDWR | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0) fail(file);
+    for (size_t at = 0; at < bytes; at += PIECE)
+        write_all(fd, piece, bytes - at < PIECE ? bytes - at : PIECE);
+    double from = now();
+    for (size_t end = bytes; end > 0;) {
+        size_t n = end < PIECE ? end : PIECE;
+        end -= n;
+        if (pread(fd, piece, n, (off_t)end) != (ssize_t)n) fail(file);
+        if (pwrite(fd, piece, n, (off_t)(end + BY)) != (ssize_t)n) fail(file);
+    }
+    if (close(fd) != 0) fail(file);
+    result("limit shift", "{}", now() - from, bytes, 1, NULL);
+    free(piece);
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const known[] = {"--file", "--op", "--external", "--internal", "--mb",
+                                        "--bytes", "--cycles", NULL};
+    known_options(argc, argv, known);
+    const char *op = option(argc, argv, "--op", NULL), *file = option(argc, argv, "--file", "");
+    size_t million = option_size(argc, argv, "--mb", "64") * 1000000;
+    if (strcmp(op, "write") == 0 || strcmp(op, "read") == 0) return arrays(argc, argv, file, op);
+    if (strcmp(op, "memcpy") == 0 || strcmp(op, "rawwrite") == 0 || strcmp(op, "rawread") == 0)
+        bytes_only(op, file, million);
+    else if (strcmp(op, "create") == 0 || strcmp(op, "open") == 0)
+        cycles(op, file, option_size(argc, argv, "--bytes", "1048576"),
+               option_size(argc, argv, "--cycles", "2000"));
+    else if (strcmp(op, "shift") == 0) shift(file, million);
+    else {
+        fprintf(stderr, "limits: no such --op: %s\n", op);
+        return 2;
+    }
     return 0;
 }

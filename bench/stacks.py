@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Is the default storage stack ever a bad choice? Every family of workloads, written and read in
+three sizes, through the default and through other stacks in turn. See README.md beside this file.
+
+Only the standard library is used (Python >= 3.11).
+"""
+
+import argparse
+import datetime
+import math
+import os
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+import harness
+from harness import REFERENCE, ROOT, Failed
+
+DEFAULT, AGAIN = "default", "default-again"  # the second shows how far chance goes
+STACKS = [
+    DEFAULT, "file", "cache:1:8", "cache:4:64", "cache:16:512", "cache:64:128", "cache:256:64",
+    "cache:1024:32", "cache:29:141", "bufa:336:2",
+]
+LEFT_OUT = {"cache:29:141", "cache:1024:32", "bufa:336:2"}  # of quick runs
+FAMILIES = {
+    "in-order": "in order",
+    "random-slices": "random slices",
+    "tiles": "partial arrays out of order",
+    "strided": "strided",
+    "one-sequential": "one element, sequential",
+    "one-random": "one element, random",
+    "many-variables": "many variables x few records",
+    "many-records": "few variables x many records",
+    "whole-arrays": "whole arrays",
+}
+# Rounds in full and in quick runs; 0 leaves the size out.
+SIZES = {"small": ("512 KB", 25, 5), "medium": ("64 MB", 5, 1), "large": ("512 MB", 3, 0)}
+MOST = 1.15  # what the default may take, of the best stack's time
+# Below this the slowest is no worse than the best: the order is chance.
+DEAD_HEAT = 1.05
+
+
+class Row:
+    """One family, size and direction: seconds of each stack in each round."""
+
+    def __init__(self, family: str, size: str, op: str):
+        self.family, self.size, self.op = family, size, op
+        self.seconds: dict[str, list[float]] = {}
+        self.cut: set[str] = set()
+        self.ran: dict[str, str] = {}
+        self.reference: list[float] = []
+        self.digests: set[str] = set()
+        self.error = ""
+
+    @property
+    def name(self) -> str:
+        return f"{FAMILIES[self.family]}, {SIZES[self.size][0]}, {self.op}"
+
+    def least(self) -> dict[str, float]:
+        """Each stack's best time, fastest first: noise only ever adds. A run that was cut short
+        might have taken any time."""
+        some = [(s, min(t)) for s, t in self.seconds.items() if s != AGAIN]
+        some += [(s, math.inf) for s in self.cut if s not in (AGAIN, *self.seconds)]
+        return dict(sorted(some, key=lambda x: x[1]))
+
+    def chance(self) -> float:
+        """What the default took when run as if it were another stack."""
+        return min(self.seconds.get(AGAIN, [math.inf])) / min(self.seconds[DEFAULT])
+
+    def verdict(self) -> str:
+        least = self.least()
+        ratio = least[DEFAULT] / next(iter(least.values()))
+        slowest = list(least)[-1] == DEFAULT and ratio > DEAD_HEAT
+        return " and ".join(["slowest"] * slowest + [f"> {MOST}"] * (ratio > MOST)) or "ok"
+
+    def cells(self) -> list[str]:
+        if self.error:
+            return [self.name, self.error] + [""] * 8
+        least = self.least()
+        best, mine = next(iter(least)), self.seconds[DEFAULT]
+        worst = list(least)[-1]
+        return [
+            self.name,
+            f"{1e3 * least[DEFAULT]:.3g} (median {1e3 * statistics.median(mine):.3g})",
+            f"{best} {1e3 * least[best]:.3g}",
+            f"{least[DEFAULT] / least[best]:.2f}",
+            f"{self.chance():.2f}",
+            f"{list(least).index(DEFAULT) + 1} of {len(least)}",
+            f"{worst} {least[worst] / least[best]:.1f}".replace(" inf", " > 8"),
+            f"{1e3 * min(self.reference):.3g}",
+            f"{least[DEFAULT] / min(self.reference):.2f}",
+            self.verdict(),
+        ]
+
+
+def measure(rows: list[Row], stacks: list[str], rounds: int, bin_dir: Path, libs: dict,
+            folder: Path) -> None:
+    """Both directions of one family and size."""
+    reference, zonda = libs[REFERENCE]["env"], libs["zonda"]["env"]
+    reference = {k: v for k, v in reference.items() if k != "ZONDA_IO"}
+    size = ["--family", rows[0].family, "--size", rows[0].size]
+    to_read, written = folder / "read.nc", folder / "written.nc"
+    make = [*size, "--op", "input", "--file", to_read]
+    try:
+        harness.engine(bin_dir, "families", make, reference)
+    except Failed as why:
+        for row in rows:
+            row.error = str(why)
+        return
+    for row in rows:
+        file = written if row.op == "write" else to_read
+        args = [*size, "--op", row.op, "--file", file]
+        meaning = []  # of what each library left or got
+        try:
+            for env, wanted, n in ((reference, [DEFAULT], 1), (zonda, stacks, rounds)):
+                args_of = [*args, "--stacks", " ".join(wanted), "--rounds", str(n)]
+                lines = harness.engine(bin_dir, "families", args_of, env)
+                digests = {line["digest"] for line in lines if not line["params"]["cut"]}
+                if len(digests) != 1:
+                    raise Failed("wrong digest: not the same through every stack")
+                if row.op == "write":
+                    (line,) = harness.engine(bin_dir, "digest", ["--file", file], reference)
+                    digests = {line["digest"]}
+                meaning.append(digests)
+                for line in lines:
+                    p = line["params"]
+                    if env is reference:
+                        row.reference.append(line["seconds"])
+                    elif p["round"] > 0:
+                        row.ran[p["stack"]] = p["ran"]
+                        if p["cut"]:
+                            row.cut.add(p["stack"])
+                        else:
+                            row.seconds.setdefault(p["stack"], []).append(line["seconds"])
+            row.digests = meaning[0] | meaning[1]
+            if len(row.digests) != 1:
+                raise Failed("wrong digest: not what the reference has")
+        except Failed as why:
+            row.error = str(why)
+        written.unlink(missing_ok=True)
+    to_read.unlink()
+
+
+HEAD = ["workload", "default ms", "best ms", "default / best", "again / default", "rank",
+        "slowest / best", "reference ms", "default / reference", f"<= {MOST}, not slowest"]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0],
+        epilog="environment: ZONDA_LIB (dist/lib), BENCH_MEMORY (/dev/shm). Exit status: 0 done, "
+        "1 an engine failed or gave wrong values (times never decide), 2 wrong usage.",
+    )
+    parser.add_argument("--quick", action="store_true", help="two sizes, fewer stacks and rounds")
+    parser.add_argument("--only", default="", metavar="REGEX", help="rows whose name matches")
+    parser.add_argument("--sizes", default=",".join(SIZES), help="some of small,medium,large")
+    parser.add_argument("--rounds", type=int, help="rounds of every size")
+    parser.add_argument("--stacks", help="stacks beside the default, with blanks between them")
+    parser.add_argument("--folder", type=Path, help="where the files go (BENCH_MEMORY)")
+    parser.add_argument("--all", action="store_true", help="the times of every stack, too")
+    parser.add_argument(
+        "--record", action=argparse.BooleanOptionalAction,
+        help="write bench/record (else only if everything was run)",
+    )
+    options = parser.parse_args()
+    options.sizes = options.sizes.split(",")
+    if not set(options.sizes) <= set(SIZES):
+        parser.error(f"--sizes: some of {','.join(SIZES)}")
+    try:
+        re.compile(options.only)
+    except re.error as why:
+        parser.error(f"--only: {why}")
+    return options
+
+
+def main() -> int:
+    options = arguments()
+    bin_dir = ROOT / "out" / "bench-bin"
+    gcc = harness.build(bin_dir)
+    libs = harness.libraries(bin_dir)
+    if "zonda" not in libs:
+        return 1
+    host = harness.machine()
+    started = datetime.datetime.now(datetime.UTC)
+    stacks = STACKS if options.stacks is None else [DEFAULT, *options.stacks.split()]
+    if options.quick and options.stacks is None:
+        stacks = [s for s in stacks if s not in LEFT_OUT]
+    stacks = [*stacks, AGAIN]
+    jobs = []
+    for size in options.sizes:
+        rounds = options.rounds or SIZES[size][2 if options.quick else 1]
+        for family in FAMILIES if rounds else []:
+            rows = [Row(family, size, op) for op in ("write", "read")]
+            jobs.append((rounds, [r for r in rows if re.search(options.only, r.name)]))
+    jobs = [job for job in jobs if job[1]]
+
+    parent = options.folder or Path(os.environ.get("BENCH_MEMORY", "/dev/shm"))
+    folder = Path(tempfile.mkdtemp(prefix="zonda-bench-", dir=parent))
+    try:
+        for number, (rounds, rows) in enumerate(jobs):
+            if sys.stderr.isatty():
+                text = f"{100 * number // len(jobs):3d} %  {rows[0].name}"
+                print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+            measure(rows, stacks, rounds, bin_dir, libs, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr)
+
+    rows = [row for _, some in jobs for row in some]
+    print(harness.heading(host, gcc, libs, started, "warm"))
+    print(f"stacks: {' '.join(stacks)}")
+    print(f"least of the rounds; slowest means slowest by more than {DEAD_HEAT} x the best\n")
+    lines = [HEAD, ["---"] * len(HEAD), *(row.cells() for row in rows)]
+    print("\n".join("| " + " | ".join(cells) + " |" for cells in lines))
+    if options.all:
+        for row in rows:
+            times = ", ".join(f"{s} {1e3 * t:.3g}" for s, t in row.least().items())
+            print(f"\n{row.name} (ms): {times}", end="")
+        print()
+    good = [row for row in rows if not row.error]
+    ran = sorted({row.ran[DEFAULT] for row in good})
+    flagged = sum(row.verdict() != "ok" for row in good)
+    print(f"\ndefault was {' and '.join(ran)}; {flagged} of {len(good)} rows flagged")
+    complete = not (options.quick or options.only or options.stacks) and len(rows) == 54
+    if options.record or (options.record is None and complete):
+        facts = {"gcc": gcc, "libraries": harness.identity(libs), "most": MOST}
+        path = harness.keep(host, started, "-stacks", facts, [
+            {**vars(r), "digests": sorted(r.digests), "cut": sorted(r.cut)} for r in rows
+        ])
+        print(f"raw figures: {path}")
+    return 1 if len(good) < len(rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
