@@ -288,18 +288,18 @@ impl ClassicFile {
             **old = Redefined { header, overwritten: true };
         }
         let result = self.give_places(state, old.as_deref_mut(), reserve);
-        self.advise(&state.header);
         state.mode = if result.is_ok() { Mode::Data } else { Mode::Define { old } };
         result
     }
 
-    /// Tells the storage what the records are like.
+    /// Tells the storage what the file is like.
     fn advise(&self, header: &Header) {
         let layout = &header.layout;
-        if layout.n_record_vars > 0 {
-            let n_record_parts = layout.n_record_vars as u64;
-            self.storage.advise(Advice { record_bytes: layout.record_len, n_record_parts });
-        }
+        self.storage.advise(Advice {
+            record_bytes: layout.record_len,
+            n_record_parts: layout.n_record_vars as u64,
+            file_bytes: header.file_len(self.n_records.load(Ordering::Acquire)),
+        });
     }
 
     /// The work of enddef.
@@ -313,6 +313,7 @@ impl ClassicFile {
         let n_records = self.n_records.load(Ordering::Acquire);
         let before = old.as_ref().map(|old| &old.header);
         layout::assign(&mut state.header, before, reserve)?;
+        self.advise(&state.header);
         match old {
             None => fill::new_fixed_vars(storage, &state.header, 0)?,
             Some(old) => {

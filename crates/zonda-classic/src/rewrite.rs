@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::layer::{Cache, CacheShape};
+use zonda_storage::layer::Adaptive;
 use zonda_storage::{Beside, Neighbour, Storage};
 
 use crate::codec::encode_header;
@@ -69,7 +69,7 @@ fn write_copy(
     n_records: u64,
 ) -> Result<(), ClassicError> {
     // Small pieces of many variables become large writes.
-    let copy = Cache::new(copy, CacheShape::DEFAULT)?;
+    let copy = Adaptive::new(copy);
     copy.write_at(0, &encode_header(target, n_records))?;
     let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
     for (old, new) in pairs(old, target, false) {

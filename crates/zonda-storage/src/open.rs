@@ -8,13 +8,11 @@ use crate::{StorageError, SyncLevel};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Page size of the default cache, in blocks of 4096 bytes: 256 KiB, past the knee where a system
-/// call costs little beside its copy, and inside a core's L2.
+/// Page size of a cache that is named without it, in blocks of 4096 bytes: 256 KiB, past the knee
+/// where a system call costs little beside its copy, and inside a core's second-level cache.
 pub const DEFAULT_PAGE_BLOCKS: u64 = 64;
 
-/// Pages of the default cache, 32 MiB at most: enough that the slices of a record of some 60
-/// variables with levels (22 MB in the case study), written in any order, find their pages still
-/// there. Memory is taken only for pages in use.
+/// Pages of a cache whose page size is asked for but not their number.
 pub const DEFAULT_PAGES: u64 = 128;
 
 /// What to do about the file's existence.

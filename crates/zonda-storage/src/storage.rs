@@ -39,6 +39,8 @@ pub struct Advice {
     pub record_bytes: u64,
     /// Parts of a record that are written or read side by side: its variables.
     pub n_record_parts: u64,
+    /// Bytes of the file as far as it is known how long it will be.
+    pub file_bytes: u64,
 }
 
 /// A flat run of bytes, read and written by offset.

@@ -236,7 +236,11 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
             let data: Vec<u8> = element.iter().copied().cycle().take(n).collect();
             put(model, at, &data);
         }
-        _ => s.advise(Advice { record_bytes: at as u64, n_record_parts: rng.below(40) }),
+        _ => s.advise(Advice {
+            record_bytes: at as u64,
+            n_record_parts: rng.below(40),
+            file_bytes: rng.below(20) << 20,
+        }),
     }
     assert_eq!(s.len(), Ok(model.len() as u64), "{who}");
 }

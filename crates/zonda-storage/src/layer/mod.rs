@@ -9,14 +9,15 @@ mod fault;
 mod passthrough;
 mod throttle;
 
-pub use cache::{Cache, CacheShape};
+pub use cache::{Adaptive, Cache, CacheShape};
 pub use count::{Count, CountHandle, Counts, Tally};
 pub use event::Event;
 pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
 pub use passthrough::Passthrough;
 pub use throttle::Throttle;
 
-use crate::spec::Registered;
+use crate::spec::{Plan, Registered};
+use std::sync::Arc;
 
 /// Every layer that a spec can name; the order is that of the list in error messages.
 pub(crate) const LAYERS: &[Registered] = &[
@@ -27,3 +28,8 @@ pub(crate) const LAYERS: &[Registered] = &[
     passthrough::REGISTERED,
     throttle::REGISTERED,
 ];
+
+/// The layer of the default stack: a cache that sizes itself.
+pub(crate) fn adaptive_plan() -> Arc<dyn Plan> {
+    cache::adaptive_plan()
+}

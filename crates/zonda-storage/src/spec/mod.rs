@@ -284,7 +284,7 @@ impl Spec {
     /// The default stack for files: a cache that sizes itself over the file.
     #[must_use]
     pub fn default_stack() -> Spec {
-        Spec { layers: vec![layer::CacheShape::DEFAULT.plan()], ..Spec::file() }
+        Spec { layers: vec![layer::adaptive_plan()], ..Spec::file() }
     }
 
     /// The spec in the first of [`VARIABLES`] that is set and not empty.

@@ -1,7 +1,7 @@
 //! Finding a page, and making room for one.
 
-use super::table::{NO_PAGE, Page, Table};
-use super::{Cache, LEAST_PAGES};
+use super::table::{COLD, NO_PAGE, Page, Table};
+use super::{Cache, FIRST_PAGES, LEAST_PAGES, no_hints};
 use crate::storage::Storage;
 use crate::{StorageError, memory};
 use parking_lot::RwLockWriteGuard;
@@ -67,6 +67,7 @@ impl<S: Storage> Cache<S> {
         if let Some(id) = table.map.get(&index) {
             return Found::Here(*id);
         }
+        self.note_miss(table, index);
         self.room(table).map_or(Found::Full, Found::Room)
     }
 
@@ -96,7 +97,10 @@ impl<S: Storage> Cache<S> {
         if used >= self.limit.load(Ordering::Relaxed) {
             return false;
         }
-        if !self.shape.adaptive {
+        if used == FIRST_PAGES {
+            self.more_hints.get_or_init(|| no_hints(self.shape.pages));
+        }
+        if !self.shape.within_budget {
             return true;
         }
         if used < LEAST_PAGES {
@@ -104,6 +108,20 @@ impl<S: Storage> Cache<S> {
             return true;
         }
         memory::take(self.shape.page_bytes)
+    }
+
+    /// Lets the cache have up to `pages` pages.
+    pub(super) fn raise_limit(&self, pages: u64) {
+        self.limit.fetch_max(pages, Ordering::Relaxed);
+    }
+
+    /// Notes that page `index` is missed. One that had to leave before would still be here in a
+    /// larger cache: it is allowed one page more for it.
+    fn note_miss(&self, table: &mut Table, index: u64) {
+        if self.shape.at_first < self.shape.pages && table.had_to_leave(index) {
+            let limit = self.limit.load(Ordering::Relaxed);
+            self.raise_limit((limit + 1).min(self.shape.pages));
+        }
     }
 
     /// Undoes `room`.
@@ -125,6 +143,10 @@ impl<S: Storage> Cache<S> {
         }
         if page.index != NO_PAGE {
             table.map.remove(&page.index);
+            // One that was given up has no age.
+            if self.slot(id).stamp.load(Ordering::Relaxed) != COLD {
+                table.leave(page.index);
+            }
         }
         page.reset(index);
         table.map.insert(index, id);

@@ -2,7 +2,7 @@
 
 use super::Cache;
 use super::evict::Held;
-use super::table::Page;
+use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange};
@@ -13,6 +13,9 @@ const RUN_PAGES: usize = 64;
 /// Clean bytes between dirty ones are written with them up to this length: a second system call
 /// costs more than copying 32 KiB.
 const MERGE_BYTES: usize = 32 << 10;
+/// Complete pages are written when there are so many bytes of them: a system call costs little
+/// beside that, and the second-level cache holds it.
+const COMPLETE_RUN_BYTES: u64 = 256 << 10;
 /// From this many dirty ranges on, a page's holes are read so that the ranges can be joined.
 const FILL_FROM: usize = 8;
 
@@ -31,34 +34,61 @@ impl<S: Storage> Cache<S> {
         self.write_run(&mut run)
     }
 
-    /// Writes the complete page `page` of slot `id` and the complete ones after it, unless what lies
-    /// before them is still to come: sequential output leaves in order, in large pieces, while it is
-    /// in the processor's cache, and leaves its pages for what follows.
-    pub(super) fn write_complete(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
-        let dirty = |index: u64| {
-            let id = self.table.lock().map.get(&index).copied();
-            id.is_some_and(|id| self.slot(id).dirty.load(Ordering::Relaxed))
-        };
-        if page.index.checked_sub(1).is_some_and(dirty) {
-            return Ok(());
-        }
-        let mut next = page.index + 1;
-        let mut held = self.complete_from(next, RUN_PAGES - 1);
-        next += held.len() as u64;
-        let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(held.len() + 1);
-        run.push((id, page));
-        run.extend(held.iter_mut().map(|(id, page)| (*id, &mut **page)));
-        self.write_run(&mut run)?;
-        self.cool(run.iter().map(|(id, _)| *id));
-        while held.len() + 1 >= RUN_PAGES {
-            held = self.complete_from(next, RUN_PAGES);
-            next += held.len() as u64;
+    /// Page `index` is complete: writes it with the complete ones around it, once they are enough
+    /// for a large write and unless what lies before them is still to come. Sequential output leaves
+    /// in order, while it is in the processor's cache, and leaves its pages for what follows.
+    ///
+    /// No page may be held by the caller.
+    pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
+        let Some(first) = self.run_begin(index) else { return Ok(()) };
+        let enough = COMPLETE_RUN_BYTES.div_ceil(self.shape.page_bytes);
+        let mut next = first;
+        loop {
+            let mut held = self.complete_from(next, RUN_PAGES);
+            let n = held.len() as u64;
+            next += n;
+            if n == 0 || next - first < enough.min(self.shape.pages.div_ceil(4) * 3) {
+                return Ok(());
+            }
             let mut run: Vec<(u32, &mut Page)> =
                 held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
             self.write_run(&mut run)?;
-            self.cool(run.iter().map(|(id, _)| *id));
+            let mut table = self.table.lock();
+            run.iter().rev().for_each(|(id, _)| table.cool(self.slot(*id), *id));
+            if held.len() < RUN_PAGES {
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    /// The first of the complete pages that lead to page `index` without a gap; `None` while what
+    /// lies before them is still being put together.
+    fn run_begin(&self, index: u64) -> Option<u64> {
+        let mut first = index;
+        loop {
+            let before = first.checked_sub(1);
+            let Some(before) = before.filter(|before| self.is_dirty(*before)) else {
+                return Some(first);
+            };
+            let id = self.table.lock().map.get(&before).copied()?;
+            let slot = self.slot(id);
+            let page = slot.page.try_read()?;
+            if page.index != before || index - before > RUN_PAGES as u64 {
+                return None;
+            }
+            if !page.is_complete(self.page_bytes()) {
+                return self.is_left_behind(slot, &page).then_some(first);
+            }
+            first = before;
+        }
+    }
+
+    /// Whether a page that is not complete will hardly become so: one that was not used for a
+    /// while, or the first of the file, where a gap between header and data is usual.
+    fn is_left_behind(&self, slot: &Slot, page: &Page) -> bool {
+        let age = self.clock.load(Ordering::Relaxed) - slot.stamp.load(Ordering::Relaxed);
+        let only_room = page.dirty.count() == 2 && page.dirty.end() == self.page_bytes();
+        (page.index == 0 && only_room) || age > 2 * RUN_PAGES as u64
     }
 
     /// Up to `most` pages from page `index` on, each complete and used by nobody.
@@ -73,12 +103,6 @@ impl<S: Storage> Cache<S> {
             held.push((id, page));
         }
         held
-    }
-
-    /// Lets pages be the next whose place is taken.
-    pub(super) fn cool(&self, ids: impl Iterator<Item = u32>) {
-        let mut table = self.table.lock();
-        ids.for_each(|id| table.cool(self.slot(id), id));
     }
 
     /// Dirty pages that touch `page` byte to byte, upwards or downwards, nearest first.

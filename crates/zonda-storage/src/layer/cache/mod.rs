@@ -2,8 +2,9 @@
 //!
 //! A page is BLOCKS * 4096 bytes; at most PAGES are kept, the least recently used leaving first.
 //! Without arguments there are as many as the records of the file ask for, within the memory of the
-//! process. A page whose every byte was written leaves at once, where what lies before it is below
-//! already: whole records go out in order and in large pieces, whatever order they came in.
+//! process (`adaptive.rs`). Pages whose every byte was written leave as soon as there are enough of
+//! them and what lies before them is below already: whole records go out in order and in large
+//! pieces, whatever order they came in.
 //! Writes need no read: each page knows byte by byte what is valid and what is dirty, and what is
 //! missing is read only when it is asked for. A failed write-back keeps the page dirty and gives
 //! the error to the call that met it. Dropping the cache forgets what was not flushed.
@@ -17,6 +18,7 @@
 //! pages that appeared meanwhile get its data before it is withdrawn. A write-back that would also
 //! write clean bytes between dirty ones does so only where no straight write is announced.
 
+mod adaptive;
 mod evict;
 mod extents;
 mod flush;
@@ -32,56 +34,61 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 
+pub use adaptive::Adaptive;
+
 /// The largest page, in bytes.
 const MAX_PAGE_BYTES: u64 = 1 << 30;
 /// The largest cache, in bytes.
 const MAX_CACHE_BYTES: u64 = 64 << 30;
 /// The most pages: what a table of moderate size can find.
 const MAX_PAGES: u64 = 1 << 20;
-/// The most pages of a cache that sizes itself: 2 GiB of the default page.
-const ADAPTIVE_PAGES: u64 = 8192;
-/// What such a cache may have however little memory is left: enough to read ahead and to write runs.
-const LEAST_PAGES: u64 = 16;
-/// Slots are made this many at a time.
-const SEGMENT_SLOTS: usize = 16;
+/// Slots are made this many at a time at first, and then twice as many each time.
+const SEGMENT_SLOTS: u32 = 16;
+/// Segments of slots, enough for [`MAX_PAGES`].
+const SEGMENTS: usize = 17;
 /// The most entries of the hint table (256 KiB).
 const MAX_HINTS: u64 = 1 << 16;
+/// Until it has more pages, a cache makes do with a small hint table.
+const FIRST_PAGES: u64 = 256;
+/// What a cache within the memory of the process may have however little of that is left: enough to
+/// read ahead and to write runs.
+const LEAST_PAGES: u64 = 16;
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "cache", plan };
 
 fn plan(args: &mut Args<'_>) -> Result<Arc<dyn Plan>, SpecError> {
-    let shape = match args.has_more() {
-        true => CacheShape::parse(args, DEFAULT_PAGES)?,
-        false => CacheShape::DEFAULT,
-    };
+    if !args.has_more() {
+        return Ok(adaptive_plan());
+    }
+    let shape = CacheShape::parse(args, DEFAULT_PAGES)?;
     args.end()?;
     Ok(shape.plan())
+}
+
+/// A cache that sizes itself.
+pub(super) fn adaptive_plan() -> Arc<dyn Plan> {
+    Arc::new(adaptive::Planned)
 }
 
 /// Page size and number of pages of a [`Cache`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheShape {
     page_bytes: u64,
-    /// The most pages; for one that sizes itself, how many there may be before it was advised.
+    /// The most pages.
     pages: u64,
-    /// Whether the number of pages follows the file, within the memory of the process.
-    adaptive: bool,
+    /// Pages it makes do with until it turns out to need more; `pages` where the size was asked for.
+    at_first: u64,
+    /// Whether its pages count as memory of the process (`ZONDA_MEMORY`).
+    within_budget: bool,
 }
 
 impl CacheShape {
-    /// The shape of the default stack, which sizes itself.
-    pub const DEFAULT: CacheShape = CacheShape {
-        page_bytes: DEFAULT_PAGE_BLOCKS * BLOCK_BYTES,
-        pages: DEFAULT_PAGES,
-        adaptive: true,
-    };
-
     /// `pages` pages of `blocks` * 4096 bytes; `None` outside the range that a spec accepts.
     #[must_use]
     pub fn new(blocks: u64, pages: u64) -> Option<CacheShape> {
         let page_bytes = blocks.checked_mul(BLOCK_BYTES)?;
-        let shape = CacheShape { page_bytes, pages, adaptive: false };
+        let shape = CacheShape { page_bytes, pages, at_first: pages, within_budget: false };
         let total = page_bytes.checked_mul(pages)?;
         let page_fits = (BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes);
         (page_fits && (1..=MAX_PAGES).contains(&pages) && total <= MAX_CACHE_BYTES).then_some(shape)
@@ -89,26 +96,27 @@ impl CacheShape {
 
     /// Reads `:BLOCKS:PAGES`, each of which may be left out.
     pub(crate) fn parse(args: &mut Args<'_>, default_pages: u64) -> Result<Self, SpecError> {
-        let mut shape = CacheShape { pages: default_pages, adaptive: false, ..CacheShape::DEFAULT };
+        let mut page_bytes = DEFAULT_PAGE_BLOCKS * BLOCK_BYTES;
+        let mut pages = default_pages;
         if let Some(argument) = args.next() {
-            shape.page_bytes = args.size(argument)?;
-            if !shape.page_bytes.is_multiple_of(BLOCK_BYTES) {
+            page_bytes = args.size(argument)?;
+            if !page_bytes.is_multiple_of(BLOCK_BYTES) {
                 return Err(args.out_of_range(
                     argument,
                     "the page size",
                     "a multiple of 4096 bytes",
                 ));
             }
-            if !(BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&shape.page_bytes) {
+            if !(BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes) {
                 return Err(args.out_of_range(argument, "the page size", "4096 bytes to 1G"));
             }
         }
         if let Some(argument) = args.next() {
-            shape.pages = args.number(argument)?;
-            if !(1..=MAX_PAGES).contains(&shape.pages) {
+            pages = args.number(argument)?;
+            if !(1..=MAX_PAGES).contains(&pages) {
                 return Err(args.out_of_range(argument, "the number of pages", "1 to 1048576"));
             }
-            if shape.pages * shape.page_bytes > MAX_CACHE_BYTES {
+            if pages * page_bytes > MAX_CACHE_BYTES {
                 return Err(args.out_of_range(
                     argument,
                     "the number of pages",
@@ -116,7 +124,7 @@ impl CacheShape {
                 ));
             }
         }
-        Ok(shape)
+        Ok(CacheShape { page_bytes, pages, at_first: pages, within_budget: false })
     }
 
     pub(crate) fn plan(self) -> Arc<dyn Plan> {
@@ -126,9 +134,6 @@ impl CacheShape {
 
 impl fmt::Display for CacheShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.adaptive {
-            return f.write_str("cache");
-        }
         write!(f, "cache:{}:{}", self.page_bytes / BLOCK_BYTES, self.pages)
     }
 }
@@ -163,9 +168,9 @@ pub struct Cache<S> {
     /// Slot + 1 where a page was last seen, by a hash of its index. Only a hint: the slot's page
     /// says which it is. It keeps hits off the table's lock.
     hints: Box<[AtomicU32]>,
-    /// The same for a cache that grew; it then takes the place of the other.
+    /// The same for a cache with more than [`FIRST_PAGES`] pages, which takes the other's place.
     more_hints: OnceLock<Box<[AtomicU32]>>,
-    slots: Box<[OnceLock<Box<[Slot]>>]>,
+    slots: [OnceLock<Box<[Slot]>>; SEGMENTS],
     table: Mutex<Table>,
     /// Byte ranges of straight writes in flight.
     direct: Mutex<Vec<(u64, u64)>>,
@@ -180,21 +185,19 @@ impl<S: Storage> Cache<S> {
     /// What `inner` reports.
     pub fn new(inner: S, shape: CacheShape) -> Result<Self, StorageError> {
         let len = inner.len()?;
-        let most_pages = if shape.adaptive { ADAPTIVE_PAGES } else { shape.pages };
-        let n_segments = (most_pages as usize).div_ceil(SEGMENT_SLOTS);
         let page = shape.page_bytes;
         Ok(Cache {
             inner,
             shape,
-            limit: AtomicU64::new(shape.pages),
+            limit: AtomicU64::new(shape.at_first),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
             len: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
-            hints: no_hints(shape.pages),
+            hints: no_hints(shape.pages.min(FIRST_PAGES)),
             more_hints: OnceLock::new(),
-            slots: (0..n_segments).map(|_| OnceLock::new()).collect(),
+            slots: std::array::from_fn(|_| OnceLock::new()),
             table: Mutex::default(),
             direct: Mutex::default(),
             resize: Mutex::new(()),
@@ -233,33 +236,22 @@ impl<S: Storage> Cache<S> {
     /// The slot where page `index` was last seen.
     #[inline]
     fn hinted(&self, index: u64) -> Option<(u32, &Slot)> {
-        let slot = self.hint(index).load(Ordering::Acquire).checked_sub(1)?;
-        let segment = self.slots[slot as usize / SEGMENT_SLOTS].get()?;
-        Some((slot, &segment[slot as usize % SEGMENT_SLOTS]))
+        let id = self.hint(index).load(Ordering::Acquire).checked_sub(1)?;
+        let (segment, place) = segment_of(id);
+        Some((id, &self.slots[segment].get()?[place]))
     }
 
-    fn slot(&self, slot: u32) -> &Slot {
-        let segment = self.slots[slot as usize / SEGMENT_SLOTS]
-            .get_or_init(|| (0..SEGMENT_SLOTS).map(|_| Slot::default()).collect());
-        &segment[slot as usize % SEGMENT_SLOTS]
+    fn slot(&self, id: u32) -> &Slot {
+        let (segment, place) = segment_of(id);
+        let n = (SEGMENT_SLOTS as usize) << segment;
+        let slots = self.slots[segment].get_or_init(|| (0..n).map(|_| Slot::default()).collect());
+        &slots[place]
     }
 
-    /// Makes room for a record and what is around it, as far as the process has memory.
-    ///
-    /// The rule of thumb of 1995: as many pages as the parts of a record that are worked on side by
-    /// side, and enough for a whole record, so that its slices may come in any order.
-    fn fit(&self, advice: Advice) {
-        if !self.shape.adaptive {
-            return;
-        }
-        let record_pages = advice.record_bytes.div_ceil(self.shape.page_bytes);
-        let around = record_pages / 4 + LEAST_PAGES;
-        let most = (memory::budget() / self.shape.page_bytes).clamp(LEAST_PAGES, ADAPTIVE_PAGES);
-        let pages = record_pages.saturating_add(around).max(advice.n_record_parts).min(most);
-        let before = self.limit.fetch_max(pages, Ordering::Relaxed);
-        if pages > 2 * before {
-            self.more_hints.get_or_init(|| no_hints(pages));
-        }
+    /// The most bytes that may be in pages.
+    fn most_bytes(&self) -> u64 {
+        let all = self.shape.pages * self.shape.page_bytes;
+        if self.shape.within_budget { all.min(memory::budget()) } else { all }
     }
 
     /// Notes a use. Pages used since the last page came in count as equally recent, so that hits
@@ -281,6 +273,14 @@ impl<S: Storage> Cache<S> {
     }
 }
 
+/// The segment of a slot, and its place there.
+#[inline]
+fn segment_of(id: u32) -> (usize, usize) {
+    let segment = (id / SEGMENT_SLOTS + 1).ilog2();
+    let before = ((1 << segment) - 1) * SEGMENT_SLOTS;
+    (segment as usize, (id - before) as usize)
+}
+
 /// An empty hint table for a cache of `pages` pages.
 fn no_hints(pages: u64) -> Box<[AtomicU32]> {
     let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS);
@@ -289,7 +289,7 @@ fn no_hints(pages: u64) -> Box<[AtomicU32]> {
 
 impl<S> Drop for Cache<S> {
     fn drop(&mut self) {
-        if self.shape.adaptive {
+        if self.shape.within_budget {
             memory::give_back(u64::from(self.table.get_mut().used) * self.shape.page_bytes);
         }
     }
@@ -329,16 +329,13 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
         // More than half of what fits would push out its own beginning.
-        if len > self.limit.load(Ordering::Relaxed) / 2 * self.shape.page_bytes
-            || !(1..=8).contains(&element.len())
-        {
+        if len > self.most_bytes() / 2 || !(1..=8).contains(&element.len()) {
             return fill_by_writes(self, at, len, element);
         }
         self.fill_pages(at, len, element)
     }
 
     fn advise(&self, advice: Advice) {
-        self.fit(advice);
         self.inner.advise(advice);
     }
 

@@ -182,12 +182,41 @@ pub(super) struct Table {
     pub(super) free: Vec<u32>,
     /// Slots ever used.
     pub(super) used: u32,
+    /// Pages that had to leave for others, by a hash of their index; newer ones take the place of
+    /// older ones. Made at the first.
+    left: Vec<u64>,
+}
+
+/// How many pages that had to leave are remembered.
+const REMEMBERED: usize = 4096;
+
+/// The place of a page among the remembered.
+fn remembered_at(index: u64) -> usize {
+    (index.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52) as usize % REMEMBERED
 }
 
 /// The stamp of a page that is not expected to be used again.
-const COLD: u64 = 0;
+pub(super) const COLD: u64 = 0;
 
 impl Table {
+    /// Remembers that page `index` had to leave.
+    pub(super) fn leave(&mut self, index: u64) {
+        if self.left.is_empty() {
+            self.left.resize(REMEMBERED, NO_PAGE);
+        }
+        self.left[remembered_at(index)] = index;
+    }
+
+    /// Whether page `index` had to leave not long ago; forgets it.
+    pub(super) fn had_to_leave(&mut self, index: u64) -> bool {
+        let Some(place) = self.left.get_mut(remembered_at(index)) else { return false };
+        let known = *place == index;
+        if known {
+            *place = NO_PAGE;
+        }
+        known
+    }
+
     /// Puts a slot into the order.
     pub(super) fn enter(&mut self, slot: &Slot, stamp: u64, id: u32) {
         slot.place.store(stamp, Ordering::Relaxed);

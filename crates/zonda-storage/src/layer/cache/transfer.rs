@@ -13,10 +13,12 @@ const GRANULE_BYTES: usize = 16 << 10;
 /// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
 /// asked for again and again is read whole in a few steps.
 const GRANULE_DOUBLINGS: u32 = 4;
-/// A sequential reader's pages are given up this many pages behind it.
-const READ_BEHIND: u64 = 4;
+/// A sequential reader's pages are given up this far behind it.
+const READ_BEHIND_BYTES: u64 = 256 << 10;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
+const READ_STRAIGHT_BYTES: usize = 64 << 10;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -25,9 +27,6 @@ const MAX_PIECES: usize = 2048;
 const PAST_CACHE_BYTES: u64 = 4 << 20;
 /// Shorter pieces are not worth more than a plain copy.
 const PAST_CACHE_LEAST: usize = 256;
-/// Pages of at least this size are written as soon as they are complete; smaller ones wait for
-/// company.
-const COMPLETE_LEAST: u64 = 128 << 10;
 
 /// Straight writes that are announced; withdrawn when dropped.
 struct Announced<'a, S: Storage> {
@@ -72,7 +71,7 @@ impl<S: Storage> Cache<S> {
         a: usize,
         data: &[u8],
     ) -> Result<bool, StorageError> {
-        let Some((id, slot)) = self.hinted(index) else { return Ok(false) };
+        let Some((_, slot)) = self.hinted(index) else { return Ok(false) };
         let end = match range_end(Op::Write, at, data.len()) {
             Ok(end) if end > at => end,
             // An empty or impossible range is the slow path's to judge.
@@ -84,28 +83,23 @@ impl<S: Storage> Cache<S> {
         }
         self.touch(slot);
         self.extend_to(end);
-        self.put(id, slot, &mut page, a, data)?;
+        let complete = self.put(slot, &mut page, a, data);
+        drop(page);
+        if complete {
+            self.write_complete(index)?;
+        }
         Ok(true)
     }
 
+    /// Stores `data` in a page that is held; gives whether the page is complete then.
     #[inline]
-    fn put(
-        &self,
-        id: u32,
-        slot: &Slot,
-        page: &mut Page,
-        a: usize,
-        data: &[u8],
-    ) -> Result<(), StorageError> {
+    fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) -> bool {
         let past_cache = data.len() >= PAST_CACHE_LEAST
             && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
                 > PAST_CACHE_BYTES;
         page.put(a, data, self.page_bytes(), past_cache);
         self.mark_dirty(slot);
-        if page.is_complete(self.page_bytes()) && self.shape.page_bytes >= COMPLETE_LEAST {
-            return self.write_complete(id, page);
-        }
-        Ok(())
+        page.is_complete(self.page_bytes())
     }
 
     #[inline]
@@ -153,7 +147,7 @@ impl<S: Storage> Cache<S> {
             let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
             range.got = range.buf.len().min(left);
             let buf = &mut range.buf[..range.got];
-            if buf.len() >= self.page_bytes() {
+            if buf.len() >= self.page_bytes().min(READ_STRAIGHT_BYTES) {
                 self.read_large(range.at, buf, &mut straight)?;
             } else {
                 self.read_small(range.at, buf, &mut straight)?;
@@ -189,6 +183,12 @@ impl<S: Storage> Cache<S> {
         Ok(())
     }
 
+    /// Whether page `index` is to be written back.
+    pub(super) fn is_dirty(&self, index: u64) -> bool {
+        let id = self.table.lock().map.get(&index).copied();
+        id.is_some_and(|id| self.slot(id).dirty.load(Ordering::Acquire))
+    }
+
     /// Copies what is in cached pages, and leaves the stretches between to `straight`.
     fn read_large<'b>(
         &self,
@@ -208,7 +208,10 @@ impl<S: Storage> Cache<S> {
             let (_, a) = self.place(begin);
             let n = more.len().min(self.page_bytes() - a);
             let (out, more) = more.split_at_mut(n);
-            if !self.read_page(index, a, out)? {
+            // What a page lacks is not brought in for so little.
+            let here = self.hit(index, a, out)
+                || (self.is_dirty(index) && self.read_page(index, a, out)?);
+            if !here {
                 straight.push(ReadRange::new(begin, out));
             }
             at = begin + n as u64;
@@ -306,12 +309,15 @@ impl<S: Storage> Cache<S> {
 
     /// A sequential reader has come to page `index`: what it left a while ago makes room.
     fn leave_behind(&self, index: u64) {
-        let Some(behind) = index.checked_sub(READ_BEHIND) else { return };
+        let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
+        let at_once = READ_AHEAD_BYTES / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
-        if let Some(id) = table.map.get(&behind).copied()
-            && !self.slot(id).dirty.load(Ordering::Relaxed)
-        {
-            table.cool(self.slot(id), id);
+        for behind in last.saturating_sub(at_once)..last {
+            if let Some(id) = table.map.get(&behind).copied()
+                && !self.slot(id).dirty.load(Ordering::Relaxed)
+            {
+                table.cool(self.slot(id), id);
+            }
         }
     }
 
@@ -436,13 +442,17 @@ impl<S: Storage> Cache<S> {
         }
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         self.extend_to(at + data.len() as u64);
-        self.put(id, self.slot(id), &mut page, a, data)?;
+        let complete = self.put(self.slot(id), &mut page, a, data);
         if page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
             let (from, to) = (page.valid.iter().next().map_or(0, |r| r.0), page.valid.end());
             self.fill_gaps(&mut page, from, to)?;
             if page.dirty.count() >= MAX_PIECES {
                 self.write_back(id, &mut page)?;
             }
+        }
+        drop(page);
+        if complete {
+            self.write_complete(index)?;
         }
         Ok(true)
     }

@@ -1,0 +1,156 @@
+//! `cache` without arguments: a cache that takes its size from the file and from its use.
+//!
+//! Nothing is cached before the format has said what its file is like (or something is written):
+//! a header is read past it. Then the page size follows from how much is worked on together; how
+//! many pages there are, from need: as many as a record asks for, and more each time a page is
+//! missed that had to leave a while ago, within the memory of the process (`ZONDA_MEMORY`).
+
+use super::{Cache, CacheShape, LEAST_PAGES};
+use crate::StorageError;
+use crate::spec::{Below, Building, Plan};
+use crate::storage::{Advice, ReadRange, Storage, WriteRange};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Page size for little that is worked on together: small files cost little memory, and a few pages
+/// fit a core's second-level cache.
+const SMALL_PAGE_BYTES: u64 = 64 << 10;
+/// Page size for much: fewer pages to look after.
+const LARGE_PAGE_BYTES: u64 = 256 << 10;
+/// From here on it is much.
+const MUCH_BYTES: u64 = 4 << 20;
+/// What a cache has before it turns out to need more.
+const AT_FIRST_BYTES: u64 = 32 << 20;
+/// The most it may ever have.
+const MOST_BYTES: u64 = 64 << 30;
+
+/// The layer as a spec holds it.
+#[derive(Debug)]
+pub(super) struct Planned;
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cache")
+    }
+}
+
+impl Plan for Planned {
+    fn build(&self, below: Below, _: &mut Building<'_>) -> Result<Below, StorageError> {
+        Ok(Arc::new(Adaptive::new(below)))
+    }
+
+    fn buffers(&self) -> bool {
+        true
+    }
+}
+
+/// The layer.
+#[derive(Debug)]
+pub struct Adaptive<S: Storage + Clone> {
+    inner: S,
+    cache: OnceLock<Cache<S>>,
+}
+
+impl<S: Storage + Clone> Adaptive<S> {
+    /// Wraps `inner`.
+    pub fn new(inner: S) -> Adaptive<S> {
+        Adaptive { inner, cache: OnceLock::new() }
+    }
+
+    /// The shape for what was said about a file. As the rules of thumb of 1995 have it, there is a
+    /// page for each part of a record that is worked on side by side, and room for a whole record.
+    fn shape(advice: Advice) -> CacheShape {
+        let together = advice.record_bytes.max(advice.file_bytes);
+        let page_bytes = if together < MUCH_BYTES { SMALL_PAGE_BYTES } else { LARGE_PAGE_BYTES };
+        // A record, and what lies around it.
+        let record_pages = advice.record_bytes.div_ceil(page_bytes);
+        let wanted = (record_pages + record_pages / 4 + LEAST_PAGES).max(advice.n_record_parts);
+        let at_first = wanted.max(AT_FIRST_BYTES / page_bytes);
+        let pages = MOST_BYTES / page_bytes;
+        CacheShape { page_bytes, pages, at_first: at_first.min(pages), within_budget: true }
+    }
+
+    /// The cache, made now if it is not there.
+    fn cache(&self, advice: Advice) -> Result<&Cache<S>, StorageError> {
+        if let Some(cache) = self.cache.get() {
+            return Ok(cache);
+        }
+        let cache = Cache::new(self.inner.clone(), Self::shape(advice))?;
+        Ok(self.cache.get_or_init(|| cache))
+    }
+
+    /// What reads go to: the cache, or before there is one what lies below.
+    #[inline]
+    fn now(&self) -> &dyn Storage {
+        self.cache.get().map_or(&self.inner as &dyn Storage, |cache| cache)
+    }
+}
+
+impl<S: Storage + Clone> Storage for Adaptive<S> {
+    #[inline]
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        match self.cache.get() {
+            Some(cache) => cache.read_at(at, buf),
+            None => self.inner.read_at(at, buf),
+        }
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        self.now().read_ranges(ranges)
+    }
+
+    #[inline]
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.cache(Advice::default())?.write_at(at, data)
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        self.cache(Advice::default())?.write_ranges(ranges)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.cache(Advice::default())?.fill_at(at, len, element)
+    }
+
+    fn advise(&self, advice: Advice) {
+        match self.cache.get() {
+            Some(cache) => cache.grow_to(Self::shape(advice)),
+            // Where it cannot be made now, the next write says why.
+            None => drop(self.cache(advice)),
+        }
+        self.inner.advise(advice);
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        self.now().len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.now().set_len(len)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.now().barrier()
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.now().sync()
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        self.now().invalidate()
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("cache,")?;
+        self.inner.describe(f)
+    }
+}
+
+impl<S: Storage> Cache<S> {
+    /// Takes over how much another shape may have at first; pages stay as they are.
+    fn grow_to(&self, shape: CacheShape) {
+        let pages = shape.at_first * shape.page_bytes / self.shape.page_bytes;
+        self.raise_limit(pages.min(self.shape.pages));
+    }
+}

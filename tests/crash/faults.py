@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Lets the n-th call that changes a file fail, for every n, and judges what is left.
+
+stop: the disk is full (enospc, full) or broken (eio) from then on; the program closes the file, or
+dies. Some call must have given an error, unless all is right; what was promised before must be there.
+once: one call fails, the program makes its own call again, and everything must be right then.
+short: from then on every write takes only half of what it is given. Nobody may notice."""
+
+import os
+import shutil
+
+import lab
+
+# (kind for the shim, what the writer does, under ZONDA_SYNC)
+KINDS = (
+    ("enospc", "stop", "none"),
+    ("enospc", "die", "data"),
+    ("full", "stop", "none"),
+    ("full", "die", "none"),
+    ("eio", "stop", "data"),
+    ("enospc:once", "retry", "none"),
+    ("eio:once", "retry", "data"),
+    ("short", "stop", "none"),
+)
+
+# Whether a program may call nc_close again after it gave an error.
+CLOSE_CAN_BE_REPEATED = True
+
+
+def one(job, judge, n, kind, on_error, sync):
+    """Fails call n; whether there was such a call."""
+    folder, marks, log = job.writer_folder(), job.fresh("marks"), job.fresh("log")
+    status, said = job.write(
+        folder,
+        CRASH_FOLDER=folder,
+        CRASH_LOG=log,
+        CRASH_FAIL=f"{n}:{kind}",
+        CRASH_MARKS=marks,
+        LD_PRELOAD=f"{lab.BIN}/log_shim.so",
+        WRITER_ON_ERROR=on_error,
+        ZONDA_SYNC=sync,
+    )
+    promise = lab.last_promise(marks)
+    with open(log) as f:
+        failed = f.read().strip()
+    judge.note = ""
+    said = said.replace("\n", "; ")
+    what = (
+        f"{n}:{kind} ({failed or 'nothing failed'}), {on_error}, sync {sync}: exit {status} {said}"
+    )
+    silent = (0, 5) if on_error == "retry" else (0,)
+    allowed = (0,) if kind == "short" else silent if on_error == "retry" else (0, 3)
+    if not CLOSE_CAN_BE_REPEATED and "once more: NetCDF: Not a valid ID" in said:
+        allowed = (3,)
+    if not failed and status != 0:
+        judge.fail(folder, promise, f"without a fault: {what}")
+    elif status not in allowed:
+        judge.fail(folder, promise, what)
+    else:
+        judge.state(folder, promise, note=f"\n    that was {what}")
+        if failed and status in silent:
+            judge.count["nobody noticed" if status == 0 else "done again"] += 1
+        elif failed:
+            judge.count["errors given"] += 1
+    shutil.rmtree(folder)
+    for path in (marks, log):
+        if os.path.exists(path):
+            os.unlink(path)
+    return bool(failed)
+
+
+def faults(job, judge):
+    for kind, on_error, sync in KINDS:
+        n = 1
+        while one(job, judge, n, kind, on_error, sync):
+            # Runs of many calls are sampled beyond the first fifty.
+            n += 1 if job.options.long or n < 50 else job.random.randint(1, 10)
+
+
+def main():
+    options = lab.arguments(__doc__)
+    # Scenarios that differ only in what they put add nothing here, and take long.
+    skipped = () if options.long else lab.LARGE
+    chosen = [
+        (s, v)
+        for s, v in lab.each_once(options)
+        or [(s, v) for s in lab.scenarios() for v in lab.VERSIONS]
+        if s not in skipped
+    ]
+    lab.finish([lab.run("faults", faults, options, chosen)])
+
+
+if __name__ == "__main__":
+    main()

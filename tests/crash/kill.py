@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Kills writers with SIGKILL at random moments and judges what they leave."""
+
+import os
+import shutil
+import subprocess
+import time
+
+import lab
+
+# Scenarios long enough to be hit in the middle, with the rounds that make them so.
+KILLED = {
+    "append": 2000,
+    "att-many": 60,
+    "grow-fixed": 80,
+    "grow-default": 60,
+    "grow-many": 40,
+    "grow-large": 20,
+    "grow-linked": 60,
+    "record-var": 40,
+    "att-data": 150,
+    "aligned": 200,
+    "nofill": 60,
+    "close-define": 60,
+}
+
+
+def start(job, folder, marks):
+    return subprocess.Popen(
+        [f"{lab.BIN}/writer", job.scenario, str(job.version), folder, str(job.rounds)],
+        env=lab.environment(lab.WRITER_LIB, CRASH_MARKS=marks),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def wait_for_start(process, marks):
+    """Until the writer has begun its first operation; when that was."""
+    while not os.path.exists(marks) and process.poll() is None:
+        time.sleep(0.0002)
+    return time.monotonic()
+
+
+def duration(job):
+    """How long a writer is at work if nobody kills it, in seconds."""
+    folder, marks = job.writer_folder(), job.fresh("marks")
+    process = start(job, folder, marks)
+    began = wait_for_start(process, marks)
+    if process.wait(timeout=300) != 0:
+        raise lab.Failure(f"the writer exits with {process.returncode}")
+    took = time.monotonic() - began
+    shutil.rmtree(folder)
+    os.unlink(marks)
+    return took
+
+
+def kills(job, judge):
+    took = duration(job)
+    wanted = job.options.kills_of_each
+    # A kill before anything was promised, or after the end, shows nothing: it does not count.
+    for n in range(5 * wanted):
+        if judge.count["killed midway"] == wanted:
+            break
+        folder, marks = job.writer_folder(), job.fresh("marks")
+        process = start(job, folder, marks)
+        wait_for_start(process, marks)
+        time.sleep(took * job.random.random())
+        process.kill()
+        status = process.wait()
+        promise = lab.last_promise(marks)
+        midway = status < 0 and promise[0] >= 0
+        judge.count["killed midway" if midway else "too early or too late"] += 1
+        right = judge.state(folder, promise)
+        # A torn element that moves cannot be told from a lost one any more.
+        if right and right != "torn" and midway and n % 4 == 0:
+            judge.life_goes_on(folder, promise)
+        shutil.rmtree(folder)
+        if os.path.exists(marks):
+            os.unlink(marks)
+    if judge.count["killed midway"] < wanted:
+        raise lab.Failure("most kills came before or after the writer was at work")
+
+
+def main():
+    options = lab.arguments(__doc__, kills=(int, 0, "how many (default 60, 500 with --long)"))
+    total = options.kills or (500 if options.long else 60)
+    chosen = [
+        (s, v)
+        for i, s in enumerate(KILLED)
+        for v in (
+            lab.VERSIONS
+            if options.long or "/" in options.only
+            else [lab.VERSIONS[(i + options.seed) % 3]]
+        )
+    ]
+    chosen = [(s, v) for s, v in chosen if options.only in f"{s}/{v}"]
+    options.kills_of_each = max(1, -(-total // max(1, len(chosen))))
+    options.rounds = KILLED
+    lab.finish([lab.run("kill", kills, options, chosen)])
+
+
+if __name__ == "__main__":
+    main()
