@@ -89,8 +89,15 @@ impl Plan {
         if self.n_elems == 0 {
             return Ok(());
         }
-        let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
         let mut at = self.begin;
+        if let [(count, step)] = *loops {
+            for _ in 0..count {
+                f(at)?;
+                at = at.saturating_add(step);
+            }
+            return Ok(());
+        }
+        let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
         loop {
             f(at)?;
             // An odometer: the innermost loop turns fastest.

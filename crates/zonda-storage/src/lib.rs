@@ -32,6 +32,7 @@ pub mod layer;
 mod memory;
 mod open;
 mod os;
+mod slab;
 pub mod spec;
 mod storage;
 mod sync_level;

@@ -3,12 +3,16 @@
 use super::table::{COLD, NO_PAGE, Page, Table};
 use super::{Cache, FIRST_PAGES, LEAST_PAGES, no_hints};
 use crate::storage::Storage;
-use crate::{StorageError, memory};
+use crate::{StorageError, memory, slab};
 use parking_lot::RwLockWriteGuard;
 use std::sync::atomic::Ordering;
 
 /// A page under its write lock, with its slot.
 pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
+
+/// The first pages of a cache have memory of their own, which grows with their data; only a cache
+/// that needs more is worth a slab.
+const OWN_MEMORY_PAGES: u32 = 8;
 
 /// What the table says about a page that was asked for.
 enum Found {
@@ -146,6 +150,14 @@ impl<S: Storage> Cache<S> {
             // One that was given up has no age.
             if self.slot(id).stamp.load(Ordering::Relaxed) != COLD {
                 table.leave(page.index);
+            }
+        }
+        if page.index == NO_PAGE && id >= OWN_MEMORY_PAGES {
+            if table.memory.is_empty() {
+                table.memory = slab::pages(self.page_bytes());
+            }
+            if let Some(memory) = table.memory.pop() {
+                page.set_memory(memory);
             }
         }
         page.reset(index);

@@ -58,15 +58,20 @@ impl Extents {
         }
     }
 
-    #[cold]
     fn insert_inside(&mut self, a: u32, b: u32) {
         let i = self.0.partition_point(|r| r.1 < a);
-        let j = self.0.partition_point(|r| r.0 <= b);
-        if i == j {
-            self.0.insert(i, (a, b));
-        } else {
-            self.0[i] = (a.min(self.0[i].0), b.max(self.0[j - 1].1));
-            self.0.drain(i + 1..j);
+        // Nearly always at most two ranges are met: one that this one follows, one that follows it.
+        let n = self.0[i..].iter().take_while(|r| r.0 <= b).count();
+        match n {
+            0 => self.0.insert(i, (a, b)),
+            1 => {
+                let met = &mut self.0[i];
+                *met = (a.min(met.0), b.max(met.1));
+            }
+            _ => {
+                self.0[i] = (a.min(self.0[i].0), b.max(self.0[i + n - 1].1));
+                self.0.drain(i + 1..i + n);
+            }
         }
     }
 

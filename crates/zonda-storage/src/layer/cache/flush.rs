@@ -141,7 +141,7 @@ impl<S: Storage> Cache<S> {
         for (_, page) in &mut *run {
             page.settle(self.page_bytes());
             let span = (page.dirty.iter().next().map_or(0, |r| r.0), page.dirty.end());
-            if page.dirty.count() >= FILL_FROM && !page.valid.covers(span.0, span.1) {
+            if page.dirty.count() >= FILL_FROM && !page.valid().covers(span.0, span.1) {
                 // Only a saving: if it fails, the ranges are written one by one.
                 let _ = self.fill_gaps(page, span.0, span.1);
             }
@@ -154,7 +154,7 @@ impl<S: Storage> Cache<S> {
             for (a, b) in page.dirty.iter() {
                 match spans.last_mut() {
                     Some(last)
-                        if join && a - last.1 <= MERGE_BYTES && page.valid.covers(last.1, a) =>
+                        if join && a - last.1 <= MERGE_BYTES && page.valid().covers(last.1, a) =>
                     {
                         last.1 = b;
                     }
@@ -176,7 +176,7 @@ impl<S: Storage> Cache<S> {
 
     /// Forgets that `page` is dirty.
     fn mark_clean(&self, id: u32, page: &mut Page) {
-        page.dirty.clear();
+        page.forget_written();
         if self.slot(id).dirty.swap(false, Ordering::AcqRel) {
             self.n_dirty.fetch_sub(1, Ordering::AcqRel);
         }
@@ -250,8 +250,7 @@ impl<S: Storage> Cache<S> {
                 .unwrap_or(usize::MAX)
                 .min(self.page_bytes());
             page.settle(self.page_bytes());
-            page.valid.truncate(keep);
-            page.dirty.truncate(keep);
+            page.truncate(keep);
             if page.dirty.is_empty() {
                 self.mark_clean(id, page);
             }
@@ -266,7 +265,7 @@ impl<S: Storage> Cache<S> {
         let known = self.len.load(Ordering::Acquire);
         self.for_pages_from(0, |_, page| {
             page.settle(self.page_bytes());
-            page.valid = page.dirty.clone();
+            page.forget_read();
             if !page.dirty.is_empty() {
                 dirty_end = dirty_end.max(self.base(page.index) + page.dirty.end() as u64);
             }

@@ -2,8 +2,10 @@
 
 use super::extents::Extents;
 use crate::copy::copy_past_cache;
+use crate::slab::SlabPage;
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The index of a slot that holds no page.
@@ -13,19 +15,50 @@ pub(super) const NO_PAGE: u64 = u64::MAX;
 /// data, so that a small file costs little.
 const GROW_WHOLE_BYTES: usize = 64 << 10;
 
+/// The memory of a page.
+#[derive(Debug)]
+pub(super) enum Buffer {
+    /// Of its own; it grows with its data at first, so that a small file costs little.
+    Own(Vec<u8>),
+    /// A whole page of a slab.
+    Whole(SlabPage),
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Buffer::Own(bytes) => bytes,
+            Buffer::Whole(page) => page,
+        }
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Buffer::Own(bytes) => bytes,
+            Buffer::Whole(page) => page,
+        }
+    }
+}
+
 /// The contents of one page.
 #[derive(Debug)]
 pub(super) struct Page {
     /// Which page it is: its offset in units of the page size.
     pub(super) index: u64,
-    /// Initialised bytes; only those in `valid` mean something.
-    pub(super) buf: Vec<u8>,
-    /// What holds the storage's contents.
-    pub(super) valid: Extents,
-    /// What was written and is not below yet; part of `valid`.
+    /// The bytes, as far as they were needed; only those that are valid mean something.
+    pub(super) buf: Buffer,
+    /// What holds the storage's contents, where that is more than what was written.
+    read: Option<Extents>,
+    /// What was written and is not below yet.
     pub(super) dirty: Extents,
     /// What is to be written where nothing else was until the page is read or written back; no part
-    /// of `valid` when it came in.
+    /// of what is valid.
     background: Vec<Background>,
     /// How often a scattered read found something missing.
     pub(super) misses: u32,
@@ -57,16 +90,27 @@ impl Background {
 
 impl Default for Page {
     fn default() -> Self {
-        let (valid, dirty) = (Extents::default(), Extents::default());
-        Page { index: NO_PAGE, buf: Vec::new(), valid, dirty, background: Vec::new(), misses: 0 }
+        Page {
+            index: NO_PAGE,
+            buf: Buffer::Own(Vec::new()),
+            read: None,
+            dirty: Extents::default(),
+            background: Vec::new(),
+            misses: 0,
+        }
     }
 }
 
 impl Page {
+    /// Gives it memory for a whole page.
+    pub(super) fn set_memory(&mut self, memory: SlabPage) {
+        self.buf = Buffer::Whole(memory);
+    }
+
     /// Makes it an empty page `index`; the buffer is kept for use.
     pub(super) fn reset(&mut self, index: u64) {
         self.index = index;
-        self.valid.clear();
+        self.read = None;
         self.dirty.clear();
         self.background.clear();
         self.misses = 0;
@@ -85,8 +129,53 @@ impl Page {
         } else {
             self.buf[a..b].copy_from_slice(data);
         }
-        self.valid.insert(a, b);
+        self.add_written(a, b);
+    }
+
+    /// What holds the storage's contents.
+    #[inline]
+    pub(super) fn valid(&self) -> &Extents {
+        self.read.as_ref().unwrap_or(&self.dirty)
+    }
+
+    /// Notes that `a..b` was read from below.
+    pub(super) fn add_read(&mut self, a: usize, b: usize) {
+        self.read.get_or_insert_with(|| self.dirty.clone()).insert(a, b);
+    }
+
+    #[inline]
+    fn add_written(&mut self, a: usize, b: usize) {
+        if let Some(read) = &mut self.read {
+            read.insert(a, b);
+        }
         self.dirty.insert(a, b);
+    }
+
+    /// Notes that what was written is below.
+    pub(super) fn forget_written(&mut self) {
+        match self.read {
+            Some(_) => self.dirty.clear(),
+            None => self.read = Some(std::mem::take(&mut self.dirty)),
+        }
+    }
+
+    /// Forgets what was read from below.
+    pub(super) fn forget_read(&mut self) {
+        self.read = None;
+    }
+
+    /// Forgets what lies behind `end`.
+    pub(super) fn truncate(&mut self, end: usize) {
+        if let Some(read) = &mut self.read {
+            read.truncate(end);
+        }
+        self.dirty.truncate(end);
+    }
+
+    /// In how many pieces it is.
+    #[inline]
+    pub(super) fn n_pieces(&self) -> usize {
+        self.dirty.count().max(self.valid().count())
     }
 
     /// Whether nothing is to be written back.
@@ -113,7 +202,7 @@ impl Page {
         bytes[..size].copy_from_slice(&element[..size]);
         let ground = Background { from: a, to: b, element: bytes, size, phase };
         let crossed = self.background.iter().any(|other| other.from < b && a < other.to);
-        if !crossed && self.valid.gaps(a, b)[..] == [(a, b)] {
+        if !crossed && self.valid().gaps(a, b)[..] == [(a, b)] {
             self.background.push(ground);
             return;
         }
@@ -121,31 +210,32 @@ impl Page {
         self.settle(page_bytes);
         self.reach(b, page_bytes);
         ground.paint(a, &mut self.buf[a..b]);
-        self.valid.insert(a, b);
-        self.dirty.insert(a, b);
+        self.add_written(a, b);
     }
 
     /// Writes the background where nothing else was written.
     pub(super) fn settle(&mut self, page_bytes: usize) {
         for ground in std::mem::take(&mut self.background) {
-            for (a, b) in self.valid.gaps(ground.from, ground.to) {
+            for (a, b) in self.valid().gaps(ground.from, ground.to) {
                 self.reach(b, page_bytes);
                 ground.paint(a, &mut self.buf[a..b]);
             }
-            self.valid.insert(ground.from, ground.to);
-            self.dirty.insert(ground.from, ground.to);
+            self.add_written(ground.from, ground.to);
         }
     }
 
     #[cold]
     fn grow(&mut self, b: usize, page_bytes: usize) {
-        if b <= GROW_WHOLE_BYTES {
-            return self.buf.resize(b, 0);
+        match &mut self.buf {
+            Buffer::Own(bytes) if b <= GROW_WHOLE_BYTES => bytes.resize(b, 0),
+            _ => {
+                // Fresh zeros of this size come from the system as they are: nothing is cleared
+                // twice.
+                let mut whole = vec![0; page_bytes];
+                whole[..self.buf.len()].copy_from_slice(&self.buf);
+                self.buf = Buffer::Own(whole);
+            }
         }
-        // Fresh zeros of this size come from the system as they are: nothing is cleared twice.
-        let mut whole = vec![0; page_bytes];
-        whole[..self.buf.len()].copy_from_slice(&self.buf);
-        self.buf = whole;
     }
 
     /// Makes the buffer at least `b` bytes long.
@@ -182,6 +272,8 @@ pub(super) struct Table {
     pub(super) free: Vec<u32>,
     /// Slots ever used.
     pub(super) used: u32,
+    /// Memory for pages to come.
+    pub(super) memory: Vec<SlabPage>,
     /// Pages that had to leave for others, by a hash of their index; newer ones take the place of
     /// older ones. Made at the first.
     left: Vec<u64>,

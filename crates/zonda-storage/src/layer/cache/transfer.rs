@@ -50,7 +50,7 @@ impl<S: Storage> Cache<S> {
         let Some((_, slot)) = self.hinted(index) else { return false };
         let page = slot.page.read();
         let b = a + out.len();
-        if page.index != index || !page.valid.covers(a, b) {
+        if page.index != index || !page.valid().covers(a, b) {
             return false;
         }
         let Some(bytes) = page.buf.get(a..b) else { return false };
@@ -78,7 +78,7 @@ impl<S: Storage> Cache<S> {
             _ => return Ok(false),
         };
         let mut page = slot.page.write();
-        if page.index != index || page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
+        if page.index != index || page.n_pieces() >= MAX_PIECES {
             return Ok(false);
         }
         self.touch(slot);
@@ -238,7 +238,7 @@ impl<S: Storage> Cache<S> {
         let Some((_, mut page)) = self.acquire(index)? else { return Ok(false) };
         let b = a + out.len();
         page.settle(self.page_bytes());
-        if !page.valid.covers(a, b) {
+        if !page.valid().covers(a, b) {
             self.fill(&mut page, a, b)?;
         }
         out.copy_from_slice(&page.buf[a..b]);
@@ -252,7 +252,7 @@ impl<S: Storage> Cache<S> {
         let len = self.len.load(Ordering::Acquire);
         let end =
             usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
-        let missing = page.valid.first_gap(a, b).unwrap_or(a);
+        let missing = page.valid().first_gap(a, b).unwrap_or(a);
         let sequential = self.expected.load(Ordering::Relaxed) == base + missing as u64;
         if !sequential {
             let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
@@ -264,7 +264,7 @@ impl<S: Storage> Cache<S> {
             return Ok(());
         }
         self.leave_behind(page.index);
-        let gaps = page.valid.gaps(missing, end);
+        let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
             [(_, to)] if to == whole && base + (whole as u64) < len => {
                 let n = (READ_AHEAD_BYTES / self.shape.page_bytes).max(1);
@@ -299,9 +299,9 @@ impl<S: Storage> Cache<S> {
             range.buf[range.got..].fill(0);
             lengths.push(range.buf.len());
         }
-        page.valid.insert(missing, end);
+        page.add_read(missing, end);
         for ((_, next), n) in ahead.iter_mut().zip(&lengths[1..]) {
-            next.valid.insert(0, *n);
+            next.add_read(0, *n);
         }
         self.expected.store(reached, Ordering::Relaxed);
         Ok(())
@@ -331,7 +331,7 @@ impl<S: Storage> Cache<S> {
         let base = self.base(page.index);
         page.settle(self.page_bytes());
         page.reach(to, self.page_bytes());
-        match page.valid.gaps(from, to)[..] {
+        match page.valid().gaps(from, to)[..] {
             [] => return Ok(()),
             [(a, b)] => {
                 let got = self.inner.read_at(base + a as u64, &mut page.buf[a..b])?;
@@ -342,12 +342,12 @@ impl<S: Storage> Cache<S> {
                 let mut all = vec![0; last - first];
                 let got = self.inner.read_at(base + first as u64, &mut all)?;
                 all[got..].fill(0);
-                for (a, b) in page.valid.gaps(from, to) {
+                for (a, b) in page.valid().gaps(from, to) {
                     page.buf[a..b].copy_from_slice(&all[a - first..b - first]);
                 }
             }
         }
-        page.valid.insert(from, to);
+        page.add_read(from, to);
         Ok(())
     }
 
@@ -443,8 +443,8 @@ impl<S: Storage> Cache<S> {
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         self.extend_to(at + data.len() as u64);
         let complete = self.put(self.slot(id), &mut page, a, data);
-        if page.dirty.count().max(page.valid.count()) >= MAX_PIECES {
-            let (from, to) = (page.valid.iter().next().map_or(0, |r| r.0), page.valid.end());
+        if page.n_pieces() >= MAX_PIECES {
+            let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
             self.fill_gaps(&mut page, from, to)?;
             if page.dirty.count() >= MAX_PIECES {
                 self.write_back(id, &mut page)?;
@@ -467,7 +467,8 @@ impl<S: Storage> Cache<S> {
             let (last, _) = self.place(end - 1);
             self.for_pages(first, last, |_, page| {
                 let base = self.base(page.index);
-                for (a, b) in page.valid.iter() {
+                let pieces: Vec<(usize, usize)> = page.valid().iter().collect();
+                for (a, b) in pieces {
                     let from = (base + a as u64).max(range.at);
                     let to = (base + b as u64).min(end);
                     if from < to {
@@ -486,7 +487,7 @@ impl<S: Storage> Cache<S> {
         for range in tried {
             let (first, _) = self.place(range.at);
             let (last, _) = self.place(range.at + range.data.len() as u64 - 1);
-            self.for_pages(first, last, |_, page| page.valid = page.dirty.clone());
+            self.for_pages(first, last, |_, page| page.forget_read());
         }
         if let Ok(len) = self.inner.len() {
             self.extend_to(len);
