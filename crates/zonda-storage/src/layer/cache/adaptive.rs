@@ -12,13 +12,14 @@ use crate::storage::{Advice, ReadRange, Storage, WriteRange};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Page size for little that is worked on together: small files cost little memory, and a few pages
-/// fit a core's second-level cache.
-const SMALL_PAGE_BYTES: u64 = 64 << 10;
-/// Page size for much: fewer pages to look after.
-const LARGE_PAGE_BYTES: u64 = 256 << 10;
-/// From here on it is much.
-const MUCH_BYTES: u64 = 4 << 20;
+/// The smallest page: a few of them fit the first-level cache, and their memory is touched in no time.
+const LEAST_PAGE_BYTES: u64 = 16 << 10;
+/// The largest page: past the knee where a system call costs little beside its copy.
+const MOST_PAGE_BYTES: u64 = 256 << 10;
+/// A page is about this part of what is worked on together.
+const PAGES_TOGETHER: u64 = 16;
+/// The most pieces that a page should be put together from, one for each part of a record.
+const PIECES_PER_PAGE: u64 = 256;
 /// What a cache has before it turns out to need more.
 const AT_FIRST_BYTES: u64 = 32 << 20;
 /// The most it may ever have.
@@ -60,8 +61,13 @@ impl<S: Storage + Clone> Adaptive<S> {
     /// The shape for what was said about a file. As the rules of thumb of 1995 have it, there is a
     /// page for each part of a record that is worked on side by side, and room for a whole record.
     fn shape(advice: Advice) -> CacheShape {
-        let together = advice.record_bytes.max(advice.file_bytes);
-        let page_bytes = if together < MUCH_BYTES { SMALL_PAGE_BYTES } else { LARGE_PAGE_BYTES };
+        let together = advice.record_bytes.max(advice.file_bytes) / PAGES_TOGETHER;
+        let part_bytes = match advice.n_record_parts {
+            0 | 1 => MOST_PAGE_BYTES,
+            n => advice.record_bytes / n,
+        };
+        let wanted = together.min(part_bytes.saturating_mul(PIECES_PER_PAGE));
+        let page_bytes = wanted.clamp(LEAST_PAGE_BYTES, MOST_PAGE_BYTES).next_power_of_two();
         // A record, and what lies around it.
         let record_pages = advice.record_bytes.div_ceil(page_bytes);
         let wanted = (record_pages + record_pages / 4 + LEAST_PAGES).max(advice.n_record_parts);

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering;
 pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
 
 /// The first pages of a cache have memory of their own, which grows with their data; only a cache
-/// that needs more is worth a slab.
-const OWN_MEMORY_PAGES: u32 = 8;
+/// that needs more than this is worth a slab.
+const OWN_MEMORY_BYTES: u64 = 2 << 20;
 
 /// What the table says about a page that was asked for.
 enum Found {
@@ -152,7 +152,7 @@ impl<S: Storage> Cache<S> {
                 table.leave(page.index);
             }
         }
-        if page.index == NO_PAGE && id >= OWN_MEMORY_PAGES {
+        if page.index == NO_PAGE && u64::from(id) * self.shape.page_bytes >= OWN_MEMORY_BYTES {
             if table.memory.is_empty() {
                 table.memory = slab::pages(self.page_bytes());
             }

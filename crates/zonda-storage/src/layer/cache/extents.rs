@@ -2,45 +2,49 @@
 
 /// A set of byte ranges inside one page.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Extents(Vec<(u32, u32)>);
+pub(super) struct Extents {
+    ranges: Vec<(u32, u32)>,
+    /// Where the last insertion was: the next is often the one after it.
+    finger: usize,
+}
 
 impl Extents {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.ranges.is_empty()
     }
 
     /// How many separate ranges there are.
     pub(super) fn count(&self) -> usize {
-        self.0.len()
+        self.ranges.len()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.ranges.clear();
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.0.iter().map(|r| (r.0 as usize, r.1 as usize))
+        self.ranges.iter().map(|r| (r.0 as usize, r.1 as usize))
     }
 
     /// The end of the last range, 0 when empty.
     pub(super) fn end(&self) -> usize {
-        self.0.last().map_or(0, |r| r.1 as usize)
+        self.ranges.last().map_or(0, |r| r.1 as usize)
     }
 
     /// Whether all of `a..b` is in the set.
     #[inline]
     pub(super) fn covers(&self, a: usize, b: usize) -> bool {
-        if let [only] = self.0[..] {
+        if let [only] = self.ranges[..] {
             return (only.0 as usize <= a && b <= only.1 as usize) || a >= b;
         }
-        let i = self.0.partition_point(|r| (r.1 as usize) < b);
-        a >= b || self.0.get(i).is_some_and(|r| r.0 as usize <= a)
+        let i = self.ranges.partition_point(|r| (r.1 as usize) < b);
+        a >= b || self.ranges.get(i).is_some_and(|r| r.0 as usize <= a)
     }
 
     /// Whether the set is the one range `a..b`.
     #[inline]
     pub(super) fn is_one(&self, a: usize, b: usize) -> bool {
-        matches!(self.0[..], [only] if only.0 as usize == a && only.1 as usize == b)
+        matches!(self.ranges[..], [only] if only.0 as usize == a && only.1 as usize == b)
     }
 
     /// Adds `a..b`. A page is shorter than 4 GiB, so positions fit 32 bits.
@@ -50,37 +54,50 @@ impl Extents {
         if a >= b {
             return;
         }
-        match self.0.last_mut() {
+        match self.ranges.last_mut() {
             // Writing on from the last range, or again inside it, is what nearly all calls do.
             Some(last) if last.0 <= a && a <= last.1 => last.1 = last.1.max(b),
             Some(last) if a <= last.1 => self.insert_inside(a, b),
-            _ => self.0.push((a, b)),
+            _ => self.ranges.push((a, b)),
         }
     }
 
     fn insert_inside(&mut self, a: u32, b: u32) {
-        let i = self.0.partition_point(|r| r.1 < a);
+        let i = self.place_of(a);
+        self.finger = i;
         // Nearly always at most two ranges are met: one that this one follows, one that follows it.
-        let n = self.0[i..].iter().take_while(|r| r.0 <= b).count();
+        let n = self.ranges[i..].iter().take_while(|r| r.0 <= b).count();
         match n {
-            0 => self.0.insert(i, (a, b)),
+            0 => self.ranges.insert(i, (a, b)),
             1 => {
-                let met = &mut self.0[i];
+                let met = &mut self.ranges[i];
                 *met = (a.min(met.0), b.max(met.1));
             }
             _ => {
-                self.0[i] = (a.min(self.0[i].0), b.max(self.0[i + n - 1].1));
-                self.0.drain(i + 1..i + n);
+                self.ranges[i] = (a.min(self.ranges[i].0), b.max(self.ranges[i + n - 1].1));
+                self.ranges.drain(i + 1..i + n);
             }
         }
+    }
+
+    /// The first range that ends at `a` or behind it.
+    fn place_of(&self, a: u32) -> usize {
+        for i in [self.finger, self.finger + 1] {
+            let before =
+                i.checked_sub(1).is_none_or(|j| self.ranges.get(j).is_some_and(|r| r.1 < a));
+            if before && self.ranges.get(i).is_some_and(|r| r.1 >= a) {
+                return i;
+            }
+        }
+        self.ranges.partition_point(|r| r.1 < a)
     }
 
     /// Removes everything from `end` on.
     pub(super) fn truncate(&mut self, end: usize) {
         let end = end as u32;
-        let keep = self.0.partition_point(|r| r.0 < end);
-        self.0.truncate(keep);
-        if let Some(last) = self.0.last_mut() {
+        let keep = self.ranges.partition_point(|r| r.0 < end);
+        self.ranges.truncate(keep);
+        if let Some(last) = self.ranges.last_mut() {
             last.1 = last.1.min(end);
         }
     }

@@ -16,6 +16,9 @@ const MERGE_BYTES: usize = 32 << 10;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
+/// Of small pages, which a small file has, fewer bytes are enough: memory that is not touched costs
+/// nothing.
+const COMPLETE_RUN_PAGES: u64 = 4;
 /// From this many dirty ranges on, a page's holes are read so that the ranges can be joined.
 const FILL_FROM: usize = 8;
 
@@ -34,14 +37,14 @@ impl<S: Storage> Cache<S> {
         self.write_run(&mut run)
     }
 
-    /// Page `index` is complete: writes it with the complete ones around it, once they are enough
+    /// Page `index` is complete, each of its bytes being known: writes it with the complete ones around it, once they are enough
     /// for a large write and unless what lies before them is still to come. Sequential output leaves
     /// in order, while it is in the processor's cache, and leaves its pages for what follows.
     ///
     /// No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
-        let enough = COMPLETE_RUN_BYTES.div_ceil(self.shape.page_bytes);
+        let enough = COMPLETE_RUN_BYTES.div_ceil(self.shape.page_bytes).min(COMPLETE_RUN_PAGES);
         let mut next = first;
         loop {
             let mut held = self.complete_from(next, RUN_PAGES);
@@ -76,7 +79,7 @@ impl<S: Storage> Cache<S> {
             if page.index != before || index - before > RUN_PAGES as u64 {
                 return None;
             }
-            if !page.is_complete(self.page_bytes()) {
+            if !page.is_whole(self.page_bytes()) {
                 return self.is_left_behind(slot, &page).then_some(first);
             }
             first = before;
@@ -87,7 +90,7 @@ impl<S: Storage> Cache<S> {
     /// while, or the first of the file, where a gap between header and data is usual.
     fn is_left_behind(&self, slot: &Slot, page: &Page) -> bool {
         let age = self.clock.load(Ordering::Relaxed) - slot.stamp.load(Ordering::Relaxed);
-        let only_room = page.dirty.count() == 2 && page.dirty.end() == self.page_bytes();
+        let only_room = page.valid().count() == 2 && page.valid().end() == self.page_bytes();
         (page.index == 0 && only_room) || age > 2 * RUN_PAGES as u64
     }
 
@@ -97,7 +100,7 @@ impl<S: Storage> Cache<S> {
         for next in index..index.saturating_add(most as u64) {
             let Some(id) = self.table.lock().map.get(&next).copied() else { break };
             let Some(page) = self.slot(id).page.try_write() else { break };
-            if page.index != next || !page.is_complete(self.page_bytes()) {
+            if page.index != next || page.is_clean() || !page.is_whole(self.page_bytes()) {
                 break;
             }
             held.push((id, page));

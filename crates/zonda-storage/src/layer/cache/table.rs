@@ -183,10 +183,10 @@ impl Page {
         self.dirty.is_empty() && self.background.is_empty()
     }
 
-    /// Whether every byte is to be written back.
+    /// Whether every byte is valid.
     #[inline]
-    pub(super) fn is_complete(&self, page_bytes: usize) -> bool {
-        self.dirty.is_one(0, page_bytes)
+    pub(super) fn is_whole(&self, page_bytes: usize) -> bool {
+        self.valid().is_one(0, page_bytes)
     }
 
     /// Lays a repeated element under `a..b`; `phase` says which byte of it is at `a`.

@@ -91,15 +91,16 @@ impl<S: Storage> Cache<S> {
         Ok(true)
     }
 
-    /// Stores `data` in a page that is held; gives whether the page is complete then.
+    /// Stores `data` in a page that is held; gives whether that was what the page lacked.
     #[inline]
     fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) -> bool {
         let past_cache = data.len() >= PAST_CACHE_LEAST
             && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
                 > PAST_CACHE_BYTES;
+        let was_whole = page.is_whole(self.page_bytes());
         page.put(a, data, self.page_bytes(), past_cache);
         self.mark_dirty(slot);
-        page.is_complete(self.page_bytes())
+        !was_whole && page.is_whole(self.page_bytes())
     }
 
     #[inline]
