@@ -64,12 +64,19 @@ pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
 
 /// `int nc_close(int ncid);`
 ///
-/// The file is closed even if this fails.
+/// Where the device refused what was put, the file stays open, so that a program may make room and
+/// close it again. After other errors it is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_close(ncid: c_int) -> c_int {
     boundary(|| {
+        let file = handles::file(ncid)?;
+        let closed = file.dataset.close().map_err(|error| file.failure(error));
+        if closed.is_err() && file.dataset.is_open() {
+            return closed;
+        }
+        drop(file);
         let file = handles::remove(ncid)?;
-        file.dataset.close().map_err(|error| file.failure(error))?;
+        closed?;
         Ok(file.persist_memory()?)
     })
 }

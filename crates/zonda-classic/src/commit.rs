@@ -28,6 +28,8 @@ pub(crate) enum Unfinished {
     Header(Vec<u8>),
     /// Data is being moved.
     Move(Box<Move>),
+    /// A copy with these definitions has taken the file's place; the folder has yet to make sure.
+    Renamed(Box<Header>),
 }
 
 impl ClassicFile {
@@ -56,15 +58,18 @@ impl ClassicFile {
             None => return Ok(None),
             Some(Unfinished::Header(bytes)) => finish_header(&*self.storage, beside, bytes)?,
             Some(Unfinished::Move(moving)) => moving.finish(&*self.storage, beside)?,
-        }
-        match state.unfinished.take() {
-            Some(Unfinished::Move(moving)) => {
-                let header = moving.into_target();
-                state.stored_len = header.layout.header_len;
-                Ok(Some(header))
+            Some(Unfinished::Renamed(_)) => {
+                self.storage.invalidate()?;
+                beside.map_or(Ok(()), |beside| beside.settle())?;
             }
-            _ => Ok(None),
         }
+        let header = match state.unfinished.take() {
+            Some(Unfinished::Move(moving)) => moving.into_target(),
+            Some(Unfinished::Renamed(header)) => *header,
+            Some(Unfinished::Header(_)) | None => return Ok(None),
+        };
+        state.stored_len = header.layout.header_len;
+        Ok(Some(header))
     }
 
     /// Makes the header in the file that of `state`, all data being in place.
@@ -144,12 +149,12 @@ impl ClassicFile {
             && neighbours.replaceable()
             && rewrite(storage, &**neighbours, old, &state.header, n_records)?
         {
-            state.stored_len = state.header.layout.header_len;
+            state.unfinished = Some(Unfinished::Renamed(Box::new(state.header.clone())));
         } else {
             let moving = Move::begin(storage, beside, old, &state.header, n_records)?;
             state.unfinished = Some(Unfinished::Move(Box::new(moving)));
-            self.complete(state)?;
         }
+        self.complete(state)?;
         state.header_dirty = false;
         self.n_records_dirty.store(false, Ordering::Release);
         self.n_committed.store(n_records, Ordering::Release);

@@ -394,20 +394,33 @@ impl ClassicFile {
 
     /// Ends the file: leaves define mode, commits, and gives the file its full length.
     ///
+    /// Where the storage failed the file stays open, so that the caller may make room and close it
+    /// again; unless it was being created. For any other reason it has ended all the same, one whose
+    /// definitions were refused as by [`ClassicFile::abort`].
+    ///
     /// # Errors
-    /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`]. The file has ended all the same; a file
-    /// whose definitions were refused ends as by [`ClassicFile::abort`].
-    pub fn close(&self) -> Result<Ending, (ClassicError, Ending)> {
+    /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`], and how the file ended, if it did.
+    pub fn close(&self) -> Result<Ending, (ClassicError, Option<Ending>)> {
         let mut state = self.state.write();
-        let result = self.finish(&mut state);
-        let mode = std::mem::replace(&mut state.mode, Mode::Closed);
-        match result {
-            Ok(()) => Ok(Ending::Keep),
-            Err(error) if matches!(mode, Mode::Define { old: None }) => {
-                Err((error, Ending::Remove))
-            }
-            Err(error) => Err((error, Ending::Keep)),
+        let Err(error) = self.finish(&mut state) else {
+            state.mode = Mode::Closed;
+            return Ok(Ending::Keep);
+        };
+        let ending = match (&error, &state.mode) {
+            (_, Mode::Define { old: None }) => Some(Ending::Remove),
+            (ClassicError::Storage(_), _) => None,
+            _ => Some(Ending::Keep),
+        };
+        if ending.is_some() {
+            state.mode = Mode::Closed;
         }
+        Err((error, ending))
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.state.read().require_open().is_ok()
     }
 
     fn finish(&self, state: &mut State) -> Result<(), ClassicError> {

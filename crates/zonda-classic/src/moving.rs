@@ -238,7 +238,7 @@ fn lowest_target(pieces: &[Piece]) -> u64 {
 pub(crate) fn bytes_to_move(old: &Header, new: &Header, n_records: u64, stored: u64) -> u64 {
     let mut bytes = 0u64;
     // Nothing is carried out, so this cannot fail.
-    let _ = for_each_move(old, new, n_records, &mut |from, to, len| {
+    let _ = for_each_move(old, new, n_records, stored, &mut |from, to, len| {
         if from != to {
             bytes = bytes.saturating_add(len.min(stored.saturating_sub(from)));
         }
@@ -260,7 +260,7 @@ fn for_each_batch(
     let mut pieces: Vec<Piece> = Vec::new();
     let mut room = SLOT_PAYLOAD;
     let mut number = 0u64;
-    for_each_move(old, new, n_records, &mut |from, to, len| {
+    for_each_move(old, new, n_records, stored, &mut |from, to, len| {
         let mut left = if from == to { 0 } else { len.min(stored.saturating_sub(from)) };
         while left > 0 {
             let len = usize::try_from(left).unwrap_or(usize::MAX).min(room);
@@ -288,9 +288,10 @@ fn for_each_move(
     old: &Header,
     new: &Header,
     n_records: u64,
+    stored: u64,
     f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
 ) -> Result<(), ClassicError> {
-    for_each_record_move(old, new, n_records, f)?;
+    for_each_record_move(old, new, n_records, stored, f)?;
     for (old_var, new_var) in pairs(old, new, false).into_iter().rev() {
         f(old_var.begin, new_var.begin, old_var.padded_bytes())?;
     }
@@ -315,6 +316,7 @@ fn for_each_record_move(
     old: &Header,
     new: &Header,
     n_records: u64,
+    stored: u64,
     f: &mut impl FnMut(u64, u64, u64) -> Result<(), ClassicError>,
 ) -> Result<(), ClassicError> {
     let (from_len, to_len) = (old.layout.record_len, new.layout.record_len);
@@ -324,7 +326,9 @@ fn for_each_record_move(
         let len = n_records.saturating_mul(from_len);
         return f(first.begin, first.begin.saturating_add(distance), len);
     }
-    for record in (0..n_records).rev() {
+    // Records behind the end of the file were never written, however many a header claims.
+    let n_stored = stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
+    for record in (0..n_records.min(n_stored)).rev() {
         for (old_var, new_var) in both.iter().rev() {
             let from = old_var.begin.saturating_add(record.saturating_mul(from_len));
             let to = new_var.begin.saturating_add(record.saturating_mul(to_len));

@@ -21,7 +21,8 @@ const BLOCK: usize = 1 << 20;
 const HOLE: usize = 64 << 10;
 
 /// Replaces the file by one with the definitions `target`, whose first variables are those of
-/// `old`; false where there is no way to make or name it, and everything is as before.
+/// `old`; false where there is no way to make or name it, and everything is as before. What is
+/// cached of the old file has yet to be forgotten, and the folder to be made sure of.
 ///
 /// # Errors
 /// What the storage reports; everything is then as before.
@@ -39,18 +40,11 @@ pub(crate) fn rewrite(
     };
     let made =
         write_copy(storage, copy, old, target, n_records).and_then(|()| Ok(beside.replace()?));
-    match made {
-        Ok(()) => {
-            storage.invalidate()?;
-            Ok(true)
-        }
-        Err(error) => {
-            let _ = beside.remove(Neighbour::Copy);
-            match &error {
-                ClassicError::Storage(cause) if no_room(cause.raw_os_error()) => Ok(false),
-                _ => Err(error),
-            }
-        }
+    let Err(error) = made else { return Ok(true) };
+    let _ = beside.remove(Neighbour::Copy);
+    match &error {
+        ClassicError::Storage(cause) if no_room(cause.raw_os_error()) => Ok(false),
+        _ => Err(error),
     }
 }
 

@@ -62,7 +62,7 @@ pub trait Beside: Send + Sync + fmt::Debug {
     /// What the operating system reports.
     fn remove(&self, which: Neighbour) -> Result<(), StorageError>;
 
-    /// Makes durable which neighbours there are, as far as the sync level of the file says.
+    /// Makes durable which files there are beside it, and which has its name, as far as the sync level of the file says.
     ///
     /// # Errors
     /// What the operating system reports.
@@ -73,7 +73,8 @@ pub trait Beside: Send + Sync + fmt::Debug {
     fn replaceable(&self) -> bool;
 
     /// Puts the copy, which must be complete, in the place of the file. The file's storage reads
-    /// and writes it from now on; layers above have to be told by [`Storage::invalidate`].
+    /// and writes it from now on; layers above have to be told by [`Storage::invalidate`], and
+    /// [`Beside::settle`] makes it durable.
     ///
     /// # Errors
     /// What the operating system reports; the file is then as it was.
@@ -193,8 +194,7 @@ impl Beside for InFolder {
         self.file
             .fd
             .become_file_of(&copy)
-            .map_err(|errno| self.file.error(Op::Replace, 0, 0, errno))?;
-        self.settle()
+            .map_err(|errno| self.file.error(Op::Replace, 0, 0, errno))
     }
 }
 

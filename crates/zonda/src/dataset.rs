@@ -188,7 +188,10 @@ impl Dataset {
     }
 
     /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
-    /// path. It has ended even when this fails.
+    /// path.
+    ///
+    /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless
+    /// it was being created. After other errors it has ended all the same.
     ///
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
@@ -196,13 +199,19 @@ impl Dataset {
         match self.classic.close() {
             Ok(ending) => self.finish(ending),
             Err((error, ending)) => {
-                if ending == Ending::Remove {
+                if ending == Some(Ending::Remove) {
                     // The definitions were refused; the file never was one.
-                    let _ = self.finish(ending);
+                    let _ = self.finish(Ending::Remove);
                 }
                 Err(Error::from(error).at(&self.path))
             }
         }
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.classic.is_open()
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {

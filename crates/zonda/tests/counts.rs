@@ -18,7 +18,7 @@ fn counted(layers: &str, base: &Arc<Memory>) -> (Arc<dyn Storage>, CountHandle) 
     (storage, handles.counts[0].clone())
 }
 
-/// `cache:64:128,count,file` or whatever the default is now.
+/// `cache,count,memory` or whatever the default is now.
 fn default_over_count() -> String {
     let spec = Spec::default_stack().to_string();
     let layers = spec.strip_suffix("file").expect("the default ends in a file");
@@ -163,7 +163,9 @@ fn single_elements_are_gathered_by_the_default_cache() {
     for i in 0..n {
         assert_eq!(get(&file, VarId(0), &[i], &[1]).expect("get"), [i as f64]);
     }
-    assert_eq!(count.counts().read.calls, 0, "all of it is still there");
+    // What was complete has left and made room; it comes back in large pieces.
+    let counts = count.counts();
+    assert!(counts.read.calls <= bytes.div_ceil(PAGE) + 1, "{counts:?}");
     file.close().expect("close");
 
     // Record by record, two variables in turn: filled and written over, still page by page.
@@ -183,8 +185,8 @@ fn single_elements_are_gathered_by_the_default_cache() {
     file.close().expect("close");
     let counts = count.counts();
     let bytes = base.len().expect("len");
-    // One write more for the record count.
-    assert!(counts.write.calls <= bytes.div_ceil(PAGE) + 2, "{counts:?}");
+    // One write more for the record count; a file begins with smaller ones.
+    assert!(counts.write.calls <= bytes.div_ceil(PAGE / 4) + 2, "{counts:?}");
     assert!(counts.write.bytes <= bytes + 8, "{counts:?}");
 }
 

@@ -16,8 +16,8 @@ const MERGE_BYTES: usize = 32 << 10;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
-/// Of small pages, which a small file has, fewer bytes are enough: memory that is not touched costs
-/// nothing.
+/// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
+/// memory that is not touched costs nothing.
 const COMPLETE_RUN_PAGES: u64 = 4;
 /// From this many dirty ranges on, a page's holes are read so that the ranges can be joined.
 const FILL_FROM: usize = 8;
@@ -44,7 +44,9 @@ impl<S: Storage> Cache<S> {
     /// No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
-        let enough = COMPLETE_RUN_BYTES.div_ceil(self.shape.page_bytes).min(COMPLETE_RUN_PAGES);
+        let page = self.shape.page_bytes;
+        let most = COMPLETE_RUN_BYTES.div_ceil(page);
+        let enough = (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most);
         let mut next = first;
         loop {
             let mut held = self.complete_from(next, RUN_PAGES);

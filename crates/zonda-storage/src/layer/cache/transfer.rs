@@ -18,7 +18,7 @@ const READ_BEHIND_BYTES: u64 = 256 << 10;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
-const READ_STRAIGHT_BYTES: usize = 64 << 10;
+const READ_STRAIGHT_BYTES: usize = 16 << 10;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
