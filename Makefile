@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench stacks crash conformance install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -30,6 +30,16 @@ bench: ## measurements against the distribution's library and the limit
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/run.py
+
+stacks: ## the default storage stack against others, on every family of workloads
+	scripts/setup.sh --demo
+	@$(MAKE) --no-print-directory build
+	bench/stacks.py
+
+crash: ## every state that a death, a power cut or a full disk can leave; 500 kills
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/crash/run.sh --long
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test

@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash conformance)
 
 # The command of each stage.
 stage() {
@@ -31,6 +31,7 @@ stage() {
         programs) tests/programs/run.sh ;;
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
+        crash) tests/crash/run.sh ;;
         conformance) tests/conformance/run.py --allowed ;;
         *)
             echo "no stage $1; there are: ${all[*]}"

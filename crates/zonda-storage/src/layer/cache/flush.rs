@@ -91,7 +91,9 @@ impl<S: Storage> Cache<S> {
     /// Whether a page that is not complete will hardly become so: one that was not used for a
     /// while, or the first of the file, where a gap between header and data is usual.
     fn is_left_behind(&self, slot: &Slot, page: &Page) -> bool {
-        let age = self.clock.load(Ordering::Relaxed) - slot.stamp.load(Ordering::Relaxed);
+        // The stamp of a page in use is ahead of the clock.
+        let clock = self.clock.load(Ordering::Relaxed);
+        let age = clock.saturating_sub(slot.stamp.load(Ordering::Relaxed));
         let only_room = page.valid().count() == 2 && page.valid().end() == self.page_bytes();
         (page.index == 0 && only_room) || age > 2 * RUN_PAGES as u64
     }
