@@ -81,7 +81,7 @@ impl Transfer<'_> {
     ///
     /// # Safety
     /// As for [`Self::slab`].
-    #[inline]
+    #[inline(always)]
     unsafe fn slab_of<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
         let (mem, strings) = match self.mem {
             Mem::Natural => (None, false),
@@ -281,7 +281,7 @@ pub(crate) unsafe fn transfer(
     caller: Caller,
     which: Which,
 ) -> c_int {
-    boundary(|| {
+    boundary(move || {
         let file = handles::file(ncid)?;
         let call = Transfer { file: &file, var: VarId(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.

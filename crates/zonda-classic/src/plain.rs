@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering;
 
-use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
+use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule, swap_in_place};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 
@@ -18,14 +18,54 @@ use crate::transfer::read_or_zeros;
 /// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
 pub(crate) const SMALL: usize = 1024;
 /// Shorter ones do without clearing so much of it.
+const LITTLE: usize = 256;
+/// These need no frame of their own either.
 const TINY: usize = 64;
 
-/// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack. A frame of its own, so
-/// that calls with tiny buffers stay light.
-#[inline(never)]
+/// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
+#[inline(always)]
 pub(crate) fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
-    let mut buffer = [0u8; SMALL];
+    if len <= LITTLE { framed::<LITTLE, R>(len, f) } else { framed::<SMALL, R>(len, f) }
+}
+
+/// A frame of its own, so that calls with tiny buffers stay light.
+#[inline(never)]
+fn framed<const SIZE: usize, R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+    let mut buffer = [0u8; SIZE];
     f(buffer.get_mut(..len).unwrap_or_default())
+}
+
+/// A native number of `N` bytes as the file has it; `None` for another length.
+#[inline]
+fn big_endian<const N: usize>(number: &[u8]) -> Option<[u8; N]> {
+    let mut bytes = <[u8; N]>::try_from(number).ok()?;
+    if ByteOrder::NATIVE == ByteOrder::Little {
+        bytes.reverse();
+    }
+    Some(bytes)
+}
+
+/// Makes the file's numbers of `size` bytes native ones.
+#[inline]
+fn native_endian(numbers: &mut [u8], size: usize) {
+    if ByteOrder::NATIVE == ByteOrder::Big {
+        return;
+    }
+    // A single number needs no kernel; two of 4 bytes do.
+    match <&mut [u8; 8]>::try_from(&mut *numbers) {
+        Ok(one) if size == 8 => one.reverse(),
+        _ => swap_in_place(numbers, size),
+    }
+}
+
+#[inline(always)]
+fn write_one<const N: usize>(
+    storage: &dyn Storage,
+    at: u64,
+    external: [u8; N],
+) -> Result<Converted, ClassicError> {
+    storage.write_at(at, &external)?;
+    Ok(Converted { out_of_range: 0 })
 }
 
 /// A few elements side by side in the file.
@@ -39,7 +79,9 @@ pub(crate) struct PlainRun {
 impl PlainRun {
     /// The run that a hyperslab is, and the memory type to use; `None` unless it is a block of at
     /// most [`SMALL`] bytes of existing elements in data mode, with memory of a fitting type.
-    #[inline]
+    // Always inline: a result handed over in memory is read in other widths than it was written in,
+    // and the processor waits for that.
+    #[inline(always)]
     pub(crate) fn find(
         file: &ClassicFile,
         state: &State,
@@ -89,8 +131,26 @@ impl PlainRun {
         Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(
+        &self,
+        storage: &dyn Storage,
+        mem: MemType,
+        memory: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        if self.n_elems == 1 && mem == self.ty.natural_mem() {
+            // One element of the file's own type stays in a register.
+            if let Some(external) = big_endian::<8>(memory) {
+                return write_one(storage, self.at, external);
+            }
+            if let Some(external) = big_endian::<4>(memory) {
+                return write_one(storage, self.at, external);
+            }
+        }
+        self.write_converted(storage, mem, memory)
+    }
+
+    fn write_converted(
         &self,
         storage: &dyn Storage,
         mem: MemType,
@@ -121,8 +181,23 @@ impl PlainRun {
         Ok(converted)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(
+        &self,
+        storage: &dyn Storage,
+        mem: MemType,
+        memory: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        if mem == self.ty.natural_mem() {
+            // The file's own type is turned round where it is to be.
+            read_or_zeros(storage, self.at, memory)?;
+            native_endian(memory, self.ty.size());
+            return Ok(Converted { out_of_range: 0 });
+        }
+        self.read_converted(storage, mem, memory)
+    }
+
+    fn read_converted(
         &self,
         storage: &dyn Storage,
         mem: MemType,
@@ -153,5 +228,46 @@ impl PlainRun {
     #[cold]
     fn mix(&self) -> ClassicError {
         ClassicError::TextNumberMix { object: self.ty.name().to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use zonda_storage::backend::Memory;
+
+    use super::*;
+    use crate::{Reserve, Version};
+
+    /// Every type in runs of every short length, against its bytes turned round one by one: a run
+    /// of small numbers may be as long as one large number.
+    #[test]
+    fn numbers_of_the_files_own_type_are_turned_one_by_one() {
+        for ty in ExtType::ALL {
+            let storage = Arc::new(Memory::new());
+            let file = ClassicFile::create(storage.clone(), None, Version::Cdf5, false);
+            let dim = file.def_dim(b"x", 40).unwrap();
+            let id = file.def_var(b"v", ty.nc_type(), &[dim.0]).unwrap();
+            file.enddef(Reserve::default()).unwrap();
+            let begin = file.with_header(|header, _| header.vars[0].begin);
+            for n in 1..40 {
+                let len = n * ty.size();
+                let memory: Vec<u8> = (0..len).map(|i| (i * 7 + n) as u8).collect();
+                let slab = Hyperslab { start: &[1], count: &[n], stride: None };
+                let put = file.put::<ClassicError>(id, |_| slab, None, |_| Ok(&memory));
+                assert_eq!(put.unwrap().out_of_range, 0);
+                let mut stored = vec![0; len];
+                storage.read_at(begin + ty.size() as u64, &mut stored).unwrap();
+                if ByteOrder::NATIVE == ByteOrder::Little {
+                    stored.chunks_mut(ty.size()).for_each(<[u8]>::reverse);
+                }
+                assert_eq!(stored, memory, "{n} of {}", ty.name());
+                let mut back = vec![0; len];
+                let got = file.get::<ClassicError>(id, |_| slab, None, |_| Ok(&mut back));
+                assert_eq!(got.unwrap().out_of_range, 0);
+                assert_eq!(back, memory, "{n} of {}", ty.name());
+            }
+        }
     }
 }

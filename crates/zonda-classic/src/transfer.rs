@@ -374,10 +374,13 @@ fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> 
     Some(Covered { var: index, from: *slab.start.first()? as u64 })
 }
 
+#[inline]
 fn rank(state: &State, id: VarId) -> usize {
-    state.header.var(id).map_or(0, |var| var.shape.len())
+    let var = usize::try_from(id.0).ok().and_then(|index| state.header.vars.get(index));
+    var.map_or(0, |var| var.shape.len())
 }
 
+#[inline]
 fn bytes_of(n_elems: usize, mem: MemType) -> usize {
     n_elems.saturating_mul(mem.size())
 }
@@ -511,14 +514,15 @@ fn read_strided(
 }
 
 /// Reads; what lies behind the end of the file is zero.
+#[inline]
 pub(crate) fn read_or_zeros(
     storage: &dyn Storage,
     at: u64,
     out: &mut [u8],
 ) -> Result<(), ClassicError> {
     let got = storage.read_at(at, out)?;
-    if let Some(missing) = out.get_mut(got..) {
-        missing.fill(0);
+    if got < out.len() {
+        out.get_mut(got..).unwrap_or_default().fill(0);
     }
     Ok(())
 }

@@ -80,6 +80,7 @@ struct Pair {
 type Choose = fn(Level, ExtType, MemType, bool) -> Option<Runnable>;
 
 impl Pair {
+    #[inline]
     fn new(
         level: Level,
         (ext, order): (ExtType, ByteOrder),
@@ -145,6 +146,7 @@ impl Decoder {
     ///
     /// # Errors
     /// [`TextNumberMix`] (`NC_ECHAR`) if exactly one of the two is text.
+    #[inline]
     pub fn new(
         ext: ExtType,
         order: ByteOrder,
@@ -154,6 +156,7 @@ impl Decoder {
         Self::at_level(Level::detect(), ext, order, mem, rule)
     }
 
+    #[inline]
     pub(crate) fn at_level(
         level: Level,
         ext: ExtType,
@@ -232,6 +235,7 @@ impl Encoder {
     ///
     /// # Errors
     /// [`TextNumberMix`] (`NC_ECHAR`) if exactly one of the two is text.
+    #[inline]
     pub fn new(
         ext: ExtType,
         order: ByteOrder,
@@ -241,6 +245,7 @@ impl Encoder {
         Self::at_level(Level::detect(), ext, order, mem, rule)
     }
 
+    #[inline]
     pub(crate) fn at_level(
         level: Level,
         ext: ExtType,

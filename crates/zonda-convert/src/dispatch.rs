@@ -53,6 +53,7 @@ pub(crate) enum Level {
 
 impl Level {
     /// The best level this CPU has.
+    #[inline]
     pub(crate) fn detect() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
@@ -199,6 +200,7 @@ pub(crate) fn put(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Optio
 }
 
 /// The kernel copying elements of `size_bytes`, their bytes reversed if `swap`.
+#[inline]
 pub(crate) fn copy(level: Level, size_bytes: usize, swap: bool) -> Runnable {
     fn plain(src: &[u8], dst: &mut [u8]) -> u64 {
         let len = src.len().min(dst.len());

@@ -18,7 +18,7 @@ const READ_OVER_BYTES: u64 = 4096;
 
 /// Where syncs reach the device, it is set to work each time so many bytes were written, so that a
 /// sync finds little left to wait for.
-const START_WRITING_BYTES: u64 = 8 << 20;
+const START_WRITING_BYTES: u64 = 2 << 20;
 
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]

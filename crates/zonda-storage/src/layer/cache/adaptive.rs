@@ -17,7 +17,7 @@ const LEAST_PAGE_BYTES: u64 = 16 << 10;
 /// The largest page: past the knee where a system call costs little beside its copy.
 const MOST_PAGE_BYTES: u64 = 256 << 10;
 /// A page is about this part of what is worked on together.
-const PAGES_TOGETHER: u64 = 16;
+const PAGES_TOGETHER: u64 = 32;
 /// The most pieces that a page should be put together from, one for each part of a record.
 const PIECES_PER_PAGE: u64 = 256;
 /// What a cache has before it turns out to need more.
@@ -107,7 +107,10 @@ impl<S: Storage + Clone> Storage for Adaptive<S> {
 
     #[inline]
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        self.cache(Advice::default())?.write_at(at, data)
+        match self.cache.get() {
+            Some(cache) => cache.write_at(at, data),
+            None => self.cache(Advice::default())?.write_at(at, data),
+        }
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {

@@ -37,9 +37,10 @@ impl<S: Storage> Cache<S> {
         self.write_run(&mut run)
     }
 
-    /// Page `index` is complete, each of its bytes being known: writes it with the complete ones around it, once they are enough
-    /// for a large write and unless what lies before them is still to come. Sequential output leaves
-    /// in order, while it is in the processor's cache, and leaves its pages for what follows.
+    /// Page `index` is complete, each of its bytes being known: writes it with the complete ones
+    /// around it, once they are enough for a large write and unless what lies before them is still
+    /// to come. Sequential output leaves in order, while it is in the processor's cache, and leaves
+    /// its pages for what follows.
     ///
     /// No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {

@@ -46,6 +46,23 @@ impl DerefMut for Buffer {
     }
 }
 
+/// Copies between slices of one length, mostly short: one element is one move and not a call.
+#[inline(always)]
+pub(super) fn copy_short(to: &mut [u8], from: &[u8]) {
+    fn one<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
+        match (<&mut [u8; N]>::try_from(to), <&[u8; N]>::try_from(from)) {
+            (Ok(to), Ok(from)) => {
+                *to = *from;
+                true
+            }
+            _ => false,
+        }
+    }
+    if !one::<8>(to, from) && !one::<4>(to, from) {
+        to.copy_from_slice(from);
+    }
+}
+
 /// The contents of one page.
 #[derive(Debug)]
 pub(super) struct Page {
@@ -127,7 +144,7 @@ impl Page {
         if past_cache {
             copy_past_cache(&mut self.buf[a..b], data);
         } else {
-            self.buf[a..b].copy_from_slice(data);
+            copy_short(&mut self.buf[a..b], data);
         }
         self.add_written(a, b);
     }

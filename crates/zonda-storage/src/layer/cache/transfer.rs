@@ -1,7 +1,7 @@
 //! Reading and writing: hits, fills, and what goes straight through.
 
 use super::Cache;
-use super::table::{Page, Slot};
+use super::table::{Page, Slot, copy_short};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
@@ -54,7 +54,7 @@ impl<S: Storage> Cache<S> {
             return false;
         }
         let Some(bytes) = page.buf.get(a..b) else { return false };
-        out.copy_from_slice(bytes);
+        copy_short(out, bytes);
         self.touch(slot);
         true
     }
@@ -92,7 +92,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Stores `data` in a page that is held; gives whether that was what the page lacked.
-    #[inline]
+    #[inline(always)]
     fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) -> bool {
         let past_cache = data.len() >= PAST_CACHE_LEAST
             && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
