@@ -1,13 +1,16 @@
 //! Writing fill values into space that comes into being.
 
 use zonda_model::{ExtType, default_fill};
-use zonda_storage::Storage;
+use zonda_storage::{Storage, fill_by_writes};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var};
 
 /// Name of the attribute that overrides the default fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
+
+/// Fixed-size variables from this size on are filled by writes of their own.
+const STRAIGHT_BYTES: u64 = 256 << 10;
 
 /// The fill value of a variable in external form: one element.
 ///
@@ -40,7 +43,13 @@ pub(crate) fn new_fixed_vars(
 ) -> Result<(), ClassicError> {
     for var in header.vars.iter().skip(first).filter(|var| !var.is_record() && !var.no_fill) {
         let len = var.padded_bytes();
-        storage.fill_at(var.begin, len, &fill_element(var)?)?;
+        let element = fill_element(var)?;
+        // The commit that follows writes all of it, so much of it need not wait in between.
+        if len >= STRAIGHT_BYTES {
+            fill_by_writes(storage, var.begin, len, &element)?;
+        } else {
+            storage.fill_at(var.begin, len, &element)?;
+        }
     }
     Ok(())
 }

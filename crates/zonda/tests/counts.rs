@@ -157,7 +157,8 @@ fn single_elements_are_gathered_by_the_default_cache() {
     }
     file.sync().expect("sync");
     let counts = count.counts();
-    assert!(counts.write.calls <= bytes.div_ceil(PAGE) + 1, "{counts:?}");
+    // A file begins with smaller writes.
+    assert!(counts.write.calls <= bytes.div_ceil(PAGE) + 3, "{counts:?}");
     assert_eq!((counts.write.bytes, counts.read.calls), (bytes, 0));
     count.reset();
     for i in 0..n {

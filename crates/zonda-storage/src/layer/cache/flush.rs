@@ -183,7 +183,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Forgets that `page` is dirty.
-    fn mark_clean(&self, id: u32, page: &mut Page) {
+    pub(super) fn mark_clean(&self, id: u32, page: &mut Page) {
         page.forget_written();
         if self.slot(id).dirty.swap(false, Ordering::AcqRel) {
             self.n_dirty.fetch_sub(1, Ordering::AcqRel);

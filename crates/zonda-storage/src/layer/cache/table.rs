@@ -83,7 +83,7 @@ pub(super) struct Page {
 
 /// A repeated element that nobody has written down yet.
 #[derive(Debug, Clone, Copy)]
-struct Background {
+pub(super) struct Background {
     from: usize,
     to: usize,
     element: [u8; 8],
@@ -228,6 +228,39 @@ impl Page {
         self.reach(b, page_bytes);
         ground.paint(a, &mut self.buf[a..b]);
         self.add_written(a, b);
+    }
+
+    /// Takes the background away under `a..b`, where nothing but background was ever put on the page;
+    /// gives what was taken, `None` for other pages.
+    pub(super) fn uncover(&mut self, a: usize, b: usize) -> Option<Vec<Background>> {
+        if self.background.is_empty() || self.read.is_some() || !self.dirty.is_empty() {
+            return None;
+        }
+        let mut taken = Vec::new();
+        for ground in std::mem::take(&mut self.background) {
+            let part = |from: usize, to: usize| {
+                let phase = (ground.phase + from - ground.from) % ground.size;
+                (from < to).then_some(Background { from, to, phase, ..ground })
+            };
+            let (from, to) = (ground.from.max(a), ground.to.min(b));
+            if from >= to {
+                self.background.push(ground);
+                continue;
+            }
+            taken.extend(part(from, to));
+            self.background.extend(part(ground.from, from));
+            self.background.extend(part(to, ground.to));
+        }
+        Some(taken)
+    }
+
+    /// Lays what was taken away again, where nothing else was put meanwhile.
+    pub(super) fn cover_again(&mut self, taken: &[Background]) {
+        for ground in taken {
+            if self.valid().gaps(ground.from, ground.to)[..] == [(ground.from, ground.to)] {
+                self.background.push(*ground);
+            }
+        }
     }
 
     /// Writes the background where nothing else was written.

@@ -1,7 +1,7 @@
 //! Reading and writing: hits, fills, and what goes straight through.
 
 use super::Cache;
-use super::table::{Page, Slot, copy_short};
+use super::table::{Background, Page, Slot, copy_short};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
@@ -368,6 +368,7 @@ impl<S: Storage> Cache<S> {
 
     fn write_together(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         let mut announced = Vec::new();
+        let mut uncovered = Vec::new();
         let mut straight = Vec::new();
         let small = |range: &&WriteRange<'_>| range.data.len() < self.page_bytes();
         // Small pieces first: what finds no room is announced with the large ones.
@@ -392,6 +393,11 @@ impl<S: Storage> Cache<S> {
                 let stop = (begin + (self.page_bytes() - a) as u64).min(end);
                 let bytes =
                     |x: u64, y: u64| &range.data[(x - range.at) as usize..(y - range.at) as usize];
+                // What only awaits its fill values need not pass through the page.
+                if let Some(taken) = self.uncover(index, a, a + (stop - begin) as usize) {
+                    uncovered.push((index, taken));
+                    continue;
+                }
                 // Evicted meanwhile and no room again: it goes with the rest.
                 if self.write_page(begin, index, a, bytes(begin, stop))? {
                     if from < begin {
@@ -412,10 +418,35 @@ impl<S: Storage> Cache<S> {
         let outcome = self.inner.write_ranges(&straight);
         match &outcome {
             Ok(()) => self.refresh(&straight),
-            Err(_) => self.distrust(&straight),
+            Err(_) => {
+                self.distrust(&straight);
+                self.cover_again(&uncovered);
+            }
         }
         drop(announced);
         outcome
+    }
+
+    /// Takes the fill values away that page `index` awaits at `a..b`, if it holds nothing else.
+    fn uncover(&self, index: u64, a: usize, b: usize) -> Option<Vec<Background>> {
+        let id = self.table.lock().map.get(&index).copied()?;
+        let mut page = self.slot(id).page.write();
+        let taken = if page.index == index { page.uncover(a, b)? } else { return None };
+        if page.is_clean() {
+            self.mark_clean(id, &mut page);
+        }
+        Some(taken)
+    }
+
+    /// After a straight write that failed: pages await their fill values again.
+    fn cover_again(&self, uncovered: &[(u64, Vec<Background>)]) {
+        for (index, taken) in uncovered {
+            // A page that finds no room would need another write on a device that refuses them.
+            if let Ok(Some((id, mut page))) = self.acquire(*index) {
+                page.cover_again(taken);
+                self.mark_dirty(self.slot(id));
+            }
+        }
     }
 
     /// Cuts a range at page borders.
