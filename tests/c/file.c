@@ -38,6 +38,22 @@ int main(void) {
     fputs("this is no netCDF file at all", f);
     fclose(f);
     FAILS(nc_open("junk.nc", NC_NOWRITE, &nc), NC_ENOTNC);
+    /* A name so long that nothing with a longer one can stand beside it. */
+    char name[252], text[3000];
+    memset(name, 'n', 251), name[251] = 0;
+    memset(text, 't', sizeof text);
+    nc = small_file(name, NC_CLOBBER);
+    OK(nc_close(nc));
+    OK(nc_open(name, NC_WRITE, &nc));
+    OK(nc_redef(nc));
+    OK(nc_put_att_text(nc, NC_GLOBAL, "long", sizeof text, text));
+    OK(nc_enddef(nc));
+    OK(nc_close(nc));
+    OK(nc_open(name, NC_NOWRITE, &nc));
+    int moved = 0;
+    OK(nc_get_var1_int(nc, 0, (size_t[]){1, 2}, &moved));
+    CHECK(moved == 6);
+    OK(nc_close(nc));
     int ids[100];
     for (int i = 0; i < 100; i++) OK(nc_open("file.nc", NC_NOWRITE, &ids[i]));
     for (int i = 0; i < 100; i++) OK(nc_close(ids[i]));

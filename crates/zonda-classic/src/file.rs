@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use zonda_storage::{Advice, Beside, Storage};
+use zonda_storage::{Beside, Storage};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
 use crate::commit::Unfinished;
@@ -294,12 +294,7 @@ impl ClassicFile {
 
     /// Tells the storage what the file is like.
     fn advise(&self, header: &Header) {
-        let layout = &header.layout;
-        self.storage.advise(Advice {
-            record_bytes: layout.record_len,
-            n_record_parts: layout.n_record_vars as u64,
-            file_bytes: header.file_len(self.n_records.load(Ordering::Acquire)),
-        });
+        self.storage.advise(header.advice(self.n_records.load(Ordering::Acquire)));
     }
 
     /// The work of enddef.

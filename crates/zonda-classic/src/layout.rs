@@ -3,6 +3,8 @@
 //! Spec: NetCDF File Format Specifications, "Notes on Computing File Offsets" and "Large File
 //! Support". `begin` is authoritative for readers; the rest is computed from it.
 
+use zonda_storage::Advice;
+
 use crate::codec::encoded_len;
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version, round_up};
@@ -281,6 +283,15 @@ fn place(var: &mut Var, at: u64, version: Version) -> Result<(), ClassicError> {
 }
 
 impl Header {
+    /// What the storage may know about a file with `n_records` records.
+    pub(crate) fn advice(&self, n_records: u64) -> Advice {
+        Advice {
+            record_bytes: self.layout.record_len,
+            n_record_parts: self.layout.n_record_vars as u64,
+            file_bytes: self.file_len(n_records),
+        }
+    }
+
     /// Bytes of the whole file with `n_records` records: its length after a proper close.
     #[must_use]
     pub fn file_len(&self, n_records: u64) -> u64 {

@@ -47,7 +47,7 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    /// Prepares a move: the file gets its new length, and the journal is written. The data and
+    /// Prepares a move: the file gets room for what moves, and the journal is written. The data and
     /// definitions of `old` are intact whether it succeeds or not.
     ///
     /// A folder that takes no files means that there is no journal.
@@ -63,7 +63,7 @@ impl Move {
     ) -> Result<Move, ClassicError> {
         let stored = storage.len()?;
         // Written, not only lengthened: where there is no room for it, this is the time to know.
-        let full = target.file_len(n_records);
+        let full = end_of_moves(old, target, n_records, stored);
         let zeros = vec![0; usize::try_from(full.saturating_sub(stored).min(ZEROS)).unwrap_or(0)];
         let mut at = stored;
         while at < full {
@@ -216,7 +216,8 @@ pub(crate) fn refused(errno: i32) -> bool {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
     const EROFS: i32 = 30;
-    matches!(errno, EPERM | EACCES | EROFS)
+    const ENAMETOOLONG: i32 = 36;
+    matches!(errno, EPERM | EACCES | EROFS | ENAMETOOLONG)
 }
 
 /// The first `len` bytes of a file.
@@ -245,6 +246,20 @@ pub(crate) fn bytes_to_move(old: &Header, new: &Header, n_records: u64, stored: 
         Ok(())
     });
     bytes
+}
+
+/// Where what is moved ends.
+fn end_of_moves(old: &Header, new: &Header, n_records: u64, stored: u64) -> u64 {
+    let mut end = 0u64;
+    // Nothing is carried out, so this cannot fail.
+    let _ = for_each_move(old, new, n_records, stored, &mut |from, to, len| {
+        let len = len.min(stored.saturating_sub(from));
+        if len > 0 {
+            end = end.max(to.saturating_add(len));
+        }
+        Ok(())
+    });
+    end
 }
 
 /// Calls `f` with the number and the pieces of every batch, those behind first.

@@ -64,6 +64,7 @@ fn write_copy(
 ) -> Result<(), ClassicError> {
     // Small pieces of many variables become large writes.
     let copy = Adaptive::new(copy);
+    copy.advise(target.advice(n_records));
     copy.write_at(0, &encode_header(target, n_records))?;
     let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
     for (old, new) in pairs(old, target, false) {
@@ -77,7 +78,9 @@ fn write_copy(
             copier.copy(first.begin, first.begin.saturating_add(distance), len)?;
         }
         _ => {
-            for record in 0..n_records {
+            // Records behind the end of the file were never written, however many a header claims.
+            let n_stored = copier.stored.checked_div(from_len).map_or(0, |n| n.saturating_add(1));
+            for record in 0..n_records.min(n_stored) {
                 for (old_var, new_var) in &both {
                     let at = old_var.begin.saturating_add(record.saturating_mul(from_len));
                     let to = new_var.begin.saturating_add(record.saturating_mul(to_len));

@@ -104,10 +104,12 @@ impl InFolder {
         self.file.fd.path_now().unwrap_or_else(|| self.path.clone())
     }
 
-    /// Removes what stands beside a file that has just been made or emptied.
-    pub(crate) fn clear(&self) -> Result<(), StorageError> {
-        InFolder::remove_at(&InFolder::sibling(&self.path, Neighbour::Journal))?;
-        InFolder::remove_at(&InFolder::sibling(&self.path, Neighbour::Copy))
+    /// Removes what stands beside a file that has just been made or emptied. What cannot be removed
+    /// does no harm: a journal knows its file.
+    pub(crate) fn clear(&self) {
+        for which in [Neighbour::Journal, Neighbour::Copy] {
+            let _ = std::fs::remove_file(InFolder::sibling(&self.path, which));
+        }
     }
 
     fn sibling(path: &Path, which: Neighbour) -> PathBuf {
@@ -161,7 +163,8 @@ impl Beside for InFolder {
         };
         match file {
             Ok(file) => Ok(Some(Found { in_use: !file.fd.try_lock(), storage: Arc::new(file) })),
-            Err(StorageError::Open { errno: libc::ENOENT, .. }) => Ok(None),
+            // A name too long to have neighbours has none.
+            Err(StorageError::Open { errno: libc::ENOENT | libc::ENAMETOOLONG, .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -201,10 +204,11 @@ impl Beside for InFolder {
 impl InFolder {
     fn remove_at(path: &Path) -> Result<(), StorageError> {
         match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(InFolder::io_error(Op::Remove, path, &error))
-            }
-            _ => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOENT | libc::ENAMETOOLONG) => Ok(()),
+                _ => Err(InFolder::io_error(Op::Remove, path, &error)),
+            },
+            Ok(()) => Ok(()),
         }
     }
 }

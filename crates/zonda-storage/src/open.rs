@@ -110,7 +110,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     let file = Arc::new(File::open(path, options.write, options.create, options.sync)?);
     let beside = InFolder::of(Arc::clone(&file));
     if options.create != Create::MustExist {
-        beside.clear()?;
+        beside.clear();
     }
     Ok(Opened { storage: spec.build_on(file)?, beside: Some(Arc::new(beside)) })
 }
