@@ -12,7 +12,7 @@ use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout::{self, Reserve};
 use crate::lock::{Mutex, RwLock};
-use crate::recover::{self, Pending, recover};
+use crate::recover::{self, Pending, Recovery, recover};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,10 +160,10 @@ impl ClassicFile {
     ) -> Result<ClassicFile, ClassicError> {
         let mut pending = Pending::Nothing;
         if let Some(beside) = &beside {
-            if writable {
-                recover(&*storage, beside)?;
+            // After a recovery there is nothing left to look for, unless the writer is alive.
+            if !writable || recover(&*storage, beside)? == Recovery::InUse {
+                pending = recover::pending(&*storage, &**beside)?;
             }
-            pending = recover::pending(&*storage, &**beside)?;
         }
         let limits = DecodeLimits::default();
         let (header, n_records) = match pending {

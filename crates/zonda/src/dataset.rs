@@ -137,7 +137,7 @@ impl Dataset {
         self.classic.in_define_mode()
     }
 
-    /// The layer stack in spec form, such as `cache:64:128,file`.
+    /// The layer stack in spec form, such as `cache,file`.
     #[must_use]
     pub fn stack(&self) -> String {
         Stack(&**self.classic.storage()).to_string()
