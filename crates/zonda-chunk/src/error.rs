@@ -1,0 +1,57 @@
+//! Why chunks cannot be read.
+
+use zonda_model::NcError;
+use zonda_storage::StorageError;
+
+use crate::filter::FilterError;
+use crate::table::TableError;
+
+/// Why a hyperslab cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ChunkError {
+    /// The storage failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The chunk index could not be read.
+    #[error("{0}")]
+    Table(TableError),
+    /// A filter failed or is not known.
+    #[error("chunk {chunk:?} at byte {at}: {error}")]
+    Filter {
+        /// Coordinates in the chunk grid.
+        chunk: Vec<u64>,
+        /// Where its bytes begin.
+        at: u64,
+        /// What the filter says.
+        error: FilterError,
+    },
+    /// A chunk lies outside the file.
+    #[error("chunk {chunk:?} at byte {at}: {len} bytes there, and the file ends before")]
+    OutOfFile {
+        /// Coordinates in the chunk grid.
+        chunk: Vec<u64>,
+        /// Where its bytes begin.
+        at: u64,
+        /// Bytes it should have.
+        len: u64,
+    },
+    /// There is no memory for it.
+    #[error("no memory for {bytes} bytes")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: u64,
+    },
+}
+
+impl ChunkError {
+    /// The code that C sees.
+    #[must_use]
+    pub fn nc_error(&self) -> NcError {
+        match self {
+            ChunkError::Storage(error) => NcError::System(error.raw_os_error()),
+            ChunkError::Table(_) | ChunkError::OutOfFile { .. } => NcError::HdfErr,
+            ChunkError::Filter { error, .. } => error.nc_error(),
+            ChunkError::NoMemory { .. } => NcError::NoMem,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Where the chunks of an array are: what a format tells the pipeline.
+
+/// A chunk in the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkAt {
+    /// First byte in the storage.
+    pub at: u64,
+    /// Bytes there, after filtering.
+    pub len: u64,
+    /// Bit i is set where filter i (in pipeline order) was skipped.
+    pub mask: u32,
+}
+
+/// What a format meets while it looks for chunks; it comes back to the format unchanged.
+pub type TableError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Where the chunks of one array are.
+pub trait ChunkTable: Send + Sync + std::fmt::Debug {
+    /// Tells `found` of the chunks that exist in a box of the chunk grid, both corners included, in
+    /// any order. Coordinates count chunks, slowest dimension first. Chunks not told of were never
+    /// written.
+    ///
+    /// # Errors
+    /// What the format met while it read its index.
+    fn locate(
+        &self,
+        first: &[u64],
+        last: &[u64],
+        found: &mut dyn FnMut(&[u64], ChunkAt),
+    ) -> Result<(), TableError>;
+}

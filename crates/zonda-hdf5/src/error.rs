@@ -1,0 +1,142 @@
+//! Why a file, or a part of it, cannot be read.
+
+use zonda_model::NcError;
+use zonda_storage::StorageError;
+
+/// What a decoder found. `at` is the byte of the file, counted from its very first one.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HdfError {
+    /// The storage below failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// There is no superblock.
+    #[error("not an HDF5 file: no signature at byte 0 or at 512 times a power of two")]
+    NotHdf5,
+    /// A structure goes on after the bytes it was given.
+    #[error("{structure} at byte {at}: needs {need} bytes, {have} left")]
+    Truncated {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where the missing field begins.
+        at: u64,
+        /// Bytes of the field.
+        need: u64,
+        /// Bytes left.
+        have: u64,
+    },
+    /// An address or a length leads out of the file.
+    #[error("{structure} at byte {at}: {len} bytes there, and the file ends at {end}")]
+    OutOfFile {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it would begin.
+        at: u64,
+        /// Bytes it would have.
+        len: u64,
+        /// Bytes of the file.
+        end: u64,
+    },
+    /// Four letters that should be there are not.
+    #[error("{structure} at byte {at}: no signature")]
+    BadSignature {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it would begin.
+        at: u64,
+    },
+    /// A version that is not known.
+    #[error("{structure} at byte {at}: version {version} is not known")]
+    BadVersion {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where the version is.
+        at: u64,
+        /// The version.
+        version: u32,
+    },
+    /// The bytes are not those that were written.
+    #[error("{structure} at byte {at}: checksum {stored:08x}, but its bytes give {computed:08x}")]
+    BadChecksum {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it begins.
+        at: u64,
+        /// The checksum in the file.
+        stored: u32,
+        /// The checksum of the bytes.
+        computed: u32,
+    },
+    /// A field with an impossible value.
+    #[error("{structure} at byte {at}: {what} is {value}")]
+    BadValue {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where the field is, or the structure where the field is not at hand.
+        at: u64,
+        /// The field.
+        what: &'static str,
+        /// Its value.
+        value: u64,
+    },
+    /// A structure that leads back to itself.
+    #[error("{structure} at byte {at}: leads back to itself")]
+    Cycle {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it was met again.
+        at: u64,
+    },
+    /// More than the limits allow.
+    #[error("{structure} at byte {at}: more than {limit} {what}")]
+    Limit {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it begins.
+        at: u64,
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// Part of the format, but not read by Zonda.
+    #[error("{structure} at byte {at}: {what} is not supported")]
+    Unsupported {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// Where it begins.
+        at: u64,
+        /// What is not supported.
+        what: &'static str,
+    },
+    /// Something that is referred to is not there.
+    #[error("{structure} at byte {at}: {what} is not there")]
+    Missing {
+        /// The structure that refers to it, as the specification names it.
+        structure: &'static str,
+        /// Where that is.
+        at: u64,
+        /// What is not there.
+        what: &'static str,
+    },
+}
+
+impl HdfError {
+    /// The code that C sees.
+    #[must_use]
+    pub fn nc_error(&self) -> NcError {
+        match self {
+            HdfError::Storage(error) => NcError::System(error.raw_os_error()),
+            HdfError::NotHdf5 => NcError::NotNc,
+            HdfError::Truncated { .. }
+            | HdfError::OutOfFile { .. }
+            | HdfError::BadSignature { .. }
+            | HdfError::BadVersion { .. }
+            | HdfError::BadChecksum { .. }
+            | HdfError::BadValue { .. }
+            | HdfError::Cycle { .. }
+            | HdfError::Limit { .. }
+            | HdfError::Unsupported { .. }
+            | HdfError::Missing { .. } => NcError::HdfErr,
+        }
+    }
+}

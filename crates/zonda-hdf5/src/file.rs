@@ -1,0 +1,95 @@
+//! An open HDF5 file: its bytes by address.
+
+use std::sync::Arc;
+
+use zonda_storage::Storage;
+
+use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
+
+/// An HDF5 file opened for reading. All methods may be called from any thread.
+#[derive(Debug)]
+pub struct File {
+    storage: Arc<dyn Storage>,
+    /// What all addresses are relative to, in bytes.
+    base: u64,
+    /// Bytes of the storage when it was opened.
+    len: u64,
+    sizes: Sizes,
+    limits: Limits,
+}
+
+impl File {
+    /// Bytes of the storage when it was opened.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Widths of addresses and lengths.
+    #[must_use]
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// The bounds that decoders keep.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The storage below.
+    #[must_use]
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// The byte of the storage that an address means.
+    ///
+    /// # Errors
+    /// [`HdfError::OutOfFile`] where `len` bytes from there are not in the file.
+    pub fn locate(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<u64> {
+        let at = self.base.saturating_add(addr.0);
+        let end = at.checked_add(len);
+        if end.is_some_and(|end| end <= self.len) {
+            Ok(at)
+        } else {
+            Err(HdfError::OutOfFile { structure, at, len, end: self.len })
+        }
+    }
+
+    /// The `len` bytes at an address.
+    ///
+    /// # Errors
+    /// [`HdfError::OutOfFile`] before anything is allocated; what the storage reports.
+    pub fn read(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
+        let at = self.locate(structure, addr, len)?;
+        let out_of_file = HdfError::OutOfFile { structure, at, len, end: self.len };
+        let mut bytes = vec![0; usize::try_from(len).map_err(|_| out_of_file.clone())?];
+        if self.storage.read_at(at, &mut bytes)? == bytes.len() {
+            Ok(bytes)
+        } else {
+            Err(out_of_file)
+        }
+    }
+
+    /// Up to `len` bytes at an address: fewer where the file ends, for structures that say their
+    /// length in their first bytes.
+    ///
+    /// # Errors
+    /// [`HdfError::OutOfFile`] where not even one byte is there; what the storage reports.
+    pub fn read_up_to(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
+        let at = self.locate(structure, addr, 1)?;
+        self.read(structure, addr, len.min(self.len.saturating_sub(at)))
+    }
+
+    /// A reader over bytes that were read at `addr`.
+    #[must_use]
+    pub fn reader<'a>(
+        &self,
+        structure: &'static str,
+        addr: FileAddr,
+        bytes: &'a [u8],
+    ) -> Reader<'a> {
+        Reader::new(structure, bytes, self.base.saturating_add(addr.0), self.sizes)
+    }
+}

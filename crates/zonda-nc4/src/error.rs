@@ -1,0 +1,46 @@
+//! Why an operation on a netCDF-4 file failed.
+
+use zonda_chunk::ChunkError;
+use zonda_hdf5::HdfError;
+use zonda_model::NcError;
+
+/// Why an operation failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Nc4Error {
+    /// The HDF5 file could not be read.
+    #[error("{object}: {error}")]
+    Hdf {
+        /// Path of the object in the file, `/` for the root group.
+        object: String,
+        /// What HDF5 says.
+        error: HdfError,
+    },
+    /// Data could not be read.
+    #[error("{object}: {error}")]
+    Chunk {
+        /// Path of the variable.
+        object: String,
+        /// What the chunk pipeline says.
+        error: ChunkError,
+    },
+    /// The model of netCDF says no.
+    #[error("{object}: {code}")]
+    Refused {
+        /// What it was about: a path, or a word on the argument.
+        object: String,
+        /// The code that C sees.
+        code: NcError,
+    },
+}
+
+impl Nc4Error {
+    /// The code that C sees.
+    #[must_use]
+    pub fn nc_error(&self) -> NcError {
+        match self {
+            Nc4Error::Hdf { error, .. } => error.nc_error(),
+            Nc4Error::Chunk { error, .. } => error.nc_error(),
+            Nc4Error::Refused { code, .. } => *code,
+        }
+    }
+}
