@@ -4,7 +4,24 @@ use std::sync::Arc;
 
 use zonda_storage::Storage;
 
+use crate::message::FilterDescription;
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
+
+/// Undoes filters, for the few metadata that are filtered. This crate knows no filter, so who opens
+/// a file gives one.
+pub trait Unfilter: Send + Sync + std::fmt::Debug {
+    /// Undoes the filters of a pipeline but those whose bit is set in `mask`.
+    ///
+    /// Gives `None` where a filter is not there or its input is damaged, or where more than `most`
+    /// bytes would come out.
+    fn unfilter(
+        &self,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Option<Vec<u8>>;
+}
 
 /// An HDF5 file opened for reading. All methods may be called from any thread.
 #[derive(Debug)]
@@ -16,9 +33,35 @@ pub struct File {
     len: u64,
     sizes: Sizes,
     limits: Limits,
+    unfilter: Option<Arc<dyn Unfilter>>,
 }
 
 impl File {
+    /// With what undoes the filters of metadata. Without, filtered heaps are not supported.
+    #[must_use]
+    pub fn with_unfilter(self, unfilter: Arc<dyn Unfilter>) -> File {
+        File { unfilter: Some(unfilter), ..self }
+    }
+
+    /// Undoes the filters of metadata that were read at `addr`.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] where filters are not known or what they need is not there.
+    pub fn unfilter(
+        &self,
+        structure: &'static str,
+        addr: FileAddr,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Result<Vec<u8>> {
+        let undone = self.unfilter.as_ref();
+        let undone = undone.and_then(|undo| undo.unfilter(filters, mask, stored, most));
+        let at = self.base.saturating_add(addr.0);
+        undone.ok_or(HdfError::Unsupported { structure, at, what: "undoing its filters" })
+    }
+
     /// Bytes of the storage when it was opened.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -11,14 +11,21 @@
     )
 )]
 
+pub mod btree_v1;
+pub mod btree_v2;
+pub mod checksum;
 mod error;
 mod file;
+pub mod fractal_heap;
+mod guard;
 mod limits;
 pub mod message;
 mod reader;
+pub mod sohm;
+pub mod symbol_table;
 
 pub use error::HdfError;
-pub use file::File;
+pub use file::{File, Unfilter};
 pub use limits::Limits;
 pub use reader::{FileAddr, Reader, Sizes};
 

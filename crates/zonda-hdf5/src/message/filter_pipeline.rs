@@ -13,3 +13,9 @@ pub struct FilterDescription {
     /// Client data ("cd_values").
     pub params: Vec<u32>,
 }
+
+impl FilterDescription {
+    pub fn decode(_: crate::Reader<'_>) -> crate::Result<Vec<FilterDescription>> {
+        Ok(vec![])
+    }
+}

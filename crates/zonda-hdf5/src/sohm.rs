@@ -1,0 +1,198 @@
+//! Shared object header messages: the table ("SMTB"), its indexes and the heaps behind them.
+//! Spec: HDF5 File Format, "Disk Format: Level 1I - Shared Object Header Messages".
+//! A message that is shared has, in each object that uses it, the id of its bytes in a heap; the
+//! index (a list, "SMLI", or a version 2 B-tree) is for writers that look for equal messages.
+//! Watch: the number of indexes is in the superblock extension, not in the table.
+
+use crate::btree_v2::{BtreeV2, record_type};
+use crate::fractal_heap::FractalHeap;
+use crate::guard::verified;
+use crate::{File, FileAddr, HdfError, Reader, Result};
+
+const TABLE: &str = "shared message table";
+const LIST: &str = "shared message list";
+
+/// Bytes of an id in the heaps of shared messages.
+pub const HEAP_ID_LEN: usize = 8;
+
+/// The table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedMessages {
+    indexes: Vec<SharedIndex>,
+}
+
+/// One index of the table: which messages it has, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedIndex {
+    /// Bit n: messages of type n.
+    pub types: u16,
+    /// Whether the index is a B-tree.
+    pub is_btree: bool,
+    /// Least bytes of a message that is shared.
+    pub min_len: u32,
+    /// Most entries of a list.
+    pub list_max: u16,
+    /// Messages in the index.
+    pub count: u16,
+    /// The index.
+    pub index: Option<FileAddr>,
+    /// The heap of the messages' bytes.
+    pub heap: Option<FileAddr>,
+}
+
+/// One entry of an index: where a message is that may be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedRecord {
+    /// Hash of the message's bytes.
+    pub hash: u32,
+    /// Where the bytes are.
+    pub place: SharedPlace,
+}
+
+/// Where a message is that may be shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharedPlace {
+    /// In the heap, used by this many objects.
+    Heap {
+        /// Objects that use it.
+        references: u32,
+        /// Its id.
+        id: [u8; HEAP_ID_LEN],
+    },
+    /// In an object header, as the only one so far.
+    Header {
+        /// Type of message.
+        message_type: u8,
+        /// Which of the header's messages of this type.
+        index: u16,
+        /// The object header.
+        object: FileAddr,
+    },
+}
+
+impl SharedRecord {
+    /// Decodes one record of a list or a B-tree; unused places of lists give `None`.
+    ///
+    /// # Errors
+    /// An unknown place.
+    pub fn decode(mut reader: Reader<'_>) -> Result<Option<SharedRecord>> {
+        let place = reader.u8()?;
+        let hash = reader.u32()?;
+        let place = match place {
+            0 => {
+                let references = reader.u32()?;
+                let mut id = [0; HEAP_ID_LEN];
+                id.copy_from_slice(reader.take(HEAP_ID_LEN)?);
+                SharedPlace::Heap { references, id }
+            }
+            1 => {
+                reader.skip(1)?;
+                let message_type = reader.u8()?;
+                let index = reader.u16()?;
+                let object = reader.defined_addr("the object of a shared message")?;
+                SharedPlace::Header { message_type, index, object }
+            }
+            // What libhdf5 marks unused places with.
+            0xff => return Ok(None),
+            other => return Err(reader.bad("the place of a shared message", u64::from(other))),
+        };
+        Ok(Some(SharedRecord { hash, place }))
+    }
+
+    /// Bytes of a record: the longer of the two forms.
+    #[must_use]
+    pub fn encoded_len(sizes: crate::Sizes) -> usize {
+        usize::from(sizes.offset).saturating_add(4).max(12).saturating_add(5)
+    }
+}
+
+impl SharedMessages {
+    /// Reads the table of `indexes` indexes at `addr`.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn read(file: &File, addr: FileAddr, indexes: u8) -> Result<SharedMessages> {
+        let entry = u64::from(file.sizes().offset).saturating_mul(2).saturating_add(16);
+        let len = u64::from(indexes).saturating_mul(entry).saturating_add(8);
+        let bytes = file.read(TABLE, addr, len)?;
+        let mut reader = verified(file.reader(TABLE, addr, &bytes))?;
+        reader.signature(*b"SMTB")?;
+        let mut table = Vec::with_capacity(usize::from(indexes));
+        for _ in 0..indexes {
+            reader.version(0..=0)?;
+            let kind = reader.u8()?;
+            if kind > 1 {
+                return Err(reader.bad("the kind of an index", u64::from(kind)));
+            }
+            let types = reader.u16()?;
+            let min_len = reader.u32()?;
+            let list_max = reader.u16()?;
+            let _btree_min = reader.u16()?;
+            let count = reader.u16()?;
+            let index = reader.addr()?;
+            let heap = reader.addr()?;
+            let is_btree = kind == 1;
+            table.push(SharedIndex { types, is_btree, min_len, list_max, count, index, heap });
+        }
+        Ok(SharedMessages { indexes: table })
+    }
+
+    /// The indexes.
+    #[must_use]
+    pub fn indexes(&self) -> &[SharedIndex] {
+        &self.indexes
+    }
+
+    /// The heap of the messages of a type.
+    ///
+    /// # Errors
+    /// [`HdfError::Missing`] where messages of this type are not shared.
+    pub fn heap(&self, file: &File, message_type: u16) -> Result<FractalHeap> {
+        let bit = 1u16.checked_shl(u32::from(message_type)).unwrap_or(0);
+        let heap = self.indexes.iter().find(|index| index.types & bit != 0);
+        let heap = heap.and_then(|index| index.heap).ok_or(HdfError::Missing {
+            structure: TABLE,
+            at: 0,
+            what: "the heap of shared messages of this type",
+        })?;
+        FractalHeap::open(file, heap)
+    }
+
+    /// The bytes of the shared message of a type that has this heap id.
+    ///
+    /// # Errors
+    /// Damage; messages of this type are not shared.
+    pub fn message(&self, file: &File, message_type: u16, id: &[u8]) -> Result<Vec<u8>> {
+        self.heap(file, message_type)?.get(file, id)
+    }
+}
+
+impl SharedIndex {
+    /// All records of the index.
+    ///
+    /// # Errors
+    /// Damage.
+    pub fn records(&self, file: &File) -> Result<Vec<SharedRecord>> {
+        let Some(addr) = self.index else { return Ok(Vec::new()) };
+        let mut records = Vec::new();
+        if self.is_btree {
+            let tree = BtreeV2::open(file, addr, record_type::SHARED_MESSAGE)?;
+            tree.walk(file, &mut |record| {
+                records.extend(SharedRecord::decode(tree.reader(file, record))?);
+                Ok(true)
+            })?;
+            return Ok(records);
+        }
+        // The checksum follows the used records; the rest of the list is padding.
+        let record_len = SharedRecord::encoded_len(file.sizes());
+        let used = u64::from(self.count.min(self.list_max));
+        let len = used.saturating_mul(record_len as u64).saturating_add(8);
+        let bytes = file.read(LIST, addr, len)?;
+        let mut reader = verified(file.reader(LIST, addr, &bytes))?;
+        reader.signature(*b"SMLI")?;
+        for _ in 0..used {
+            records.extend(SharedRecord::decode(reader.sub(record_len)?)?);
+        }
+        Ok(records)
+    }
+}
