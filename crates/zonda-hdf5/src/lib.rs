@@ -14,6 +14,7 @@
 pub mod btree_v1;
 pub mod btree_v2;
 pub mod checksum;
+mod chunk_index;
 mod error;
 mod file;
 pub mod fractal_heap;
@@ -24,6 +25,7 @@ mod reader;
 pub mod sohm;
 pub mod symbol_table;
 
+pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use error::HdfError;
 pub use file::{File, Unfilter};
 pub use limits::Limits;
