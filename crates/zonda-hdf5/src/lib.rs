@@ -22,6 +22,7 @@ mod guard;
 mod limits;
 pub mod message;
 mod reader;
+pub mod selection;
 pub mod sohm;
 pub mod symbol_table;
 

@@ -12,7 +12,7 @@ use super::fixed_array::{Pages, bit, check_client, check_owner};
 use super::table::Table;
 use super::{Segment, Stored, What};
 use crate::guard::verified;
-use crate::{File, FileAddr, HdfError, Reader, Result};
+use crate::{File, FileAddr, Reader, Result};
 
 const HEADER: &str = "extensible array header";
 const INDEX: &str = "extensible array index block";
