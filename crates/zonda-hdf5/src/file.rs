@@ -136,3 +136,11 @@ impl File {
         Reader::new(structure, bytes, self.base.saturating_add(addr.0), self.sizes)
     }
 }
+
+#[cfg(test)]
+impl File {
+    /// A file without a superblock, for tests of single structures.
+    pub(crate) fn over(storage: Arc<dyn Storage>, len: u64, sizes: Sizes) -> File {
+        File { storage, base: 0, len, sizes, limits: Limits::default(), unfilter: None }
+    }
+}

@@ -434,3 +434,6 @@ impl Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

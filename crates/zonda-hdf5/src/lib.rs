@@ -13,6 +13,8 @@
 
 pub mod btree_v1;
 pub mod btree_v2;
+#[cfg(test)]
+mod built;
 pub mod checksum;
 mod error;
 mod file;
