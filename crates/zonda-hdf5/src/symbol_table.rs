@@ -57,6 +57,13 @@ impl Entry {
     }
 }
 
+/// Bytes of a node with `count` entries.
+#[must_use]
+pub fn node_len(file: &File, count: usize) -> u64 {
+    let entries = count.saturating_mul(Entry::encoded_len(file.sizes()));
+    (entries as u64).saturating_add(8)
+}
+
 /// Reads the entries of a node, in the order of their names.
 ///
 /// # Errors
