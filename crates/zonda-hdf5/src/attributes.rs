@@ -324,7 +324,10 @@ impl Object {
         let Some(Dense { names, mut messages }) = self.dense_attributes(file)? else {
             let items = self.header().all(kind::ATTRIBUTE);
             let mut items = items.map(|message| self.attribute_item(file, message));
-            return items.find(|item| item.name() == name).map(|item| item.decode(file)).transpose();
+            return items
+                .find(|item| item.name() == name)
+                .map(|item| item.decode(file))
+                .transpose();
         };
         let hash = lookup3(name, 0);
         let mut found = None;

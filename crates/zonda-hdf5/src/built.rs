@@ -1,11 +1,7 @@
 //! Files built byte by byte, for tests of single structures.
 
-use std::sync::Arc;
-
-use zonda_storage::backend::Memory;
-
 use crate::checksum::lookup3;
-use crate::{File, FileAddr, Sizes};
+use crate::{File, FileAddr};
 
 /// A file in the making.
 #[derive(Default)]
@@ -30,8 +26,7 @@ impl Built {
     }
 
     pub(crate) fn file(&self) -> File {
-        let storage = Arc::new(Memory::from_slice(&self.bytes));
-        File::over(storage, self.bytes.len() as u64, Sizes::EIGHT)
+        crate::testing::file(&self.bytes)
     }
 }
 

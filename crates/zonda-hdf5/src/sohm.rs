@@ -106,6 +106,27 @@ impl SharedRecord {
     }
 }
 
+/// The heap of shared messages of a type.
+///
+/// # Errors
+/// [`HdfError::Missing`] where messages of this type are not shared in this file.
+pub fn heap(file: &File, message_type: u16) -> Result<FractalHeap> {
+    let message = file.shared_message_table().ok_or(HdfError::Missing {
+        structure: "superblock extension",
+        at: 0,
+        what: "the table of shared messages",
+    })?;
+    SharedMessages::read(file, message.addr, message.n_indexes)?.heap(file, message_type)
+}
+
+/// The bytes of the shared message of a type that has this id.
+///
+/// # Errors
+/// Those of [`heap`]; damage.
+pub fn message(file: &File, message_type: u16, id: &[u8]) -> Result<Vec<u8>> {
+    heap(file, message_type)?.get(file, id)
+}
+
 impl SharedMessages {
     /// Reads the table of `indexes` indexes at `addr`.
     ///
@@ -156,14 +177,6 @@ impl SharedMessages {
             what: "the heap of shared messages of this type",
         })?;
         FractalHeap::open(file, heap)
-    }
-
-    /// The bytes of the shared message of a type that has this heap id.
-    ///
-    /// # Errors
-    /// Damage; messages of this type are not shared.
-    pub fn message(&self, file: &File, message_type: u16, id: &[u8]) -> Result<Vec<u8>> {
-        self.heap(file, message_type)?.get(file, id)
     }
 }
 

@@ -10,9 +10,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use zonda_hdf5::message::{ByteOrder, Class, FixedPoint, LinkTarget, SpaceKind};
+use zonda_hdf5::message::{ByteOrder, Class, Datatype, FixedPoint, LinkTarget, SpaceKind};
 use zonda_hdf5::{File, FileAddr, Object, Resolved};
-use zonda_storage::backend::Memory;
+
+use common::Inflate;
+
+mod common;
 
 /// One file of the corpus.
 struct Sample {
@@ -52,8 +55,8 @@ fn expected(corpus: &Path, sample: &Sample) -> Value {
 }
 
 fn open(path: &Path) -> zonda_hdf5::Result<File> {
-    let bytes = std::fs::read(path).unwrap();
-    File::open(Arc::new(Memory::from_slice(&bytes)))
+    let file = common::open(&std::fs::read(path).unwrap())?;
+    Ok(file.with_unfilter(Arc::new(Inflate)))
 }
 
 /// Names as the JSON files have them: bytes that are no UTF-8 as `\xNN`.
@@ -223,6 +226,7 @@ impl Check<'_> {
             let size = u64::from(attribute.datatype.size);
             if let Some(wanted) = want["type"]["size"].as_u64()
                 && size != wanted
+                && is_as_in_memory(&attribute.datatype)
             {
                 self.fault(&place, format!("elements of {size} bytes, expected {wanted}"));
             }
@@ -245,6 +249,18 @@ impl Check<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whether the size of a type is the same in the file and in the HDF5 library's memory.
+fn is_as_in_memory(datatype: &Datatype) -> bool {
+    match &datatype.class {
+        Class::VarLenSequence { .. } | Class::VarLenString { .. } | Class::Reference(_) => false,
+        Class::Array { base, .. } => is_as_in_memory(base),
+        Class::Compound(compound) => {
+            compound.members.iter().all(|member| is_as_in_memory(&member.datatype))
+        }
+        _ => true,
     }
 }
 
@@ -299,6 +315,9 @@ fn links_and_attributes_are_what_the_hdf5_library_says() {
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
 }
 
+/// Distance of the bytes that are changed, prime so that all fields of structures are met.
+const EVERY: usize = 29;
+
 /// Reads whatever can be reached, and gives the number of objects.
 fn walk(file: &File) -> usize {
     let mut seen = HashSet::from([file.root()]);
@@ -350,25 +369,21 @@ fn damaged_files_cost_little_time_and_memory() {
     assert!(files > 150, "only {files} files");
 }
 
-/// Damage that nobody thought of: each file of the folder beside this test, one byte changed at a
-/// time, and cut off at every length. No oracle, so what it proves is that every answer comes.
+/// Damage that nobody thought of: each file of the folder beside this test, every few bytes one of
+/// them changed, and cut off there. No oracle: what this proves is that an answer comes.
 #[test]
 fn changed_bytes_and_cut_files_give_answers() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     for name in ["symbol_table.h5", "links.h5", "attributes.h5", "shared.h5"] {
         let bytes = std::fs::read(data.join(name)).unwrap();
-        let whole = walk(&File::open(Arc::new(Memory::from_slice(&bytes))).unwrap());
-        assert!(whole > 0);
-        for i in 0..bytes.len() {
+        assert!(walk(&common::open(&bytes).unwrap()) > 0);
+        for i in (0..bytes.len()).step_by(EVERY) {
             let mut damaged = bytes.clone();
             damaged[i] ^= [0xff, 0x01, 0x80][i % 3];
-            if let Ok(file) = File::open(Arc::new(Memory::from_slice(&damaged))) {
-                walk(&file);
-            }
-            if i % 16 == 0
-                && let Ok(file) = File::open(Arc::new(Memory::from_slice(&bytes[..i])))
-            {
-                walk(&file);
+            for bytes in [&damaged, &bytes[..i]] {
+                if let Ok(file) = common::open(bytes) {
+                    walk(&file);
+                }
             }
         }
     }

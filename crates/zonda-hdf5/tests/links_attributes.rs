@@ -1,16 +1,22 @@
 //! Links, paths and attributes of small files in all their storages; see `data/README.md`.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_hdf5::message::{Class, FilterDescription, LinkTarget};
-use zonda_hdf5::{File, HdfError, Object, Resolved, Unfilter};
-use zonda_storage::backend::Memory;
+use zonda_hdf5::message::{Class, LinkTarget};
+use zonda_hdf5::{File, HdfError, Object, Resolved};
+
+use common::Inflate;
+
+mod common;
 
 /// The names that `data/links_attributes.py` gives, in the order of creation.
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|i| format!("link{:02}", i * 17 % 40)).collect()
+}
+
+fn numbered(numbers: &[usize]) -> Vec<String> {
+    numbers.iter().map(|i| format!("link{i:02}")).collect()
 }
 
 fn sorted(mut names: Vec<String>) -> Vec<String> {
@@ -20,7 +26,7 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 
 fn open(name: &str) -> File {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-    File::open(Arc::new(Memory::from_slice(&std::fs::read(path).unwrap()))).unwrap()
+    common::open(&std::fs::read(path).unwrap()).unwrap()
 }
 
 fn object(file: &File, path: &str) -> Object {
@@ -76,26 +82,6 @@ fn dense_links_in_the_order_that_the_group_keeps() {
     }
 }
 
-/// Undoes deflate, the one filter of these files.
-#[derive(Debug)]
-struct Inflate;
-
-impl Unfilter for Inflate {
-    fn unfilter(
-        &self,
-        filters: &[FilterDescription],
-        _mask: u32,
-        stored: Vec<u8>,
-        most: usize,
-    ) -> Option<Vec<u8>> {
-        assert_eq!(filters.iter().map(|filter| filter.id).collect::<Vec<_>>(), [1]);
-        let mut bytes = Vec::new();
-        let inflated = flate2::read::ZlibDecoder::new(&stored[..]).take(most as u64 + 1);
-        { inflated }.read_to_end(&mut bytes).ok().filter(|&len| len <= most)?;
-        Some(bytes)
-    }
-}
-
 #[test]
 fn links_in_a_filtered_heap() {
     let file = open("links.h5");
@@ -117,10 +103,8 @@ fn paths_over_soft_and_external_links() {
     assert_eq!(to("chain/./link00"), Resolved::Object(object(&file, "ordered").addr()));
     assert_eq!(to("soft"), Resolved::NotThere, "'..' is a name like others");
     assert_eq!(to("/committed/x"), Resolved::NotThere);
-    let external = |path: &[u8]| Resolved::External {
-        file: b"other.h5".as_slice().into(),
-        path: path.into(),
-    };
+    let external =
+        |path: &[u8]| Resolved::External { file: b"other.h5".as_slice().into(), path: path.into() };
     assert_eq!(to("external"), external(b"/there"));
     assert_eq!(to("over/there//again"), external(b"/there/and/there/again"));
 }
@@ -155,12 +139,12 @@ fn attributes_in_the_order_of_creation_or_of_the_file() {
     let file = open("attributes.h5");
     check_attributes(&file, "ordered", &names(20));
     check_attributes(&file, "tracked", &names(20));
-    for few in ["few-ordered", "few-tracked", "few-hashed"] {
-        check_attributes(&file, few, &names(5));
-    }
+    check_attributes(&file, "few-ordered", &names(5));
+    check_attributes(&file, "few-tracked", &names(5));
+    // The library moved a message when it needed its place for something else.
+    check_attributes(&file, "few-hashed", &numbered(&[0, 34, 11, 28, 17]));
     // What H5Aiterate gives by creation order where none is kept: the order of the hashes.
-    let want: Vec<String> = HASHED.map(|i| format!("link{i:02}")).to_vec();
-    check_attributes(&file, "hashed", &want);
+    check_attributes(&file, "hashed", &numbered(&HASHED));
     let ordered = object(&file, "ordered").attributes(&file).unwrap();
     assert_eq!(ordered.creation_order(19), Some(19));
     assert_eq!(object(&file, "hashed").attributes(&file).unwrap().creation_order(0), None);
