@@ -205,3 +205,72 @@ pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usiz
     }
     Ok(node)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built::{Built, at, le};
+
+    const UNDEFINED: u64 = u64::MAX;
+
+    /// A group's node: keys and children take turns.
+    fn node(level: u64, entries: &[u64]) -> Vec<u8> {
+        let mut bytes = b"TREE".to_vec();
+        let used = entries.len() as u64 / 2;
+        bytes.extend(le(&[(0, 1), (level, 1), (used, 2), (UNDEFINED, 8), (UNDEFINED, 8)]));
+        entries.iter().for_each(|entry| bytes.extend(entry.to_le_bytes()));
+        bytes
+    }
+
+    fn leaves(file: &File, root: u64) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        walk(file, at(root), NodeType::Group, 8, &mut |node, i| {
+            found.push(node.child(i)?.0);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn walk_goes_through_leaves_in_order() {
+        let mut built = Built::default();
+        let first = built.put(&node(0, &[0, 101, 8, 102, 16]));
+        let entries: Vec<u64> = (0..200).flat_map(|i| [16 + i, 1000 + i]).chain([500]).collect();
+        let second = built.put(&node(0, &entries));
+        let root = built.put(&node(1, &[0, first, 16, second, 500]));
+        let file = built.file();
+        let want: Vec<u64> = [101, 102].into_iter().chain(1000..1200).collect();
+        assert_eq!(leaves(&file, root).unwrap(), want);
+        let node = Node::read(&file, at(second), NodeType::Group, Some(0), 8).unwrap();
+        assert_eq!(node.len(), 200);
+        assert_eq!(node.key(200).unwrap().u64().unwrap(), 500, "one key more than children");
+        assert!(node.key(201).is_err() && node.child(200).is_err());
+        assert!(Node::read(&file, at(second), NodeType::Chunk, None, 8).is_err());
+    }
+
+    #[test]
+    fn a_level_that_does_not_go_down_is_an_error() {
+        let mut built = Built::default();
+        let root = built.put(&node(1, &[0, 0, 8]));
+        assert!(matches!(leaves(&built.file(), root), Err(HdfError::BadValue { .. })));
+    }
+
+    #[test]
+    fn shared_branches_end_in_an_error() {
+        // Each level refers twice to the one below: 2^40 leaves in a few kilobytes.
+        let mut built = Built::default();
+        let mut below = built.put(&node(0, &[0, 7, 8]));
+        for level in 1..40 {
+            below = built.put(&node(level, &[0, below, 8, below, 16]));
+        }
+        assert!(matches!(leaves(&built.file(), below), Err(HdfError::Limit { .. })));
+    }
+
+    #[test]
+    fn a_node_cut_off_is_an_error() {
+        let mut built = Built::default();
+        let root = built.put(&node(0, &[0, 101, 8, 102, 16]));
+        built.bytes.pop();
+        assert!(matches!(leaves(&built.file(), root), Err(HdfError::OutOfFile { .. })));
+    }
+}

@@ -345,3 +345,152 @@ impl BtreeV2 {
         Reader::new("version 2 B-tree record", record, at, file.sizes())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built::{Built, at, le};
+
+    const NODE_SIZE: u64 = 64;
+    const KIND: u64 = 6;
+
+    /// A tree of records of 8 bytes, numbers from 0 on, as full as nodes of 64 bytes get: 6
+    /// records in a leaf, 2 in an internal node above leaves, 2 in one above these.
+    struct Tree {
+        built: Built,
+        next: u64,
+    }
+
+    impl Tree {
+        fn leaf(&mut self) -> (u64, u64, u64) {
+            let mut bytes = b"BTLF".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1)]));
+            for _ in 0..6 {
+                bytes.extend(self.next.to_le_bytes());
+                self.next += 1;
+            }
+            (self.built.put_checked(&bytes), 6, 6)
+        }
+
+        /// Address, records and total of a node of a level.
+        fn node(&mut self, level: usize) -> (u64, u64, u64) {
+            if level == 0 {
+                return self.leaf();
+            }
+            let mut records = Vec::new();
+            let mut children = Vec::new();
+            for i in 0..3 {
+                children.push(self.node(level - 1));
+                if i < 2 {
+                    records.push(self.next);
+                    self.next += 1;
+                }
+            }
+            let mut bytes = b"BTIN".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1)]));
+            records.iter().for_each(|record| bytes.extend(record.to_le_bytes()));
+            for (addr, records, total) in &children {
+                bytes.extend(le(&[(*addr, 8), (*records, 1)]));
+                if level > 1 {
+                    bytes.push(u8::try_from(*total).unwrap());
+                }
+            }
+            let total = children.iter().map(|child| child.2).sum::<u64>() + 2;
+            (self.built.put_checked(&bytes), 2, total)
+        }
+
+        fn build(depth: usize) -> (Tree, u64) {
+            let mut tree = Tree { built: Built::default(), next: 0 };
+            let root = tree.node(depth);
+            let mut bytes = b"BTHD".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1), (NODE_SIZE, 4), (8, 2), (depth as u64, 2)]));
+            bytes.extend(le(&[(100, 1), (40, 1), (root.0, 8), (root.1, 2), (root.2, 8)]));
+            let header = tree.built.put_checked(&bytes);
+            (tree, header)
+        }
+    }
+
+    fn number(record: &[u8]) -> u64 {
+        u64::from_le_bytes(record.try_into().unwrap())
+    }
+
+    fn list(file: &File, header: u64) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        BtreeV2::open(file, at(header), 6)?.walk(file, &mut |record| {
+            found.push(number(record));
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn walk_and_find_at_depths_0_to_3() {
+        for depth in 0..=3 {
+            let (tree, header) = Tree::build(depth);
+            let file = tree.built.file();
+            let want: Vec<u64> = (0..tree.next).collect();
+            assert_eq!(list(&file, header).unwrap(), want, "depth {depth}");
+            let open = BtreeV2::open(&file, at(header), 6).unwrap();
+            assert_eq!(open.len(), tree.next);
+            for wanted in 0..tree.next + 2 {
+                let found = open.find(&file, &mut |record| Ok(number(record).cmp(&wanted)));
+                let found = found.unwrap().map(|record| number(&record));
+                assert_eq!(found, (wanted < tree.next).then_some(wanted), "depth {depth}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_flipped_byte_is_noticed() {
+        let (tree, header) = Tree::build(2);
+        let whole = list(&tree.built.file(), header).unwrap();
+        for i in 0..tree.built.bytes.len() {
+            let mut damaged = Built { bytes: tree.built.bytes.clone() };
+            damaged.bytes[i] ^= 0x10;
+            match list(&damaged.file(), header) {
+                Err(_) => {}
+                // Between the structures, which begin at multiples of 8.
+                Ok(found) => assert_eq!(found, whole, "byte {i}"),
+            }
+        }
+    }
+
+    #[test]
+    fn shared_branches_end_in_an_error() {
+        // Each level refers twice to the one below: 2^29 leaves in a few kilobytes.
+        let header = |root: u64| {
+            let mut bytes = b"BTHD".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1), (NODE_SIZE, 4), (8, 2), (29, 2)]));
+            bytes.extend(le(&[(100, 1), (40, 1), (root, 8), (1, 2), (1, 8)]));
+            bytes
+        };
+        let mut tree = Tree { built: Built::default(), next: 0 };
+        let layout = tree.built.put_checked(&header(0));
+        let layout = BtreeV2::open(&tree.built.file(), at(layout), 6).unwrap();
+        let mut below = (tree.leaf().0, 6u64);
+        for width in layout.levels.iter().map(|level| level.total_width).take(29) {
+            let mut bytes = b"BTIN".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1), (1, 8)]));
+            for _ in 0..2 {
+                bytes.extend(le(&[(below.0, 8), (below.1, 1), (0, width)]));
+            }
+            below = (tree.built.put_checked(&bytes), 1);
+        }
+        let root = tree.built.put_checked(&header(below.0));
+        let error = list(&tree.built.file(), root).unwrap_err();
+        assert!(matches!(error, HdfError::Limit { .. }), "{error}");
+    }
+
+    #[test]
+    fn impossible_headers_are_errors() {
+        for (node_size, record_len) in [(64, 0), (64, 60), (9, 8), (0, 0)] {
+            let mut built = Built::default();
+            let mut bytes = b"BTHD".to_vec();
+            bytes.extend(le(&[(0, 1), (KIND, 1), (node_size, 4), (record_len, 2), (1, 2)]));
+            bytes.extend(le(&[(100, 1), (40, 1), (0, 8), (1, 2), (1, 8)]));
+            let header = built.put_checked(&bytes);
+            let error = BtreeV2::open(&built.file(), at(header), 6).unwrap_err();
+            assert!(matches!(error, HdfError::BadValue { .. }), "{error}");
+        }
+    }
+}

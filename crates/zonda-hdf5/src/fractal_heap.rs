@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 use crate::btree_v2::{BtreeV2, record_type, width_of};
 use crate::checksum::lookup3;
 use crate::guard::verified;
-use crate::message::FilterDescription;
+use crate::message::{FilterDescription, decode_filter_pipeline};
 use crate::{File, FileAddr, HdfError, Reader, Result};
 
 const HEADER: &str = "fractal heap header";
@@ -122,7 +122,7 @@ impl FractalHeap {
         let mut filters = Vec::new();
         if filters_len > 0 {
             root_filtered = Some((reader.length()?, reader.u32()?));
-            filters = FilterDescription::decode(reader)?;
+            filters = decode_filter_pipeline(reader, file.limits())?;
         }
 
         for (what, value) in [
@@ -434,3 +434,6 @@ impl Kept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

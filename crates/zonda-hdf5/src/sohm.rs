@@ -106,13 +106,34 @@ impl SharedRecord {
     }
 }
 
+/// The heap of shared messages of a type.
+///
+/// # Errors
+/// [`HdfError::Missing`] where messages of this type are not shared in this file.
+pub fn heap(file: &File, message_type: u16) -> Result<FractalHeap> {
+    let message = file.shared_message_table().ok_or(HdfError::Missing {
+        structure: "superblock extension",
+        at: 0,
+        what: "the table of shared messages",
+    })?;
+    SharedMessages::read(file, message.addr, message.n_indexes)?.heap(file, message_type)
+}
+
+/// The bytes of the shared message of a type that has this id.
+///
+/// # Errors
+/// Those of [`heap`]; damage.
+pub fn message(file: &File, message_type: u16, id: &[u8]) -> Result<Vec<u8>> {
+    heap(file, message_type)?.get(file, id)
+}
+
 impl SharedMessages {
     /// Reads the table of `indexes` indexes at `addr`.
     ///
     /// # Errors
     /// Damage.
     pub fn read(file: &File, addr: FileAddr, indexes: u8) -> Result<SharedMessages> {
-        let entry = u64::from(file.sizes().offset).saturating_mul(2).saturating_add(16);
+        let entry = u64::from(file.sizes().offset).saturating_mul(2).saturating_add(14);
         let len = u64::from(indexes).saturating_mul(entry).saturating_add(8);
         let bytes = file.read(TABLE, addr, len)?;
         let mut reader = verified(file.reader(TABLE, addr, &bytes))?;
@@ -157,14 +178,6 @@ impl SharedMessages {
         })?;
         FractalHeap::open(file, heap)
     }
-
-    /// The bytes of the shared message of a type that has this heap id.
-    ///
-    /// # Errors
-    /// Damage; messages of this type are not shared.
-    pub fn message(&self, file: &File, message_type: u16, id: &[u8]) -> Result<Vec<u8>> {
-        self.heap(file, message_type)?.get(file, id)
-    }
 }
 
 impl SharedIndex {
@@ -194,5 +207,56 @@ impl SharedIndex {
             records.extend(SharedRecord::decode(reader.sub(record_len)?)?);
         }
         Ok(records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built::{Built, at, le};
+
+    const HEAP_RECORD: [(u64, usize); 4] = [(0, 1), (0xabcd, 4), (3, 4), (0x1122, 8)];
+    const HEADER_RECORD: [(u64, usize); 6] = [(1, 1), (0xef01, 4), (0, 1), (3, 1), (7, 2), (96, 8)];
+
+    fn expected() -> [SharedRecord; 2] {
+        let id = [0x22, 0x11, 0, 0, 0, 0, 0, 0];
+        let heap = SharedPlace::Heap { references: 3, id };
+        let header = SharedPlace::Header { message_type: 3, index: 7, object: at(96) };
+        [SharedRecord { hash: 0xabcd, place: heap }, SharedRecord { hash: 0xef01, place: header }]
+    }
+
+    #[test]
+    fn table_with_a_list_and_a_tree() {
+        let mut built = Built::default();
+        let mut records = le(&HEAP_RECORD);
+        records.extend(le(&HEADER_RECORD));
+        let mut list = b"SMLI".to_vec();
+        list.extend(&records);
+        let list = built.put_checked(&list);
+        built.put(&[0xee; 17 * 10]);
+        let mut leaf = b"BTLF".to_vec();
+        leaf.extend([0, 7]);
+        leaf.extend(&records);
+        let leaf = built.put_checked(&leaf);
+        let mut tree = b"BTHD".to_vec();
+        tree.extend(le(&[(0, 1), (7, 1), (512, 4), (17, 2), (0, 2), (100, 1), (40, 1)]));
+        tree.extend(le(&[(leaf, 8), (2, 2), (2, 8)]));
+        let tree = built.put_checked(&tree);
+        let mut table = b"SMTB".to_vec();
+        for (kind, types, index) in [(0, 0x1000, list), (1, 0x000a, tree)] {
+            table.extend(le(&[(0, 1), (kind, 1), (types, 2), (50, 4), (12, 2), (8, 2), (2, 2)]));
+            table.extend(le(&[(index, 8), (u64::MAX, 8)]));
+        }
+        let table = built.put_checked(&table);
+        let file = built.file();
+        let shared = SharedMessages::read(&file, at(table), 2).unwrap();
+        let [first, second] = shared.indexes() else { panic!("two indexes") };
+        assert_eq!((first.is_btree, first.types, first.min_len), (false, 0x1000, 50));
+        assert_eq!((second.is_btree, second.types, second.count), (true, 0x000a, 2));
+        assert_eq!(first.records(&file).unwrap(), expected());
+        assert_eq!(second.records(&file).unwrap(), expected());
+        let error = shared.heap(&file, 3).unwrap_err();
+        assert!(matches!(error, HdfError::Missing { .. }), "its heap was never made: {error}");
+        assert!(SharedMessages::read(&file, at(table), 1).is_err(), "the checksum is elsewhere");
     }
 }

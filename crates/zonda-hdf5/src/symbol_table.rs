@@ -57,6 +57,13 @@ impl Entry {
     }
 }
 
+/// Bytes of a node with `count` entries.
+#[must_use]
+pub fn node_len(file: &File, count: usize) -> u64 {
+    let entries = count.saturating_mul(Entry::encoded_len(file.sizes()));
+    (entries as u64).saturating_add(8)
+}
+
 /// Reads the entries of a node, in the order of their names.
 ///
 /// # Errors
@@ -80,4 +87,46 @@ pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
         entries.push(Entry::decode(&mut reader)?);
     }
     Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HdfError;
+    use crate::built::{Built, at, le};
+
+    fn node(entries: &[(u64, u64, u64, u64)]) -> Vec<u8> {
+        let mut bytes = b"SNOD".to_vec();
+        bytes.extend(le(&[(1, 1), (0, 1), (entries.len() as u64, 2)]));
+        for &(name, object, cache_type, scratch) in entries {
+            bytes.extend(le(&[(name, 8), (object, 8), (cache_type, 4), (0, 4)]));
+            bytes.extend(le(&[(scratch, 8), (0, 8)]));
+        }
+        bytes
+    }
+
+    #[test]
+    fn entries_of_all_cache_types() {
+        let mut built = Built::default();
+        let mut many = vec![(8, 96, 0, 0), (16, 200, 1, 1000), (24, u64::MAX, 2, 40)];
+        many.extend((0..20).map(|i| (32 + i, 300 + i, 0, 0)));
+        let addr = built.put(&node(&many));
+        let entries = read_node(&built.file(), at(addr)).unwrap();
+        assert_eq!(entries.len(), 23);
+        assert_eq!(entries[0], Entry { name: 8, target: EntryTarget::Object(at(96)) });
+        assert_eq!(entries[1], Entry { name: 16, target: EntryTarget::Object(at(200)) });
+        assert_eq!(entries[2], Entry { name: 24, target: EntryTarget::Soft(40) });
+        assert_eq!(entries[22], Entry { name: 51, target: EntryTarget::Object(at(319)) });
+        built.bytes.pop();
+        assert!(matches!(read_node(&built.file(), at(addr)), Err(HdfError::OutOfFile { .. })));
+    }
+
+    #[test]
+    fn bad_entries_are_errors() {
+        for entry in [(8, u64::MAX, 0, 0), (8, 96, 3, 0)] {
+            let mut built = Built::default();
+            let addr = built.put(&node(&[entry]));
+            assert!(read_node(&built.file(), at(addr)).is_err(), "{entry:?}");
+        }
+    }
 }
