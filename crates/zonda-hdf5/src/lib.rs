@@ -40,8 +40,8 @@ pub mod symbol_table;
 mod testing;
 pub mod virtual_dataset;
 
-pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use attributes::{Attribute, Attributes};
+pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use error::HdfError;
 pub use file::{File, Unfilter};
 pub use global_heap::{Collection, HeapCursor};

@@ -116,7 +116,7 @@ impl HyperslabDim {
     }
 
     /// The step between all its elements, if there is one.
-    fn step(&self) -> Option<u64> {
+    pub(crate) fn step(&self) -> Option<u64> {
         if self.block == 1 {
             Some(self.stride)
         } else if self.count == 1 || self.stride == self.block {
@@ -148,7 +148,7 @@ impl HyperslabDim {
     }
 
     /// How many elements follow element `i` side by side, itself included.
-    fn contiguous(&self, i: u64) -> u64 {
+    pub(crate) fn contiguous(&self, i: u64) -> u64 {
         if self.step() == Some(1) {
             return self.len().saturating_sub(i);
         }

@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use crate::guard::verified;
-use crate::selection::{HyperslabDim, Numbers, Selection, UNLIMITED};
+use crate::selection::{HyperslabDim, Numbers, Selection};
 use crate::{HdfError, Reader, Result};
 
 const NAME: &str = "virtual dataset mapping";
@@ -605,7 +605,8 @@ fn target_runs(
             .iter()
             .zip(&target.lens)
             .fold(0u64, |n, (&i, &len)| n.saturating_mul(len).saturating_add(i));
-        let (Some(inner), Some(slab), Some(bound)) = (i.last_mut(), target.dims.last(), bounds.last())
+        let (Some(inner), Some(slab), Some(bound)) =
+            (i.last_mut(), target.dims.last(), bounds.last())
         else {
             return Ok(());
         };
@@ -618,7 +619,9 @@ fn target_runs(
                 Some(dim) => dim,
                 None => return Ok(()),
             };
-            let (Some(here), Some(bound)) = (i.get_mut(dim), bounds.get(dim)) else { return Ok(()) };
+            let (Some(here), Some(bound)) = (i.get_mut(dim), bounds.get(dim)) else {
+                return Ok(());
+            };
             if *here < bound.1 {
                 break;
             }
