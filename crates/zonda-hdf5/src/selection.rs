@@ -388,7 +388,8 @@ fn product(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 fn regular(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selection> {
-    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(8 * width as u32)).unwrap_or(0);
+    let bits = u32::try_from(width).unwrap_or(8).saturating_mul(8);
+    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(bits)).unwrap_or(0);
     let endless = |value| if value == all_ones { UNLIMITED } else { value };
     let mut dims = SmallVec::new();
     let mut unlimited = 0u64;

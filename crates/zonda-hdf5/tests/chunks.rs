@@ -172,7 +172,7 @@ fn every_kind_of_index() {
 #[test]
 fn many_chunks() {
     let Some(python) = std::env::var_os("ZONDA_PYTHON") else {
-        println!("skipped: ZONDA_PYTHON names no Python with h5py");
+        eprintln!("skipped: ZONDA_PYTHON names no Python with h5py");
         return;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/make_chunks.py");
@@ -183,7 +183,7 @@ fn many_chunks() {
     let all = datasets(&folder, "chunks-large.tsv");
     assert_eq!(all.len(), 5);
     for dataset in &all {
-        println!("{}: {} chunks", dataset.name, dataset.chunks.len());
+        eprintln!("{}: {} chunks", dataset.name, dataset.chunks.len());
         check(dataset);
     }
     std::fs::remove_dir_all(&folder).unwrap();
@@ -235,7 +235,7 @@ fn corpus() {
     let (Some(corpus), Some(python)) =
         (std::env::var_os("ZONDA_CORPUS"), std::env::var_os("ZONDA_PYTHON"))
     else {
-        println!("skipped: ZONDA_CORPUS or ZONDA_PYTHON is not set");
+        eprintln!("skipped: ZONDA_CORPUS or ZONDA_PYTHON is not set");
         return;
     };
     let corpus = PathBuf::from(corpus);
@@ -289,7 +289,7 @@ fn corpus() {
         count.0 += 1;
         count.1 += found.len() as u64;
     }
-    println!("datasets and chunks by kind: {kinds:?}");
+    eprintln!("datasets and chunks by kind: {kinds:?}");
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
     assert!(all.len() > 900);
     std::fs::remove_dir_all(&folder).unwrap();
