@@ -3,10 +3,18 @@
 //! One file per filter, with both directions in it; `docs/status/filters.md` lists them. A filter
 //! joins by its module, its line in [`builtin`] and its row in that table.
 
+mod bitshuffle;
+mod blosc;
+mod blosclz;
+mod bzip2;
 mod deflate;
 mod fletcher32;
+mod lz;
+mod lz4;
+mod lzf;
 mod pipeline;
 pub mod shuffle;
+mod zstd;
 
 use zonda_model::NcError;
 
@@ -21,6 +29,12 @@ pub(crate) fn builtin(id: u32) -> Option<Make> {
         1 => deflate::new,
         2 => shuffle::new,
         3 => fletcher32::new,
+        307 => bzip2::new,
+        32000 => lzf::new,
+        32001 => blosc::new,
+        32004 => lz4::new,
+        32008 => bitshuffle::new,
+        32015 => zstd::new,
         _ => return None,
     };
     Some(make)

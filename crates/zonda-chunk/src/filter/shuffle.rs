@@ -170,9 +170,6 @@ pub fn shuffle(raw: &[u8], elem_size: usize, out: &mut [u8]) {
     }
 }
 
-/// Elements that are joined or split at a time: a cache line of each plane.
-const TILE: usize = 64;
-
 /// Byte k of element i becomes `out[i * stride + k]`.
 #[multiversion(targets(
     "x86_64+avx2+bmi1+bmi2+avx512f+avx512bw+avx512dq+avx512vl",
