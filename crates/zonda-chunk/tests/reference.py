@@ -9,6 +9,7 @@ array, its mask, the number of filters, per filter its id, its flags, the number
 these, then the length of the stored bytes and these. An array is one chunk of one dimension.
 """
 
+import io
 import struct
 import sys
 
@@ -79,21 +80,21 @@ TYPES = {1: "u1", 2: "<i2", 3: "V3", 4: "<f4", 8: "<f8", 12: "V12", 16: "<c16"}
 
 
 def make_arrays(scale):
-    """Smooth values with little noise, and one array without any pattern."""
+    """Smooth values with little noise, one array of several blocks, one without any pattern."""
     rng = np.random.default_rng(20)
-    for size, n in [(1, 331), (2, 500), (3, 301), (4, 403), (8, 264), (12, 150), (16, 160)]:
+    for size, n in [(1, 331), (2, 270), (3, 203), (4, 203), (8, 164), (12, 90), (16, 141)]:
+        if scale == 1 and size == 12:
+            continue
         n *= scale
-        smooth = 40 * np.sin(np.arange(n) / 90) + rng.integers(0, 2, n)
+        smooth = np.round(40 * np.sin(np.arange(n) / 90)) + rng.integers(0, 2, n)
         if size in (3, 12):
             whole = np.repeat(smooth.astype("<i4"), (size + 3) // 4)
             yield size, whole.view("u1").reshape(n, -1)[:, :size].tobytes()
         else:
             with np.errstate(all="ignore"):
                 yield size, smooth.astype(np.float64).astype(TYPES[size]).tobytes()
-    # Several blocks of everything that has blocks.
-    n = 10_000 * scale
-    yield 4, (np.arange(n) // 25 % 300).astype("<f4").tobytes()
-    yield 2, rng.integers(0, 65536, 300 * scale).astype("<u2").tobytes()
+    yield 4, (np.arange(7000 * scale) // 25 % 300).astype("<f4").tobytes()
+    yield 2, rng.integers(0, 65536, 150 * scale).astype("<u2").tobytes()
 
 
 def pipelines(size, n_bytes):
@@ -113,7 +114,7 @@ def pipelines(size, n_bytes):
     yield "shuffle-zstd-default", [(2, 1, [size]), (32015, 1, [])]
     for codec, options in [("none", [0]), ("lz4", [2]), ("zstd", [3, 4])]:
         yield f"bitshuffle-{codec}", [(32008, 1, [0, 4, size, 0, *options])]
-    yield "bitshuffle-lz4-16", [(32008, 1, [0, 4, size, 16, 2])]
+    yield "bitshuffle-lz4-136", [(32008, 1, [0, 4, size, 136, 2])]
     for codec, name in enumerate(["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]):
         for shuffle in range(3):
             params = [2, 2, min(size, 255), n_bytes, [5, 9, 1][shuffle], shuffle, codec]
@@ -130,6 +131,9 @@ def dataset(file, name, size, n_bytes, filters):
             dcpl.set_shuffle()
         elif id == 3:
             dcpl.set_fletcher32()
+        elif id == 32008:
+            # The plugin itself puts version and element size first.
+            dcpl.set_filter(id, flags, tuple(params[3:]))
         else:
             dcpl.set_filter(id, flags, tuple(params))
     space = h5py.h5s.create_simple((n_bytes // size,))
@@ -142,8 +146,8 @@ def make(path, scale):
     with h5py.File("chunks", "w", driver="core", backing_store=False) as file:
         for i, (size, raw) in enumerate(arrays):
             for name, filters in pipelines(size, len(raw)):
-                # Files that are kept have each codec once for the large and the random one.
-                if scale == 1 and i >= 7 and name.endswith(("-0", "-2")) and i != 7:
+                # The file that is kept is to be small.
+                if scale == 1 and i == 6 and name in ("shuffle", "fletcher", "bitshuffle-none"):
                     continue
                 name = f"{i}-{size}-{name}"
                 made = dataset(file, name, size, len(raw), filters)
@@ -162,21 +166,25 @@ def make(path, scale):
 def check(path):
     arrays, chunks = read(path)
     bad = 0
-    with h5py.File("chunks", "w", driver="core", backing_store=False) as file:
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
         for k, (name, array, mask, filters, stored) in enumerate(chunks):
             size, raw = arrays[array]
+            made = dataset(file, str(k), size, len(raw), filters)
+            made.write_direct_chunk((0,), bytes(stored), mask)
+    # HDF5 forgets the mask of chunks written this way until the file is opened again.
+    with h5py.File(stream, "r") as file:
+        for k, (name, array, mask, filters, stored) in enumerate(chunks):
+            size, raw = arrays[array]
+            values = np.empty(len(raw) // size, TYPES[size])
+            made = file[str(k)].id
             try:
-                made = dataset(file, str(k), size, len(raw), filters)
-                made.write_direct_chunk((0,), bytes(stored), mask)
-                file.flush()
-                values = np.empty(len(raw) // size, TYPES[size])
                 made.read(h5py.h5s.ALL, h5py.h5s.ALL, values, made.get_type())
-                same = values.tobytes() == raw
+                wrong = None if values.tobytes() == raw else "other bytes"
             except Exception as error:
-                print(f"{name}: {error}")
-                same = False
-            if not same:
-                print(f"{name}: not read back")
+                wrong = error
+            if wrong:
+                print(f"{name}: {wrong}")
                 bad += 1
     print(f"checked {len(chunks)}, {bad} bad")
     return bad
