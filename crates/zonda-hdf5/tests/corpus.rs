@@ -146,7 +146,7 @@ fn objects_of_the_corpus_decode() {
             let _ = file.object(*addr).and_then(|object| decode_all(&file, &object));
         }
     }
-    println!("{n_files} files, {n_objects} objects named, {n_left_over} guessed");
+    eprintln!("{n_files} files, {n_objects} objects named, {n_left_over} guessed");
     assert!(failures.is_empty(), "{failures:#?}");
     assert!(n_files > 0 && n_objects >= n_files);
 }
