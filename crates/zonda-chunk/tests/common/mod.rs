@@ -25,7 +25,7 @@ pub(crate) fn read(bytes: &[u8]) -> (Vec<Array>, Vec<Chunk>) {
         rest = tail;
         head.to_vec()
     };
-    let mut number =
+    let number =
         |take: &mut dyn FnMut(usize) -> Vec<u8>| u32::from_le_bytes(take(4).try_into().unwrap());
     let mut arrays = Vec::new();
     for _ in 0..number(&mut take) {
