@@ -3,10 +3,16 @@
 //! One file per filter, with both directions in it; `docs/status/filters.md` lists them. A filter
 //! joins by its module, its line in [`builtin`] and its row in that table.
 
+mod aec;
+mod bits;
 mod deflate;
 mod fletcher32;
+mod nbit;
 mod pipeline;
+mod room;
+mod scaleoffset;
 pub mod shuffle;
+mod szip;
 
 use zonda_model::NcError;
 
@@ -21,6 +27,9 @@ pub(crate) fn builtin(id: u32) -> Option<Make> {
         1 => deflate::new,
         2 => shuffle::new,
         3 => fletcher32::new,
+        4 => szip::new,
+        5 => nbit::new,
+        6 => scaleoffset::new,
         _ => return None,
     };
     Some(make)

@@ -7,7 +7,7 @@
 //! more than the bits fill, so a spare one where they end with a byte.
 
 use super::bits::{BitReader, BitWriter};
-use super::{room, ChunkShape, Filter, FilterError, FilterSpec};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
 
 const NAME: &str = "nbit";
 
@@ -140,9 +140,9 @@ impl Node {
         match self {
             Node::Number { precision, .. } => Some(*precision as usize),
             Node::Array { count, item } => item.bits()?.checked_mul(*count),
-            Node::Compound { members, .. } => members
-                .iter()
-                .try_fold(0usize, |sum, (_, member)| sum.checked_add(member.bits()?)),
+            Node::Compound { members, .. } => {
+                members.iter().try_fold(0usize, |sum, (_, member)| sum.checked_add(member.bits()?))
+            }
             Node::Bytes { size } => size.checked_mul(8),
         }
     }
@@ -259,7 +259,11 @@ impl Filter for Nbit {
             },
         )?;
         if self.stream_len().is_none_or(|need| need > stored.len()) {
-            return Err(FilterError::Damaged { filter: NAME, at: stored.len(), what: "ends early" });
+            return Err(FilterError::Damaged {
+                filter: NAME,
+                at: stored.len(),
+                what: "ends early",
+            });
         }
         room::zeroed(NAME, out, len)?;
         if !self.unpack_numbers(stored, out) {
@@ -282,7 +286,7 @@ impl Filter for Nbit {
         raw.chunks_exact(self.size).for_each(|from| element.pack(from, &mut to));
         to.finish();
         out.resize(self.stream_len().unwrap_or(out.len()), 0);
-        if (self.bits * self.n_elems) % 8 == 0 {
+        if (self.bits * self.n_elems).is_multiple_of(8) {
             out.push(0);
         }
         Ok(true)

@@ -9,7 +9,7 @@
 //! the elements: the elements themselves, little-endian. The highest code is the fill value.
 
 use super::bits::{BitReader, BitWriter};
-use super::{room, ChunkShape, Filter, FilterError, FilterSpec};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, room};
 
 const NAME: &str = "scaleoffset";
 
@@ -17,12 +17,15 @@ const NAME: &str = "scaleoffset";
 const HEADER: usize = 21;
 
 /// What the elements are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Kind {
     Unsigned,
     Signed,
     /// With the number of decimal digits kept, and ten to the power of that.
-    Float { digits: i32, power: f64 },
+    Float {
+        digits: i32,
+        power: f64,
+    },
 }
 
 /// Filter 6.
@@ -264,7 +267,7 @@ impl ScaleOffset {
 
     fn plan_integers(&self, values: &[u64]) -> Plan {
         // Signed numbers are compared with their sign bit turned round, as if unsigned.
-        let turn = if self.kind == Kind::Signed { 1 << (self.width() - 1) } else { 0 };
+        let turn = if matches!(self.kind, Kind::Signed) { 1 << (self.width() - 1) } else { 0 };
         let real = || values.iter().filter(|value| Some(**value) != self.fill);
         let least = real().map(|value| value ^ turn).min().map_or(0, |least| least ^ turn);
         let greatest = real().map(|value| value ^ turn).max().map_or(0, |most| most ^ turn);
@@ -285,8 +288,7 @@ impl ScaleOffset {
         let code = |value: &u64| {
             if Some(*value) == self.fill { ones(bits) } else { value.wrapping_sub(least) & mask }
         };
-        let stored_least =
-            if turn == 0 { least } else { widened(least, self.size) as u64 };
+        let stored_least = if turn == 0 { least } else { widened(least, self.size) as u64 };
         Plan { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
     }
 
@@ -321,17 +323,10 @@ impl ScaleOffset {
         let base = scaled(least);
         let code = |&value: &u64| {
             let value = number(value);
-            if is_fill(value) {
-                ones(bits)
-            } else {
-                minus(scaled(value), base).round() as u64
-            }
+            if is_fill(value) { ones(bits) } else { minus(scaled(value), base).round() as u64 }
         };
-        let stored_least = if self.size == 4 {
-            u64::from((least as f32).to_bits())
-        } else {
-            least.to_bits()
-        };
+        let stored_least =
+            if self.size == 4 { u64::from((least as f32).to_bits()) } else { least.to_bits() };
         Plan { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
     }
 }
