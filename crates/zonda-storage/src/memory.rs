@@ -55,6 +55,12 @@ fn default_budget() -> u64 {
     (memory / DEFAULT_PART).min(DEFAULT_MOST) / ranks.unwrap_or(1).max(1)
 }
 
+/// Bytes that are taken now.
+#[must_use]
+pub fn in_use() -> u64 {
+    IN_USE.load(Ordering::Relaxed)
+}
+
 /// Takes `bytes` if the budget has them.
 #[must_use = "what was not taken must not be given back"]
 pub fn take(bytes: u64) -> bool {
