@@ -18,6 +18,7 @@ pub mod btree_v2;
 mod built;
 mod cache_image;
 pub mod checksum;
+mod chunk_index;
 mod error;
 mod file;
 pub mod fractal_heap;
@@ -30,14 +31,17 @@ pub mod message;
 pub mod object;
 pub mod object_header;
 mod reader;
+pub mod selection;
 pub mod shared;
 pub mod sohm;
 pub mod superblock;
 pub mod symbol_table;
 #[cfg(test)]
 mod testing;
+pub mod virtual_dataset;
 
 pub use attributes::{Attribute, Attributes};
+pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use error::HdfError;
 pub use file::{File, Unfilter};
 pub use global_heap::{Collection, HeapCursor};
