@@ -159,6 +159,18 @@ impl HyperslabDim {
 }
 
 impl Blocks {
+    /// Blocks of `rank` dimensions from their corners, first and last element of each in turn;
+    /// `None` where one ends before it begins, or numbers are missing.
+    #[must_use]
+    pub fn new(rank: usize, corners: Vec<u64>) -> Option<Blocks> {
+        let each = rank.checked_mul(2).filter(|&each| each > 0)?;
+        let blocks = Blocks { rank, corners: corners.into() };
+        let is_whole = blocks.corners.len().is_multiple_of(each);
+        let is_sound =
+            |(first, last): (&[u64], &[u64])| first.iter().zip(last).all(|(a, b)| a <= b);
+        (is_whole && blocks.iter().all(is_sound)).then_some(blocks)
+    }
+
     /// Number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
