@@ -1,12 +1,16 @@
 //! References made by HDF5, against what HDF5 says they refer to.
 
-mod common;
-
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use zonda_hdf5::links::Resolved;
 use zonda_hdf5::message::{Class, DataLayout};
 use zonda_hdf5::{File, FileAddr, Object, Reference, Selection};
+use zonda_storage::backend::Memory;
+
+fn open(path: &Path) -> File {
+    File::open(Arc::new(Memory::from_slice(&std::fs::read(path).unwrap()))).unwrap()
+}
 
 /// All elements of a contiguous dataset of references.
 fn read(file: &File, object: &Object) -> Vec<Option<Reference>> {
@@ -42,7 +46,7 @@ fn dims(file: &File, object: FileAddr) -> Vec<u64> {
 #[test]
 fn objects_and_regions() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-    let file = common::open(&std::fs::read(folder.join("references.h5")).unwrap()).unwrap();
+    let file = open(&folder.join("references.h5"));
     let list = std::fs::read_to_string(folder.join("references.tsv")).unwrap();
     let mut found = Vec::new().into_iter();
     let mut n = 0;
@@ -85,8 +89,8 @@ fn revised_references() {
         eprintln!("skipped: {} is not there", folder.display());
         return;
     }
-    let open = |name: &str, path: &str| {
-        let file = common::open(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+    let dataset = |name: &str, path: &str| {
+        let file = open(&folder.join(name));
         let Resolved::Object(addr) = file.resolve(file.root(), path.as_bytes()).unwrap() else {
             panic!("{name} has no {path}")
         };
@@ -98,17 +102,17 @@ fn revised_references() {
         let names = all.iter().map(|one| one.attribute.clone().unwrap().into_vec());
         names.map(|name| String::from_utf8(name).unwrap()).collect()
     };
-    let (_, all) = open("trefer_attr.h5", "Dataset3");
+    let (_, all) = dataset("trefer_attr.h5", "Dataset3");
     assert_eq!(attributes(&all), ["Attr1", "Attr1", "Attr2", "Attr3"]);
     assert_eq!(all[0].object, FileAddr(0x790));
-    let (_, all) = open("trefer_ext2.h5", "Dataset3");
+    let (_, all) = dataset("trefer_ext2.h5", "Dataset3");
     assert_eq!(attributes(&all), ["Attr1", "Attr1", "Attr2", "Attr3"]);
     assert!(all.iter().all(|one| one.file.as_deref() == Some(&b"trefer_ext1.h5"[..])));
-    let (file, all) = open("trefer_obj.h5", "Dataset3");
+    let (file, all) = dataset("trefer_obj.h5", "Dataset3");
     assert_eq!(file.object(all[0].object).unwrap().addr(), FileAddr(0x728));
-    let (_, all) = open("trefer_obj.h5", "Dataset5");
+    let (_, all) = dataset("trefer_obj.h5", "Dataset5");
     assert_eq!(all[0].region, Some(Selection::All));
-    let (file, all) = open("trefer_reg.h5", "Dataset1");
+    let (file, all) = dataset("trefer_reg.h5", "Dataset1");
     let region = |i: usize| {
         let one = &all[i];
         elements(one.region.as_ref().unwrap(), &dims(&file, one.object))
