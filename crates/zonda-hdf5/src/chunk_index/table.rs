@@ -69,6 +69,12 @@ pub(super) struct Builder {
     is_bare: bool,
 }
 
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::with_capacity(0)
+    }
+}
+
 impl Builder {
     /// For `n` entries, a number that was compared with the bytes there.
     pub(super) fn with_capacity(n: usize) -> Builder {

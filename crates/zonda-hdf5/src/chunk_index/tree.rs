@@ -30,6 +30,15 @@ pub(super) struct Leaf {
     pub(super) table: Table,
 }
 
+impl Leaf {
+    /// Chunks with keys from `low` up to, not including, `high`.
+    fn iter(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, ChunkLocation)> {
+        (self.keys.below(low)..)
+            .map_while(move |i| Some((self.keys.get(i).filter(|&key| key < high)?, i)))
+            .filter_map(|(key, i)| Some((key, self.table.get(i)?)))
+    }
+}
+
 /// A node in the file, and in memory once it was read.
 #[derive(Debug)]
 pub(super) struct Child {
@@ -73,6 +82,39 @@ enum Flat {
     /// By key: where at least half of them exist.
     Dense(Table),
     Sparse(Leaf),
+}
+
+/// All chunks of a tree, while they are read.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// Ascending.
+    keys: Vec<u64>,
+    table: Builder,
+    /// Chunks of internal nodes, all of which are read before the leaves.
+    between: Vec<(u64, ChunkLocation)>,
+    /// Those of them that are in the table.
+    taken: usize,
+}
+
+impl Gathered {
+    fn push(&mut self, key: u64, ChunkLocation { at, len, mask }: ChunkLocation) {
+        self.keys.push(key);
+        self.table.push(Entry { at: Some(at), len, mask });
+    }
+
+    /// The chunks of internal nodes that come before a key.
+    fn take_between(&mut self, key: u64) {
+        while let Some(&(before, location)) = self.between.get(self.taken).filter(|c| c.0 < key) {
+            self.push(before, location);
+            self.taken = self.taken.saturating_add(1);
+        }
+    }
+
+    /// The chunks of the next leaf.
+    fn take(&mut self, leaf: &Leaf, low: u64, high: u64) {
+        self.take_between(low);
+        leaf.iter(low, high).for_each(|(key, location)| self.push(key, location));
+    }
 }
 
 /// How nodes are read.
@@ -268,23 +310,13 @@ impl Tree {
 
     /// Reads all chunks, keeping no nodes.
     fn flatten(&self, grid: &Grid) -> Result<Flat> {
-        let mut keys = Vec::new();
-        let mut table = Builder::with_capacity(0);
-        let mut take = |leaf: &Leaf, low: u64, high: u64| {
-            let mut i = leaf.keys.below(low);
-            while let Some(key) = leaf.keys.get(i).filter(|&key| key < high) {
-                if let Some(ChunkLocation { at, len, mask }) = leaf.table.get(i) {
-                    keys.push(key);
-                    table.push(Entry { at: Some(at), len, mask });
-                }
-                i = i.saturating_add(1);
-            }
-        };
+        let mut all = Gathered::default();
         let mut spent = 0u64;
         // As in `prepare`, but these children belong to no node.
         let mut level: Vec<(Child, u64, u64)> = Vec::new();
         level.extend(self.root(grid)?.map(|root| (root.again(), 0, u64::MAX)));
         while !level.is_empty() {
+            all.between.sort_unstable_by_key(|(key, _)| *key);
             let mut below = Vec::new();
             for some in level.chunks(NODES_AT_ONCE) {
                 let children: Vec<&Child> = some.iter().map(|(child, ..)| child).collect();
@@ -293,9 +325,9 @@ impl Tree {
                     spent = spent.saturating_add(len);
                     self.check_spent(spent, child)?;
                     match node {
-                        Node::Leaf(leaf) => take(&leaf, *low, *high),
+                        Node::Leaf(leaf) => all.take(&leaf, *low, *high),
                         Node::Inner { lower, children, chunks } => {
-                            take(&chunks, *low, *high);
+                            all.between.extend(chunks.iter(*low, *high));
                             for (i, child) in children.into_iter().enumerate() {
                                 let from = lower.get(i).copied().unwrap_or(0).max(*low);
                                 let next = i.checked_add(1).and_then(|i| lower.get(i).copied());
@@ -312,19 +344,8 @@ impl Tree {
             }
             level = below;
         }
-        if !keys.is_sorted() {
-            // Version 2: chunks of internal nodes came first.
-            let mut order: Vec<usize> = (0..keys.len()).collect();
-            order.sort_unstable_by_key(|&i| keys.get(i).copied());
-            keys.sort_unstable();
-            let unordered =
-                std::mem::replace(&mut table, Builder::with_capacity(keys.len())).finish();
-            for i in order {
-                let found = unordered.get(i);
-                let (len, mask) = found.map_or((0, 0), |found| (found.len, found.mask));
-                table.push(Entry { at: found.map(|found| found.at), len, mask });
-            }
-        }
+        all.take_between(u64::MAX);
+        let Gathered { keys, mut table, .. } = all;
         match usize::try_from(grid.total) {
             Ok(total) if keys.len() >= total / 2 => {
                 table.spread(&keys, total);
