@@ -11,16 +11,30 @@
     )
 )]
 
+mod cache_image;
+pub mod checksum;
 mod error;
 mod file;
+pub mod global_heap;
 mod limits;
+pub mod local_heap;
 pub mod message;
+pub mod object;
+pub mod object_header;
 mod reader;
+pub mod shared;
+pub mod superblock;
+#[cfg(test)]
+mod testing;
 
 pub use error::HdfError;
 pub use file::File;
+pub use global_heap::{Collection, HeapCursor};
 pub use limits::Limits;
+pub use object::{ExternalFileList, ExternalSlot, Object, ObjectKind};
+pub use object_header::{Message, ObjectHeader};
 pub use reader::{FileAddr, Reader, Sizes};
+pub use superblock::Superblock;
 
 /// What decoding gives.
 pub type Result<T> = std::result::Result<T, HdfError>;
