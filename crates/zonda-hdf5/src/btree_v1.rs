@@ -51,7 +51,19 @@ impl Node {
         level_expected: Option<u8>,
         key_len: usize,
     ) -> Result<Node> {
-        let mut bytes = file.read_up_to(NAME, addr, FIRST_READ)?;
+        let bytes = file.read_up_to(NAME, addr, FIRST_READ)?;
+        Node::from_bytes(file, addr, bytes, node_type, level_expected, key_len)
+    }
+
+    /// The same from bytes that were read at `addr`; those that they lack are read here.
+    pub(crate) fn from_bytes(
+        file: &File,
+        addr: FileAddr,
+        mut bytes: Vec<u8>,
+        node_type: NodeType,
+        level_expected: Option<u8>,
+        key_len: usize,
+    ) -> Result<Node> {
         let mut reader = file.reader(NAME, addr, &bytes);
         reader.signature(*b"TREE")?;
         let found = reader.u8()?;

@@ -53,6 +53,10 @@ struct Level {
     total_width: usize,
 }
 
+fn node_name(level: usize) -> &'static str {
+    if level == 0 { LEAF } else { INTERNAL }
+}
+
 /// An open tree.
 #[derive(Clone, Debug)]
 pub struct BtreeV2 {
@@ -68,17 +72,17 @@ pub struct BtreeV2 {
 
 /// A node: where it is and how many records it has.
 #[derive(Clone, Copy, Debug)]
-struct Pointer {
-    addr: FileAddr,
-    records: u64,
+pub(crate) struct Pointer {
+    pub(crate) addr: FileAddr,
+    pub(crate) records: u64,
 }
 
 /// A node that was read.
-struct Node {
+pub(crate) struct Node {
     /// Records, one after the other.
-    records: Vec<u8>,
+    pub(crate) records: Vec<u8>,
     /// One more than records; none in a leaf.
-    children: Vec<Pointer>,
+    pub(crate) children: Vec<Pointer>,
 }
 
 /// Bytes that hold numbers up to `max`.
@@ -175,30 +179,55 @@ impl BtreeV2 {
         level: usize,
         budget: &mut Budget,
     ) -> Result<Node> {
-        let name = if level == 0 { LEAF } else { INTERNAL };
+        let len = self.node_len(file, node, level)?;
+        budget.spend(node_name(level), node.addr, len)?;
+        let bytes = file.read(node_name(level), node.addr, len)?;
+        self.decode_node(file, node, level, bytes)
+    }
+
+    /// Bytes of a pointer to a node below `level`; 0 for leaves, which have none.
+    fn pointer_len(&self, file: &File, level: usize) -> usize {
+        let below = level.checked_sub(1).and_then(|below| self.levels.get(below));
+        below.map_or(0, |below| {
+            usize::from(file.sizes().offset)
+                .saturating_add(self.count_width)
+                .saturating_add(below.total_width)
+        })
+    }
+
+    /// Bytes of a node up to its checksum.
+    pub(crate) fn node_len(&self, file: &File, node: Pointer, level: usize) -> Result<u64> {
+        let structure = node_name(level);
         let impossible =
-            |what, value| HdfError::BadValue { structure: name, at: node.addr.0, what, value };
+            |what, value| HdfError::BadValue { structure, at: node.addr.0, what, value };
         let Some(layout) = self.levels.get(level) else {
             return Err(impossible("the level", level as u64));
         };
         if node.records > layout.max_records {
             return Err(impossible("the number of records", node.records));
         }
-        let below = level.checked_sub(1).and_then(|below| self.levels.get(below));
-        let total_width = below.map_or(0, |below| below.total_width);
-        let pointer_len = below.map_or(0, |_| {
-            usize::from(file.sizes().offset)
-                .saturating_add(self.count_width)
-                .saturating_add(total_width)
-        });
         let records_len = node.records.saturating_mul(self.record_len as u64);
-        let pointers = below.map_or(0, |_| node.records.saturating_add(1));
-        let len = records_len
-            .saturating_add(pointers.saturating_mul(pointer_len as u64))
-            .saturating_add(NODE_FRAME);
-        budget.spend(name, node.addr, len)?;
-        let mut bytes = file.read(name, node.addr, len)?;
-        let mut reader = verified(file.reader(name, node.addr, &bytes))?;
+        let pointers = if level == 0 { 0 } else { node.records.saturating_add(1) };
+        let pointer_len = self.pointer_len(file, level) as u64;
+        Ok(records_len
+            .saturating_add(pointers.saturating_mul(pointer_len))
+            .saturating_add(NODE_FRAME))
+    }
+
+    /// A node from its bytes, as many as [`node_len`](BtreeV2::node_len) says.
+    pub(crate) fn decode_node(
+        &self,
+        file: &File,
+        node: Pointer,
+        level: usize,
+        mut bytes: Vec<u8>,
+    ) -> Result<Node> {
+        let pointer_len = self.pointer_len(file, level);
+        let total_width = pointer_len
+            .saturating_sub(usize::from(file.sizes().offset))
+            .saturating_sub(self.count_width);
+        let pointers = if level == 0 { 0 } else { node.records.saturating_add(1) };
+        let mut reader = verified(file.reader(node_name(level), node.addr, &bytes))?;
         reader.signature(if level == 0 { *b"BTLF" } else { *b"BTIN" })?;
         reader.version(0..=0)?;
         let record_type = reader.u8()?;
@@ -206,6 +235,7 @@ impl BtreeV2 {
             return Err(reader.bad("the record type", u64::from(record_type)));
         }
         let records_start = bytes.len().saturating_sub(reader.left()).saturating_sub(4);
+        let records_len = node.records.saturating_mul(self.record_len as u64);
         let records_len = reader.take_u64(records_len)?.len();
         let mut children = Vec::with_capacity(reader.count(pointers, pointer_len)?);
         for _ in 0..pointers {
@@ -217,6 +247,11 @@ impl BtreeV2 {
         bytes.drain(..records_start.min(bytes.len()));
         bytes.truncate(records_len);
         Ok(Node { records: bytes, children })
+    }
+
+    /// The root, unless there are no records.
+    pub(crate) fn root(&self) -> Option<Pointer> {
+        self.root
     }
 
     /// Calls `visit` for each record in the order of the tree, until it says `false`.
@@ -259,7 +294,8 @@ impl BtreeV2 {
         }
     }
 
-    fn depth(&self) -> usize {
+    /// Level of the root.
+    pub(crate) fn depth(&self) -> usize {
         self.levels.len().saturating_sub(1)
     }
 
