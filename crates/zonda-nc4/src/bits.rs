@@ -83,18 +83,15 @@ fn field(value: u128, from: u32, n: u32) -> u128 {
 
 /// An integer of at most 64 bits in memory: longer ones are brought to the nearest that fits.
 fn integer(bits: FixedPoint, signed: bool, src: &[u8]) -> i128 {
-    let precision = u32::from(bits.precision).min(127);
+    let precision = u32::from(bits.precision).clamp(1, 128);
     let value = field(raw(bits.order, src, bits.bit_offset), 0, precision);
-    let sign = precision.checked_sub(1).map_or(0, |top| field(value, top, 1));
-    let value = i128::try_from(value).unwrap_or(i128::MAX);
     if signed {
-        let value = match sign {
-            0 => value,
-            _ => value.saturating_sub(1i128.checked_shl(precision).unwrap_or(0)),
-        };
+        let above = 128u32.saturating_sub(precision);
+        let top = value.checked_shl(above).unwrap_or(0).cast_signed();
+        let value = top.checked_shr(above).unwrap_or(0);
         value.clamp(i128::from(i64::MIN), i128::from(i64::MAX))
     } else {
-        value.min(i128::from(u64::MAX))
+        i128::try_from(value.min(u128::from(u64::MAX))).unwrap_or(0)
     }
 }
 

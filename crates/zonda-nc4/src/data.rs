@@ -8,7 +8,7 @@ use zonda_chunk::{
     SegmentBytes, TableError,
 };
 use zonda_convert::Converted;
-use zonda_hdf5::chunk_index::ChunkIndex;
+use zonda_hdf5::ChunkIndex;
 use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
 use zonda_hdf5::{File, HdfError, Unfilter};
 use zonda_model::Hyperslab;
@@ -181,7 +181,7 @@ impl ChunkTable for Table {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> Result<(), TableError> {
-        let mut tell = |coords: &[u64], place: zonda_hdf5::chunk_index::ChunkLocation| {
+        let mut tell = |coords: &[u64], place: zonda_hdf5::ChunkLocation| {
             found(coords, ChunkAt { at: place.at, len: place.len, mask: place.mask });
         };
         Ok(self.0.locate(first, last, &mut tell)?)

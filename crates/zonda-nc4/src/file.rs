@@ -316,7 +316,7 @@ impl Nc4File {
                 (text, ExtType::Char.nc_type(), len)
             }
             hidden::IS_NETCDF4 => number(i32::from(self.is_netcdf4()?)),
-            hidden::SUPERBLOCK => number(i32::from(self.hdf5().superblock_version())),
+            hidden::SUPERBLOCK => number(i32::from(self.hdf5().superblock().version)),
             _ => return Ok(None),
         };
         Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))

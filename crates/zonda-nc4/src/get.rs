@@ -395,7 +395,7 @@ impl Request<'_> {
                 raw.clear();
                 raw.try_reserve_exact(len).map_err(|_| memory())?;
                 raw.resize(len, 0);
-                data.read(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
+                let _all_fit = data.read(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
                 let taken = std::mem::take(&mut left);
                 let (here, rest) = taken
                     .split_at_mut_checked(n.saturating_mul(mem_size))

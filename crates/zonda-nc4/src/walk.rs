@@ -6,8 +6,6 @@
 //! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
 //! neighbours can be read and whoever asks for it gets the error.
 
-use std::sync::Arc;
-
 use zonda_hdf5::message::{LinkTarget, SpaceKind};
 use zonda_hdf5::{File, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
@@ -95,7 +93,7 @@ impl<'a> Walk<'a> {
 
     /// The members of one group; those that are groups are returned.
     fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<(Box<[u8]>, ObjectAt)>, HdfError> {
-        let file = Arc::clone(self.files.get(at.file)?);
+        let file = self.files.get(at.file)?;
         let object = file.object(at.addr)?;
         if id == GroupId::ROOT {
             self.model.is_classic = object.attribute(&file, hidden::STRICT)?.is_some();
@@ -129,7 +127,7 @@ impl<'a> Walk<'a> {
 
     /// Takes in what a link leads to; `true` for a group, which comes later.
     fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> Result<bool, HdfError> {
-        let file = Arc::clone(self.files.get(at.file)?);
+        let file = self.files.get(at.file)?;
         let object = file.object(at.addr)?;
         match object.kind() {
             ObjectKind::Group => return Ok(true),

@@ -91,6 +91,11 @@ pub fn canonical(model: &Model, nc_type: i32, kept: &Kept, memory: &[u8], out: &
     }
 }
 
+fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
+    memory.resize(len, 0);
+    Ok(memory)
+}
+
 /// The canonical bytes of a hyperslab.
 pub fn read(
     file: &Nc4File,
@@ -105,11 +110,7 @@ pub fn read(
     let mut memory = Vec::new();
     let slab = Hyperslab { start, count, stride: None };
     let target = Target::Natural(&mut kept);
-    let out = |len| -> Result<&mut [u8], Nc4Error> {
-        memory.resize(len, 0u8);
-        Ok(&mut memory)
-    };
-    let _ = file.get(group, VarId(var), |_| slab, target, out)?;
+    let _ = file.get(group, VarId(var), |_| slab, target, |len| lend(&mut memory, len))?;
     let mut bytes = Vec::new();
     canonical(model, nc_type, &kept, &memory, &mut bytes);
     Ok(bytes)
@@ -119,11 +120,7 @@ pub fn read(
 pub fn read_att(file: &Nc4File, owner: Owner, name: &[u8], nc_type: i32) -> Result<Vec<u8>, Nc4Error> {
     let mut kept = Kept::default();
     let mut memory = Vec::new();
-    let out = |len| -> Result<&mut [u8], Nc4Error> {
-        memory.resize(len, 0u8);
-        Ok(&mut memory)
-    };
-    let _ = file.get_att(owner, name, Target::Natural(&mut kept), out)?;
+    let _ = file.get_att(owner, name, Target::Natural(&mut kept), |len| lend(&mut memory, len))?;
     let mut bytes = Vec::new();
     canonical(file.model()?, nc_type, &kept, &memory, &mut bytes);
     Ok(bytes)
