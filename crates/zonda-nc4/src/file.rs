@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_chunk::FilterSpec;
+use zonda_chunk::filter::Filter;
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, VarId};
 use zonda_storage::Storage;
@@ -20,12 +22,24 @@ pub struct Owner {
     pub var: VarId,
 }
 
+/// Finds a filter that is not built in, say in a plugin.
+pub type FindFilter = dyn Fn(&FilterSpec) -> Option<Arc<dyn Filter>> + Send + Sync;
+
 /// How to open.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct OpenHow {
     /// The folder that relative names of other files (external data, virtual datasets, external
     /// links) begin in; `None` for a file in memory, which has no such files.
     pub folder: Option<std::path::PathBuf>,
+    /// Asked for filters that are not built in.
+    pub find_filter: Option<Arc<FindFilter>>,
+}
+
+impl std::fmt::Debug for OpenHow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let finds = self.find_filter.is_some();
+        f.debug_struct("OpenHow").field("folder", &self.folder).field("find_filter", &finds).finish()
+    }
 }
 
 /// A netCDF-4 file, or any HDF5 file seen as one. All methods may be called from any thread.

@@ -7,7 +7,7 @@ mod model;
 mod place;
 
 pub use error::Nc4Error;
-pub use file::{Nc4File, OpenHow, Owner};
+pub use file::{FindFilter, Nc4File, OpenHow, Owner};
 pub use model::{
     AttInfo, Dim, Endianness, Field, Group, GroupId, Model, StorageKind, UserClass, UserType, Var, VarInfo,
 };

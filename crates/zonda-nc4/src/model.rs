@@ -139,9 +139,13 @@ pub enum UserClass {
     Opaque,
     /// `NC_VLEN`.
     Vlen {
-        /// Type of an item.
+        /// Type of an item; 0 where netCDF has none.
         base: i32,
     },
+    /// Text that the file gives a name (class `NC_STRING`). No variable has such a type.
+    String,
+    /// What netCDF cannot show: arrays, bit fields, complex numbers (class 0, as in the reference).
+    Unknown,
 }
 
 /// A field of a compound.
