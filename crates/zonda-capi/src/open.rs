@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use zonda::{CreateOptions, Dataset, NcError, OpenOptions};
+use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::fork::prepare_for_fork_and_exit;
@@ -52,6 +52,12 @@ unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
     Ok(())
 }
 
+/// The format as far as opening has seen it: which model a netCDF-4 file keeps to is known when its
+/// definitions are read.
+fn quick_format(dataset: &Dataset) -> Format {
+    if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
+}
+
 /// All of the creating functions.
 ///
 /// # Safety
@@ -87,7 +93,7 @@ pub(crate) unsafe fn create(
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         let memory = mem::for_new_file(initialsz)?;
-        (Dataset::create_in(memory.clone(), target.os_path(), &options), Some(memory))
+        (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
         (Dataset::create(target.os_path(), &options)?, None)
     };
@@ -150,7 +156,7 @@ unsafe fn open(
             });
             block_bytes(asked, &target, in_memory)
         });
-        let mode = shown_mode(omode, dataset.format());
+        let mode = shown_mode(omode, quick_format(&dataset));
         enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
     }
 }
@@ -183,7 +189,7 @@ pub(crate) unsafe fn open_memory(
             .open(target.os_path())
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
-    let mode = shown_mode(omode, dataset.format());
+    let mode = shown_mode(omode, quick_format(&dataset));
     let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
