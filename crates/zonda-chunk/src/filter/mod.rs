@@ -1,6 +1,75 @@
 //! Filters: what is done to the bytes of a chunk on their way into the file and back.
+//!
+//! One file per filter, with both directions in it; `docs/status/filters.md` lists them. A filter
+//! joins by its module, its line in [`builtin`] and its row in that table.
+
+mod bitshuffle;
+mod blosc;
+mod blosclz;
+mod bzip2;
+mod deflate;
+mod fletcher32;
+mod lz;
+mod lz4;
+mod lzf;
+mod pipeline;
+pub mod shuffle;
+mod zstd;
 
 use zonda_model::NcError;
+
+pub use pipeline::{Decoded, Pipeline, Scratch};
+
+/// Makes a filter for the chunks of one array, checking the parameters.
+pub(crate) type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
+
+/// How a built-in filter is made, by its registered number.
+pub(crate) fn builtin(id: u32) -> Option<Make> {
+    let make: Make = match id {
+        1 => deflate::new,
+        2 => shuffle::new,
+        3 => fletcher32::new,
+        307 => bzip2::new,
+        32000 => lzf::new,
+        32001 => blosc::new,
+        32004 => lz4::new,
+        32008 => bitshuffle::new,
+        32015 => zstd::new,
+        _ => return None,
+    };
+    Some(make)
+}
+
+/// Whether a filter is built in.
+#[must_use]
+pub fn is_builtin(id: u32) -> bool {
+    builtin(id).is_some()
+}
+
+/// The chunks that filters work on: all chunks of an array have one shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkShape {
+    /// Elements along each dimension, slowest first.
+    pub dims: Vec<u64>,
+    /// Bytes of an element.
+    pub elem_size: usize,
+}
+
+impl ChunkShape {
+    /// Elements of a chunk; none if they cannot be counted.
+    #[must_use]
+    pub fn elems(&self) -> Option<usize> {
+        let elems = self.dims.iter().try_fold(1u64, |product, &dim| product.checked_mul(dim))?;
+        usize::try_from(elems).ok()
+    }
+
+    /// Bytes of a chunk before filtering; none if no memory could hold them.
+    #[must_use]
+    pub fn bytes(&self) -> Option<usize> {
+        let bytes = self.elems()?.checked_mul(self.elem_size)?;
+        (bytes <= isize::MAX as usize).then_some(bytes)
+    }
+}
 
 /// A filter with its parameters, as a format describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +153,14 @@ pub enum FilterError {
         /// What.
         what: &'static str,
     },
+    /// The chunk cannot be in memory at all.
+    #[error("chunk of {dims:?} elements of {elem_size} bytes")]
+    Shape {
+        /// Elements along each dimension.
+        dims: Vec<u64>,
+        /// Bytes of an element.
+        elem_size: usize,
+    },
     /// A plugin failed.
     #[error("filter {id}: the plugin failed")]
     Plugin {
@@ -137,6 +214,25 @@ pub trait Filter: Send + Sync + std::fmt::Debug {
         Ok(())
     }
 
+    /// For filters whose result is the beginning of `stored`, as a checksum at the end is: how many
+    /// bytes of it, so that nothing is copied. None for all others.
+    fn decode_prefix(&self, stored: &[u8]) -> Option<Result<usize, FilterError>> {
+        let _ = stored;
+        None
+    }
+
+    /// Length of what `encode` gives for `raw_len` bytes, for filters where it depends on nothing
+    /// else. Lets the step before decode straight into memory of the right length.
+    fn encoded_len(&self, raw_len: usize) -> Option<usize> {
+        let _ = raw_len;
+        None
+    }
+
+    /// Bytes of an element, for the filter that puts byte k of all elements side by side.
+    fn shuffles(&self) -> Option<usize> {
+        None
+    }
+
     /// Applies the filter: appends to `out`, which is empty. `Ok(false)` where it does not pay
     /// (the result would not be shorter, for filters that then leave the chunk as it is) and the
     /// filter's bit in the chunk's mask is to be set.
@@ -159,7 +255,16 @@ impl FilterError {
             | FilterError::Checksum { .. }
             | FilterError::Unsupported { .. }
             | FilterError::Plugin { .. } => NcError::HdfErr,
-            FilterError::NoMemory { .. } => NcError::NoMem,
+            FilterError::Shape { .. } | FilterError::NoMemory { .. } => NcError::NoMem,
         }
     }
+}
+
+/// Room for `len` more bytes, or the error that says so.
+pub(crate) fn reserve(
+    filter: &'static str,
+    out: &mut Vec<u8>,
+    len: usize,
+) -> Result<(), FilterError> {
+    out.try_reserve(len).map_err(|_| FilterError::NoMemory { filter, bytes: len })
 }
