@@ -223,6 +223,10 @@ impl<'t> Nested<'t> {
                         if number > 0 {
                             text.push(b';');
                         }
+                        text.extend_from_slice(&field.name);
+                        for len in &field.dims {
+                            text.extend_from_slice(format!("[{len}]").as_bytes());
+                        }
                         let size = self.kind(field.nc_type).map_or(0, |kind| self.size(kind));
                         for index in 0..count_of(field) {
                             if index > 0 {

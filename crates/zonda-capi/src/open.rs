@@ -15,6 +15,7 @@ use crate::mode::{
     check_no_user_format, format_asked_for, held_in_memory, shown_mode,
 };
 use crate::target::Target;
+use crate::tuning::ChunkCaches;
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -105,7 +106,9 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)
+        let chunk_caches = ChunkCaches::at_open();
+        let path = shown;
+        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
     }
 }
 
@@ -157,7 +160,9 @@ unsafe fn open(
             block_bytes(asked, &target, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
+        let (path, memory, persists_memory) = (shown, None, false);
+        let chunk_caches = ChunkCaches::at_open();
+        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
     }
 }
 
@@ -190,7 +195,8 @@ pub(crate) unsafe fn open_memory(
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
     let mode = shown_mode(omode, quick_format(&dataset));
-    let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
+    let (path, memory, chunk_caches) = (shown, Some(memory), ChunkCaches::at_open());
+    let file = OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches };
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }

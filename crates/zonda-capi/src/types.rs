@@ -111,7 +111,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
                 let one_type = one.user_type(typeid1)?;
                 second.meta(|two| {
                     let two_type = two.user_type(typeid2)?;
-                    Ok(equal_types((one, one_type), (two, two_type)))
+                    Ok::<_, Failure>(equal_types((one, one_type), (two, two_type)))
                 })?
             })??
         };

@@ -74,7 +74,7 @@ pub unsafe extern "C" fn nc_def_var(
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let dims = match usize::try_from(ndims) {
             // Files open for reading refuse every definition.
-            _ if file.dataset.is_hdf5() => &[],
+            _ if file.dataset.is_hdf5() => &[][..],
             Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY,
             Ok(n) if n == 0 || !dimids.is_null() => {
                 // SAFETY: the contract above.

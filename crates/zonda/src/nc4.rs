@@ -144,13 +144,20 @@ impl Nc4 {
 }
 
 /// Which types can be read as which.
-fn check_conversion(nc_type: i32, mem: MemType) -> Result<(), NcError> {
+fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
     match (ExtType::from_nc_type(nc_type), mem) {
         (Some(ExtType::Char), MemType::Text) => Ok(()),
         (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
         (Some(_), _) => Ok(()),
         (None, _) => Err(NcError::BadType),
     }
+}
+
+/// Whether chunks that went through a filter of that number can be read.
+#[must_use]
+pub fn filter_is_available(id: u32) -> bool {
+    // Plugins: `zonda_plugin::find` is to be asked here as well.
+    zonda_chunk::filter::is_builtin(id)
 }
 
 pub(crate) fn read_only() -> Error {
