@@ -27,10 +27,11 @@ use zonda_model::NcError;
 pub use pipeline::{Decoded, Pipeline, Scratch};
 
 /// Makes a filter for the chunks of one array, checking the parameters.
-pub(crate) type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
+pub type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
 
-/// How a built-in filter is made, by its registered number.
-pub(crate) fn builtin(id: u32) -> Option<Make> {
+/// How a built-in filter is made, by its registered number; `None` for one that is not built in.
+#[must_use]
+pub fn builtin(id: u32) -> Option<Make> {
     let make: Make = match id {
         1 => deflate::new,
         2 => shuffle::new,
