@@ -7,7 +7,8 @@ use zonda_storage::Storage;
 use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
 use crate::message::{
-    CacheImageMessage, FileSpaceInfo, KValues, SharedMessageTable, decode_driver_info, kind,
+    CacheImageMessage, FileSpaceInfo, FilterDescription, KValues, SharedMessageTable,
+    decode_driver_info, kind,
 };
 use crate::object_header::ObjectHeader;
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
@@ -18,6 +19,22 @@ const WINDOW_BYTES: usize = 2048;
 
 /// Bytes of a driver information block that are looked at.
 const DRIVER_INFO_BYTES: u64 = 16;
+
+/// Undoes filters, for the few metadata that are filtered. This crate knows no filter, so who opens
+/// a file brings them.
+pub trait Unfilter: Send + Sync + std::fmt::Debug {
+    /// Undoes the filters of a pipeline but those whose bit is set in `mask`.
+    ///
+    /// Gives `None` where a filter is not there or its input is damaged, or where more than `most`
+    /// bytes would come out.
+    fn unfilter(
+        &self,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Option<Vec<u8>>;
+}
 
 /// An HDF5 file opened for reading. All methods may be called from any thread.
 #[derive(Debug)]
@@ -34,6 +51,7 @@ pub struct File {
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
     limits: Limits,
+    unfilter: Option<Arc<dyn Unfilter>>,
 }
 
 /// Some bytes of the storage.
@@ -92,6 +110,7 @@ impl File {
             file_space: None,
             heap_cache,
             limits,
+            unfilter: None,
         };
         if let Some(addr) = file.superblock.driver_info {
             let bytes = file.read("driver information block", addr, DRIVER_INFO_BYTES)?;
@@ -131,6 +150,7 @@ impl File {
             file_space: None,
             heap_cache: HeapCache::new(&limits),
             limits,
+            unfilter: None,
         }
     }
 
@@ -161,6 +181,31 @@ impl File {
             self.overlay = Some(Overlay::read(self, addr, len)?);
         }
         Ok(())
+    }
+
+    /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
+    #[must_use]
+    pub fn with_unfilter(self, unfilter: Arc<dyn Unfilter>) -> File {
+        File { unfilter: Some(unfilter), ..self }
+    }
+
+    /// Undoes the filters of metadata that were read at `addr`.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] where [`Unfilter`] is not there or gives nothing.
+    pub fn unfilter(
+        &self,
+        structure: &'static str,
+        addr: FileAddr,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Result<Vec<u8>> {
+        let undone = self.unfilter.as_ref();
+        let undone = undone.and_then(|undo| undo.unfilter(filters, mask, stored, most));
+        let at = self.position(addr);
+        undone.ok_or(HdfError::Unsupported { structure, at, what: "undoing its filters" })
     }
 
     /// The superblock, with what its extension says of sizes.

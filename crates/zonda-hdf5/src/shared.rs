@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::message::kind;
 use crate::object_header::{Message, ObjectHeader};
-use crate::{File, FileAddr, HdfError, Reader, Result};
+use crate::{File, FileAddr, HdfError, Reader, Result, sohm};
 
 const NAME: &str = "shared message";
 
@@ -88,7 +88,7 @@ pub fn resolve(file: &File, reader: Reader<'_>, kind: u16) -> Result<Body<'stati
     }
     match SharedReference::decode(reader)? {
         SharedReference::Heap(id) => {
-            let bytes = Cow::Owned(in_heap(file, &id, kind, at)?);
+            let bytes = Cow::Owned(sohm::message(file, kind, &id)?);
             Ok(Body { bytes, at, committed: None, kind })
         }
         SharedReference::Committed(addr) => {
@@ -102,11 +102,6 @@ pub fn resolve(file: &File, reader: Reader<'_>, kind: u16) -> Result<Body<'stati
             Ok(Body { bytes, at: message.at, committed: Some(addr), kind })
         }
     }
-}
-
-/// The message with this ID in the heap of shared messages of its type.
-fn in_heap(_file: &File, _id: &[u8; 8], _kind: u16, at: u64) -> Result<Vec<u8>> {
-    Err(HdfError::Unsupported { structure: NAME, at, what: "the heap of shared messages" })
 }
 
 #[cfg(test)]
