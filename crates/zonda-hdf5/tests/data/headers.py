@@ -24,7 +24,7 @@ class ImageConfig(ctypes.Structure):
     ]
 
 
-# Closed with an image of the metadata cache: all metadata are in it, and nothing at their addresses.
+# Closed with an image of the metadata cache: all metadata are in it, none at their addresses.
 fapl = h5p.create(h5p.FILE_ACCESS)
 fapl.set_libver_bounds(h5f.LIBVER_LATEST, h5f.LIBVER_LATEST)
 assert lib.H5Pset_mdc_image_config(H(fapl.id), ctypes.byref(ImageConfig(1, True, False, -1))) >= 0
@@ -38,7 +38,8 @@ fcpl = h5p.create(h5p.FILE_CREATE)
 fcpl.set_sizes(4, 4)
 fcpl.set_userblock(1024)
 f = h5py.File(h5f.create(b"narrow.h5", h5f.ACC_TRUNC, fcpl=fcpl))
-words = f.create_dataset("words", data=["one", "", "three"], dtype=h5py.string_dtype(), track_times=True)
+text = h5py.string_dtype()
+words = f.create_dataset("words", data=["one", "", "three"], dtype=text, track_times=True)
 assert lib.H5Oset_comment(H(words.id.id), b"what is it?") >= 0
 f["type"] = np.dtype([("a", "<i4"), ("b", ">f8", (2, 3))])
 f.create_dataset("committed", (2,), dtype=f["type"], chunks=(1,), compression=5, shuffle=True)
