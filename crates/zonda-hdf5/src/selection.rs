@@ -138,7 +138,8 @@ impl HyperslabDim {
     #[must_use]
     pub fn before(&self, at: u64) -> u64 {
         let Some(past) = at.checked_sub(self.start) else { return 0 };
-        let stride = self.stride.max(1);
+        // The stride of a single block says nothing.
+        let stride = if self.count <= 1 { self.block } else { self.stride }.max(1);
         let blocks = past.checked_div(stride).unwrap_or(0);
         if blocks >= self.count {
             return self.len();
@@ -158,6 +159,18 @@ impl HyperslabDim {
 }
 
 impl Blocks {
+    /// Blocks of `rank` dimensions from their corners, first and last element of each in turn;
+    /// `None` where one ends before it begins, or numbers are missing.
+    #[must_use]
+    pub fn new(rank: usize, corners: Vec<u64>) -> Option<Blocks> {
+        let each = rank.checked_mul(2).filter(|&each| each > 0)?;
+        let blocks = Blocks { rank, corners: corners.into() };
+        let is_whole = blocks.corners.len().is_multiple_of(each);
+        let is_sound =
+            |(first, last): (&[u64], &[u64])| first.iter().zip(last).all(|(a, b)| a <= b);
+        (is_whole && blocks.iter().all(is_sound)).then_some(blocks)
+    }
+
     /// Number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -303,6 +316,26 @@ impl Selection {
         }
     }
 
+    /// The coordinate after the last selected one in a dimension; `None` where there is none, or no
+    /// end.
+    #[must_use]
+    pub fn end(&self, dim: usize) -> Option<u64> {
+        let last = match self {
+            Selection::None | Selection::All => None,
+            Selection::Points { rank, coords } => {
+                coords.chunks_exact(*rank).filter_map(|at| at.get(dim)).max().copied()
+            }
+            Selection::Hyperslab(dims) => {
+                let dim = dims.get(dim).filter(|dim| !dim.is_unlimited())?;
+                dim.len().checked_sub(1).map(|last| dim.at(last))
+            }
+            Selection::Blocks(blocks) => {
+                blocks.iter().filter_map(|(_, last)| last.get(dim)).max().copied()
+            }
+        };
+        last.map(|last| last.saturating_add(1))
+    }
+
     /// Selected elements of a dataset with the extent `dims`.
     #[must_use]
     pub fn n_elems(&self, dims: &[u64]) -> u64 {
@@ -367,7 +400,8 @@ fn product(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 fn regular(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selection> {
-    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(8 * width as u32)).unwrap_or(0);
+    let bits = u32::try_from(width).unwrap_or(8).saturating_mul(8);
+    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(bits)).unwrap_or(0);
     let endless = |value| if value == all_ones { UNLIMITED } else { value };
     let mut dims = SmallVec::new();
     let mut unlimited = 0u64;

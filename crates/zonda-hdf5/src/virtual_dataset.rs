@@ -78,6 +78,43 @@ impl VirtualMapping {
         }
         Ok(VirtualMapping { sources })
     }
+
+    /// The extent of the virtual dataset, whose dataspace says `dims`: in unlimited dimensions it
+    /// follows from what the sources have. `extent_of` gives the extent of a source dataset, `None`
+    /// where there is no such source.
+    ///
+    /// A numbered mapping is asked for block after block, until one is missing.
+    pub fn extent(
+        &self,
+        dims: &[u64],
+        extent_of: &mut dyn FnMut(&VirtualSource) -> Option<Vec<u64>>,
+    ) -> Vec<u64> {
+        let mut out = dims.to_vec();
+        for (place, here) in out.iter_mut().enumerate() {
+            let mut grown: Option<u64> = None;
+            let mut fixed = 0;
+            for source in &self.sources {
+                if source.unlimited_dim() != Some(place) {
+                    fixed = source.target.end(place).unwrap_or(0).max(fixed);
+                    continue;
+                }
+                let end = if source.is_numbered() {
+                    let mut number = 0u64;
+                    while extent_of(&source.block(number)).is_some() {
+                        number = number.saturating_add(1);
+                    }
+                    number.checked_sub(1).and_then(|last| source.extent(&[], last))
+                } else {
+                    extent_of(source).and_then(|dims| source.extent(&dims, 0))
+                };
+                grown = grown.max(Some(end.unwrap_or(0)));
+            }
+            if let Some(grown) = grown {
+                *here = grown.max(fixed);
+            }
+        }
+        out
+    }
 }
 
 fn earlier<'a>(reader: &mut Reader<'_>, sources: &'a [VirtualSource]) -> Result<&'a VirtualSource> {
@@ -263,7 +300,7 @@ impl VirtualSource {
         }
         let slices = self.slices(source_dims)?;
         match slices.checked_sub(1) {
-            None => Some(target.start),
+            None => Some(0),
             Some(last) => Some(target.at(last).saturating_add(1)),
         }
     }
