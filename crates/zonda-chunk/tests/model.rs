@@ -122,7 +122,7 @@ fn random_recipe(random: &mut Random, rank: usize) -> Recipe {
 
 #[test]
 fn random_requests_of_chunked_arrays() {
-    let arrays: u64 = if cfg!(debug_assertions) { 250 } else { 1500 };
+    let arrays: u64 = if cfg!(debug_assertions) { 120 } else { 1500 };
     let engines: Vec<_> = [(1, 0), (1, 1 << 30), (2, 3000), (4, 1 << 30), (4, 300)]
         .into_iter()
         .map(|(threads, budget)| Engine::new(threads, budget))
