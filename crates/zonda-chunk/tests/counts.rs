@@ -1,10 +1,10 @@
 //! How often chunks are decoded: what the cache keeps, and what it does when memory is short.
 
-mod common;
+mod arrays;
 
 use std::sync::Arc;
 
-use common::{Flip, Made, Recipe};
+use arrays::{Flip, Made, Recipe};
 use zonda_chunk::{ChunkedArray, Decode, Engine};
 use zonda_model::Hyperslab;
 

@@ -1,10 +1,10 @@
 //! What is reported, and that hostile shapes and places are only reported.
 
-mod common;
+mod arrays;
 
 use std::sync::Arc;
 
-use common::{Flip, Made, Recipe, Table};
+use arrays::{Flip, Made, Recipe, Table};
 use zonda_chunk::filter::{ChunkShape, Pipeline};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkedArray, Decode, Engine, FilterError, FilterSpec,

@@ -1,8 +1,8 @@
 //! Random requests of random arrays, beside a plain model.
 
-mod common;
+mod arrays;
 
-use common::{Flip, Made, Random, Recipe};
+use arrays::{Flip, Made, Random, Recipe};
 use zonda_chunk::{Decode, Engine, LinearArray, Segment, SegmentBytes};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};

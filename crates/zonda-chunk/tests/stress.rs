@@ -1,10 +1,10 @@
 //! Many threads at one array, with little memory.
 
-mod common;
+mod arrays;
 
 use std::sync::Arc;
 
-use common::{Flip, Made, Random, Recipe};
+use arrays::{Flip, Made, Random, Recipe};
 use zonda_chunk::{Decode, Engine};
 use zonda_model::Hyperslab;
 
