@@ -223,8 +223,8 @@ fn random_requests_of_linear_arrays() {
                     // The storage may end early, and then reads as zeros.
                     let cut = if random.one_in(2) { random.below(n as u64) as usize } else { n };
                     here[cut..].fill(0);
-                    let zeros = vec![0xCC; 5];
-                    let stored = [&zeros[..], &here[..cut]].concat();
+                    let before = [0xCC; 5];
+                    let stored = [&before[..], &here[..cut]].concat();
                     let storage = zonda_storage::backend::Memory::from_slice(&stored);
                     SegmentBytes::Stored {
                         storage: std::sync::Arc::new(storage),

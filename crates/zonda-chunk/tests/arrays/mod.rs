@@ -1,5 +1,5 @@
 //! Arrays in memory, laid out and filtered as a file would have them, beside plain models of them.
-#![allow(dead_code, reason = "each test uses some of it")]
+#![allow(dead_code, unreachable_pub, reason = "each test uses some of it")]
 
 use std::collections::HashMap;
 use std::sync::Arc;
