@@ -116,7 +116,7 @@ impl HyperslabDim {
     }
 
     /// The step between all its elements, if there is one.
-    fn step(&self) -> Option<u64> {
+    pub(crate) fn step(&self) -> Option<u64> {
         if self.block == 1 {
             Some(self.stride)
         } else if self.count == 1 || self.stride == self.block {
@@ -138,7 +138,8 @@ impl HyperslabDim {
     #[must_use]
     pub fn before(&self, at: u64) -> u64 {
         let Some(past) = at.checked_sub(self.start) else { return 0 };
-        let stride = self.stride.max(1);
+        // The stride of a single block says nothing.
+        let stride = if self.count <= 1 { self.block } else { self.stride }.max(1);
         let blocks = past.checked_div(stride).unwrap_or(0);
         if blocks >= self.count {
             return self.len();
@@ -148,7 +149,7 @@ impl HyperslabDim {
     }
 
     /// How many elements follow element `i` side by side, itself included.
-    fn contiguous(&self, i: u64) -> u64 {
+    pub(crate) fn contiguous(&self, i: u64) -> u64 {
         if self.step() == Some(1) {
             return self.len().saturating_sub(i);
         }
@@ -301,6 +302,26 @@ impl Selection {
             Selection::Hyperslab(dims) => dims.iter().position(HyperslabDim::is_unlimited),
             _ => None,
         }
+    }
+
+    /// The coordinate after the last selected one in a dimension; `None` where there is none, or no
+    /// end.
+    #[must_use]
+    pub fn end(&self, dim: usize) -> Option<u64> {
+        let last = match self {
+            Selection::None | Selection::All => None,
+            Selection::Points { rank, coords } => {
+                coords.chunks_exact(*rank).filter_map(|at| at.get(dim)).max().copied()
+            }
+            Selection::Hyperslab(dims) => {
+                let dim = dims.get(dim).filter(|dim| !dim.is_unlimited())?;
+                dim.len().checked_sub(1).map(|last| dim.at(last))
+            }
+            Selection::Blocks(blocks) => {
+                blocks.iter().filter_map(|(_, last)| last.get(dim)).max().copied()
+            }
+        };
+        last.map(|last| last.saturating_add(1))
     }
 
     /// Selected elements of a dataset with the extent `dims`.

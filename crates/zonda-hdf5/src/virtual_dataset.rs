@@ -9,7 +9,7 @@
 use smallvec::SmallVec;
 
 use crate::guard::verified;
-use crate::selection::{HyperslabDim, Numbers, Selection, UNLIMITED};
+use crate::selection::{HyperslabDim, Numbers, Selection};
 use crate::{HdfError, Reader, Result};
 
 const NAME: &str = "virtual dataset mapping";
@@ -77,6 +77,43 @@ impl VirtualMapping {
             sources.push(VirtualSource { file, dataset, source, target });
         }
         Ok(VirtualMapping { sources })
+    }
+
+    /// The extent of the virtual dataset, whose dataspace says `dims`: in unlimited dimensions it
+    /// follows from what the sources have. `extent_of` gives the extent of a source dataset, `None`
+    /// where there is no such source.
+    ///
+    /// A numbered mapping is asked for block after block, until one is missing.
+    pub fn extent(
+        &self,
+        dims: &[u64],
+        extent_of: &mut dyn FnMut(&VirtualSource) -> Option<Vec<u64>>,
+    ) -> Vec<u64> {
+        let mut out = dims.to_vec();
+        for (place, here) in out.iter_mut().enumerate() {
+            let mut grown: Option<u64> = None;
+            let mut fixed = 0;
+            for source in &self.sources {
+                if source.unlimited_dim() != Some(place) {
+                    fixed = source.target.end(place).unwrap_or(0).max(fixed);
+                    continue;
+                }
+                let end = if source.is_numbered() {
+                    let mut number = 0u64;
+                    while extent_of(&source.block(number)).is_some() {
+                        number = number.saturating_add(1);
+                    }
+                    number.checked_sub(1).and_then(|last| source.extent(&[], last))
+                } else {
+                    extent_of(source).and_then(|dims| source.extent(&dims, 0))
+                };
+                grown = grown.max(Some(end.unwrap_or(0)));
+            }
+            if let Some(grown) = grown {
+                *here = grown.max(fixed);
+            }
+        }
+        out
     }
 }
 
@@ -263,7 +300,7 @@ impl VirtualSource {
         }
         let slices = self.slices(source_dims)?;
         match slices.checked_sub(1) {
-            None => Some(target.start),
+            None => Some(0),
             Some(last) => Some(target.at(last).saturating_add(1)),
         }
     }
@@ -605,7 +642,8 @@ fn target_runs(
             .iter()
             .zip(&target.lens)
             .fold(0u64, |n, (&i, &len)| n.saturating_mul(len).saturating_add(i));
-        let (Some(inner), Some(slab), Some(bound)) = (i.last_mut(), target.dims.last(), bounds.last())
+        let (Some(inner), Some(slab), Some(bound)) =
+            (i.last_mut(), target.dims.last(), bounds.last())
         else {
             return Ok(());
         };
@@ -618,7 +656,9 @@ fn target_runs(
                 Some(dim) => dim,
                 None => return Ok(()),
             };
-            let (Some(here), Some(bound)) = (i.get_mut(dim), bounds.get(dim)) else { return Ok(()) };
+            let (Some(here), Some(bound)) = (i.get_mut(dim), bounds.get(dim)) else {
+                return Ok(());
+            };
             if *here < bound.1 {
                 break;
             }

@@ -17,6 +17,7 @@ use crate::details::{Details, as_stored};
 use crate::file::FindFilter;
 use crate::files::{Files, open_storage};
 use crate::form::Form;
+use crate::virtual_data::Virtual;
 
 const RAW_DATA: &str = "raw data";
 
@@ -38,6 +39,7 @@ pub(crate) struct Data {
 enum Source {
     Chunked(ChunkedArray),
     Linear(LinearArray),
+    Virtual(Virtual),
 }
 
 /// What finds filters that are not built in.
@@ -47,7 +49,7 @@ impl Data {
     pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
         let (file, object) = (&details.file, &details.object);
         let bad = |what, value| HdfError::BadValue { structure: RAW_DATA, at: object.addr().0, what, value };
-        let space = object.dataspace(file)?;
+        let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
         let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
         let elem = form.file_size;
@@ -110,12 +112,10 @@ impl Data {
                     ChunkedArray::new(storage, table, pipeline, shape, fill, partial_edge_unfiltered);
                 Source::Chunked(array)
             }
-            DataLayout::Virtual { .. } => {
-                return Err(HdfError::Unsupported {
-                    structure: RAW_DATA,
-                    at: object.addr().0,
-                    what: "a virtual dataset",
-                });
+            DataLayout::Virtual { heap, index } => {
+                let found = Virtual::open(file, details.at.file, heap, index)?;
+                space.dims = found.extent(files, &space);
+                Source::Virtual(found)
             }
         };
         let extent = space.dims.into();
@@ -132,7 +132,22 @@ impl Data {
         match &self.source {
             Source::Chunked(array) => array.read(&self.extent, slab, decode, out),
             Source::Linear(array) => array.read(&self.extent, slab, decode, out),
+            // Read by its sources, which have forms of their own.
+            Source::Virtual(_) => Ok(Converted::default()),
         }
+    }
+
+    /// What other datasets its elements are in.
+    pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
+        match &self.source {
+            Source::Virtual(found) => Some(found),
+            Source::Chunked(_) | Source::Linear(_) => None,
+        }
+    }
+
+    /// Elements along each dimension.
+    pub(crate) fn extent(&self) -> &[u64] {
+        &self.extent
     }
 
     /// The least that the cache of chunks may hold.

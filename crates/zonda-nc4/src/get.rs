@@ -8,7 +8,7 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use crate::attribute::Meaning;
 use crate::bits;
 use crate::data::Data;
-use crate::details::native_fill;
+use crate::details::{Details, native_fill};
 use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{GroupId, Model, UserClass, Var};
@@ -26,6 +26,13 @@ pub(crate) enum GetFault {
 }
 
 impl GetFault {
+    /// A filter that is not to be had.
+    pub(crate) fn missing(spec: &zonda_chunk::FilterSpec) -> GetFault {
+        let (id, name) = (spec.id, spec.name.clone());
+        let error = zonda_chunk::FilterError::Missing { id, name };
+        GetFault::Chunk(ChunkError::Filter { chunk: Vec::new(), at: 0, error })
+    }
+
     pub(crate) fn at(self, object: impl FnOnce() -> String) -> Nc4Error {
         let object = object();
         match self {
@@ -83,10 +90,7 @@ impl Nc4File {
         }
         let data = self.data(var).map_err(|error| fail(GetFault::Hdf(error)))?;
         if let Some(spec) = &data.missing {
-            let (id, name) = (spec.id, spec.name.clone());
-            let error = zonda_chunk::FilterError::Missing { id, name };
-            let error = ChunkError::Filter { chunk: Vec::new(), at: 0, error };
-            return Err(fail(GetFault::Chunk(error)));
+            return Err(fail(GetFault::missing(spec)));
         }
         let rank = var.dims.len();
         let slab = slab(rank);
@@ -115,7 +119,9 @@ impl Nc4File {
             Target::Atomic(mem) => Some(*mem),
             Target::Natural(_) => None,
         };
-        let request = Request { model, var, data, elem };
+        let work = std::cell::Cell::new((n_elems as u64).saturating_mul(16).saturating_add(1 << 24));
+        let nc_type = var.nc_type;
+        let request = Request { nc4: self, model, nc_type, data, elem, level: 0, work: &work };
         // The reference's own fill value is laid where the file knows of none.
         let existing = match data.user_fill {
             Some(_) => None,
@@ -174,7 +180,14 @@ impl Nc4File {
     }
 
     pub(crate) fn data<'v>(&self, var: &'v Var) -> std::result::Result<&'v Data, HdfError> {
-        let details = self.details(var)?;
+        self.data_of(self.details(var)?)
+    }
+
+    /// Where the elements of a dataset are.
+    pub(crate) fn data_of<'v>(
+        &self,
+        details: &'v Details,
+    ) -> std::result::Result<&'v Data, HdfError> {
         if details.data.get().is_none() {
             let data = Data::open(&self.files, &self.how.find_filter, details)?;
             let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -319,21 +332,30 @@ fn default_element(
 }
 
 /// A hyperslab of a variable that is inside it.
-struct Request<'a> {
-    model: &'a Model,
-    var: &'a Var,
-    data: &'a Data,
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) nc4: &'a Nc4File,
+    pub(crate) model: &'a Model,
+    pub(crate) nc_type: i32,
+    pub(crate) data: &'a Data,
     /// Bytes of an element in memory.
-    elem: usize,
+    pub(crate) elem: usize,
+    /// Virtual datasets that led here.
+    pub(crate) level: u8,
+    /// Elements that sources of virtual datasets may still be asked for.
+    pub(crate) work: &'a std::cell::Cell<u64>,
 }
 
 impl Request<'_> {
-    fn read(
+    pub(crate) fn read(
         &self,
         slab: &Hyperslab<'_>,
         target: Target<'_>,
         out: &mut [u8],
     ) -> std::result::Result<Converted, GetFault> {
+        if let Some(found) = self.data.as_virtual() {
+            return self.read_virtual(found, slab, target, out);
+        }
         let form = &self.data.form;
         let mem = match &target {
             Target::Atomic(mem) => Some(*mem),
@@ -409,6 +431,44 @@ impl Request<'_> {
         failed.map(|()| Converted::default())
     }
 
+    /// Takes so many elements from the budget.
+    pub(crate) fn spend(&self, n: usize) -> std::result::Result<(), GetFault> {
+        let left = self.work.get().checked_sub(n as u64).ok_or_else(|| {
+            let (structure, what) = ("virtual dataset", "elements of sources");
+            GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit: self.work.get() })
+        })?;
+        self.work.set(left);
+        Ok(())
+    }
+
+    /// One element that no source has: the fill value of the file, else zeros.
+    pub(crate) fn unwritten(
+        &self,
+        target: &mut Target<'_>,
+        element: &mut [u8],
+    ) -> std::result::Result<Converted, GetFault> {
+        let form = &self.data.form;
+        let zeros;
+        let fill = match &self.data.user_fill {
+            Some(fill) => &fill[..],
+            None => {
+                zeros = vec![0; form.file_size];
+                &zeros
+            }
+        };
+        match target {
+            Target::Atomic(mem) => match numeric(form, *mem) {
+                Some(Numeric::Kernel(decoder)) => Ok(decoder.decode(fill, element)),
+                Some(Numeric::Odd(decoder)) => Ok(odd(form, &decoder, fill, element)),
+                None => Err(GetFault::Refused(NcError::BadType)),
+            },
+            Target::Natural(place) => {
+                natural(&self.data.file, form, &mut **place, fill, element)?;
+                Ok(Converted::default())
+            }
+        }
+    }
+
     /// The same where only the first `count` elements of each axis exist: the rest are the
     /// reference's fill values, not those of HDF5.
     fn read_cut(
@@ -449,7 +509,7 @@ impl Request<'_> {
                 }
             }
             Target::Natural(place) => {
-                let (model, nc_type) = (self.model, self.var.nc_type);
+                let (model, nc_type) = (self.model, self.nc_type);
                 lay(out, slab.count, count, elem, &mut |element| {
                     default_element(model, nc_type, form, place, element)
                 })?;

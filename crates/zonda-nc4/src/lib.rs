@@ -27,6 +27,7 @@ mod place;
 mod select;
 mod types;
 mod values;
+mod virtual_data;
 mod walk;
 
 pub use error::Nc4Error;

@@ -94,7 +94,7 @@ pub struct Var {
 pub struct VarInfo {
     /// How its data are stored.
     pub storage: StorageKind,
-    /// Filters in pipeline order.
+    /// Filters as the reference lists them: in pipeline order, but the checksum first, and each once.
     pub filters: Vec<FilterSpec>,
     /// Byte order in the file.
     pub endianness: Endianness,

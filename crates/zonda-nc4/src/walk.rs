@@ -165,7 +165,10 @@ impl<'a> Walk<'a> {
         file: &File,
         object: &Object,
     ) -> Result<(), HdfError> {
-        let space = object.dataspace(file)?;
+        let mut space = object.dataspace(file)?;
+        if space.max_dims.contains(&u64::MAX) {
+            space.dims = crate::virtual_data::extent(self.files, at, file, object, &space)?;
+        }
         let hidden = hidden::Hidden::of(file, object)?;
         // A scale needs a dimension.
         let mut scale = None;

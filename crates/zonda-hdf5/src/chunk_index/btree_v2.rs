@@ -110,12 +110,6 @@ impl Nodes {
             node.children.iter().map(|&pointer| child(NAME, pointer, below)).collect();
         Ok((Node::Inner { lower: lower.into(), children: children?, chunks }, len))
     }
-
-    /// Chunks in the tree as its header says.
-    #[cfg(test)]
-    pub(super) fn total(&self) -> Option<u64> {
-        self.open.get().map(|open| open.tree.len())
-    }
 }
 
 fn child(structure: &'static str, pointer: Pointer, level: usize) -> Result<Child> {

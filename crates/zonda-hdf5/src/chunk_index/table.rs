@@ -34,11 +34,6 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Number of positions.
-    pub(super) fn len(&self) -> usize {
-        self.at.len()
-    }
-
     /// What is at a position; `None` where there is no chunk.
     #[inline]
     pub(super) fn get(&self, i: usize) -> Option<ChunkLocation> {
@@ -56,17 +51,6 @@ impl Table {
             Some(masks) => *masks.get(i)?,
         };
         Some(ChunkLocation { at, len, mask })
-    }
-
-    /// Bytes of memory it uses, itself included.
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
-        let len = match &self.len {
-            Lens::All(_) => 0,
-            Lens::Narrow(lens) => lens.len() * 4,
-            Lens::Wide(lens) => lens.len() * 8,
-        };
-        size_of::<Table>() + self.at.len() * 8 + len + self.mask.as_ref().map_or(0, |m| m.len() * 4)
     }
 }
 
@@ -156,15 +140,6 @@ impl Keys {
             KeyList::Wide(keys) => keys.partition_point(|&other| other < key),
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
-        size_of::<Keys>()
-            + match &self.list {
-                KeyList::Narrow(keys) => keys.len() * 4,
-                KeyList::Wide(keys) => keys.len() * 8,
-            }
-    }
 }
 
 #[cfg(test)]
@@ -185,7 +160,6 @@ mod tests {
                 let mut builder = Builder::with_capacity(4);
                 entries.iter().for_each(|&entry| builder.push(entry));
                 let table = builder.finish();
-                assert_eq!(table.len(), 4);
                 let at =
                     |i| table.get(i).map(|found: ChunkLocation| (found.at, found.len, found.mask));
                 assert_eq!(at(0), Some((100, lens[0], masks[0])));

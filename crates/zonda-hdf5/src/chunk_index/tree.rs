@@ -214,7 +214,8 @@ impl Tree {
     /// Reads those of the nodes that are not in memory.
     fn read_all(&self, grid: &Grid, mut children: Vec<&Child>) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
-        if children.len() < 2 {
+        // What a cache image covers is not in the storage: such nodes are read one by one.
+        if children.len() < 2 || self.file.has_cache_image() {
             return Ok(());
         }
         children.sort_unstable_by_key(|child| child.addr);
@@ -235,22 +236,5 @@ impl Tree {
             }
         }
         Ok(())
-    }
-
-    /// Bytes of memory that nodes use.
-    #[cfg(test)]
-    pub(super) fn memory(&self) -> usize {
-        fn of(child: &Child) -> usize {
-            let leaf = |leaf: &Leaf| leaf.keys.memory() + leaf.table.memory();
-            let all = |children: &[Child]| children.iter().map(of).sum::<usize>();
-            size_of::<Child>()
-                + child.node.get().map_or(0, |node| match &**node {
-                    Node::Leaf(chunks) => leaf(chunks),
-                    Node::Inner { lower, children, chunks } => {
-                        lower.len() * 8 + all(children) + leaf(chunks)
-                    }
-                })
-        }
-        self.root.get().and_then(Option::as_ref).map_or(0, of)
     }
 }
