@@ -32,8 +32,6 @@ pub mod message;
 pub mod object;
 pub mod object_header;
 mod reader;
-pub mod shared;
-pub mod selection;
 pub mod reference;
 pub mod selection;
 pub mod shared;
