@@ -2,6 +2,7 @@
 
     reference.py make FILE SCALE    chunks as the reference stores them, and their bytes
     reference.py check FILE         reads chunks that Zonda encoded through the reference
+    reference.py speed FILE         chunks for examples/filter_speed.rs, made by the stock zlib
 
 FILE holds, all numbers u32 little-endian: the number of arrays; per array its element size, its
 length and its bytes; the number of chunks; per chunk the length of its name and the name, its
@@ -12,6 +13,7 @@ these, then the length of the stored bytes and these. An array is one chunk of o
 import io
 import struct
 import sys
+import zlib
 
 import h5py
 import hdf5plugin  # noqa: F401  registers the plugins
@@ -190,8 +192,31 @@ def check(path):
     return bad
 
 
+def speed(path):
+    """Smooth fields with noise, the same rounded to 12 bits, the first packed as shorts."""
+    rng = np.random.default_rng(1)
+    arrays, chunks = [], []
+    for kib in (64, 1024, 4096):
+        n = kib * 256
+        smooth = 280 + 20 * np.sin(np.arange(n) / 700) + 3 * np.sin(np.arange(n) / 11)
+        noisy = (smooth + rng.normal(0, 0.3, n)).astype("<f4")
+        rounded = ((noisy.view("<u4") + 0x400) & 0xFFFFF800).view("<f4")
+        short = np.resize((noisy * 100).astype("<i2"), 2 * n)
+        for kind, values in [("noise", noisy), ("rounded", rounded), ("short", short)]:
+            size = values.itemsize
+            arrays.append((size, values.tobytes()))
+            planes = values.view("u1").reshape(-1, size).T.tobytes()
+            for level in (1, 4, 9):
+                filters = [(2, 0, [size]), (1, 0, [level])]
+                name = f"{kib} KiB, {kind}, level {level}"
+                chunks.append((name, len(arrays) - 1, 0, filters, zlib.compress(planes, level)))
+    write(path, arrays, chunks)
+
+
 if __name__ == "__main__":
     if sys.argv[1] == "make":
         make(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "speed":
+        speed(sys.argv[2])
     else:
         sys.exit(check(sys.argv[2]) != 0)

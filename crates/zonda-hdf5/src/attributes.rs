@@ -11,10 +11,12 @@ use std::sync::Arc;
 use crate::btree_v2::{BtreeV2, record_type};
 use crate::checksum::lookup3;
 use crate::fractal_heap::FractalHeap;
+use crate::guard::Budget;
 use crate::message::{
     AttributeInfo, AttributeMessage, AttributeParts, Charset, Dataspace, Datatype, kind,
 };
 use crate::object_header::Message;
+use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
@@ -92,14 +94,34 @@ impl Item {
         };
         // The name follows eight bytes, and its character set in version 3.
         let name = if parts.version == 3 { 9 } else { 8 };
-        let narrow = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
+            let (structure, limit) = (ATTRIBUTE, u64::from(u32::MAX));
+            let error = HdfError::Limit { structure, at, what: "bytes", limit };
+            return Item::damaged(error, creation_order);
+        };
         Item {
-            start: narrow(start),
-            len: narrow(len),
+            start,
+            len,
             name,
             name_len: u16::try_from(parts.name.len()).unwrap_or(u16::MAX),
             creation_order,
             source: Source::Bytes { bytes, at },
+        }
+    }
+
+    /// An item for what a heap gave; `at` is for messages.
+    fn of_heap(
+        message: Result<Vec<u8>>,
+        at: u64,
+        creation_order: Option<u32>,
+        sizes: Sizes,
+    ) -> Item {
+        match message {
+            Ok(message) => {
+                let len = message.len();
+                Item::new(message.into(), 0, len, at, creation_order, sizes)
+            }
+            Err(error) => Item::damaged(error, creation_order),
         }
     }
 
@@ -195,9 +217,54 @@ struct Dense {
 /// The heaps of attributes outside of the header.
 struct DenseMessages {
     heap: FractalHeap,
-    /// The heap of shared attributes, opened when the first is met.
-    shared: Option<FractalHeap>,
+    shared: SharedAttributes,
+    budget: Budget,
     tracked: bool,
+}
+
+/// The heap of shared attributes, opened when the first is met.
+struct SharedAttributes {
+    heap: Option<FractalHeap>,
+    budget: Budget,
+}
+
+/// What a list takes for an attribute that cannot be read, so that searching for many such in vain
+/// ends, and what it may take for them in any file.
+const DAMAGED_COST: u64 = 4096;
+const DAMAGED_ALLOWANCE: u64 = 1 << 20;
+
+/// Takes the bytes of a message from a list's budget.
+fn spend(budget: &mut Budget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
+    let cost = message.as_ref().map_or(DAMAGED_COST, |message| message.len() as u64);
+    budget.spend(ATTRIBUTE, heap, cost)
+}
+
+impl SharedAttributes {
+    fn new(file: &File) -> SharedAttributes {
+        SharedAttributes { heap: None, budget: Budget::of(file).and(DAMAGED_ALLOWANCE) }
+    }
+
+    /// The message of an id, or why it cannot be read.
+    ///
+    /// # Errors
+    /// [`HdfError::Limit`] where all are longer together than the file.
+    fn get(&mut self, file: &File, id: &[u8]) -> Result<Result<Vec<u8>>> {
+        let opened = match self.heap.take() {
+            Some(heap) => Ok(heap),
+            None => sohm::heap(file, kind::ATTRIBUTE),
+        };
+        let heap = match opened {
+            Ok(heap) => self.heap.insert(heap),
+            Err(error) => {
+                let message = Err(error);
+                spend(&mut self.budget, file.root(), &message)?;
+                return Ok(message);
+            }
+        };
+        let message = heap.get(file, id);
+        spend(&mut self.budget, heap.addr(), &message)?;
+        Ok(message)
+    }
 }
 
 /// A record of the index of names.
@@ -217,34 +284,29 @@ impl Dense {
         })?;
         let names = BtreeV2::open(file, names, record_type::ATTRIBUTE_NAME)?;
         let heap = FractalHeap::open(file, heap)?;
-        let messages = DenseMessages { heap, shared: None, tracked: info.tracked };
+        let budget = heap.budget(file).and(DAMAGED_ALLOWANCE);
+        let shared = SharedAttributes::new(file);
+        let messages = DenseMessages { heap, shared, budget, tracked: info.tracked };
         Ok(Dense { names, messages })
     }
 }
 
 impl DenseMessages {
-    /// The message that a record stands for.
-    fn message(&mut self, file: &File, record: &Record<'_>) -> Result<Vec<u8>> {
-        if record.flags & SHARED == 0 {
-            return self.heap.get(file, record.id);
-        }
-        let heap = match self.shared.take() {
-            Some(heap) => heap,
-            None => sohm::heap(file, kind::ATTRIBUTE)?,
+    /// The attribute that a record stands for.
+    ///
+    /// # Errors
+    /// Only where going on is no use.
+    fn item(&mut self, file: &File, record: &Record<'_>) -> Result<Item> {
+        let message = if record.flags & SHARED == 0 {
+            let message = self.heap.get(file, record.id);
+            spend(&mut self.budget, self.heap.addr(), &message)?;
+            message
+        } else {
+            self.shared.get(file, record.id)?
         };
-        self.shared.insert(heap).get(file, record.id)
-    }
-
-    fn item(&mut self, file: &File, record: &Record<'_>) -> Item {
         let creation_order = self.tracked.then_some(record.creation_order);
-        match self.message(file, record) {
-            Ok(message) => {
-                // Blocks may be filtered, so the bytes need not be anywhere in the file.
-                let (len, sizes) = (message.len(), file.sizes());
-                Item::new(message.into(), 0, len, 0, creation_order, sizes)
-            }
-            Err(error) => Item::damaged(error, creation_order),
-        }
+        // Blocks may be filtered, so the bytes need not be anywhere in the file.
+        Ok(Item::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
     }
 }
 
@@ -269,21 +331,33 @@ impl Object {
         info.heap.map(|heap| Dense::open(file, &info, heap)).transpose()
     }
 
-    fn attribute_item(&self, file: &File, message: &Message) -> Item {
+    /// The attribute of a message in the header.
+    ///
+    /// # Errors
+    /// Only where going on is no use.
+    fn attribute_item(
+        &self,
+        file: &File,
+        message: &Message,
+        shared: &mut SharedAttributes,
+    ) -> Result<Item> {
         let creation_order = message.creation_order.map(u32::from);
         let sizes = file.sizes();
         if message.is_shared() {
-            return match self.body(file, message) {
-                Ok(body) => {
-                    let len = body.bytes.len();
-                    Item::new(body.bytes.into(), 0, len, body.at, creation_order, sizes)
+            let reader = self.header().reader(sizes, message);
+            let body = match SharedReference::decode(reader) {
+                Ok(SharedReference::Heap(id)) => shared.get(file, &id)?,
+                // Other headers hold committed types, which are no attributes.
+                Ok(SharedReference::Committed(addr)) => {
+                    Err(reader.bad("the object of a shared attribute", addr.0))
                 }
-                Err(error) => Item::damaged(error, creation_order),
+                Err(error) => Err(error),
             };
+            return Ok(Item::of_heap(body, message.at, creation_order, sizes));
         }
         let (start, len) = (message.start as usize, message.len as usize);
         let bytes = self.header().bytes.clone();
-        Item::new(bytes, start, len, message.at, creation_order, sizes)
+        Ok(Item::new(bytes, start, len, message.at, creation_order, sizes))
     }
 
     /// All attributes of an object.
@@ -296,13 +370,15 @@ impl Object {
         let mut items = Vec::new();
         match self.dense_attributes(file)? {
             None => {
-                let messages = self.header().all(kind::ATTRIBUTE);
-                items.extend(messages.map(|message| self.attribute_item(file, message)));
+                let mut shared = SharedAttributes::new(file);
+                for message in self.header().all(kind::ATTRIBUTE) {
+                    items.push(self.attribute_item(file, message, &mut shared)?);
+                }
             }
             Some(Dense { names, mut messages }) => {
                 names.walk(file, &mut |record| {
                     let record = Record::decode(names.reader(file, record))?;
-                    items.push(messages.item(file, &record));
+                    items.push(messages.item(file, &record)?);
                     Ok(true)
                 })?;
             }
@@ -322,12 +398,14 @@ impl Object {
             return Ok(None);
         }
         let Some(Dense { names, mut messages }) = self.dense_attributes(file)? else {
-            let items = self.header().all(kind::ATTRIBUTE);
-            let mut items = items.map(|message| self.attribute_item(file, message));
-            return items
-                .find(|item| item.name() == name)
-                .map(|item| item.decode(file))
-                .transpose();
+            let mut shared = SharedAttributes::new(file);
+            for message in self.header().all(kind::ATTRIBUTE) {
+                let item = self.attribute_item(file, message, &mut shared)?;
+                if item.name() == name {
+                    return item.decode(file).map(Some);
+                }
+            }
+            return Ok(None);
         };
         let hash = lookup3(name, 0);
         let mut found = None;
@@ -336,7 +414,7 @@ impl Object {
             if record.hash != hash {
                 return Ok(record.hash.cmp(&hash));
             }
-            let item = messages.item(file, &record);
+            let item = messages.item(file, &record)?;
             if let Source::Damaged(error) = item.source {
                 return Err(*error);
             }

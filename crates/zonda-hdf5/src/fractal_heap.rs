@@ -13,9 +13,12 @@ use hashbrown::HashMap;
 
 use crate::btree_v2::{BtreeV2, record_type, width_of};
 use crate::checksum::lookup3;
-use crate::guard::verified;
+use crate::guard::{Budget, verified};
 use crate::message::{FilterDescription, decode_filter_pipeline};
 use crate::{File, FileAddr, HdfError, Reader, Result};
+
+/// By how much filters are believed to shorten names of links: a group of similar ones.
+const FILTERED_GAIN: u64 = 64;
 
 const HEADER: &str = "fractal heap header";
 const DIRECT: &str = "fractal heap direct block";
@@ -24,7 +27,11 @@ const OBJECT: &str = "fractal heap object";
 
 /// Bytes of blocks that an open heap keeps, so that objects listed in the order of their names do
 /// not cost a block each. A single larger block is kept too.
-const KEPT_BYTES: usize = 4 << 20;
+const KEPT_BYTES: usize = 32 << 20;
+
+/// Most bytes of a filtered block or object before its filters. The largest blocks that the HDF5
+/// library makes for groups and attributes have 64 KiB.
+const UNFILTERED_MAX: u64 = 256 << 20;
 
 /// An open heap. It keeps blocks that it has read, so it is for one thread and one task.
 #[derive(Debug)]
@@ -168,6 +175,18 @@ impl FractalHeap {
         })
     }
 
+    /// What all objects of a list may have together. Those of a sound file do not overlap, so that
+    /// they are not longer than the file unless filters made them shorter.
+    pub(crate) fn budget(&self, file: &File) -> Budget {
+        Budget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_GAIN })
+    }
+
+    /// Where its header is.
+    #[must_use]
+    pub fn addr(&self) -> FileAddr {
+        self.addr
+    }
+
     /// Bytes of an id.
     #[must_use]
     pub fn id_len(&self) -> usize {
@@ -266,7 +285,7 @@ impl FractalHeap {
         len: u64,
     ) -> Result<Vec<u8>> {
         let at = addr.0;
-        let limit = file.limits().chunk_bytes;
+        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX);
         let most = usize::try_from(len).ok().filter(|_| len <= limit);
         let most = most.ok_or(HdfError::Limit {
             structure: OBJECT,

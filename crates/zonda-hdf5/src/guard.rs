@@ -17,7 +17,18 @@ pub(crate) struct Budget {
 impl Budget {
     /// As many bytes as the file has.
     pub(crate) fn of(file: &crate::File) -> Budget {
-        Budget { left: file.len(), whole: file.len() }
+        Budget::times(file, 1)
+    }
+
+    /// As many bytes as the file has, some times over: for what a sound file may meet repeatedly.
+    pub(crate) fn times(file: &crate::File, factor: u64) -> Budget {
+        let whole = file.len().saturating_mul(factor);
+        Budget { left: whole, whole }
+    }
+
+    /// With some more.
+    pub(crate) fn and(self, more: u64) -> Budget {
+        Budget { left: self.left.saturating_add(more), whole: self.whole.saturating_add(more) }
     }
 
     /// Takes `len` bytes for the structure at `addr`.

@@ -20,6 +20,9 @@ use crate::{File, FileAddr, HdfError, Object, Result};
 const GROUP: &str = "group";
 const PATH: &str = "path";
 
+/// How often the headers along a path may be as long together as the file.
+const PATH_READS: u64 = 64;
+
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resolved {
@@ -60,11 +63,12 @@ impl Dense {
         })
     }
 
-    /// The link that a record of the tree stands for.
-    fn link(&self, file: &File, record: &[u8]) -> Result<Link> {
+    /// The link that a record of the tree stands for, its bytes taken from `budget`.
+    fn link(&self, file: &File, record: &[u8], budget: &mut Budget) -> Result<Link> {
         let mut reader = self.names.reader(file, record);
         let _hash = reader.u32()?;
         let bytes = self.heap.get(file, reader.take(self.heap.id_len())?)?;
+        budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
         // The bytes have no place of their own in the file: blocks may be filtered.
         Link::decode(self.names.reader(file, &bytes))
     }
@@ -144,15 +148,21 @@ impl Object {
                     let entries = symbol_table::read_node(file, addr)?;
                     budget.spend(GROUP, addr, symbol_table::node_len(file, entries.len()))?;
                     for entry in &entries {
-                        links.push(entry_link(&names, entry)?);
+                        let link = entry_link(&names, entry)?;
+                        budget.spend(GROUP, addr, link.name.len() as u64)?;
+                        if let LinkTarget::Soft(path) = &link.target {
+                            budget.spend(GROUP, addr, path.len() as u64)?;
+                        }
+                        links.push(link);
                     }
                     Ok(true)
                 })?;
             }
             LinkStorage::Dense { heap, names } => {
                 let dense = Dense::open(file, heap, names)?;
+                let mut budget = dense.heap.budget(file);
                 dense.names.walk(file, &mut |record| {
-                    links.push(dense.link(file, record)?);
+                    links.push(dense.link(file, record, &mut budget)?);
                     Ok(true)
                 })?;
             }
@@ -188,12 +198,13 @@ impl Object {
                 let dense = Dense::open(file, heap, names)?;
                 let hash = lookup3(name, 0);
                 let mut found = None;
+                let mut budget = dense.heap.budget(file);
                 dense.names.find(file, &mut |record| {
                     let stored = dense.names.reader(file, record).u32()?;
                     if stored != hash {
                         return Ok(stored.cmp(&hash));
                     }
-                    let link = dense.link(file, record)?;
+                    let link = dense.link(file, record, &mut budget)?;
                     let order = (*link.name).cmp(name);
                     if order == Ordering::Equal {
                         found = Some(link);
@@ -256,8 +267,11 @@ impl File {
         let mut pending = Vec::new();
         push_components(&mut pending, path);
         let mut hops = 0usize;
+        // A path may come by the same group more than once, but not for ever.
+        let mut budget = Budget::times(self, PATH_READS);
         while let Some(component) = pending.pop() {
             let group = self.object(at)?;
+            budget.spend(PATH, at, group.header().bytes.len().max(64) as u64)?;
             let Some(link) = group.link(self, &component)? else { return Ok(Resolved::NotThere) };
             match link.target {
                 LinkTarget::Hard(object) => at = object,

@@ -113,8 +113,8 @@ impl Object {
         Dataspace::decode(self.required(file, kind::DATASPACE)?.reader(file), file.limits())
     }
 
-    /// The fill value of a dataset; `None` where there is no message about it, and elements that
-    /// were never written are zeros.
+    /// The fill value of a dataset; `None` where there is no message about it, as in files of the
+    /// first libraries: then it is undefined, and elements that were never written read as zeros.
     ///
     /// # Errors
     /// Those of decoding the message.

@@ -63,14 +63,14 @@ impl FillValue {
         Ok(FillValue { alloc_time, fill_time, undefined: flags & 0x10 != 0, value })
     }
 
-    /// Decodes the old form of the message.
+    /// Decodes the old form of the message, in which a value of no bytes is an undefined one.
     ///
     /// # Errors
     /// Where the value is longer than the message.
     pub fn decode_old(mut reader: Reader<'_>) -> Result<FillValue> {
         reader = reader.named("old fill value message");
         let value = value(&mut reader)?;
-        Ok(FillValue { alloc_time: None, fill_time: None, undefined: false, value })
+        Ok(FillValue { alloc_time: None, fill_time: None, undefined: value.is_none(), value })
     }
 }
 
@@ -126,6 +126,7 @@ mod tests {
         assert!(!zeros.undefined && zeros.value.is_none());
         let old = FillValue::decode_old(reader(b"\x01\0\0\0z\0\0\0")).unwrap();
         assert_eq!((old.alloc_time, old.value.as_deref()), (None, Some(&b"z"[..])));
+        assert!(!old.undefined && FillValue::decode_old(reader(b"\0\0\0\0")).unwrap().undefined);
     }
 
     #[test]

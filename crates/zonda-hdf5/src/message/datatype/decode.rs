@@ -255,12 +255,13 @@ fn array_size(reader: &Reader<'_>, base: &Datatype, dims: &[u32]) -> Result<u32>
 }
 
 fn reference(reader: &Reader<'_>, head: Head) -> Result<ReferenceKind> {
+    // Revised references belong to version 4, but early files have them in version 1.
     let (kind, plain) = match head.bits & 15 {
         0 => (ReferenceKind::Object, Some(0)),
         1 => (ReferenceKind::DatasetRegion, Some(4)),
-        2 if head.version >= 4 => (ReferenceKind::Object2, None),
-        3 if head.version >= 4 => (ReferenceKind::DatasetRegion2, None),
-        4 if head.version >= 4 => (ReferenceKind::Attribute, None),
+        2 => (ReferenceKind::Object2, None),
+        3 => (ReferenceKind::DatasetRegion2, None),
+        4 => (ReferenceKind::Attribute, None),
         code => return Err(reader.bad("kind of reference", u64::from(code))),
     };
     // An address, and for a region the index of an object of the heap there.

@@ -87,7 +87,8 @@ fn text_opaque_references_and_variable_length() {
     );
     let revised = decode(&head(7, 4, 0x12, 18)).unwrap();
     assert_eq!(revised.class, Class::Reference(ReferenceKind::Object2));
-    assert!(decode(&head(7, 3, 0x12, 18)).is_err(), "revised before version 4");
+    assert_eq!(decode(&head(7, 1, 0x12, 18)).unwrap().class, revised.class);
+    assert!(decode(&head(7, 4, 5, 18)).is_err(), "kind of reference");
     assert!(decode(&head(7, 1, 0, 4)).is_err(), "size of a reference");
     let string = decode(&[head(9, 1, 0x101, 16), head(3, 1, 0, 1)].concat()).unwrap();
     let expected = Class::VarLenString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
