@@ -66,9 +66,7 @@ fn raw(order: ByteOrder, src: &[u8], from: u16) -> u128 {
     let above = u128::from(byte(first.saturating_add(16)));
     match shift {
         0 => value,
-        _ => {
-            (value >> shift) | above.checked_shl(128u32.saturating_sub(shift)).unwrap_or(0)
-        }
+        _ => (value >> shift) | above.checked_shl(128u32.saturating_sub(shift)).unwrap_or(0),
     }
 }
 

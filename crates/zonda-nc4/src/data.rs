@@ -48,7 +48,12 @@ pub(crate) type Find = Option<Arc<FindFilter>>;
 impl Data {
     pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
         let (file, object) = (&details.file, &details.object);
-        let bad = |what, value| HdfError::BadValue { structure: RAW_DATA, at: object.addr().0, what, value };
+        let bad = |what, value| HdfError::BadValue {
+            structure: RAW_DATA,
+            at: object.addr().0,
+            what,
+            value,
+        };
         let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
         let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
@@ -101,15 +106,20 @@ impl Data {
                 let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered)?;
                 let ChunkedLayout { chunk_dims, partial_edge_unfiltered, .. } = layout;
                 let shape = ChunkShape { dims: chunk_dims.clone(), elem_size: elem };
-                let pipeline = Pipeline::new(&specs, shape, &|spec| {
-                    find.as_ref().and_then(|find| find(spec))
-                });
+                let pipeline =
+                    Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
                 let shape = ArrayShape { chunk_dims, elem_size: elem };
                 let storage = Arc::clone(file.storage());
                 let table: Arc<dyn ChunkTable> = Arc::new(Table(index));
                 let pipeline = Arc::new(pipeline);
-                let array =
-                    ChunkedArray::new(storage, table, pipeline, shape, fill, partial_edge_unfiltered);
+                let array = ChunkedArray::new(
+                    storage,
+                    table,
+                    pipeline,
+                    shape,
+                    fill,
+                    partial_edge_unfiltered,
+                );
                 Source::Chunked(array)
             }
             DataLayout::Virtual { heap, index } => {
@@ -247,10 +257,10 @@ fn make(
 ) -> Result<Arc<dyn Filter>, FilterError> {
     match zonda_chunk::filter::builtin(spec.id) {
         Some(make) => make(spec, shape).map(Arc::from),
-        None => find.as_ref().and_then(|find| find(spec)).ok_or_else(|| FilterError::Missing {
-            id: spec.id,
-            name: spec.name.clone(),
-        }),
+        None => find
+            .as_ref()
+            .and_then(|find| find(spec))
+            .ok_or_else(|| FilterError::Missing { id: spec.id, name: spec.name.clone() }),
     }
 }
 
@@ -258,4 +268,3 @@ fn make(
 pub(crate) fn unfilter(find: Find) -> Arc<dyn Unfilter> {
     Arc::new(MetadataFilters { find })
 }
-

@@ -29,6 +29,8 @@ pub(crate) struct Details {
     pub(crate) data: OnceLock<Arc<Data>>,
 }
 
+/// The number of the shuffle filter.
+const SHUFFLE: u32 = 2;
 /// The number of the checksum filter.
 const FLETCHER32: u32 = 3;
 /// The number of the szip filter.
@@ -124,7 +126,7 @@ pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec
 }
 
 /// Filters as netCDF reports them: of szip only what a user gave, each number once with its last
-/// parameters, and the checksum first, wherever it is in the pipeline.
+/// parameters, and the checksum and the shuffle first, wherever they are in the pipeline.
 fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
     let mut out: Vec<FilterSpec> = Vec::with_capacity(filters.len());
     for filter in filters {
@@ -138,6 +140,10 @@ fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
         match out.iter_mut().find(|known| known.id == spec.id) {
             Some(known) => *known = spec,
             None if spec.id == FLETCHER32 => out.insert(0, spec),
+            None if spec.id == SHUFFLE => {
+                let after_checksum = out.first().is_some_and(|first| first.id == FLETCHER32);
+                out.insert(usize::from(after_checksum), spec);
+            }
             None => out.push(spec),
         }
     }

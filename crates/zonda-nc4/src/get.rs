@@ -119,7 +119,8 @@ impl Nc4File {
             Target::Atomic(mem) => Some(*mem),
             Target::Natural(_) => None,
         };
-        let work = std::cell::Cell::new((n_elems as u64).saturating_mul(16).saturating_add(1 << 24));
+        let work =
+            std::cell::Cell::new((n_elems as u64).saturating_mul(16).saturating_add(1 << 24));
         let nc_type = var.nc_type;
         let request = Request { nc4: self, model, nc_type, data, elem, level: 0, work: &work };
         // The reference's own fill value is laid where the file knows of none.
@@ -393,7 +394,8 @@ impl Request<'_> {
             let failed = std::sync::Mutex::new(None);
             let run = |src: &[u8], dst: &mut [u8]| {
                 if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
-                    let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    let mut failed =
+                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     *failed = Some(fault);
                 }
                 Converted::default()
@@ -505,7 +507,8 @@ impl Request<'_> {
                     })?;
                 }
                 if n_inner > 0 {
-                    converted = converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);
+                    converted =
+                        converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);
                 }
             }
             Target::Natural(place) => {
@@ -672,7 +675,8 @@ pub(crate) fn attribute<'a, E>(
                 let mut values = Values::new(file, place);
                 let src = attribute.data.chunks_exact(form.file_size.max(1));
                 for (src, dst) in src.zip(out.chunks_exact_mut(8)) {
-                    let address = values.text(until_nul(src)).map_err(|fault| fail(fault.into()))?;
+                    let address =
+                        values.text(until_nul(src)).map_err(|fault| fail(fault.into()))?;
                     dst.copy_from_slice(&address.to_ne_bytes());
                 }
                 return Ok(Converted::default());
@@ -682,4 +686,3 @@ pub(crate) fn attribute<'a, E>(
         }
     }
 }
-

@@ -33,7 +33,8 @@ mod walk;
 pub use error::Nc4Error;
 pub use file::{FindFilter, Nc4File, OpenHow, Owner};
 pub use model::{
-    AttInfo, Dim, Endianness, Field, Group, GroupId, Model, StorageKind, UserClass, UserType, Var, VarInfo,
+    AttInfo, Dim, Endianness, Field, Group, GroupId, Model, StorageKind, UserClass, UserType, Var,
+    VarInfo,
 };
 pub use place::{Place, Target};
 

@@ -96,7 +96,8 @@ impl Virtual {
         let mut dims = space.dims.clone();
         let unlimited: Vec<usize> =
             self.mapping.sources.iter().filter_map(VirtualSource::unlimited_dim).collect();
-        for (axis, len) in dims.iter_mut().enumerate().filter(|(axis, _)| unlimited.contains(axis)) {
+        for (axis, len) in dims.iter_mut().enumerate().filter(|(axis, _)| unlimited.contains(axis))
+        {
             let ends = self.mapping.sources.iter().filter_map(|one| {
                 if one.unlimited_dim() == Some(axis) {
                     self.end_of(files, one)

@@ -30,6 +30,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) next_dim: i32,
     /// For each group the variables whose dimensions are to be found.
     pub(crate) unmatched: Vec<Vec<Unmatched>>,
+    /// All scales with the groups they are in and the ids they have, also those that share one.
+    pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
     seen_groups: hashbrown::HashSet<ObjectAt>,
     revisits_left: u64,
 }
@@ -49,6 +51,7 @@ impl<'a> Walk<'a> {
             types: Types::default(),
             next_dim: 0,
             unmatched: Vec::new(),
+            scales: Vec::new(),
             seen_groups: hashbrown::HashSet::new(),
             revisits_left: REVISITS,
         };
@@ -223,7 +226,10 @@ impl<'a> Walk<'a> {
             let is_unlimited =
                 is_unlimited.map(|(_, max)| max.copied() == Some(u64::MAX)).collect();
             let scales = scales.map(|scales| {
-                scales.iter().map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr })).collect()
+                scales
+                    .iter()
+                    .map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr }))
+                    .collect()
             });
             if let Some(list) = self.unmatched.get_mut(usize::from(group.0)) {
                 list.push(Unmatched { var: index, scales, is_unlimited });
@@ -250,6 +256,7 @@ impl<'a> Walk<'a> {
         self.next_dim = self.next_dim.max(id.saturating_add(1));
         // The reference takes length 0 for "unlimited", as its callers do.
         let is_unlimited = max == u64::MAX || len == 0;
+        self.scales.push((at, group, DimId(id)));
         let dim = Dim { name: name.into(), group, len, is_unlimited, at: Some(at) };
         self.add_dim(id, dim);
         DimId(id)
