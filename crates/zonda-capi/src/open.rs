@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use zonda::{CreateOptions, Dataset, NcError, OpenOptions};
+use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::fork::prepare_for_fork_and_exit;
@@ -15,6 +15,7 @@ use crate::mode::{
     check_no_user_format, format_asked_for, held_in_memory, shown_mode,
 };
 use crate::target::Target;
+use crate::tuning::ChunkCaches;
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -52,6 +53,12 @@ unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
     Ok(())
 }
 
+/// The format as far as opening has seen it: which model a netCDF-4 file keeps to is known when its
+/// definitions are read.
+fn quick_format(dataset: &Dataset) -> Format {
+    if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
+}
+
 /// All of the creating functions.
 ///
 /// # Safety
@@ -87,7 +94,7 @@ pub(crate) unsafe fn create(
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         let memory = mem::for_new_file(initialsz)?;
-        (Dataset::create_in(memory.clone(), target.os_path(), &options), Some(memory))
+        (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
         (Dataset::create(target.os_path(), &options)?, None)
     };
@@ -99,7 +106,9 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)
+        let chunk_caches = ChunkCaches::at_open();
+        let path = shown;
+        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
     }
 }
 
@@ -150,8 +159,10 @@ unsafe fn open(
             });
             block_bytes(asked, &target, in_memory)
         });
-        let mode = shown_mode(omode, dataset.format());
-        enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
+        let mode = shown_mode(omode, quick_format(&dataset));
+        let (path, memory, persists_memory) = (shown, None, false);
+        let chunk_caches = ChunkCaches::at_open();
+        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
     }
 }
 
@@ -183,8 +194,9 @@ pub(crate) unsafe fn open_memory(
             .open(target.os_path())
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
-    let mode = shown_mode(omode, dataset.format());
-    let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
+    let mode = shown_mode(omode, quick_format(&dataset));
+    let (path, memory, chunk_caches) = (shown, Some(memory), ChunkCaches::at_open());
+    let file = OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches };
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }
