@@ -50,7 +50,11 @@ pub(crate) struct Meaning {
 }
 
 impl AttList {
-    pub(crate) fn read(file: Arc<File>, object: &Object, types: &Types) -> Result<AttList, AttFault> {
+    pub(crate) fn read(
+        file: Arc<File>,
+        object: &Object,
+        types: &Types,
+    ) -> Result<AttList, AttFault> {
         let attributes = object.attributes(&file)?;
         let mut shown = Vec::new();
         for index in 0..attributes.len() {
@@ -109,8 +113,10 @@ impl AttList {
 
     /// What the attribute with that number is.
     pub(crate) fn info(&self, number: usize, types: &Types) -> Result<AttInfo, AttFault> {
-        self.with(number, types, |attribute, meaning| {
-            AttInfo { name: attribute.name.clone(), nc_type: meaning.nc_type, len: meaning.len }
+        self.with(number, types, |attribute, meaning| AttInfo {
+            name: attribute.name.clone(),
+            nc_type: meaning.nc_type,
+            len: meaning.len,
         })
     }
 
@@ -129,10 +135,7 @@ impl AttList {
 }
 
 /// What an attribute is to netCDF; `None` for a type that it has not.
-pub(crate) fn meaning(
-    attribute: &Attribute,
-    types: &Types,
-) -> Result<Option<Meaning>, AttFault> {
+pub(crate) fn meaning(attribute: &Attribute, types: &Types) -> Result<Option<Meaning>, AttFault> {
     let Some(form) = Form::of(&attribute.datatype) else {
         return Ok(None);
     };

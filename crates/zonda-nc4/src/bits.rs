@@ -25,6 +25,7 @@ pub(crate) fn convert(form: &Form, src: &[u8], dst: &mut [u8]) -> Option<()> {
         Shape::Float(bits) => {
             let value = float(*bits, src);
             match dst.len() {
+                #[expect(clippy::cast_possible_truncation, reason = "rounded, as asked for")]
                 4 => dst.copy_from_slice(&(value as f32).to_ne_bytes()),
                 _ => dst.copy_from_slice(&value.to_ne_bytes()),
             }
@@ -66,9 +67,7 @@ fn raw(order: ByteOrder, src: &[u8], from: u16) -> u128 {
     let above = u128::from(byte(first.saturating_add(16)));
     match shift {
         0 => value,
-        _ => {
-            (value >> shift) | above.checked_shl(128u32.saturating_sub(shift)).unwrap_or(0)
-        }
+        _ => (value >> shift) | above.checked_shl(128u32.saturating_sub(shift)).unwrap_or(0),
     }
 }
 

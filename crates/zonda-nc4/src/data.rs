@@ -17,6 +17,7 @@ use crate::details::{Details, as_stored};
 use crate::file::FindFilter;
 use crate::files::{Files, open_storage};
 use crate::form::Form;
+use crate::virtual_data::Virtual;
 
 const RAW_DATA: &str = "raw data";
 
@@ -38,6 +39,7 @@ pub(crate) struct Data {
 enum Source {
     Chunked(ChunkedArray),
     Linear(LinearArray),
+    Virtual(Virtual),
 }
 
 /// What finds filters that are not built in.
@@ -46,8 +48,13 @@ pub(crate) type Find = Option<Arc<FindFilter>>;
 impl Data {
     pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
         let (file, object) = (&details.file, &details.object);
-        let bad = |what, value| HdfError::BadValue { structure: RAW_DATA, at: object.addr().0, what, value };
-        let space = object.dataspace(file)?;
+        let bad = |what, value| HdfError::BadValue {
+            structure: RAW_DATA,
+            at: object.addr().0,
+            what,
+            value,
+        };
+        let mut space = object.dataspace(file)?;
         let datatype = object.datatype(file)?;
         let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
         let elem = form.file_size;
@@ -99,23 +106,26 @@ impl Data {
                 let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered)?;
                 let ChunkedLayout { chunk_dims, partial_edge_unfiltered, .. } = layout;
                 let shape = ChunkShape { dims: chunk_dims.clone(), elem_size: elem };
-                let pipeline = Pipeline::new(&specs, shape, &|spec| {
-                    find.as_ref().and_then(|find| find(spec))
-                });
+                let pipeline =
+                    Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
                 let shape = ArrayShape { chunk_dims, elem_size: elem };
                 let storage = Arc::clone(file.storage());
                 let table: Arc<dyn ChunkTable> = Arc::new(Table(index));
                 let pipeline = Arc::new(pipeline);
-                let array =
-                    ChunkedArray::new(storage, table, pipeline, shape, fill, partial_edge_unfiltered);
+                let array = ChunkedArray::new(
+                    storage,
+                    table,
+                    pipeline,
+                    shape,
+                    fill,
+                    partial_edge_unfiltered,
+                );
                 Source::Chunked(array)
             }
-            DataLayout::Virtual { .. } => {
-                return Err(HdfError::Unsupported {
-                    structure: RAW_DATA,
-                    at: object.addr().0,
-                    what: "a virtual dataset",
-                });
+            DataLayout::Virtual { heap, index } => {
+                let found = Virtual::open(file, details.at.file, heap, index)?;
+                space.dims = found.extent(files, &space);
+                Source::Virtual(found)
             }
         };
         let extent = space.dims.into();
@@ -132,7 +142,22 @@ impl Data {
         match &self.source {
             Source::Chunked(array) => array.read(&self.extent, slab, decode, out),
             Source::Linear(array) => array.read(&self.extent, slab, decode, out),
+            // Read by its sources, which have forms of their own.
+            Source::Virtual(_) => Ok(Converted::default()),
         }
+    }
+
+    /// What other datasets its elements are in.
+    pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
+        match &self.source {
+            Source::Virtual(found) => Some(found),
+            Source::Chunked(_) | Source::Linear(_) => None,
+        }
+    }
+
+    /// Elements along each dimension.
+    pub(crate) fn extent(&self) -> &[u64] {
+        &self.extent
     }
 
     /// The least that the cache of chunks may hold.
@@ -232,10 +257,10 @@ fn make(
 ) -> Result<Arc<dyn Filter>, FilterError> {
     match zonda_chunk::filter::builtin(spec.id) {
         Some(make) => make(spec, shape).map(Arc::from),
-        None => find.as_ref().and_then(|find| find(spec)).ok_or_else(|| FilterError::Missing {
-            id: spec.id,
-            name: spec.name.clone(),
-        }),
+        None => find
+            .as_ref()
+            .and_then(|find| find(spec))
+            .ok_or_else(|| FilterError::Missing { id: spec.id, name: spec.name.clone() }),
     }
 }
 
@@ -243,4 +268,3 @@ fn make(
 pub(crate) fn unfilter(find: Find) -> Arc<dyn Unfilter> {
     Arc::new(MetadataFilters { find })
 }
-

@@ -19,6 +19,7 @@ use crate::types::Types;
 /// An object with what was asked of it.
 #[derive(Debug)]
 pub(crate) struct Details {
+    pub(crate) at: ObjectAt,
     pub(crate) file: Arc<File>,
     pub(crate) object: Object,
     atts: OnceLock<Result<AttList, AttFault>>,
@@ -28,6 +29,10 @@ pub(crate) struct Details {
     pub(crate) data: OnceLock<Arc<Data>>,
 }
 
+/// The number of the shuffle filter.
+const SHUFFLE: u32 = 2;
+/// The number of the checksum filter.
+const FLETCHER32: u32 = 3;
 /// The number of the szip filter.
 const SZIP: u32 = 4;
 /// The bits of szip's options that a user sets; the others say what HDF5 made of the type.
@@ -38,6 +43,7 @@ impl Details {
         let file = files.get(at.file)?;
         let object = file.object(at.addr)?;
         Ok(Details {
+            at,
             file,
             object,
             atts: OnceLock::new(),
@@ -77,7 +83,7 @@ impl Details {
             }
             DataLayout::Virtual { .. } => StorageKind::Virtual,
         };
-        let filters = object.filters(file)?.iter().map(reported).collect();
+        let filters = reported(&object.filters(file)?);
         let form = Form::of(&object.datatype(file)?);
         let value = self.user_fill()?;
         let no_fill = value.is_none();
@@ -119,16 +125,29 @@ pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec
     out
 }
 
-/// A filter as netCDF reports it: of szip only what a user gave.
-fn reported(filter: &FilterDescription) -> FilterSpec {
-    let mut spec = as_stored(filter);
-    if spec.id == SZIP && spec.params.len() == 4 {
-        spec.params.truncate(2);
-        if let Some(options) = spec.params.first_mut() {
-            *options &= SZIP_OPTIONS;
+/// Filters as netCDF reports them: of szip only what a user gave, each number once with its last
+/// parameters, and the checksum and the shuffle first, wherever they are in the pipeline.
+fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
+    let mut out: Vec<FilterSpec> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let mut spec = as_stored(filter);
+        if spec.id == SZIP && spec.params.len() == 4 {
+            spec.params.truncate(2);
+            if let Some(options) = spec.params.first_mut() {
+                *options &= SZIP_OPTIONS;
+            }
+        }
+        match out.iter_mut().find(|known| known.id == spec.id) {
+            Some(known) => *known = spec,
+            None if spec.id == FLETCHER32 => out.insert(0, spec),
+            None if spec.id == SHUFFLE => {
+                let after_checksum = out.first().is_some_and(|first| first.id == FLETCHER32);
+                out.insert(usize::from(after_checksum), spec);
+            }
+            None => out.push(spec),
         }
     }
-    spec
+    out
 }
 
 /// A filter as it is in the file.

@@ -20,11 +20,9 @@ pub(crate) struct Unmatched {
 /// Finds the dimensions of all variables: groups after the groups in them, variables in order, so
 /// that invented dimensions get the numbers they get in the reference.
 pub(crate) fn match_all(walk: &mut Walk<'_>) {
-    let mut by_scale: HashMap<ObjectAt, Vec<DimId>> = HashMap::new();
-    for (index, dim) in walk.model.dims.iter().enumerate() {
-        if let (Some(at), Ok(id)) = (dim.as_ref().and_then(|dim| dim.at), i32::try_from(index)) {
-            by_scale.entry(at).or_default().push(DimId(id));
-        }
+    let mut by_scale: HashMap<ObjectAt, Vec<(GroupId, DimId)>> = HashMap::new();
+    for &(at, group, id) in &walk.scales {
+        by_scale.entry(at).or_default().push((group, id));
     }
     for group in children_first(&walk.model) {
         let list = walk.unmatched.get_mut(usize::from(group.0)).map(std::mem::take);
@@ -60,16 +58,16 @@ fn attach(
     group: GroupId,
     var: usize,
     scales: &[Option<ObjectAt>],
-    by_scale: &HashMap<ObjectAt, Vec<DimId>>,
+    by_scale: &HashMap<ObjectAt, Vec<(GroupId, DimId)>>,
 ) {
     let mut found = Vec::with_capacity(scales.len());
     for scale in scales {
         let candidates = scale.and_then(|scale| by_scale.get(&scale)).map_or(&[][..], |ids| ids);
         // The nearest group that has it: this one, or one it is in.
         let nearest = walk.model.lineage_ids(group).find_map(|near| {
-            candidates.iter().find(|&&id| walk.model.dim(id).is_some_and(|dim| dim.group == near))
+            candidates.iter().find(|(group, _)| *group == near).map(|(_, id)| *id)
         });
-        found.push(nearest.copied());
+        found.push(nearest);
     }
     if let Some(var) = walk.model.group_mut(group).and_then(|group| group.vars.get_mut(var)) {
         for (place, id) in var.dims.iter_mut().zip(found) {

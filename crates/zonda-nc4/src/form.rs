@@ -11,6 +11,8 @@ use zonda_hdf5::message::{
 };
 use zonda_model::ExtType;
 
+use crate::model::Member;
+
 /// Bytes of a sequence in memory: its length and its address.
 const SEQUENCE: usize = 16;
 /// Bytes of an address in memory.
@@ -47,7 +49,7 @@ pub(crate) enum Shape {
     /// A struct.
     Compound(Vec<Part>),
     /// Named integers, with their values in native bytes.
-    Enum(Box<Form>, Vec<(Box<[u8]>, Box<[u8]>)>),
+    Enum(Box<Form>, Vec<Member>),
     /// A sequence of any length.
     Sequence(Box<Form>),
     /// An array of this shape.
@@ -131,9 +133,9 @@ impl Form {
             }
             Class::Array { base, dims } => {
                 let base = Form::of(base)?;
-                let n = dims.iter().try_fold(1usize, |n, &dim| {
-                    n.checked_mul(usize::try_from(dim).ok()?)
-                })?;
+                let n = dims
+                    .iter()
+                    .try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))?;
                 if n.checked_mul(base.file_size)? > file_size {
                     return None;
                 }
@@ -226,7 +228,11 @@ impl Form {
             Shape::Integer(bits) => {
                 head(1, [nc_byte(native_integer(self.size, bits.signed).nc_type()), 0]);
             }
-            Shape::Float(_) => head(1, [nc_byte(native_float(self.size).nc_type()), 0]),
+            // What is longer than `double` is `long double`, another type.
+            Shape::Float(_) => {
+                let long = u8::from(self.file_size > 8);
+                head(1, [nc_byte(native_float(self.size).nc_type()), long]);
+            }
             Shape::FixedText(padding, charset) => head(2, [*padding as u8, *charset as u8]),
             Shape::Text(padding, charset) => head(3, [*padding as u8, *charset as u8]),
             Shape::Opaque(tag) => {

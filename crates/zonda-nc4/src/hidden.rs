@@ -82,8 +82,9 @@ impl Hidden {
             match name {
                 CLASS => hidden.is_scale = is_scale(&attribute),
                 NAME => {
-                    hidden.is_only_dimension = matches!(attribute.datatype.class, Class::String { .. })
-                        && attribute.data.starts_with(ONLY_DIMENSION);
+                    hidden.is_only_dimension =
+                        matches!(attribute.datatype.class, Class::String { .. })
+                            && attribute.data.starts_with(ONLY_DIMENSION);
                 }
                 DIM_ID => {
                     let ids = integers(&attribute).unwrap_or_default();
@@ -121,7 +122,7 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
     if form.order().is_none() || form.atomic() != Some(native.nc_type()) || form.file_size == 0 {
         return None;
     }
-    let mut out = Vec::with_capacity(attribute.data.len() / form.file_size);
+    let mut out = Vec::new();
     for element in attribute.data.chunks_exact(form.file_size) {
         let mut bytes = [0; 8];
         bits::convert(&form, element, bytes.get_mut(..form.size)?)?;
@@ -135,10 +136,7 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
 }
 
 /// For each axis the scale that was attached last.
-fn scales(
-    file: &File,
-    attribute: &Attribute,
-) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
+fn scales(file: &File, attribute: &Attribute) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
     let Class::VarLenSequence { base } = &attribute.datatype.class else {
         return Ok(None);
     };

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use zonda_convert::{Decoder, RangeRule};
-use zonda_hdf5::{File, FileAddr, Collection, HdfError};
+use zonda_hdf5::{Collection, File, FileAddr, HdfError};
 
 use crate::bits;
 use crate::form::{Form, Shape};
@@ -144,7 +144,11 @@ impl<'a> Values<'a> {
     }
 
     /// Length in items and heap object of a string or sequence; `None` where nothing was written.
-    fn heap_bytes(&mut self, src: &[u8], item: usize) -> Result<Option<(usize, HeapObject)>, Fault> {
+    fn heap_bytes(
+        &mut self,
+        src: &[u8],
+        item: usize,
+    ) -> Result<Option<(usize, HeapObject)>, Fault> {
         let mut reader =
             zonda_hdf5::Reader::new("variable-length value", src, 0, self.file.sizes());
         let n_items = reader.u32()?;
@@ -182,7 +186,10 @@ struct HeapObject {
 
 impl HeapObject {
     fn bytes(&self) -> &[u8] {
-        self.collection.as_ref().and_then(|collection| collection.get(self.index)).unwrap_or_default()
+        self.collection
+            .as_ref()
+            .and_then(|collection| collection.get(self.index))
+            .unwrap_or_default()
     }
 }
 
@@ -194,7 +201,8 @@ pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
 
 fn store(dst: &mut [u8], at: usize, value: u64) -> Result<(), Fault> {
     let place = dst.get_mut(at..).and_then(|dst| dst.get_mut(..8));
-    place.ok_or_else(|| damaged("bytes of an element in memory", at as u64))?
+    place
+        .ok_or_else(|| damaged("bytes of an element in memory", at as u64))?
         .copy_from_slice(&value.to_ne_bytes());
     Ok(())
 }

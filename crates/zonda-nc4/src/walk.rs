@@ -22,6 +22,9 @@ const NON_COORD: &[u8] = b"_nc4_non_coord_";
 /// Objects that may be met again through groups that were met before.
 const REVISITS: u64 = 1 << 20;
 
+/// A name and what it stands for.
+type Named = (Box<[u8]>, ObjectAt);
+
 /// The model in the making.
 pub(crate) struct Walk<'a> {
     files: &'a Files,
@@ -30,6 +33,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) next_dim: i32,
     /// For each group the variables whose dimensions are to be found.
     pub(crate) unmatched: Vec<Vec<Unmatched>>,
+    /// All scales with the groups they are in and the ids they have, also those that share one.
+    pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
     seen_groups: hashbrown::HashSet<ObjectAt>,
     revisits_left: u64,
 }
@@ -49,6 +54,7 @@ impl<'a> Walk<'a> {
             types: Types::default(),
             next_dim: 0,
             unmatched: Vec::new(),
+            scales: Vec::new(),
             seen_groups: hashbrown::HashSet::new(),
             revisits_left: REVISITS,
         };
@@ -92,7 +98,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The members of one group; those that are groups are returned.
-    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<(Box<[u8]>, ObjectAt)>, HdfError> {
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<Named>, HdfError> {
         let file = self.files.get(at.file)?;
         let object = file.object(at.addr)?;
         if id == GroupId::ROOT {
@@ -165,7 +171,10 @@ impl<'a> Walk<'a> {
         file: &File,
         object: &Object,
     ) -> Result<(), HdfError> {
-        let space = object.dataspace(file)?;
+        let mut space = object.dataspace(file)?;
+        if space.max_dims.contains(&u64::MAX) {
+            space.dims = crate::virtual_data::extent(self.files, at, file, object, &space)?;
+        }
         let hidden = hidden::Hidden::of(file, object)?;
         // A scale needs a dimension.
         let mut scale = None;
@@ -220,7 +229,10 @@ impl<'a> Walk<'a> {
             let is_unlimited =
                 is_unlimited.map(|(_, max)| max.copied() == Some(u64::MAX)).collect();
             let scales = scales.map(|scales| {
-                scales.iter().map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr })).collect()
+                scales
+                    .iter()
+                    .map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr }))
+                    .collect()
             });
             if let Some(list) = self.unmatched.get_mut(usize::from(group.0)) {
                 list.push(Unmatched { var: index, scales, is_unlimited });
@@ -247,6 +259,7 @@ impl<'a> Walk<'a> {
         self.next_dim = self.next_dim.max(id.saturating_add(1));
         // The reference takes length 0 for "unlimited", as its callers do.
         let is_unlimited = max == u64::MAX || len == 0;
+        self.scales.push((at, group, DimId(id)));
         let dim = Dim { name: name.into(), group, len, is_unlimited, at: Some(at) };
         self.add_dim(id, dim);
         DimId(id)

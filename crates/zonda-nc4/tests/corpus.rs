@@ -3,6 +3,7 @@
 //! `ZONDA_CORPUS` names the corpus: `MANIFEST.tsv`, the files, and under `expected/` a JSON a file whose
 //! section `netcdf` has names, shapes, types and digests as netCDF-C gives them.
 
+#[allow(dead_code, reason = "each test uses a part")]
 mod support;
 
 use std::path::Path;
@@ -13,7 +14,21 @@ use zonda_model::{NcError, VarId};
 use zonda_nc4::{GroupId, Nc4File, Owner, StorageKind, UserClass};
 
 /// Where the reference is wrong or another answer is as good: part of the message, and why.
-const EXCEPTIONS: &[(&str, &str)] = &[];
+const EXCEPTIONS: &[(&str, &str)] = &[
+    (
+        "float16: type: String(\"float\")",
+        "half precision is a string to the reference, which then crashes",
+    ),
+    ("tfloat16.h5: /DS16BITS: ", "the same"),
+    ("tfloat16_be.h5: /DS16BITS: ", "the same"),
+    ("t_unsupported.h5: /long_double: ", "the same for long double"),
+    (
+        "/vlen_contiguous_compound: data: ",
+        "no field that netCDF has: a digest of memory nobody wrote",
+    ),
+    ("compounds_array_vlen1.h5: :attr3: value: ", "the same"),
+    ("compounds_array_vlen2.h5: :attr3: value: ", "the same"),
+];
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -112,7 +127,9 @@ impl Compare<'_> {
         for (&id, want) in ids.iter().zip(want) {
             let ty = &model.types[id as usize - 32];
             if want.get("error").is_some() {
-                if self.type_name(id).is_some() {
+                let unknown_base =
+                    matches!(ty.class, UserClass::Vlen { base } if self.type_name(base).is_none());
+                if self.type_name(id).is_some() && !unknown_base {
                     self.differ(path, "type", &ty.class, want);
                 }
                 continue;
@@ -132,7 +149,12 @@ impl Compare<'_> {
                     got["class"] = "enum".into();
                     got["base"] = base(*id).into();
                     let members = members.iter().map(|(name, value)| {
-                        let mut wide = [if value.last().unwrap() & 0x80 != 0 && matches!(id, 1 | 3 | 4 | 10) { 0xff } else { 0 }; 8];
+                        let mut wide =
+                            [if value.last().unwrap() & 0x80 != 0 && matches!(id, 1 | 3 | 4 | 10) {
+                                0xff
+                            } else {
+                                0
+                            }; 8];
                         wide[..value.len()].copy_from_slice(value);
                         let value = match id {
                             11 => Value::from(u64::from_le_bytes(wide)),
@@ -185,7 +207,12 @@ impl Compare<'_> {
                 Ok(bytes) => {
                     if let Some(sha) = want.get("sha256").filter(|sha| **sha != digest(&bytes)) {
                         let start = &bytes[..bytes.len().min(64)];
-                        self.differ(&path, "value", text(start), &serde_json::json!([sha, want["value"]]));
+                        self.differ(
+                            &path,
+                            "value",
+                            text(start),
+                            &serde_json::json!([sha, want["value"]]),
+                        );
                     }
                 }
                 Err(error) => self.found.push(format!("{path}: {error}")),
@@ -230,7 +257,8 @@ impl Compare<'_> {
                 StorageKind::Contiguous | StorageKind::External => ("contiguous", None),
                 StorageKind::Compact => ("compact", None),
                 StorageKind::Chunked(chunks) => ("chunked", Some(chunks.clone())),
-                StorageKind::Virtual => ("virtual", None),
+                // Not known to any release of the reference.
+                StorageKind::Virtual => ("unknown", None),
             };
             self.equal(path, "storage", got.into(), storage);
             if let Some(want) = want.get("chunks") {
@@ -266,10 +294,13 @@ impl Compare<'_> {
         } else if let Some(corners) = want.get("corner").and_then(Value::as_array) {
             for (last, sha) in corners.iter().enumerate() {
                 let part: Vec<_> = count.iter().map(|&n| n.min(2)).collect();
-                let start = count.iter().zip(&part).map(|(&n, &c)| if last == 1 { n - c } else { 0 });
+                let start =
+                    count.iter().zip(&part).map(|(&n, &c)| if last == 1 { n - c } else { 0 });
                 match support::read(self.file, group, id.0, &start.collect::<Vec<_>>(), &part) {
                     Ok(bytes) if *sha == digest(&bytes) => self.n_data += 1,
-                    Ok(bytes) => self.differ(path, "corner", hex(&bytes[..bytes.len().min(32)]), sha),
+                    Ok(bytes) => {
+                        self.differ(path, "corner", hex(&bytes[..bytes.len().min(32)]), sha)
+                    }
                     Err(error) => self.found.push(format!("{path}: corner: {error}")),
                 }
             }
@@ -297,11 +328,20 @@ fn as_the_reference_says() {
     let only = std::env::var("ZONDA_CORPUS_ONLY").unwrap_or_default();
     let corpus = Path::new(&corpus);
     let manifest = std::fs::read_to_string(corpus.join("MANIFEST.tsv")).unwrap();
-    let (mut n_files, mut n_data, mut n_bad) = (0, 0, 0);
+    let (mut n_files, mut n_data, mut n_bad, mut n_damaged) = (0, 0, 0, 0);
     for line in manifest.lines().skip(1) {
         let columns: Vec<_> = line.split('\t').collect();
         let (path, category, verdict) = (columns[0], columns[1], columns[3]);
-        if !matches!(category, "netcdf4" | "hdf5") || !path.contains(&only) {
+        if !path.contains(&only) {
+            continue;
+        }
+        if category == "malformed" && columns[2] == "hdf5" {
+            n_damaged += 1;
+            if let Ok(file) = support::open(&corpus.join(path)) {
+                touch(&file);
+            }
+        }
+        if !matches!(category, "netcdf4" | "hdf5") {
             continue;
         }
         let want = expected(corpus, path);
@@ -340,23 +380,44 @@ fn as_the_reference_says() {
             }
         }
     }
-    println!("{n_files} files, data of {n_data} variables compared, {n_bad} differences");
+    println!(
+        "{n_files} files, data of {n_data} variables compared, {n_bad} differences; \
+         {n_damaged} damaged files read without a panic"
+    );
     assert_eq!(n_bad, 0);
 }
 
 /// Everything of a file that the reference does not open: answers or errors, no panic.
 fn touch(file: &Nc4File) {
-    let model = file.model().unwrap();
+    let Ok(model) = file.model() else {
+        return;
+    };
     for (group, id) in model.groups.iter().zip(0u16..) {
         let group_id = GroupId(id);
-        let _ = file.n_atts(Owner { group: group_id, var: VarId::GLOBAL });
+        touch_atts(file, Owner { group: group_id, var: VarId::GLOBAL });
         for (var, index) in group.vars.iter().zip(0i32..) {
-            let _ = file.n_atts(Owner { group: group_id, var: VarId(index) });
+            touch_atts(file, Owner { group: group_id, var: VarId(index) });
             let _ = file.var_info(group_id, VarId(index));
-            let count: Vec<_> = var.dims.iter().map(|&id| model.dim(id).map_or(1, |dim| dim.len as usize)).collect();
-            if count.iter().try_fold(1usize, |n, &dim| n.checked_mul(dim)).is_some_and(|n| n < 1 << 24) {
+            let count: Vec<_> = var
+                .dims
+                .iter()
+                .map(|&id| model.dim(id).map_or(1, |dim| dim.len as usize))
+                .collect();
+            if count
+                .iter()
+                .try_fold(1usize, |n, &dim| n.checked_mul(dim))
+                .is_some_and(|n| n < 1 << 24)
+            {
                 let _ = support::read(file, group_id, index, &vec![0; count.len()], &count);
             }
+        }
+    }
+}
+
+fn touch_atts(file: &Nc4File, owner: Owner) {
+    for i in 0..file.n_atts(owner).unwrap_or(0) {
+        if let Ok(info) = file.att(owner, i) {
+            let _ = support::read_att(file, owner, &info.name, info.nc_type);
         }
     }
 }

@@ -10,7 +10,7 @@ use zonda_nc4::{
 
 /// Keeps strings and sequences in a list; an address is a place in it.
 #[derive(Default)]
-pub struct Kept(pub Vec<Vec<u8>>);
+pub(crate) struct Kept(pub(crate) Vec<Vec<u8>>);
 
 impl Place for Kept {
     fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
@@ -25,13 +25,13 @@ impl Kept {
     }
 }
 
-pub fn open(path: &Path) -> Result<Nc4File, Nc4Error> {
+pub(crate) fn open(path: &Path) -> Result<Nc4File, Nc4Error> {
     let storage = Arc::new(zonda_storage::backend::File::open_read(path).unwrap());
     let folder = path.parent().map(Path::to_path_buf);
     Nc4File::open(storage, path, OpenHow { folder, ..OpenHow::default() })
 }
 
-pub const ATOMIC: [&str; 13] = [
+pub(crate) const ATOMIC: [&str; 13] = [
     "?", "byte", "char", "short", "int", "float", "double", "ubyte", "ushort", "uint", "int64",
     "uint64", "string",
 ];
@@ -40,7 +40,7 @@ fn user(model: &Model, nc_type: i32) -> &UserType {
     &model.types[nc_type as usize - 32]
 }
 
-pub fn size(model: &Model, nc_type: i32) -> usize {
+pub(crate) fn size(model: &Model, nc_type: i32) -> usize {
     match nc_type {
         1 | 2 | 7 => 1,
         3 | 8 => 2,
@@ -51,7 +51,13 @@ pub fn size(model: &Model, nc_type: i32) -> usize {
 }
 
 /// Canonical bytes of elements in memory: little-endian, packed, strings and sequences with their lengths.
-pub fn canonical(model: &Model, nc_type: i32, kept: &Kept, memory: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn canonical(
+    model: &Model,
+    nc_type: i32,
+    kept: &Kept,
+    memory: &[u8],
+    out: &mut Vec<u8>,
+) {
     let word = |bytes: &[u8], at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap());
     let elem = size(model, nc_type);
     match nc_type {
@@ -91,13 +97,13 @@ pub fn canonical(model: &Model, nc_type: i32, kept: &Kept, memory: &[u8], out: &
     }
 }
 
-fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
+pub(crate) fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
     memory.resize(len, 0);
     Ok(memory)
 }
 
 /// The canonical bytes of a hyperslab.
-pub fn read(
+pub(crate) fn read(
     file: &Nc4File,
     group: GroupId,
     var: i32,
@@ -117,7 +123,12 @@ pub fn read(
 }
 
 /// The canonical bytes of an attribute.
-pub fn read_att(file: &Nc4File, owner: Owner, name: &[u8], nc_type: i32) -> Result<Vec<u8>, Nc4Error> {
+pub(crate) fn read_att(
+    file: &Nc4File,
+    owner: Owner,
+    name: &[u8],
+    nc_type: i32,
+) -> Result<Vec<u8>, Nc4Error> {
     let mut kept = Kept::default();
     let mut memory = Vec::new();
     let _ = file.get_att(owner, name, Target::Natural(&mut kept), |len| lend(&mut memory, len))?;
