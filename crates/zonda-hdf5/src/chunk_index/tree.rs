@@ -1,0 +1,240 @@
+//! B-trees of chunks in memory: what was read of them stays, as compact leaves.
+//!
+//! Both versions end up here. In version 1, key `i` of an internal node is the first chunk of child
+//! `i`; in version 2, internal nodes hold chunks themselves, which separate their children. Either
+//! may be outside the extent, so children are told apart by where their keys begin.
+//! Nodes are read when a box needs them, each once; the first to read a node publishes it, so that
+//! finding a chunk takes no lock.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use zonda_storage::ReadRange;
+
+use super::grid::{Grid, Region};
+use super::table::{Keys, Table};
+use super::{Segment, What, btree_v1, btree_v2};
+use crate::{File, FileAddr, HdfError, Result};
+
+const NAME: &str = "B-tree of chunks";
+
+/// Nodes asked for in one go, so that buffers stay small.
+const NODES_AT_ONCE: usize = 1024;
+
+/// Chunks in ascending order of keys.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub(super) keys: Keys,
+    pub(super) table: Table,
+}
+
+/// A node in the file, and in memory once it was read.
+#[derive(Debug)]
+pub(super) struct Child {
+    pub(super) addr: FileAddr,
+    /// Records in it; version 2 only, where pointers say so.
+    pub(super) records: u16,
+    /// Distance from the leaves; `None` for the root in version 1, which says so itself.
+    pub(super) level: Option<u8>,
+    node: OnceLock<Box<Node>>,
+}
+
+impl Child {
+    pub(super) fn new(addr: FileAddr, records: u16, level: Option<u8>) -> Child {
+        Child { addr, records, level, node: OnceLock::new() }
+    }
+}
+
+/// A node in memory.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// Of level 0.
+    Leaf(Leaf),
+    /// Of a higher level.
+    Inner {
+        /// Where the keys of each child begin; they end where the next chunk or child begins.
+        lower: Box<[u64]>,
+        children: Box<[Child]>,
+        /// Chunks between the children; version 2 only.
+        chunks: Leaf,
+    },
+}
+
+/// How nodes are read.
+#[derive(Debug)]
+pub(super) enum Version {
+    One(btree_v1::Nodes),
+    Two(btree_v2::Nodes),
+}
+
+/// A tree.
+#[derive(Debug)]
+pub(super) struct Tree {
+    file: Arc<File>,
+    version: Version,
+    root: OnceLock<Option<Child>>,
+    /// Bytes of the nodes in memory as they were in the file. The nodes of a sound tree do not
+    /// overlap, so they are not longer than the file.
+    spent: AtomicU64,
+    /// Everything is in memory.
+    is_whole: AtomicBool,
+}
+
+impl Tree {
+    pub(super) fn new(file: Arc<File>, version: Version) -> Tree {
+        Tree {
+            file,
+            version,
+            root: OnceLock::new(),
+            spent: AtomicU64::new(0),
+            is_whole: AtomicBool::new(false),
+        }
+    }
+
+    fn root(&self, grid: &Grid) -> Result<Option<&Child>> {
+        if let Some(root) = self.root.get() {
+            return Ok(root.as_ref());
+        }
+        let root = match &self.version {
+            Version::One(nodes) => Some(nodes.root()),
+            Version::Two(nodes) => nodes.root(&self.file, grid)?,
+        };
+        Ok(self.root.get_or_init(|| root).as_ref())
+    }
+
+    /// The node of a child, read if need be.
+    fn node<'a>(&self, grid: &Grid, child: &'a Child) -> Result<&'a Node> {
+        if let Some(node) = child.node.get() {
+            return Ok(node);
+        }
+        let len = self.read_len(child)?;
+        let bytes = self.file.read_up_to(NAME, child.addr, len)?;
+        self.publish(grid, child, bytes)
+    }
+
+    /// How many bytes to read of a node: all of it, or what all of it usually is.
+    fn read_len(&self, child: &Child) -> Result<u64> {
+        match &self.version {
+            Version::One(nodes) => Ok(nodes.usual_len(&self.file)),
+            Version::Two(nodes) => nodes.node_len(&self.file, child),
+        }
+    }
+
+    fn publish<'a>(&self, grid: &Grid, child: &'a Child, bytes: Vec<u8>) -> Result<&'a Node> {
+        let (node, len) = match &self.version {
+            Version::One(nodes) => nodes.decode(&self.file, grid, child, bytes)?,
+            Version::Two(nodes) => nodes.decode(&self.file, grid, child, bytes)?,
+        };
+        // Several threads may have read the same node: only the one that is kept counts.
+        let spent = match child.node.set(Box::new(node)) {
+            Ok(()) => self.spent.fetch_add(len, Ordering::Relaxed).saturating_add(len),
+            Err(_) => self.spent.load(Ordering::Relaxed),
+        };
+        if spent > self.file.len() {
+            let (structure, at, limit) = (NAME, child.addr.0, self.file.len());
+            return Err(HdfError::Limit { structure, at, what: "bytes in one tree", limit });
+        }
+        let (structure, at, what) = (NAME, child.addr.0, "the node that was just read");
+        child.node.get().map(|node| &**node).ok_or(HdfError::Missing { structure, at, what })
+    }
+
+    /// What there is at `key` and up to some later one.
+    pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<Segment<'_>> {
+        let mut high = u64::MAX;
+        let Some(mut child) = self.root(grid)? else {
+            return Ok(Segment { high, what: What::Nothing });
+        };
+        loop {
+            match self.node(grid, child)? {
+                Node::Leaf(leaf) => return Ok(Segment { high, what: What::Sorted(leaf) }),
+                Node::Inner { lower, children, chunks } => {
+                    let next = chunks.keys.below(key);
+                    match chunks.keys.get(next) {
+                        Some(here) if here == key => {
+                            let what = What::One(chunks.table.get(next));
+                            return Ok(Segment { high: key.saturating_add(1), what });
+                        }
+                        Some(above) => high = high.min(above),
+                        None => {}
+                    }
+                    let next = lower.partition_point(|&lower| lower <= key);
+                    if let Some(&above) = lower.get(next) {
+                        high = high.min(above);
+                    }
+                    match next.checked_sub(1).and_then(|i| children.get(i)) {
+                        Some(below) => child = below,
+                        None => return Ok(Segment { high, what: What::Nothing }),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads all nodes that a box needs, level by level, many at a time.
+    pub(super) fn prepare(&self, grid: &Grid, region: &Region<'_>) -> Result<()> {
+        if self.is_whole.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some(root) = self.root(grid)? else { return Ok(()) };
+        // Children with the keys they may hold: from the first up to, not including, the second.
+        let mut level = vec![(root, 0, u64::MAX)];
+        while !level.is_empty() {
+            self.read_all(grid, level.iter().map(|(child, ..)| *child).collect())?;
+            let mut below = Vec::new();
+            for &(child, low, high) in &level {
+                match self.node(grid, child)? {
+                    Node::Leaf(_) => {}
+                    Node::Inner { lower, children, chunks } => {
+                        let mut key = low.max(lower.first().copied().unwrap_or(u64::MAX));
+                        while let Some((next, _)) = region.next(key).filter(|run| run.0 < high) {
+                            let after = lower.partition_point(|&lower| lower <= next);
+                            let mut end = lower.get(after).copied().unwrap_or(high).min(high);
+                            let chunk = chunks.keys.get(chunks.keys.below(next));
+                            if chunk == Some(next) {
+                                key = next.saturating_add(1);
+                                continue;
+                            }
+                            end = chunk.map_or(end, |chunk| end.min(chunk));
+                            let child = after.checked_sub(1).and_then(|i| children.get(i));
+                            below.extend(child.map(|child| (child, next, end)));
+                            key = end.max(next.saturating_add(1));
+                        }
+                    }
+                }
+            }
+            level = below;
+        }
+        if region.is_everything() {
+            self.is_whole.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Reads those of the nodes that are not in memory.
+    fn read_all(&self, grid: &Grid, mut children: Vec<&Child>) -> Result<()> {
+        children.retain(|child| child.node.get().is_none());
+        // What a cache image covers is not in the storage: such nodes are read one by one.
+        if children.len() < 2 || self.file.has_cache_image() {
+            return Ok(());
+        }
+        children.sort_unstable_by_key(|child| child.addr);
+        for some in children.chunks(NODES_AT_ONCE) {
+            let mut buffers = Vec::with_capacity(some.len());
+            for child in some {
+                let at = self.file.locate(NAME, child.addr, 1)?;
+                let len = self.read_len(child)?.min(self.file.len().saturating_sub(at));
+                buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
+            }
+            let mut ranges: Vec<ReadRange<'_>> =
+                buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
+            self.file.storage().read_ranges(&mut ranges)?;
+            let got: Vec<usize> = ranges.iter().map(|range| range.got).collect();
+            for ((child, (_, mut bytes)), got) in some.iter().zip(buffers).zip(got) {
+                bytes.truncate(got);
+                self.publish(grid, child, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
