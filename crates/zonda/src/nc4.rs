@@ -1,0 +1,282 @@
+//! A netCDF-4 file as a dataset: open for reading.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use zonda_convert::Converted;
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId, normalize_name};
+use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Target, VarInfo};
+use zonda_storage::Storage;
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::OpenOptions;
+use crate::refs::VarRef;
+
+/// Groups of fewer variables are searched from one end to the other.
+const SEARCHED: usize = 16;
+
+/// An HDF5 file as the dataset keeps it.
+#[derive(Debug)]
+pub(crate) struct Nc4 {
+    pub(crate) file: Nc4File,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) names: Names,
+    open: AtomicBool,
+}
+
+/// Variables in the order of their names, for each group: made when a name is first looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Names(OnceLock<Vec<Box<[u32]>>>);
+
+impl Names {
+    /// The variable of a group with that name, which is normalised first.
+    pub(crate) fn find_var(&self, model: &Model, group: GroupId, name: &[u8]) -> Result<VarId> {
+        let at = usize::from(group.0);
+        let vars = &model.groups.get(at).ok_or(NcError::BadGrpId)?.vars;
+        let name = normalize_name(name).map_err(|_| NcError::NotVar)?;
+        let found = if vars.len() < SEARCHED {
+            vars.iter().position(|var| *var.name == *name)
+        } else {
+            let sorted = self.0.get_or_init(|| model.groups.iter().map(by_name).collect());
+            let sorted = sorted.get(at).map_or(&[][..], |sorted| sorted);
+            let name_of = |&id: &u32| vars.get(id as usize).map(|var| &*var.name);
+            let place = sorted.binary_search_by(|id| name_of(id).cmp(&Some(&*name))).ok();
+            place.and_then(|place| sorted.get(place)).map(|&id| id as usize)
+        };
+        let id = found.and_then(|id| i32::try_from(id).ok()).ok_or(NcError::NotVar)?;
+        Ok(VarId(id))
+    }
+}
+
+fn by_name(group: &zonda_nc4::Group) -> Box<[u32]> {
+    let mut ids: Vec<u32> = (0..group.vars.len()).map_while(|id| u32::try_from(id).ok()).collect();
+    ids.sort_by_key(|&id| group.vars.get(id as usize).map(|var| &*var.name));
+    ids.into()
+}
+
+impl Nc4 {
+    /// `folder` is where the file lies, and where names of other files in it begin.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        name: &Path,
+        folder: Option<&Path>,
+        options: &OpenOptions,
+    ) -> Result<Nc4> {
+        // Plugins: `zonda_plugin::find` belongs into `find_filter`.
+        let mut how = OpenHow { folder: folder.map(Path::to_owned), ..OpenHow::default() };
+        how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
+        let file = Nc4File::open(Arc::clone(&storage), name, how)?;
+        Ok(Nc4 { file, storage, names: Names::default(), open: AtomicBool::new(true) })
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Ends it; of several threads one does.
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.open.swap(false, Ordering::AcqRel) { Ok(()) } else { Err(NcError::BadId.into()) }
+    }
+
+    /// The model, and that there is such a group.
+    pub(crate) fn group(&self, group: GroupId) -> Result<&Model> {
+        let model = self.file.model()?;
+        if usize::from(group.0) < model.groups.len() {
+            Ok(model)
+        } else {
+            Err(NcError::BadGrpId.into())
+        }
+    }
+
+    /// What a put, or a definition that belongs to `var`, is refused with.
+    pub(crate) fn refuse(&self, var: VarRef) -> Error {
+        if var.var == VarId::GLOBAL {
+            return read_only();
+        }
+        self.nc_type(var).map_or_else(|error| error, |_| read_only())
+    }
+
+    fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
+        let vars = &self.group(group)?.groups[usize::from(group.0)].vars;
+        let found = usize::try_from(var.0).ok().and_then(|id| vars.get(id));
+        Ok(found.ok_or(NcError::NotVar)?.nc_type)
+    }
+
+    pub(crate) fn get<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let VarRef { group, var: id } = var;
+        match mem {
+            Some(mem) => {
+                check_conversion(self.nc_type(var)?, mem)?;
+                self.file.get(group, id, slab, Target::Atomic(mem), out)
+            }
+            None => NoPlace::with(|place| {
+                self.file.get::<Error>(group, id, slab, Target::Natural(place), out)
+            }),
+        }
+    }
+
+    pub(crate) fn get_att<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let file = &self.file;
+        let Some(mem) = mem else {
+            return NoPlace::with(|place| {
+                file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
+            });
+        };
+        let (_, att) = file.find_att(owner.into(), name)?;
+        if att.len == 0 {
+            out(0)?;
+            return Ok(Converted { out_of_range: 0 });
+        }
+        check_conversion(att.nc_type, mem)?;
+        file.get_att(owner.into(), name, Target::Atomic(mem), out)
+    }
+}
+
+/// Which types can be read as which.
+fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
+    match (ExtType::from_nc_type(nc_type), mem) {
+        (Some(ExtType::Char), MemType::Text) => Ok(()),
+        (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
+        (Some(_), _) => Ok(()),
+        (None, _) => Err(NcError::BadType),
+    }
+}
+
+/// Whether chunks that went through a filter of that number can be read.
+#[must_use]
+pub fn filter_is_available(id: u32) -> bool {
+    // Plugins: `zonda_plugin::find` is to be asked here as well.
+    zonda_chunk::filter::is_builtin(id)
+}
+
+pub(crate) fn read_only() -> Error {
+    let why = "netCDF-4 and HDF5 files are open for reading";
+    Error::explained(NcError::Perm, why)
+}
+
+/// For values that own no memory.
+struct NoPlace {
+    asked: bool,
+}
+
+impl NoPlace {
+    fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
+        let mut place = NoPlace { asked: false };
+        let done = f(&mut place);
+        if !place.asked {
+            return done;
+        }
+        let why = "strings and sequences are read with a place to put them";
+        Err(Error::explained(NcError::BadType, why))
+    }
+}
+
+impl Place for NoPlace {
+    fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
+        self.asked = true;
+        None
+    }
+}
+
+/// Reading what only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
+impl Dataset {
+    fn nc4(&self) -> Result<&Nc4> {
+        self.as_nc4().ok_or(NcError::NotNc4.into())
+    }
+
+    /// How a variable is stored, its filters and fill value.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
+    pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
+        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.var_info(var.group, var.var)?)))
+    }
+
+    /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has
+    /// the size of an element.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
+        self.here(self.nc4().and_then(|nc4| {
+            Ok(nc4.file.fill_value(var.group, var.var, Target::Natural(place), out)?)
+        }))
+    }
+
+    /// Chunk cache of a variable: bytes, slots, preemption.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`.
+    pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
+        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.chunk_cache(var.group, var.var)?)))
+    }
+
+    /// Sets the least that the chunk cache of a variable may hold.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
+    pub fn set_chunk_cache(
+        &self,
+        var: VarRef,
+        (bytes, slots, preemption): (usize, usize, f32),
+    ) -> Result<()> {
+        self.here(self.nc4().and_then(|nc4| {
+            Ok(nc4.file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
+        }))
+    }
+
+    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
+    /// `place` puts them. Else as [`Dataset::get_with`].
+    ///
+    /// # Errors
+    /// As [`Dataset::get_with`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_with(var, slab, None, out),
+            Some(nc4) => {
+                let target = Target::Natural(place);
+                self.here(nc4.file.get::<Error>(var.group, var.var, slab, target, out))
+            }
+        }
+    }
+
+    /// Reads an attribute of any type as what it is, as [`Dataset::get_placed`] does a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::get_att`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_att_placed<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_att(owner, name, None, out),
+            Some(nc4) => {
+                let target = Target::Natural(place);
+                self.here(nc4.file.get_att::<Error>(owner.into(), name, target, out))
+            }
+        }
+    }
+}
