@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline, Scratch};
 
-/// Chunks of the reference, as `reference.py` prints them.
+/// Chunks of the reference, as `random_chunks.py` prints them.
 const KEPT: [&str; 3] = [
     include_str!("data/nbit.tsv"),
     include_str!("data/scaleoffset.tsv"),

@@ -1,238 +1,222 @@
-"""Chunks filtered by the reference library, and what it makes of chunks filtered by others.
+"""The reference side of the filter tests: HDF5 and its filter plugins, by h5py and hdf5plugin.
 
-    reference.py make FILTER COUNT SEED    prints COUNT cases, one a line:
-        name, filter id, parameters, chunk dimensions, element size, stored bytes, chunk as read
-    reference.py check FILTER COUNT SEED   the same cases; standard input has "name, stored bytes"
-        of another encoder, and "name, chunk as read" is printed
+    reference.py make FILE SCALE    chunks as the reference stores them, and their bytes
+    reference.py check FILE         reads chunks that Zonda encoded through the reference
+    reference.py speed FILE         chunks for examples/filter_speed.rs, made by the stock zlib
 
-Fields are separated by tabs, bytes are in hexadecimal. Needs h5py, and hdf5plugin for filters that
-are not HDF5's own.
+FILE holds, all numbers u32 little-endian: the number of arrays; per array its element size, its
+length and its bytes; the number of chunks; per chunk the length of its name and the name, its
+array, its mask, the number of filters, per filter its id, its flags, the number of parameters and
+these, then the length of the stored bytes and these. An array is one chunk of one dimension.
 """
 
-import ctypes
-import glob
-import itertools
-import os
+import io
+import struct
 import sys
+import zlib
 
 import h5py
+import hdf5plugin  # noqa: F401  registers the plugins
 import numpy as np
-from h5py import h5d, h5f, h5p, h5s, h5t, h5z
+
+OPTIONAL = 1
 
 
-NAMES = ("case%d.h5" % index for index in itertools.count())
+class Reader:
+    def __init__(self, path):
+        self.bytes = open(path, "rb").read()
+        self.at = 0
+
+    def take(self, n):
+        self.at += n
+        return self.bytes[self.at - n : self.at]
+
+    def u32(self, n=None):
+        values = struct.unpack(f"<{n or 1}I", self.take(4 * (n or 1)))
+        return values[0] if n is None else list(values)
 
 
-def relax(access):
-    """Lets types with few significant bits be stored (HDF5 2 asks for this)."""
-    libs = os.path.join(os.path.dirname(h5py.__file__), "..", "h5py.libs", "libhdf5-*")
-    for lib in glob.glob(libs):
-        call = getattr(ctypes.CDLL(lib), "H5Pset_relax_file_integrity_checks", None)
-        if call:
-            call.argtypes = [ctypes.c_int64, ctypes.c_uint64]
-            call(access.id, 1)
+def read(path):
+    r = Reader(path)
+    arrays = []
+    for _ in range(r.u32()):
+        size = r.u32()
+        arrays.append((size, r.take(r.u32())))
+    chunks = []
+    for _ in range(r.u32()):
+        name = r.take(r.u32()).decode()
+        array, mask = r.u32(), r.u32()
+        filters = []
+        for _ in range(r.u32()):
+            id, flags, n = r.u32(), r.u32(), r.u32()
+            filters.append((id, flags, r.u32(n) if n else []))
+        chunks.append((name, array, mask, filters, r.take(r.u32())))
+    assert r.at == len(r.bytes)
+    return arrays, chunks
 
 
-def dataset(values, filetype, set_filter, fill=None):
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fapl_core(1 << 16, False)
-    relax(access)
-    file = h5f.create(next(NAMES).encode(), h5f.ACC_TRUNC, None, access)
-    plist = h5p.create(h5p.DATASET_CREATE)
-    plist.set_chunk(values.shape)
-    if fill is not None:
-        plist.set_fill_value(np.array(fill, dtype=values.dtype))
-    set_filter(plist)
-    space = h5s.create_simple(values.shape)
-    return file, h5d.create(file, b"d", filetype, space, plist)
+def write(path, arrays, chunks):
+    out = bytearray()
+
+    def u32(*values):
+        out.extend(struct.pack(f"<{len(values)}I", *values))
+
+    u32(len(arrays))
+    for size, raw in arrays:
+        u32(size, len(raw))
+        out.extend(raw)
+    u32(len(chunks))
+    for name, array, mask, filters, stored in chunks:
+        u32(len(name.encode()))
+        out.extend(name.encode())
+        u32(array, mask, len(filters))
+        for id, flags, params in filters:
+            u32(id, flags, len(params), *params)
+        u32(len(stored))
+        out.extend(stored)
+    open(path, "wb").write(out)
 
 
-def as_read(data, values):
-    """The chunk's bytes: what is read, as the file's type says elements are laid out."""
-    out = np.empty(values.shape, dtype=np.dtype(("V", data.get_type().get_size())))
-    buffer = np.frombuffer(bytearray(out.nbytes), dtype="u1")
-    data.read(h5s.ALL, h5s.ALL, buffer, data.get_type())
-    return buffer.tobytes()
+# Types by element size; 3 and 12 are there for what is no power of two.
+TYPES = {1: "u1", 2: "<i2", 3: "V3", 4: "<f4", 8: "<f8", 12: "V12", 16: "<c16"}
 
 
-def narrow(base, precision, offset):
-    kind = base.copy()
-    kind.set_precision(precision)
-    kind.set_offset(offset)
-    return kind
+def make_arrays(scale):
+    """Smooth values with little noise, one array of several blocks, one without any pattern."""
+    rng = np.random.default_rng(20)
+    for size, n in [(1, 331), (2, 270), (3, 203), (4, 203), (8, 164), (12, 90), (16, 141)]:
+        if scale == 1 and size == 12:
+            continue
+        n *= scale
+        smooth = np.round(40 * np.sin(np.arange(n) / 90)) + rng.integers(0, 2, n)
+        if size in (3, 12):
+            whole = np.repeat(smooth.astype("<i4"), (size + 3) // 4)
+            yield size, whole.view("u1").reshape(n, -1)[:, :size].tobytes()
+        else:
+            with np.errstate(all="ignore"):
+                yield size, smooth.astype(np.float64).astype(TYPES[size]).tobytes()
+    yield 4, (np.arange(7000 * scale) // 25 % 300).astype("<f4").tobytes()
+    yield 2, rng.integers(0, 65536, 150 * scale).astype("<u2").tobytes()
 
 
-INTEGERS = {
-    ("i1", "<"): h5t.STD_I8LE, ("i2", "<"): h5t.STD_I16LE, ("i4", "<"): h5t.STD_I32LE,
-    ("i8", "<"): h5t.STD_I64LE, ("u1", "<"): h5t.STD_U8LE, ("u2", "<"): h5t.STD_U16LE,
-    ("u4", "<"): h5t.STD_U32LE, ("u8", "<"): h5t.STD_U64LE,
-    ("i1", ">"): h5t.STD_I8BE, ("i2", ">"): h5t.STD_I16BE, ("i4", ">"): h5t.STD_I32BE,
-    ("i8", ">"): h5t.STD_I64BE, ("u1", ">"): h5t.STD_U8BE, ("u2", ">"): h5t.STD_U16BE,
-    ("u4", ">"): h5t.STD_U32BE, ("u8", ">"): h5t.STD_U64BE,
-}
-FLOATS = {
-    ("f4", "<"): h5t.IEEE_F32LE, ("f8", "<"): h5t.IEEE_F64LE,
-    ("f4", ">"): h5t.IEEE_F32BE, ("f8", ">"): h5t.IEEE_F64BE,
-}
+def pipelines(size, n_bytes):
+    """Names and filters."""
+    yield "deflate-1", [(1, OPTIONAL, [1])]
+    yield "shuffle-deflate-4", [(2, OPTIONAL, [size]), (1, OPTIONAL, [4])]
+    yield "shuffle-deflate-9-fletcher", [(2, 1, [size]), (1, 1, [9]), (3, 0, [])]
+    yield "fletcher-shuffle-deflate", [(3, 0, []), (2, 1, [size]), (1, 1, [6])]
+    yield "shuffle", [(2, 1, [size])]
+    yield "fletcher", [(3, 0, [])]
+    yield "bzip2", [(307, 1, [3])]
+    yield "lzf", [(32000, 1, [4, 0x0105, n_bytes])]
+    yield "shuffle-lzf", [(2, 1, [size]), (32000, 1, [4, 0x0105, n_bytes])]
+    yield "lz4", [(32004, 1, [0])]
+    yield "lz4-blocks", [(32004, 1, [512])]
+    yield "zstd", [(32015, 1, [5])]
+    yield "shuffle-zstd-default", [(2, 1, [size]), (32015, 1, [])]
+    for codec, options in [("none", [0]), ("lz4", [2]), ("zstd", [3, 4])]:
+        yield f"bitshuffle-{codec}", [(32008, 1, [0, 4, size, 0, *options])]
+    yield "bitshuffle-lz4-136", [(32008, 1, [0, 4, size, 136, 2])]
+    for codec, name in enumerate(["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"]):
+        for shuffle in range(3):
+            params = [2, 2, min(size, 255), n_bytes, [5, 9, 1][shuffle], shuffle, codec]
+            yield f"blosc-{name}-{shuffle}", [(32001, 1, params)]
 
 
-def shape(rng, most_rank=3, most=9):
-    return tuple(int(n) for n in rng.integers(1, most, size=rng.integers(1, most_rank + 1)))
+def dataset(file, name, size, n_bytes, filters):
+    dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    dcpl.set_chunk((n_bytes // size,))
+    for id, flags, params in filters:
+        if id == 1:
+            dcpl.set_deflate(*params)
+        elif id == 2:
+            dcpl.set_shuffle()
+        elif id == 3:
+            dcpl.set_fletcher32()
+        elif id == 32008:
+            # The plugin itself puts version and element size first.
+            dcpl.set_filter(id, flags, tuple(params[3:]))
+        else:
+            dcpl.set_filter(id, flags, tuple(params))
+    space = h5py.h5s.create_simple((n_bytes // size,))
+    type = h5py.h5t.py_create(np.dtype(TYPES[size]))
+    return h5py.h5d.create(file.id, name.encode(), type, space, dcpl)
 
 
-def integers(rng, kind, dims):
-    info = np.iinfo(kind)
-    span = int(rng.choice([1, 2, 5, 100, 1000, 100000, 2**40]))
-    if rng.random() < 0.1:
-        low, high = int(info.min), int(info.max)
-    else:
-        low = int(rng.integers(max(info.min, -1000), min(info.max, 1000) + 1))
-        high = min(low + span - 1, int(info.max))
-    return rng.integers(low, high, size=dims, dtype=kind, endpoint=True)
+def make(path, scale):
+    arrays, chunks = list(make_arrays(scale)), []
+    with h5py.File("chunks", "w", driver="core", backing_store=False) as file:
+        for i, (size, raw) in enumerate(arrays):
+            for name, filters in pipelines(size, len(raw)):
+                # The file that is kept is to be small.
+                if scale == 1 and i == 6 and name in ("shuffle", "fletcher", "bitshuffle-none"):
+                    continue
+                name = f"{i}-{size}-{name}"
+                made = dataset(file, name, size, len(raw), filters)
+                values = np.frombuffer(raw, TYPES[size])
+                made.write(h5py.h5s.ALL, h5py.h5s.ALL, values, made.get_type())
+                file.flush()
+                mask, stored = made.read_direct_chunk((0,))
+                plist = made.get_create_plist()
+                kept = [plist.get_filter(k) for k in range(plist.get_nfilters())]
+                filters = [(id, flags, list(params)) for id, flags, params, _ in kept]
+                chunks.append((name, i, mask, filters, stored))
+    write(path, arrays, chunks)
+    print(f"made {len(chunks)}")
 
 
-def floats(rng, kind, dims):
-    way = rng.integers(4)
-    if way == 0:
-        values = np.cumsum(rng.standard_normal(dims), axis=-1)
-    elif way == 1:
-        values = rng.standard_normal(dims) * 10.0 ** float(rng.integers(-5, 6))
-    elif way == 2:
-        values = np.zeros(dims) + float(rng.integers(-3, 4))
-    else:
-        values = np.indices(dims).sum(axis=0) * 0.25 + rng.random(dims) * 0.01
-    return values.astype(kind)
-
-
-def scaleoffset(rng):
-    order = str(rng.choice(["<", ">"]))
-    if rng.random() < 0.5:
-        kind = str(rng.choice([k for k, o in INTEGERS if o == order]))
-        values = integers(rng, kind, shape(rng))
-        bits = int(rng.choice([0, 0, 0, 3, values.itemsize * 8]))
-        fill = values.flat[0] if rng.random() < 0.4 else None
-        return values, INTEGERS[kind, order], lambda p: p.set_scaleoffset(h5z.SO_INT, bits), fill
-    kind = str(rng.choice(["f4", "f8"]))
-    values = floats(rng, kind, shape(rng))
-    digits = int(rng.choice([0, 1, 2, 3, 5]))
-    fill = values.flat[0] if rng.random() < 0.4 else None
-    return (values, FLOATS[kind, order],
-            lambda p: p.set_scaleoffset(h5z.SO_FLOAT_DSCALE, digits), fill)
-
-
-def number(rng):
-    """A numpy kind, and a file type with gaps for it."""
-    order = str(rng.choice(["<", ">"]))
-    if rng.random() < 0.2:
-        kind = str(rng.choice(["f4", "f8"]))
-        return kind, FLOATS[kind, order]
-    kind = str(rng.choice([k for k, o in INTEGERS if o == order]))
-    bits = np.dtype(kind).itemsize * 8
-    precision = int(rng.integers(1 if kind[0] == "u" else 2, bits + 1))
-    return kind, narrow(INTEGERS[kind, order], precision, int(rng.integers(0, bits - precision + 1)))
-
-
-def nbit(rng):
-    def set_filter(plist):
-        plist.set_filter(5, 1, ())
-
-    dims = shape(rng)
-    way = rng.integers(3)
-    if way == 0:
-        kind, filetype = number(rng)
-        values = (integers if kind[0] != "f" else floats)(rng, kind, dims)
-        return values, filetype, set_filter, None
-    if way == 1:
-        kind, filetype = number(rng)
-        inner = shape(rng, 2, 4)
-        make = integers if kind[0] != "f" else floats
-        values = np.zeros(dims, dtype=(np.dtype([("a", kind, inner)])))
-        values["a"] = make(rng, kind, dims + inner)
-        compound = h5t.create(h5t.COMPOUND, values.itemsize + 3)
-        compound.insert(b"a", 1, h5t.array_create(filetype, inner))
-        return values, compound, set_filter, None
-    kinds = [number(rng) for _ in range(rng.integers(1, 4))]
-    fields = [("m%d" % i, kind) for i, (kind, _) in enumerate(kinds)] + [("s", "S3")]
-    values = np.zeros(dims, dtype=np.dtype(fields))
-    for (name, kind) in fields[:-1]:
-        values[name] = (integers if kind[0] != "f" else floats)(rng, kind, dims)
-    values["s"] = b"xyz"
-    text = h5t.C_S1.copy()
-    text.set_size(3)
-    compound = h5t.create(h5t.COMPOUND, 64)
-    at = int(rng.integers(0, 3))
-    for (name, _), (_, filetype) in zip(fields, kinds):
-        compound.insert(name.encode(), at, filetype)
-        at += filetype.get_size() + int(rng.integers(0, 3))
-    compound.insert(b"s", at, text)
-    return values, compound, set_filter, None
-
-
-def szip(rng):
-    option = int(rng.choice([h5z.SZIP_EC_OPTION_MASK, h5z.SZIP_NN_OPTION_MASK]))
-    block = int(rng.choice([2, 4, 6, 8, 10, 16, 32]))
-    order = str(rng.choice(["<", ">"]))
-    while True:
-        dims = shape(rng, 3, 40)
-        if 2 * block <= np.prod(dims) < 6000:
-            break
-    if rng.random() < 0.3:
-        kind = str(rng.choice(["f4", "f8"]))
-        values, filetype = floats(rng, kind, dims), FLOATS[kind, order]
-    else:
-        kind = str(rng.choice([k for k, o in INTEGERS if o == order]))
-        values, filetype = integers(rng, kind, dims), INTEGERS[kind, order]
-        bits = values.itemsize * 8
-        # Negative numbers in a narrow type have bits outside it, and the reference's coder then
-        # writes what it does not read.
-        if rng.random() < 0.6 and kind[0] == "u":
-            precision = int(rng.integers(bits // 2 + 1, bits + 1))
-            filetype = narrow(filetype, precision, 0)
-            values &= np.array(2**precision - 1, dtype=kind)
-    return values, filetype, lambda p: p.set_szip(option, block), None
-
-
-def cases(name, count, seed):
-    rng = np.random.default_rng(seed)
-    make = globals()[name]
-    for index in range(count):
-        refused = []
-        while True:
-            values, filetype, set_filter, fill = make(rng)
+def check(path):
+    arrays, chunks = read(path)
+    bad = 0
+    stream = io.BytesIO()
+    with h5py.File(stream, "w") as file:
+        for k, (name, array, mask, filters, stored) in enumerate(chunks):
+            size, raw = arrays[array]
+            made = dataset(file, str(k), size, len(raw), filters)
+            made.write_direct_chunk((0,), bytes(stored), mask)
+    # HDF5 forgets the mask of chunks written this way until the file is opened again.
+    with h5py.File(stream, "r") as file:
+        for k, (name, array, mask, filters, stored) in enumerate(chunks):
+            size, raw = arrays[array]
+            values = np.empty(len(raw) // size, TYPES[size])
+            made = file[str(k)].id
             try:
-                file, data = dataset(values, filetype, set_filter, fill)
-                break
-            except (ValueError, RuntimeError, OSError) as error:
-                refused.append(str(error))
-                if len(refused) == 100:
-                    sys.exit("\n".join(refused))
-        memory = h5t.py_create(values.dtype)
-        data.write(h5s.ALL, h5s.ALL, np.ascontiguousarray(values), memory)
-        h5f.flush(file)
-        yield "%s-%d" % (name, index), data, values
+                made.read(h5py.h5s.ALL, h5py.h5s.ALL, values, made.get_type())
+                wrong = None if values.tobytes() == raw else "other bytes"
+            except Exception as error:
+                wrong = error
+            if wrong:
+                print(f"{name}: {wrong}")
+                bad += 1
+    print(f"checked {len(chunks)}, {bad} bad")
+    return bad
 
 
-def main():
-    what, name, count, seed = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    given = {}
-    if what == "check":
-        for line in sys.stdin:
-            key, stored = line.rstrip("\n").split("\t")
-            given[key] = bytes.fromhex(stored)
-    for key, data, values in cases(name, count, seed):
-        origin = (0,) * values.ndim
-        if what == "make":
-            mask, stored = data.read_direct_chunk(origin)
-            if mask:
-                continue
-            number, _, params, _ = data.get_create_plist().get_filter(0)
-            fields = [key, str(number), ",".join(map(str, params)),
-                      ",".join(map(str, values.shape)), str(data.get_type().get_size()),
-                      stored.hex(), as_read(data, values).hex()]
-            print("\t".join(fields))
-        elif key in given:
-            data.write_direct_chunk(origin, given[key], 0)
-            print("%s\t%s" % (key, as_read(data, values).hex()))
+def speed(path):
+    """Smooth fields with noise, the same rounded to 12 bits, the first packed as shorts."""
+    rng = np.random.default_rng(1)
+    arrays, chunks = [], []
+    for kib in (64, 1024, 4096):
+        n = kib * 256
+        smooth = 280 + 20 * np.sin(np.arange(n) / 700) + 3 * np.sin(np.arange(n) / 11)
+        noisy = (smooth + rng.normal(0, 0.3, n)).astype("<f4")
+        rounded = ((noisy.view("<u4") + 0x400) & 0xFFFFF800).view("<f4")
+        short = np.resize((noisy * 100).astype("<i2"), 2 * n)
+        for kind, values in [("noise", noisy), ("rounded", rounded), ("short", short)]:
+            size = values.itemsize
+            arrays.append((size, values.tobytes()))
+            planes = values.view("u1").reshape(-1, size).T.tobytes()
+            for level in (1, 4, 9):
+                filters = [(2, 0, [size]), (1, 0, [level])]
+                name = f"{kib} KiB, {kind}, level {level}"
+                chunks.append((name, len(arrays) - 1, 0, filters, zlib.compress(planes, level)))
+    write(path, arrays, chunks)
 
 
-main()
+if __name__ == "__main__":
+    if sys.argv[1] == "make":
+        make(sys.argv[2], int(sys.argv[3]))
+    elif sys.argv[1] == "speed":
+        speed(sys.argv[2])
+    else:
+        sys.exit(check(sys.argv[2]) != 0)

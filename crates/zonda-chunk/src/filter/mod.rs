@@ -5,14 +5,24 @@
 
 mod aec;
 mod bits;
+mod bitshuffle;
+mod blosc;
+mod blosclz;
+mod bzip2;
 mod deflate;
 mod fletcher32;
+mod lz;
+mod lz4;
+mod lzf;
 mod nbit;
 mod pipeline;
 mod room;
 mod scaleoffset;
 pub mod shuffle;
 mod szip;
+mod zstd;
+
+use std::cell::Cell;
 
 use zonda_model::NcError;
 
@@ -30,6 +40,12 @@ pub(crate) fn builtin(id: u32) -> Option<Make> {
         4 => szip::new,
         5 => nbit::new,
         6 => scaleoffset::new,
+        307 => bzip2::new,
+        32000 => lzf::new,
+        32001 => blosc::new,
+        32004 => lz4::new,
+        32008 => bitshuffle::new,
+        32015 => zstd::new,
         _ => return None,
     };
     Some(make)
@@ -262,4 +278,37 @@ pub(crate) fn reserve(
     len: usize,
 ) -> Result<(), FilterError> {
     out.try_reserve(len).map_err(|_| FilterError::NoMemory { filter, bytes: len })
+}
+
+/// Memory of the thread for filters that work block by block; it keeps its length between calls,
+/// so that only what is new has to be cleared.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// For a block before the next step.
+    pub(crate) block: Vec<u8>,
+    /// For what that step itself needs.
+    pub(crate) inner: Vec<u8>,
+}
+
+pub(crate) fn with_work<T>(work: impl FnOnce(&mut Work) -> T) -> T {
+    thread_local! {
+        static WORK: Cell<Work> = const { Cell::new(Work { block: Vec::new(), inner: Vec::new() }) };
+    }
+    let mut memory = WORK.take();
+    let result = work(&mut memory);
+    WORK.set(memory);
+    result
+}
+
+/// The first `len` bytes, made if there are fewer; what they hold is left over.
+pub(crate) fn lengthen<'a>(
+    filter: &'static str,
+    bytes: &'a mut Vec<u8>,
+    len: usize,
+) -> Result<&'a mut [u8], FilterError> {
+    if let Some(more) = len.checked_sub(bytes.len()) {
+        reserve(filter, bytes, more)?;
+        bytes.resize(len, 0);
+    }
+    Ok(&mut bytes[..len])
 }

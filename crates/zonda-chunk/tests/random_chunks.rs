@@ -1,5 +1,5 @@
 //! Filters against the reference library: chunks that it wrote, kept in `data/` and made afresh,
-//! and what it reads from chunks written here. `reference.py` is its side; without the variable
+//! and what it reads from chunks written here. `random_chunks.py` is its side; without the variable
 //! `ZONDA_PYTHON`, an interpreter with h5py and hdf5plugin, only the kept chunks are tested.
 
 use std::io::Write;
@@ -83,7 +83,7 @@ fn python(what: &str, filter: &str, count: usize, seed: u64, input: &str) -> Opt
         eprintln!("skipped: ZONDA_PYTHON is not set");
         return None;
     };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/random_chunks.py");
     let (count, seed) = (count.to_string(), seed.to_string());
     let mut child = Command::new(python)
         .args([script, what, filter, &count, &seed])
@@ -95,7 +95,7 @@ fn python(what: &str, filter: &str, count: usize, seed: u64, input: &str) -> Opt
     stdin.write_all(input.as_bytes()).expect("the script reads");
     drop(stdin);
     let output = child.wait_with_output().expect("the script ends");
-    assert!(output.status.success(), "reference.py {what} {filter} {count} {seed} failed");
+    assert!(output.status.success(), "random_chunks.py {what} {filter} {count} {seed} failed");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 

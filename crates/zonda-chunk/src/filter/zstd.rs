@@ -1,0 +1,132 @@
+//! Zstandard (32015): one frame. Parameters: the level, negative ones included; 3 without it.
+//!
+//! The library is C. It is given slices whose lengths it is told, and no frame makes it take memory
+//! for a window: chunks are decoded in one go.
+
+use std::cell::RefCell;
+
+use zstd_safe::zstd_sys::ZSTD_ErrorCode;
+use zstd_safe::{CCtx, CParameter, DCtx};
+
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
+
+const NAME: &str = "zstd";
+const DEFAULT_LEVEL: i32 = 3;
+
+thread_local! {
+    static DECODER: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+    static ENCODER: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+}
+
+#[derive(Debug)]
+struct Zstd {
+    level: i32,
+}
+
+pub(crate) fn new(spec: &FilterSpec, _: &ChunkShape) -> Result<Box<dyn Filter>, FilterError> {
+    let level = spec.params.first().map_or(DEFAULT_LEVEL, |&level| level as i32);
+    Ok(Box::new(Zstd { level }))
+}
+
+impl Filter for Zstd {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
+        // What the frame says of its length is a first guess: it may not say, or not all of it.
+        let said = match zstd_safe::get_frame_content_size(stored) {
+            Ok(Some(said)) => usize::try_from(said).unwrap_or(usize::MAX),
+            _ => stored.len().saturating_mul(4),
+        };
+        let mut room = said.clamp(64, most.max(64)).min(most);
+        loop {
+            out.clear();
+            reserve(NAME, out, room)?;
+            // The capacity may be larger than asked for.
+            out.resize(room, 0);
+            match decompress(NAME, stored, out) {
+                Ok(len) => {
+                    out.truncate(len);
+                    return Ok(());
+                }
+                Err(FilterError::WrongLength { .. }) if room < most => {
+                    room = room.saturating_mul(2).min(most);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
+        let (got, expected) = (decompress(NAME, stored, out)?, out.len());
+        if got == expected {
+            Ok(())
+        } else {
+            Err(FilterError::WrongLength { filter: NAME, got, expected })
+        }
+    }
+
+    fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+        compress(NAME, self.level, raw, out)?;
+        Ok(true)
+    }
+}
+
+/// Bytes that `out` was filled with from its beginning.
+pub(super) fn decompress(
+    filter: &'static str,
+    stored: &[u8],
+    out: &mut [u8],
+) -> Result<usize, FilterError> {
+    let expected = out.len();
+    DECODER.with_borrow_mut(|decoder| {
+        let decoder = match decoder {
+            Some(decoder) => decoder,
+            None => decoder.insert(DCtx::try_create().ok_or_else(|| no_memory(filter))?),
+        };
+        decoder.decompress(out, stored).map_err(|code| error(filter, code, expected))
+    })
+}
+
+/// Appends a frame.
+pub(super) fn compress(
+    filter: &'static str,
+    level: i32,
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
+    let level = level.clamp(zstd_safe::min_c_level(), zstd_safe::max_c_level());
+    let (from, most) = (out.len(), zstd_safe::compress_bound(raw.len()));
+    reserve(filter, out, most)?;
+    out.resize(from + most, 0);
+    ENCODER.with_borrow_mut(|encoder| {
+        let encoder = match encoder {
+            Some(encoder) => encoder,
+            None => encoder.insert(CCtx::try_create().ok_or_else(|| no_memory(filter))?),
+        };
+        let len = encoder
+            .set_parameter(CParameter::CompressionLevel(level))
+            .and_then(|_| encoder.compress2(&mut out[from..], raw))
+            .map_err(|code| error(filter, code, most))?;
+        out.truncate(from + len);
+        Ok(())
+    })
+}
+
+fn no_memory(filter: &'static str) -> FilterError {
+    // The library does not say how much it wanted; a context is about this.
+    FilterError::NoMemory { filter, bytes: 1 << 17 }
+}
+
+fn error(filter: &'static str, code: usize, expected: usize) -> FilterError {
+    // Results that are errors are the negative of their number.
+    let number = code.wrapping_neg();
+    if number == ZSTD_ErrorCode::ZSTD_error_dstSize_tooSmall as usize {
+        FilterError::WrongLength { filter, got: expected.saturating_add(1), expected }
+    } else if number == ZSTD_ErrorCode::ZSTD_error_memory_allocation as usize {
+        no_memory(filter)
+    } else {
+        FilterError::Damaged { filter, at: 0, what: zstd_safe::get_error_name(code) }
+    }
+}
