@@ -192,6 +192,64 @@ def szip(rng):
     return values, filetype, lambda p: p.set_szip(option, block), None
 
 
+def plugin(options):
+    """What hdf5plugin says, as a filter set by number."""
+    values = tuple(int(value) for value in options["compression_opts"])
+    return lambda plist: plist.set_filter(options["compression"], 1, values)
+
+
+def zfp(rng):
+    import hdf5plugin
+
+    kind = str(rng.choice(["i4", "i8", "f4", "f8"]))
+    while True:
+        dims = shape(rng, 4, 12)
+        if np.prod(dims) < 3000:
+            break
+    if kind[0] == "f":
+        values = floats(rng, kind, dims)
+        if rng.random() < 0.1:
+            values.flat[0] = rng.choice([np.nan, np.inf, -0.0, 1e-40])
+    else:
+        # The codec leaves two bits for its transform.
+        values = integers(rng, kind, dims) // 4
+    way = rng.integers(5)
+    if way == 0:
+        options = hdf5plugin.Zfp(rate=float(rng.choice([1, 4, 7.5, 8, 16, 24])))
+    elif way == 1:
+        options = hdf5plugin.Zfp(precision=int(rng.integers(1, 40)))
+    elif way == 2:
+        options = hdf5plugin.Zfp(accuracy=float(rng.choice([1e-6, 1e-3, 0.1, 10])))
+    elif way == 3:
+        options = hdf5plugin.Zfp(reversible=True)
+    else:
+        options = hdf5plugin.Zfp(minbits=int(rng.integers(1, 60)), maxbits=int(rng.integers(60, 2000)),
+                                 maxprec=int(rng.integers(1, 64)), minexp=int(rng.integers(-1074, 0)))
+    filetype = (FLOATS if kind[0] == "f" else INTEGERS)[kind, "<"]
+    return values, filetype, plugin(options), None
+
+
+def blosc2(rng):
+    import hdf5plugin
+
+    order = str(rng.choice(["<", ">"]))
+    dims = shape(rng, int(rng.choice([1, 2, 3, 4])), int(rng.choice([4, 9, 40])))
+    while np.prod(dims) > 40000:
+        dims = dims[1:]
+    if rng.random() < 0.4:
+        kind = str(rng.choice(["f4", "f8"]))
+        values, filetype = floats(rng, kind, dims), FLOATS[kind, order]
+    else:
+        kind = str(rng.choice([k for k, o in INTEGERS if o == order]))
+        values, filetype = integers(rng, kind, dims), INTEGERS[kind, order]
+    if rng.random() < 0.1:
+        values[...] = rng.choice([0, 7])
+    filters = int(rng.choice([0, 1, 2, 3]))
+    options = hdf5plugin.Blosc2(cname=str(rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"])),
+                                clevel=int(rng.integers(0, 10)), filters=filters)
+    return values, filetype, plugin(options), None
+
+
 def cases(name, count, seed):
     rng = np.random.default_rng(seed)
     make = globals()[name]

@@ -165,3 +165,13 @@ fn szip_chunks_that_were_kept() {
 fn szip_both_ways() {
     both_ways("szip", 400, true);
 }
+
+#[test]
+fn zfp_chunks_that_were_kept() {
+    assert_decodes(&cases(include_str!("data/zfp.tsv")));
+}
+
+#[test]
+fn zfp_both_ways() {
+    both_ways("zfp", 400, false);
+}

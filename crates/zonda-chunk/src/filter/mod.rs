@@ -20,6 +20,7 @@ mod room;
 mod scaleoffset;
 pub mod shuffle;
 mod szip;
+mod zfp;
 mod zstd;
 
 use std::cell::Cell;
@@ -45,6 +46,7 @@ pub(crate) fn builtin(id: u32) -> Option<Make> {
         32001 => blosc::new,
         32004 => lz4::new,
         32008 => bitshuffle::new,
+        32013 => zfp::new,
         32015 => zstd::new,
         _ => return None,
     };
