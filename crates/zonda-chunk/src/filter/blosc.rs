@@ -242,7 +242,7 @@ impl<'a> Frame<'a> {
             at += len;
             *unread = unread
                 .checked_sub(4 + len)
-                .ok_or_else(|| damaged(at - 4, "streams upon each other"))?;
+                .ok_or_else(|| damaged(at - len - 4, "streams upon each other"))?;
             if len == out.len() {
                 out.copy_from_slice(stored);
                 continue;
@@ -409,4 +409,52 @@ fn stream_to(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterErr
     let len = (out.len() - begin) as u32;
     out[from..begin].copy_from_slice(&len.to_le_bytes());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of so many blocks of eight bytes, block i at `at(i)`; so many are stored, as they are.
+    fn frame(blocks: u32, stored: u32, at: impl Fn(u32) -> u32) -> Vec<u8> {
+        let mut frame = vec![VERSION, 1, ONE_STREAM, 1];
+        let first = HEADER as u32 + 4 * blocks;
+        for number in [8 * blocks, 8, first + 12 * stored].into_iter().chain((0..blocks).map(at)) {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+        for i in 0..stored {
+            frame.extend_from_slice(&8u32.to_le_bytes());
+            frame.extend_from_slice(&[i as u8; 8]);
+        }
+        frame
+    }
+
+    fn decode(stored: &[u8], len: usize) -> Result<Vec<u8>, FilterError> {
+        let mut out = vec![0; len];
+        Frame::read(stored)?.decode(&mut out).map(|()| out)
+    }
+
+    #[test]
+    fn blocks_may_lie_anywhere_but_not_upon_each_other() {
+        let backwards = frame(100, 100, |i| HEADER as u32 + 400 + 12 * (99 - i));
+        let bytes = decode(&backwards, 800).unwrap();
+        assert_eq!((bytes[0], bytes[799]), (99, 0));
+        let all_first = frame(100, 2, |_| HEADER as u32 + 400);
+        assert!(matches!(decode(&all_first, 800), Err(FilterError::Damaged { at: 416, .. })));
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let good = frame(4, 4, |i| HEADER as u32 + 16 + 12 * i);
+        assert!(decode(&good, 32).is_ok());
+        for (at, value) in [(0, 0), (0, 3), (2, 0xf0), (3, 0), (8, 0), (8, 33), (12, 15), (12, 255)]
+        {
+            let mut bad = good.clone();
+            bad[at] = value;
+            assert!(decode(&bad, 32).is_err(), "byte {at} is {value}");
+        }
+        let mut as_it_is = good.clone();
+        as_it_is[2] |= NOT_COMPRESSED;
+        assert_eq!(decode(&as_it_is, 32).as_deref(), Ok(&good[16..48]));
+    }
 }
