@@ -233,9 +233,14 @@ def blosc2(rng):
     import hdf5plugin
 
     order = str(rng.choice(["<", ">"]))
-    dims = shape(rng, int(rng.choice([1, 2, 3, 4])), int(rng.choice([4, 9, 40])))
-    while np.prod(dims) > 40000:
-        dims = dims[1:]
+    if rng.random() < 0.05:
+        # Several blocks, and some that stick out of the chunk.
+        dims = tuple(int(n) for n in rng.choice([37, 50, 61, 70], size=3))
+        dims = dims if rng.random() < 0.7 else (int(np.prod(dims)),)
+    else:
+        dims = shape(rng, 4, int(rng.choice([4, 40, 40, 40])))
+        while np.prod(dims) > 40000:
+            dims = dims[1:]
     if rng.random() < 0.4:
         kind = str(rng.choice(["f4", "f8"]))
         values, filetype = floats(rng, kind, dims), FLOATS[kind, order]

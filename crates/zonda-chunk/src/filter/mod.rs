@@ -7,6 +7,7 @@ mod aec;
 mod bits;
 mod bitshuffle;
 mod blosc;
+mod blosc2;
 mod blosclz;
 mod bzip2;
 mod deflate;
@@ -16,6 +17,7 @@ mod lz4;
 mod lzf;
 mod nbit;
 mod pipeline;
+mod quantize;
 mod room;
 mod scaleoffset;
 pub mod shuffle;
@@ -48,6 +50,8 @@ pub(crate) fn builtin(id: u32) -> Option<Make> {
         32008 => bitshuffle::new,
         32013 => zfp::new,
         32015 => zstd::new,
+        32022 | 32023 => quantize::new,
+        32026 => blosc2::new,
         _ => return None,
     };
     Some(make)
