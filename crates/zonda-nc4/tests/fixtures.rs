@@ -37,8 +37,8 @@ fn doubles(
     let id = var(file.model().unwrap(), group, name);
     let mut memory = Vec::new();
     let target = Target::Atomic(MemType::F64);
-    file.get(group, id, |_| slab, target, |len| lend(&mut memory, len))
-        .map_err(|error: Nc4Error| error.nc_error())?;
+    let read = file.get(group, id, |_| slab, target, |len| lend(&mut memory, len));
+    let _ = read.map_err(|error: Nc4Error| error.nc_error())?;
     let numbers = memory.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     Ok(numbers.collect())
 }
