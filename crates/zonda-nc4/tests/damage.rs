@@ -37,7 +37,7 @@ fn damage(name: &str) -> (u64, u64) {
                 _ => random(&mut state) as u8,
             };
         }
-        if random(&mut state) % 16 == 0 {
+        if random(&mut state).is_multiple_of(16) {
             bytes.truncate((random(&mut state) % whole.len() as u64) as usize);
         }
         let storage = Arc::new(Memory::from_slice(&bytes));
