@@ -238,6 +238,7 @@ fn plain_hdf5() {
         "half",
         "line",
         "outside",
+        "packed",
         "raw",
         "soft",
         "square",
