@@ -13,7 +13,6 @@ use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
 
 use crate::boundary::Failure;
-use crate::tuning::ChunkCaches;
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
 const N_SLOTS: usize = 1 << 16;
@@ -36,8 +35,6 @@ pub(crate) struct OpenFile {
     pub(crate) memory: Option<Arc<crate::mem::MallocMemory>>,
     /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
     pub(crate) persists_memory: bool,
-    /// Chunk caches as they were set.
-    pub(crate) chunk_caches: ChunkCaches,
 }
 
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
@@ -165,7 +162,6 @@ mod tests {
             path: CString::default(),
             memory: None,
             persists_memory: false,
-            chunk_caches: ChunkCaches::at_open(),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::mode::{
     check_no_user_format, format_asked_for, held_in_memory, shown_mode,
 };
 use crate::target::Target;
-use crate::tuning::ChunkCaches;
+use crate::tuning::chunk_cache;
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -106,9 +106,7 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        let chunk_caches = ChunkCaches::at_open();
-        let path = shown;
-        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
+        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)
     }
 }
 
@@ -140,6 +138,7 @@ unsafe fn open(
         share: omode & SHARE != 0,
         io: target.io.clone(),
         in_memory: held_in_memory(omode),
+        chunk_cache: Some(chunk_cache()),
     };
     let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.
@@ -160,9 +159,7 @@ unsafe fn open(
             block_bytes(asked, &target, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        let (path, memory, persists_memory) = (shown, None, false);
-        let chunk_caches = ChunkCaches::at_open();
-        enter(OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches }, ncidp)
+        enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
     }
 }
 
@@ -184,6 +181,7 @@ pub(crate) unsafe fn open_memory(
     let options = OpenOptions {
         write: omode & WRITE != 0,
         share: omode & SHARE != 0,
+        chunk_cache: Some(chunk_cache()),
         ..OpenOptions::default()
     };
     let dataset = Dataset::open_in(memory.clone(), target.os_path(), &options)?;
@@ -195,8 +193,7 @@ pub(crate) unsafe fn open_memory(
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
     let mode = shown_mode(omode, quick_format(&dataset));
-    let (path, memory, chunk_caches) = (shown, Some(memory), ChunkCaches::at_open());
-    let file = OpenFile { dataset, mode, path, memory, persists_memory, chunk_caches };
+    let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }

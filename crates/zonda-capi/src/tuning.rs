@@ -3,13 +3,12 @@
 //! Those of the process are kept and reported; a netCDF-4 file takes the chunk cache that was set
 //! when it was opened. Those of a variable are refused for classic files.
 
-use std::collections::BTreeMap;
 use std::ffi::{c_float, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zonda::{Endianness, GroupId, MemType, NcError, StorageKind, VarId};
+use zonda::{Endianness, MemType, NcError, StorageKind, VarId};
 
-use crate::boundary::{Failure, boundary, put};
+use crate::boundary::{boundary, put};
 use crate::filter::{check_var, info_of, refusal};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
@@ -187,51 +186,10 @@ pub unsafe extern "C" fn nc_get_meta_block_size(sizep: *mut usize) -> c_int {
     })
 }
 
-/// What caches of a file's variables are, beyond what the engine knows.
-#[derive(Debug)]
-pub(crate) struct ChunkCaches {
-    /// What the process had set when the file was opened.
-    default: Cache,
-    /// What was set for single variables.
-    set: Mutex<BTreeMap<(GroupId, c_int), Cache>>,
-}
-
-/// Bytes, hash slots, preemption.
-type Cache = (usize, usize, c_float);
-
-impl ChunkCaches {
-    /// For a file that is being opened.
-    pub(crate) fn at_open() -> ChunkCaches {
-        let settings = settings();
-        let default = (settings.cache_bytes, settings.cache_slots, settings.cache_preemption);
-        ChunkCaches { default, set: Mutex::default() }
-    }
-
-    fn of(&self, file: &FileRef, varid: c_int) -> Result<Cache, Failure> {
-        /// HDF5's own, which the reference reports for what is not in chunks.
-        const NOT_CHUNKED: Cache = (1 << 20, 521, 0.75);
-        /// Chunks that fit into a cache that grew for them, and its limit.
-        const GROWN_CHUNKS: usize = 10;
-        const GROWN_MOST: usize = 64 << 20;
-        let info = file.dataset.var_info(file.var(varid))?;
-        let set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&cache) = set.get(&(file.group, varid)) {
-            return Ok(cache);
-        }
-        let StorageKind::Chunked(shape) = &info.storage else { return Ok(NOT_CHUNKED) };
-        let size = file.meta(|meta| meta.type_size(meta.var(VarId(varid))?.nc_type))??;
-        let chunk = shape.iter().fold(size, |bytes, &len| bytes.saturating_mul(len));
-        let (bytes, slots, preemption) = self.default;
-        let grown = chunk.saturating_mul(GROWN_CHUNKS).min(GROWN_MOST);
-        Ok((if chunk > bytes { grown } else { bytes }, slots, preemption))
-    }
-
-    fn put(&self, file: &FileRef, varid: c_int, cache: Cache) -> Result<(), Failure> {
-        file.dataset.set_chunk_cache(file.var(varid), cache)?;
-        let mut set = self.set.lock().unwrap_or_else(PoisonError::into_inner);
-        set.insert((file.group, varid), cache);
-        Ok(())
-    }
+/// What variables of a file that is opened now get.
+pub(crate) fn chunk_cache() -> (usize, usize, c_float) {
+    let settings = settings();
+    (settings.cache_bytes, settings.cache_slots, settings.cache_preemption)
 }
 
 /// A netCDF-4 file; of a classic one the answer is `refused`.
@@ -261,7 +219,7 @@ pub extern "C" fn nc_set_var_chunk_cache(
             return Err(NcError::Inval.into());
         }
         let file = check_var(ncid, varid)?;
-        file.chunk_caches.put(&file, varid, (size, nelems, preemption))
+        Ok(file.dataset.set_chunk_cache(file.var(varid), (size, nelems, preemption))?)
     })
 }
 
@@ -279,7 +237,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
 ) -> c_int {
     boundary(|| {
         let file = nc4_file(ncid, NcError::NotNc4)?;
-        let (bytes, slots, preemption) = file.chunk_caches.of(&file, varid)?;
+        let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
             put(sizep, bytes);
@@ -303,10 +261,10 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
     nelems: c_int,
     preemption: c_int,
 ) -> c_int {
-    let mut cache: Cache = (0, 0, 0.0);
+    let mut cache = (0, 0, 0.0);
     let status = boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
-        cache = file.chunk_caches.of(&file, varid)?;
+        cache = file.dataset.chunk_cache(file.var(varid))?;
         Ok(())
     });
     if status != 0 {
@@ -334,7 +292,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
 ) -> c_int {
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
-        let (bytes, slots, preemption) = file.chunk_caches.of(&file, varid)?;
+        let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
         // Numbers above 2^31 lose their upper half, as in the reference.
         // SAFETY: the contract above is `put`'s contract.
         unsafe {

@@ -194,7 +194,8 @@ impl Nc4File {
         }
         let (bytes, slots, preemption) = self.how.chunk_cache;
         let StorageKind::Chunked(dims) = &details.info().map_err(fail)?.storage else {
-            return Ok((bytes, slots, preemption));
+            // What HDF5 has by default, which the reference reports here.
+            return Ok((1 << 20, 521, 0.75));
         };
         // A chunk that does not fit makes room for ten, as in the reference.
         let elem = self.size_of(model, var.nc_type);

@@ -11,6 +11,7 @@ use zonda_storage::Storage;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::open::OpenOptions;
 use crate::refs::VarRef;
 
 /// Groups of fewer variables are searched from one end to the other.
@@ -61,9 +62,11 @@ impl Nc4 {
         storage: Arc<dyn Storage>,
         name: &Path,
         folder: Option<&Path>,
+        options: &OpenOptions,
     ) -> Result<Nc4> {
         // Plugins: `zonda_plugin::find` belongs into `find_filter`.
-        let how = OpenHow { folder: folder.map(Path::to_owned), ..OpenHow::default() };
+        let mut how = OpenHow { folder: folder.map(Path::to_owned), ..OpenHow::default() };
+        how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
         let file = Nc4File::open(Arc::clone(&storage), name, how)?;
         Ok(Nc4 { file, storage, names: Names::default(), open: AtomicBool::new(true) })
     }
