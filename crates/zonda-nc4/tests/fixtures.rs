@@ -127,7 +127,9 @@ fn storage_and_fill() {
     file.fill_value(ROOT, text, Target::Natural(&mut kept), &mut out).unwrap();
     let address = u64::from_ne_bytes(out);
     assert!(address == 0 || kept.0[address as usize - 1].is_empty());
-    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (16 << 20, 4133, 0.75));
+    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 521, 0.75));
+    let chunked = var(model, ROOT, "a");
+    assert_eq!(file.chunk_cache(ROOT, chunked).unwrap(), (16 << 20, 4133, 0.75));
     file.set_chunk_cache(ROOT, text, 1 << 20, 7, 0.5).unwrap();
     assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 7, 0.5));
     let error = file.set_chunk_cache(ROOT, text, 1, 1, 1.5).unwrap_err();
