@@ -437,10 +437,11 @@ pub unsafe extern "C" fn nc_inq_var_endian(
 
 /// A netCDF-4 file, where quantization is concerned.
 fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
-    let file = handles::file(ncid)?;
     if varid == GLOBAL {
+        handles::any_group(ncid)?;
         return Err(NcError::Global);
     }
+    let file = handles::file(ncid)?;
     if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
 }
 

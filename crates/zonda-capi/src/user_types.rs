@@ -247,9 +247,12 @@ pub unsafe extern "C" fn nc_inq_compound_fieldindex(
     fieldidp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        // The reference has two codes for a number that is no user-defined type.
-        let is_atomic = xtype < zonda::FIRST_USER_TYPE;
-        let missing = if is_atomic { NcError::BadType } else { NcError::BadTypId };
+        // The reference has three codes for a number that is no user-defined type.
+        let missing = match xtype {
+            ..0 => NcError::Inval,
+            0..=STRING => NcError::BadType,
+            _ => NcError::BadTypId,
+        };
         with_type(ncid, xtype, missing, |ty| {
             let UserClass::Compound(fields) = &ty.class else { return Err(NcError::BadType) };
             // SAFETY: the contract above is that of `bytes`.

@@ -424,7 +424,7 @@ impl Dataset {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
             }
-            Err(nc4) => self.here(Err(nc4.refuse(owner))),
+            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
         }
     }
 
@@ -497,7 +497,7 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.here(Err(nc4.refuse(var))),
+            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
         }
     }
 
