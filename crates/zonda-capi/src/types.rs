@@ -62,7 +62,7 @@ pub unsafe extern "C" fn nc_inq_type(
             return Ok(());
         }
         let Ok(found) = handles::any_group(ncid) else { return Err(NcError::BadType.into()) };
-        if !found.dataset.is_hdf5() || xtype < FIRST_USER_TYPE {
+        if xtype <= NAT || !found.dataset.is_hdf5() {
             return Err(NcError::BadType.into());
         }
         handles::file(ncid)?.meta(|meta| {
