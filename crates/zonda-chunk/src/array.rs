@@ -301,11 +301,7 @@ impl Inner {
             let mut pattern = self.pattern.lock().unwrap_or_else(PoisonError::into_inner);
             pattern.observe(&selection, self.engine.threads())
         };
-        if let Some((axis, first)) = seen.behind
-            && self.cache.bytes() > self.engine.budget_bytes() / 4
-        {
-            self.cache.drop_chunks(|key| key[axis] < first);
-        }
+        self.background.note(&seen);
         // With work for all threads, what comes next can wait until this is done.
         let few = parts.n_parts() < self.engine.threads();
         let ahead = seen.ahead.filter(|ahead| self.may_prefetch(ahead));
@@ -452,7 +448,7 @@ impl Inner {
             (false, false) => true,
         };
         if keep || matches!(hit, Hit::Loading) {
-            let want = Want { keep, since: request.since, wait: true };
+            let want = Want { keep, since: request.since, now: true };
             match self.cache.claim(&key, want) {
                 Claim::Ready(chunk) => {
                     return scatter(&chunk.bytes, part, base, &steps, decode, bench);
@@ -621,6 +617,10 @@ impl RawChunk<'_> {
             return Err(ChunkError::Length { chunk, at, got: len, expected });
         }
         if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+            return Err(self.found.out_of_file());
+        }
+        // The same answer whichever part of the chunk is wanted.
+        if at + len > self.inner.storage.len()? {
             return Err(self.found.out_of_file());
         }
         Ok(())

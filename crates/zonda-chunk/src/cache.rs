@@ -2,10 +2,11 @@
 //!
 //! Chunks that a request wants only in part are kept, in the file's form, as long as the budget
 //! lasts; then the one longest unused goes. Two things keep that from failing where a plain order
-//! of use would: a request does not push out what it has itself used, and a chunk that comes back
-//! (its number is remembered for a while after it went) only takes the place of one unused for
-//! longer than it was away. A cycle longer than the budget so keeps a fixed part of its chunks
-//! instead of losing each just before it is wanted.
+//! of use would: a request does not push out what it has itself used; and a chunk that comes back
+//! (its number is remembered for a while after it went) and had not been found here before it went,
+//! only takes the place of one unused for longer than it was away. A cycle longer than the budget so
+//! keeps a fixed part of its chunks instead of losing each just before it is wanted, while chunks
+//! that are asked for many times in a row, as in a walk by layers, come and go in the order of use.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -54,8 +55,8 @@ pub(crate) struct Want {
     pub keep: bool,
     /// Chunks used at this time or later are not to be pushed out.
     pub since: u64,
-    /// If another thread is decoding it, wait.
-    pub wait: bool,
+    /// It is wanted now: if another thread is decoding it, wait. Else it is only a guess.
+    pub now: bool,
 }
 
 /// The answer to a [`Want`].
@@ -103,8 +104,14 @@ struct Entry {
     key: Coords,
     /// When it was last used.
     stamp: u64,
+    /// Requests that used it since it came, up to [`REUSED`]. Where it is only remembered: when it
+    /// went.
+    uses: u8,
     held: Held,
 }
+
+/// Uses that show that a chunk is asked for more than once.
+const REUSED: u8 = 2;
 
 #[derive(Debug, Default)]
 struct State {
@@ -244,14 +251,17 @@ impl Cache {
                         return Claim::Load(self.ticket(key, load));
                     }
                     Some(Entry { held: Held::Loading(_), .. }) => {
-                        if !want.wait {
+                        if !want.now {
                             return Claim::Bypass;
                         }
                         let waited = self.loaded.wait_timeout(state, PATIENCE);
                         state = waited.unwrap_or_else(PoisonError::into_inner).0;
                         continue;
                     }
-                    Some(entry) => away = Some(now.saturating_sub(entry.stamp)),
+                    Some(entry) if entry.uses < REUSED => {
+                        away = Some(now.saturating_sub(entry.stamp));
+                    }
+                    Some(_) => {}
                     None => {}
                 }
             }
@@ -262,7 +272,7 @@ impl Cache {
                 Room::Taken => {
                     let load = Load::new();
                     let ticket = self.ticket(key, &load);
-                    state.put(key, now, Held::Loading(load));
+                    state.put(key, now, u8::from(want.now), Held::Loading(load));
                     self.note_oldest(&state);
                     return Claim::Load(ticket);
                 }
@@ -273,7 +283,7 @@ impl Cache {
                     state = self.lock();
                 }
                 Room::AskOther(_) | Room::None => {
-                    state.put(key, now, Held::Ghost);
+                    state.put(key, now, 1, Held::Ghost);
                     self.note_oldest(&state);
                     return Claim::Bypass;
                 }
@@ -305,7 +315,7 @@ impl Cache {
             let may_go = |stamp: u64| {
                 stamp < since && away.is_none_or(|away| now.saturating_sub(stamp) >= away)
             };
-            let own = state.oldest(now);
+            let own = state.oldest(since);
             let other = self.engine.oldest_cache(self);
             let other = other.filter(|(stamp, _)| {
                 may_go(*stamp) && own.is_none_or(|(_, own_stamp)| *stamp < own_stamp)
@@ -369,21 +379,6 @@ impl Cache {
         state.bytes = state.bytes.saturating_sub(self.chunk_bytes);
     }
 
-    /// Drops the chunks for which `goes` is true, and forgets their numbers.
-    pub(crate) fn drop_chunks(&self, goes: impl Fn(&[u64]) -> bool) {
-        let mut state = self.lock();
-        let mut next = state.ready.oldest();
-        while let Some(id) = next {
-            next = state.nodes.newer(id);
-            let gone = state.nodes.get(id).filter(|entry| goes(&entry.key));
-            if let Some(key) = gone.map(|entry| entry.key.clone()) {
-                self.evict(&mut state, id);
-                state.forget(&key);
-            }
-        }
-        self.note_oldest(&state);
-    }
-
     /// Drops everything. Chunks being decoded are not kept when they come.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
@@ -422,13 +417,15 @@ impl State {
         let Held::Ready(chunk) = &entry.held else { return None };
         let chunk = Arc::clone(chunk);
         entry.stamp = tick();
+        entry.uses = entry.uses.saturating_add(1).min(REUSED);
         self.nodes.unlink(&mut self.ready, id);
         self.nodes.link(&mut self.ready, id);
         Some(chunk)
     }
 
-    /// The chunk longest unused, and since when. Uses that took no lock are made good first.
-    fn oldest(&mut self, now: u64) -> Option<(Id, u64)> {
+    /// The chunk longest unused, and since when. Uses that took no lock are made good first: when
+    /// they were is not known, only that it was before `since`.
+    fn oldest(&mut self, since: u64) -> Option<(Id, u64)> {
         for _ in 0..=self.ready.len {
             let id = self.ready.oldest()?;
             let entry = self.nodes.get_mut(id)?;
@@ -436,7 +433,8 @@ impl State {
             if !chunk.used.swap(false, Ordering::Relaxed) {
                 return Some((id, entry.stamp));
             }
-            entry.stamp = now;
+            entry.stamp = entry.stamp.max(since.saturating_sub(1));
+            entry.uses = REUSED;
             self.nodes.unlink(&mut self.ready, id);
             self.nodes.link(&mut self.ready, id);
         }
@@ -444,19 +442,19 @@ impl State {
     }
 
     /// Notes what is held of a chunk of which nothing was there or being decoded.
-    fn put(&mut self, key: &Coords, now: u64, held: Held) {
+    fn put(&mut self, key: &Coords, now: u64, uses: u8, held: Held) {
         let is_ghost = matches!(held, Held::Ghost);
         let id = match self.map.get(key).copied() {
             Some(id) => {
                 let State { nodes, ghosts, .. } = self;
                 nodes.unlink(ghosts, id);
                 if let Some(entry) = nodes.get_mut(id) {
-                    (entry.stamp, entry.held) = (now, held);
+                    (entry.stamp, entry.uses, entry.held) = (now, uses, held);
                 }
                 id
             }
             None => {
-                let id = self.nodes.insert(Entry { key: key.clone(), stamp: now, held });
+                let id = self.nodes.insert(Entry { key: key.clone(), stamp: now, uses, held });
                 self.map.insert(key.clone(), id);
                 id
             }

@@ -6,7 +6,7 @@
 //! chunk meets them again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -27,6 +27,8 @@ pub(crate) struct Pattern {
     walk: Option<(usize, i128)>,
     /// Steps of the walk so far.
     n_steps: u32,
+    /// Number of the walk.
+    number: u64,
     /// First chunk along the walk that was not yet asked for in the background.
     reached: Option<u64>,
     /// Chunk of the last request, if it needed only one, and requests to it so far.
@@ -41,8 +43,9 @@ pub(crate) struct Seen {
     pub overlaps: bool,
     /// Requests before this one that needed the same single chunk.
     pub same_chunk: u32,
-    /// Chunks below this one along this dimension will not be asked for again.
-    pub behind: Option<(usize, u64)>,
+    /// Number of the walk, and the last chunk along it that the request touches.
+    pub walk: u64,
+    pub edge: u64,
     /// What to decode in the background.
     pub ahead: Option<Ahead>,
 }
@@ -80,13 +83,14 @@ impl Pattern {
             self.n_steps = self.n_steps.saturating_add(1);
         } else if step.is_some() || !same_shape || self.start != starts {
             (self.walk, self.n_steps, self.reached) = (step, u32::from(step.is_some()), None);
+            self.number += 1;
         }
         (self.start, self.count, self.stride) = (starts, counts, strides);
 
+        seen.walk = self.number;
         if let Some((axis, step)) = self.walk.filter(|_| self.n_steps >= WALK_STEPS) {
-            if step > 0 {
-                seen.behind = axes[axis].piece(0).map(|piece| (axis, piece.chunk));
-            }
+            let last = if step > 0 { axes[axis].cuts.n_chunks().saturating_sub(1) } else { 0 };
+            seen.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
             seen.ahead = self.ahead(selection, axis, step, threads);
         }
         seen
@@ -155,7 +159,7 @@ impl Pattern {
         }
         (first[walk], last[walk]) = (from, to);
         let extent = selection.axes.iter().map(|axis| axis.extent).collect();
-        Some(Ahead { first, last, extent, forward: step > 0 })
+        Some(Ahead { first, last, extent, axis: walk, forward: step > 0, walk: self.number })
     }
 }
 
@@ -172,7 +176,10 @@ pub(crate) struct Ahead {
     first: Coords,
     last: Coords,
     extent: Coords,
+    /// The walk: its dimension, its direction, its number.
+    axis: usize,
     forward: bool,
+    walk: u64,
 }
 
 /// Work in the background for one array.
@@ -182,9 +189,19 @@ pub(crate) struct Background {
     running: AtomicUsize,
     /// Process that the work runs in.
     pid: AtomicU32,
+    /// The walk of the last request, and how far it has come.
+    walk: AtomicU64,
+    edge: AtomicU64,
 }
 
 impl Background {
+    /// Takes note of where requests are. To be called before the cache is asked: work that has
+    /// claimed a chunk after that sees that it is late.
+    pub(crate) fn note(&self, seen: &Seen) {
+        self.walk.store(seen.walk, Ordering::SeqCst);
+        self.edge.store(seen.edge, Ordering::SeqCst);
+    }
+
     /// Tells the work to end, and waits until it has: at most for the decoding of a chunk.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
@@ -235,6 +252,9 @@ impl Inner {
 /// The chunks of an [`Ahead`], shared by the threads that decode them.
 struct Job {
     running: Running,
+    axis: usize,
+    forward: bool,
+    walk: u64,
     chunks: Vec<(Coords, ChunkAt, bool)>,
     next: AtomicUsize,
 }
@@ -282,7 +302,8 @@ impl Ahead {
         if !self.forward {
             chunks.reverse();
         }
-        Some(Job { running, chunks, next: AtomicUsize::new(0) })
+        let Ahead { axis, forward, walk, .. } = self;
+        Some(Job { running, axis, forward, walk, chunks, next: AtomicUsize::new(0) })
     }
 }
 
@@ -310,10 +331,18 @@ impl Job {
         }
         let gate = pool::enter()?;
         let since = inner.since.load(Ordering::Relaxed);
-        let ticket = match inner.cache.claim(key, Want { keep: true, since, wait: false }) {
+        let ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
             Claim::Load(ticket) => ticket,
             Claim::Ready(_) | Claim::Bypass => return Some(()),
         };
+        // Requests that looked for the chunk before it was claimed decode it themselves.
+        if inner.background.walk.load(Ordering::SeqCst) != self.walk {
+            return None;
+        }
+        let edge = inner.background.edge.load(Ordering::SeqCst);
+        if if self.forward { key[self.axis] <= edge } else { key[self.axis] >= edge } {
+            return Some(());
+        }
         // The ticket's end takes a lock: on every way out it must have leave for it.
         let fetched = inner.fetch(found, &mut bench.memory.stored);
         drop(gate);

@@ -79,11 +79,6 @@ impl<T> Nodes<T> {
         self.nodes.get_mut(id)?.value.as_mut()
     }
 
-    /// The node next used after this one in its list.
-    pub(crate) fn newer(&self, id: Id) -> Option<Id> {
-        self.nodes.get(id).map(|node| node.newer).filter(|&id| id != NONE)
-    }
-
     /// Puts a node that is in no list at the end of `list`, as the newest.
     pub(crate) fn link(&mut self, list: &mut List, id: Id) {
         let last = std::mem::replace(&mut list.newest, id);
@@ -123,10 +118,10 @@ mod tests {
         ids.iter().for_each(|&id| nodes.link(&mut list, id));
         let order = |nodes: &Nodes<i32>, list: &List| {
             let mut order = Vec::new();
-            let mut at = list.oldest();
-            while let Some(id) = at {
-                order.extend(nodes.get(id).copied());
-                at = nodes.newer(id);
+            let mut at = list.oldest;
+            while at != NONE {
+                order.extend(nodes.get(at).copied());
+                at = nodes.nodes[at].newer;
             }
             assert_eq!(order.len(), list.len);
             order

@@ -174,7 +174,7 @@ fn damaged_chunks_end_in_errors() {
 #[test]
 fn reference_alive() {
     let Some(python) = std::env::var_os("ZONDA_PYTHON") else {
-        println!("skipped: ZONDA_PYTHON names no Python with h5py and hdf5plugin");
+        eprintln!("skipped: ZONDA_PYTHON names no Python with h5py and hdf5plugin");
         return;
     };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference.py");

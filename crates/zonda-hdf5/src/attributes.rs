@@ -427,3 +427,6 @@ impl Object {
         found.map(|item| item.decode(file)).transpose()
     }
 }
+
+#[cfg(test)]
+mod tests;

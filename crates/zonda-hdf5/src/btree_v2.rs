@@ -355,10 +355,16 @@ mod tests {
     const KIND: u64 = 6;
 
     /// A tree of records of 8 bytes, numbers from 0 on, as full as nodes of 64 bytes get: 6
-    /// records in a leaf, 2 in an internal node above leaves, 2 in one above these.
+    /// records in a leaf, 2 in an internal node.
     struct Tree {
         built: Built,
         next: u64,
+    }
+
+    /// Bytes of a total that a full node of 2 records and everything under it can have.
+    fn total_width(level: usize) -> usize {
+        let full = (0..level).fold(6u64, |below, _| 3 * below + 2);
+        if full > 255 { 2 } else { 1 }
     }
 
     impl Tree {
@@ -392,7 +398,7 @@ mod tests {
             for (addr, records, total) in &children {
                 bytes.extend(le(&[(*addr, 8), (*records, 1)]));
                 if level > 1 {
-                    bytes.push(u8::try_from(*total).unwrap());
+                    bytes.extend(le(&[(*total, total_width(level - 1))]));
                 }
             }
             let total = children.iter().map(|child| child.2).sum::<u64>() + 2;
@@ -424,8 +430,8 @@ mod tests {
     }
 
     #[test]
-    fn walk_and_find_at_depths_0_to_3() {
-        for depth in 0..=3 {
+    fn walk_and_find_at_depths_0_to_5() {
+        for depth in 0..=5 {
             let (tree, header) = Tree::build(depth);
             let file = tree.built.file();
             let want: Vec<u64> = (0..tree.next).collect();

@@ -309,3 +309,6 @@ fn push_components(pending: &mut Vec<Box<[u8]>>, path: &[u8]) {
     let components = components.filter(|component| !component.is_empty() && *component != b".");
     pending.extend(components.rev().map(Box::from));
 }
+
+#[cfg(test)]
+mod tests;

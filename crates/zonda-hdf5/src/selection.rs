@@ -159,6 +159,18 @@ impl HyperslabDim {
 }
 
 impl Blocks {
+    /// Blocks of `rank` dimensions from their corners, first and last element of each in turn;
+    /// `None` where one ends before it begins, or numbers are missing.
+    #[must_use]
+    pub fn new(rank: usize, corners: Vec<u64>) -> Option<Blocks> {
+        let each = rank.checked_mul(2).filter(|&each| each > 0)?;
+        let blocks = Blocks { rank, corners: corners.into() };
+        let is_whole = blocks.corners.len().is_multiple_of(each);
+        let is_sound =
+            |(first, last): (&[u64], &[u64])| first.iter().zip(last).all(|(a, b)| a <= b);
+        (is_whole && blocks.iter().all(is_sound)).then_some(blocks)
+    }
+
     /// Number of dimensions.
     #[must_use]
     pub fn rank(&self) -> usize {
@@ -388,7 +400,8 @@ fn product(numbers: impl Iterator<Item = u64>) -> u64 {
 }
 
 fn regular(reader: &mut Reader<'_>, rank: usize, width: usize) -> Result<Selection> {
-    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(8 * width as u32)).unwrap_or(0);
+    let bits = u32::try_from(width).unwrap_or(8).saturating_mul(8);
+    let all_ones = u64::MAX.checked_shr(64u32.saturating_sub(bits)).unwrap_or(0);
     let endless = |value| if value == all_ones { UNLIMITED } else { value };
     let mut dims = SmallVec::new();
     let mut unlimited = 0u64;

@@ -1,10 +1,12 @@
 //! Chunk indexes of files made by HDF5: every kind, rank and place of the unlimited dimension.
 //! `tests/data/make_chunks.py` makes them and knows where their chunks are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::{ChunkIndexKind, DataLayout};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, File, FileAddr};
 use zonda_storage::Storage;
@@ -48,9 +50,19 @@ fn datasets(folder: &Path, list: &str) -> Vec<Dataset> {
     out
 }
 
+/// A file as it is, or packed beside it.
+fn read(path: &Path) -> Vec<u8> {
+    if let Ok(bytes) = std::fs::read(path) {
+        return bytes;
+    }
+    let packed = std::fs::File::open(path.with_added_extension("gz")).unwrap();
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
 fn open(path: &Path) -> Arc<File> {
-    let bytes = std::fs::read(path).unwrap();
-    let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
+    let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&read(path)));
     Arc::new(File::open(storage).unwrap())
 }
 
@@ -172,7 +184,7 @@ fn every_kind_of_index() {
 #[test]
 fn many_chunks() {
     let Some(python) = std::env::var_os("ZONDA_PYTHON") else {
-        println!("skipped: ZONDA_PYTHON names no Python with h5py");
+        eprintln!("skipped: ZONDA_PYTHON names no Python with h5py");
         return;
     };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/make_chunks.py");
@@ -183,50 +195,99 @@ fn many_chunks() {
     let all = datasets(&folder, "chunks-large.tsv");
     assert_eq!(all.len(), 5);
     for dataset in &all {
-        println!("{}: {} chunks", dataset.name, dataset.chunks.len());
+        eprintln!("{}: {} chunks", dataset.name, dataset.chunks.len());
         check(dataset);
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-#[test]
-fn damage_is_an_error_or_absence_and_never_a_panic() {
+/// Places of the checksums of all structures of indexes, with where these begin.
+fn checksums(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let letters = ["FAHD", "FADB", "EAHD", "EAIB", "EASB", "EADB", "BTHD", "BTLF", "BTIN"];
+    let mut out = Vec::new();
+    for start in 0..bytes.len().saturating_sub(4) {
+        if letters.iter().any(|letters| bytes[start..].starts_with(letters.as_bytes())) {
+            let end = (start + 8..bytes.len() - 4).take(3000).find(|&end| {
+                let stored = u32::from_le_bytes(bytes[end..end + 4].try_into().unwrap());
+                stored == lookup3(&bytes[start..end], 0)
+            });
+            out.extend(end.map(|end| (start, end)));
+        }
+    }
+    out
+}
+
+/// Damages a file byte by byte, with checksums put right or not, and counts chunks. Any answer will
+/// do but a panic, an endless loop, or chunks that cannot be.
+fn damage(path: &str, flips: &[u8], every: usize, fixed: bool) -> (u64, u64) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let bytes = read(&folder.join(path.trim_end_matches(".gz")));
+    let places = checksums(&bytes);
+    let (mut tried, mut noticed) = (0, 0);
     let all = datasets(&folder, "chunks.tsv");
-    let mut noticed = 0;
-    for path in ["chunks-earliest-8.h5", "chunks-v110-8.h5"] {
-        let bytes = std::fs::read(folder.join(path)).unwrap();
-        for dataset in all.iter().filter(|dataset| dataset.path.ends_with(path)) {
-            if dataset.chunks.len() > 60 {
+    for dataset in all.iter().filter(|dataset| dataset.path.ends_with(path)) {
+        let file = open(&dataset.path);
+        let object = file.object(FileAddr(dataset.addr)).unwrap();
+        let DataLayout::Chunked(layout) = object.layout(&file).unwrap() else { continue };
+        let space = object.dataspace(&file).unwrap();
+        let filtered = !object.filters(&file).unwrap().is_empty();
+        // What belongs to an index is not far from where it begins.
+        let start = file.locate("index", layout.addr.unwrap(), 0).unwrap();
+        let start = usize::try_from(start).unwrap();
+        for at in (start..(start + 600).min(bytes.len())).step_by(every) {
+            let structure = places.iter().find(|(start, end)| (*start..*end).contains(&at));
+            if fixed && structure.is_none() {
                 continue;
             }
-            // The index is near its chunks; every byte of the file is too much for one test.
-            let file = open(&dataset.path);
-            let DataLayout::Chunked(layout) =
-                file.object(FileAddr(dataset.addr)).unwrap().layout(&file).unwrap()
-            else {
-                continue;
-            };
-            let start = layout.addr.unwrap().0 as usize;
-            for at in (start..(start + 300).min(bytes.len())).step_by(3) {
-                for flip in [0x01, 0x80, 0xff] {
-                    let mut damaged = bytes.clone();
-                    damaged[at] ^= flip;
-                    let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&damaged));
-                    let Ok(file) = File::open(storage) else { continue };
-                    let file = Arc::new(file);
-                    let space = file.object(FileAddr(dataset.addr)).unwrap().dataspace(&file);
-                    let Ok(space) = space else { continue };
-                    let filtered = dataset.name.contains("-f-");
-                    let index =
-                        ChunkIndex::new(file, &layout, &space.dims, &space.max_dims, filtered);
-                    let Ok(index) = index else { continue };
-                    noticed += u64::from(index.n_chunks().is_err());
+            for flip in flips {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= flip;
+                if let (true, Some(&(start, end))) = (fixed, structure) {
+                    let sum = lookup3(&damaged[start..end], 0);
+                    damaged[end..end + 4].copy_from_slice(&sum.to_le_bytes());
+                }
+                let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&damaged));
+                let Ok(file) = File::open(storage) else { continue };
+                let index = ChunkIndex::new(
+                    Arc::new(file),
+                    &layout,
+                    &space.dims,
+                    &space.max_dims,
+                    filtered,
+                );
+                let index = index.unwrap();
+                let mut found = BTreeSet::new();
+                let told = index.for_each(&mut |coords, _| {
+                    assert!(coords.iter().zip(index.grid()).all(|(coord, n)| coord < n));
+                    assert!(found.insert(coords.to_vec()), "{coords:?} told twice");
+                });
+                tried += 1;
+                noticed += u64::from(told.is_err());
+                for coords in dataset.chunks.keys().take(3) {
+                    let _ = index.find(coords);
                 }
             }
         }
     }
-    assert!(noticed > 1000, "{noticed} damages noticed");
+    (tried, noticed)
+}
+
+#[test]
+fn damage_is_an_error_or_absence_and_never_a_panic() {
+    let (tried, noticed) = damage("chunks-earliest-8.h5", &[0x01, 0x80, 0xff], 2, false);
+    assert!(tried > 5000 && noticed > 1000, "{noticed} of {tried} damages noticed");
+    let (tried, noticed) = damage("chunks-v110-4.h5", &[0x01, 0xff], 5, false);
+    assert!(tried > 2000 && noticed > 200, "{noticed} of {tried} damages noticed");
+}
+
+#[test]
+fn damage_under_right_checksums_is_survived() {
+    let (tried, noticed) = damage("chunks-v110-4.h5", &[0x01, 0x10, 0x80, 0xff], 1, true);
+    assert!(tried > 5000 && noticed > 500, "{noticed} of {tried} damages noticed");
+    let (tried, noticed) = damage("chunks-latest-8.h5", &[0x01, 0xff], 1, true);
+    assert!(tried > 1000 && noticed > 200, "{noticed} of {tried} damages noticed");
+    let (tried, _) = damage("chunks-v110-8.h5", &[0xff], 7, true);
+    assert!(tried > 1000);
 }
 
 /// Every chunked dataset of the corpus, against what HDF5 itself says of its chunks.
@@ -235,7 +296,7 @@ fn corpus() {
     let (Some(corpus), Some(python)) =
         (std::env::var_os("ZONDA_CORPUS"), std::env::var_os("ZONDA_PYTHON"))
     else {
-        println!("skipped: ZONDA_CORPUS or ZONDA_PYTHON is not set");
+        eprintln!("skipped: ZONDA_CORPUS or ZONDA_PYTHON is not set");
         return;
     };
     let corpus = PathBuf::from(corpus);
@@ -289,7 +350,7 @@ fn corpus() {
         count.0 += 1;
         count.1 += found.len() as u64;
     }
-    println!("datasets and chunks by kind: {kinds:?}");
+    eprintln!("datasets and chunks by kind: {kinds:?}");
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
     assert!(all.len() > 900);
     std::fs::remove_dir_all(&folder).unwrap();

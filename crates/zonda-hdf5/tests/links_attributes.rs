@@ -60,12 +60,22 @@ fn a_symbol_table_of_several_levels() {
     let mut want = names(40);
     want.extend(["soft", "dangling", "loop"].map(String::from));
     check_links(&file, &root, &sorted(want));
+    check_attributes(&file, "/", &names(12));
     let soft = root.link(&file, b"soft").unwrap().unwrap();
     assert_eq!(soft.target, LinkTarget::Soft(b"/link03/link04".as_slice().into()));
     let found = file.resolve(file.root(), b"link30/soft/link02").unwrap();
     assert_eq!(found, Resolved::Object(file.root()));
     assert_eq!(file.resolve(file.root(), b"dangling/x").unwrap(), Resolved::NotThere);
     let error = file.resolve(file.root(), b"loop").unwrap_err();
+    assert!(matches!(error, HdfError::Limit { limit: 16, .. }), "{error}");
+}
+
+#[test]
+fn sixteen_soft_links_are_followed_and_no_more() {
+    let file = open("links.h5");
+    let found = file.resolve(file.root(), b"chain/16").unwrap();
+    assert_eq!(found, Resolved::Object(object(&file, "few").addr()));
+    let error = file.resolve(file.root(), b"chain/17").unwrap_err();
     assert!(matches!(error, HdfError::Limit { limit: 16, .. }), "{error}");
 }
 

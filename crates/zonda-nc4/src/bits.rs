@@ -25,6 +25,7 @@ pub(crate) fn convert(form: &Form, src: &[u8], dst: &mut [u8]) -> Option<()> {
         Shape::Float(bits) => {
             let value = float(*bits, src);
             match dst.len() {
+                #[expect(clippy::cast_possible_truncation, reason = "rounded, as asked for")]
                 4 => dst.copy_from_slice(&(value as f32).to_ne_bytes()),
                 _ => dst.copy_from_slice(&value.to_ne_bytes()),
             }

@@ -11,6 +11,8 @@ use zonda_hdf5::message::{
 };
 use zonda_model::ExtType;
 
+use crate::model::Member;
+
 /// Bytes of a sequence in memory: its length and its address.
 const SEQUENCE: usize = 16;
 /// Bytes of an address in memory.
@@ -47,7 +49,7 @@ pub(crate) enum Shape {
     /// A struct.
     Compound(Vec<Part>),
     /// Named integers, with their values in native bytes.
-    Enum(Box<Form>, Vec<(Box<[u8]>, Box<[u8]>)>),
+    Enum(Box<Form>, Vec<Member>),
     /// A sequence of any length.
     Sequence(Box<Form>),
     /// An array of this shape.

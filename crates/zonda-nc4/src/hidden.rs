@@ -122,7 +122,7 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
     if form.order().is_none() || form.atomic() != Some(native.nc_type()) || form.file_size == 0 {
         return None;
     }
-    let mut out = Vec::with_capacity(attribute.data.len() / form.file_size);
+    let mut out = Vec::new();
     for element in attribute.data.chunks_exact(form.file_size) {
         let mut bytes = [0; 8];
         bits::convert(&form, element, bytes.get_mut(..form.size)?)?;

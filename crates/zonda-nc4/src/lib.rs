@@ -24,6 +24,7 @@ mod get;
 mod hidden;
 mod model;
 mod place;
+mod request;
 mod select;
 mod types;
 mod values;
@@ -33,8 +34,8 @@ mod walk;
 pub use error::Nc4Error;
 pub use file::{FindFilter, Nc4File, OpenHow, Owner};
 pub use model::{
-    AttInfo, Dim, Endianness, Field, Group, GroupId, Model, StorageKind, UserClass, UserType, Var,
-    VarInfo,
+    AttInfo, Dim, Endianness, Field, Group, GroupId, Member, Model, StorageKind, UserClass,
+    UserType, Var, VarInfo,
 };
 pub use place::{Place, Target};
 

@@ -153,7 +153,7 @@ pub enum UserClass {
         /// Integer type.
         base: i32,
         /// Members in order.
-        members: Vec<(Box<[u8]>, Box<[u8]>)>,
+        members: Vec<Member>,
     },
     /// `NC_OPAQUE`.
     Opaque,
@@ -167,6 +167,9 @@ pub enum UserClass {
     /// What netCDF cannot show: arrays, bit fields, complex numbers (class 0, as in the reference).
     Unknown,
 }
+
+/// Name of a member of an enumeration, and its value in native bytes.
+pub type Member = (Box<[u8]>, Box<[u8]>);
 
 /// A field of a compound.
 #[derive(Debug)]

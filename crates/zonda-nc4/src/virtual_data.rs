@@ -15,8 +15,9 @@ use zonda_model::{ExtType, Hyperslab, NcError};
 
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
-use crate::get::{GetFault, Request};
+use crate::get::GetFault;
 use crate::place::Target;
+use crate::request::Request;
 use crate::select;
 
 const NAME: &str = "virtual dataset";

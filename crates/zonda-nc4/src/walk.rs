@@ -22,6 +22,9 @@ const NON_COORD: &[u8] = b"_nc4_non_coord_";
 /// Objects that may be met again through groups that were met before.
 const REVISITS: u64 = 1 << 20;
 
+/// A name and what it stands for.
+type Named = (Box<[u8]>, ObjectAt);
+
 /// The model in the making.
 pub(crate) struct Walk<'a> {
     files: &'a Files,
@@ -95,7 +98,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The members of one group; those that are groups are returned.
-    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<(Box<[u8]>, ObjectAt)>, HdfError> {
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<Named>, HdfError> {
         let file = self.files.get(at.file)?;
         let object = file.object(at.addr)?;
         if id == GroupId::ROOT {

@@ -3,6 +3,7 @@
 //! `ZONDA_CORPUS` names the corpus: `MANIFEST.tsv`, the files, and under `expected/` a JSON a file whose
 //! section `netcdf` has names, shapes, types and digests as netCDF-C gives them.
 
+#[allow(dead_code, reason = "each test uses a part")]
 mod support;
 
 use std::path::Path;

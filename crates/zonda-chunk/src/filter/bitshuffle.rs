@@ -10,7 +10,9 @@ use multiversion::multiversion;
 
 use super::lz4::{self, Frame};
 use super::shuffle::{shuffle, unshuffle};
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, zstd};
+use super::{
+    ChunkShape, Filter, FilterError, FilterSpec, Work, lengthen, reserve, with_work, zstd,
+};
 
 const NAME: &str = "bitshuffle";
 const TARGET_BLOCK: usize = 8192;
@@ -76,7 +78,25 @@ impl Filter for Bitshuffle {
     }
 
     fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
-        let mut work = Vec::new();
+        with_work(|work| self.decode_with(stored, work, out))
+    }
+
+    fn encoded_len(&self, raw_len: usize) -> Option<usize> {
+        (self.codec == Codec::None).then_some(raw_len)
+    }
+
+    fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+        with_work(|work| self.encode_with(raw, work, out)).map(|()| true)
+    }
+}
+
+impl Bitshuffle {
+    fn decode_with(
+        &self,
+        stored: &[u8],
+        work: &mut Work,
+        out: &mut [u8],
+    ) -> Result<(), FilterError> {
         if self.codec == Codec::None {
             if stored.len() != out.len() {
                 let (got, expected) = (stored.len(), out.len());
@@ -85,7 +105,7 @@ impl Filter for Bitshuffle {
             let (head, tail) = self.parts(out.len());
             let block = self.block.saturating_mul(self.elem_size);
             for (stored, out) in stored[..head].chunks(block).zip(out[..head].chunks_mut(block)) {
-                bit_unshuffle(stored, self.elem_size, &mut work, out);
+                bit_unshuffle(stored, self.elem_size, &mut work.inner, out);
             }
             out[head..][..tail].copy_from_slice(&stored[head..]);
             return Ok(());
@@ -99,10 +119,8 @@ impl Filter for Bitshuffle {
         }
         let (head, tail) = self.parts(out.len());
         let (head, tail) = out[..head + tail].split_at_mut(head);
-        let mut shuffled = Vec::new();
         let longest = frame.block.min(head.len());
-        reserve(NAME, &mut shuffled, longest)?;
-        shuffled.resize(longest, 0);
+        let shuffled = lengthen(NAME, &mut work.block, longest)?;
         let mut blocks = frame.blocks;
         for out in head.chunks_mut(frame.block.max(1)) {
             let bytes = blocks.next(NAME)?;
@@ -113,7 +131,7 @@ impl Filter for Bitshuffle {
                 let (at, what) = (blocks.at, "a block with too few bytes");
                 return Err(FilterError::Damaged { filter: NAME, at, what });
             }
-            bit_unshuffle(shuffled, self.elem_size, &mut work, out);
+            bit_unshuffle(shuffled, self.elem_size, &mut work.inner, out);
         }
         let Some(rest) = blocks.rest().get(..tail.len()) else {
             let (at, what) = (blocks.at, "the last elements are missing");
@@ -123,22 +141,22 @@ impl Filter for Bitshuffle {
         Ok(())
     }
 
-    fn encoded_len(&self, raw_len: usize) -> Option<usize> {
-        (self.codec == Codec::None).then_some(raw_len)
-    }
-
-    fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+    fn encode_with(
+        &self,
+        raw: &[u8],
+        work: &mut Work,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
         let (head, _) = self.parts(raw.len());
         let block = self.block.saturating_mul(self.elem_size);
-        let mut work = Vec::new();
         reserve(NAME, out, raw.len())?;
         if self.codec == Codec::None {
             out.resize(raw.len(), 0);
             for (raw, out) in raw[..head].chunks(block).zip(out[..head].chunks_mut(block)) {
-                bit_shuffle(raw, self.elem_size, &mut work, out);
+                bit_shuffle(raw, self.elem_size, &mut work.inner, out);
             }
             out[head..].copy_from_slice(&raw[head..]);
-            return Ok(true);
+            return Ok(());
         }
         let Ok(block_bytes) = u32::try_from(block) else {
             let value = u32::try_from(self.block).unwrap_or(u32::MAX);
@@ -146,10 +164,10 @@ impl Filter for Bitshuffle {
         };
         out.extend_from_slice(&(raw.len() as u64).to_be_bytes());
         out.extend_from_slice(&block_bytes.to_be_bytes());
-        let mut shuffled = vec![0; block.min(head)];
+        let shuffled = lengthen(NAME, &mut work.block, block.min(head))?;
         for raw in raw[..head].chunks(block) {
             let shuffled = &mut shuffled[..raw.len()];
-            bit_shuffle(raw, self.elem_size, &mut work, shuffled);
+            bit_shuffle(raw, self.elem_size, &mut work.inner, shuffled);
             let at = out.len();
             out.extend_from_slice(&[0; 4]);
             match self.codec {
@@ -160,11 +178,9 @@ impl Filter for Bitshuffle {
             out[at..at + 4].copy_from_slice(&len.to_be_bytes());
         }
         out.extend_from_slice(&raw[head..]);
-        Ok(true)
+        Ok(())
     }
-}
 
-impl Bitshuffle {
     /// Bytes in blocks, and bytes after them.
     fn parts(&self, len: usize) -> (usize, usize) {
         let whole = self.elem_size.saturating_mul(8);
@@ -183,7 +199,7 @@ pub(super) fn bit_shuffle(raw: &[u8], elem_size: usize, work: &mut Vec<u8>, out:
     if each == 0 {
         return;
     }
-    work.resize(raw.len(), 0);
+    let work = at_least(work, raw.len());
     shuffle(raw, elem_size, work);
     transpose_bits(work);
     for (plane, out) in work.chunks_exact(each).zip(out.chunks_exact_mut(each)) {
@@ -200,12 +216,19 @@ pub(super) fn bit_unshuffle(stored: &[u8], elem_size: usize, work: &mut Vec<u8>,
     if each == 0 {
         return;
     }
-    work.resize(stored.len(), 0);
+    let work = at_least(work, stored.len());
     for (rows, plane) in stored.chunks_exact(each).zip(work.chunks_exact_mut(each)) {
         unshuffle(rows, 8, plane);
     }
     transpose_bits(work);
     unshuffle(work, elem_size, out);
+}
+
+fn at_least(work: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if work.len() < len {
+        work.resize(len, 0);
+    }
+    &mut work[..len]
 }
 
 /// In each eight bytes, bit k of byte j becomes bit j of byte k: exchanges ever larger squares.
@@ -223,5 +246,32 @@ fn transpose_bits(bytes: &mut [u8]) {
         let t = (x ^ (x >> 28)) & 0x0000_0000_f0f0_f0f0;
         x ^= t ^ (t << 28);
         *eight = x.to_le_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_go_where_the_format_says() {
+        for size in [1usize, 2, 3, 4, 8, 13, 16] {
+            for elems in [8usize, 16, 24, 128, 520] {
+                let raw: Vec<u8> = (0..elems * size).map(|i| (i * i / 5 % 253) as u8).collect();
+                let mut expected = vec![0u8; raw.len()];
+                for i in 0..elems {
+                    for bit in 0..8 * size {
+                        let value = raw[i * size + bit / 8] >> (bit % 8) & 1;
+                        expected[bit * (elems / 8) + i / 8] |= value << (i % 8);
+                    }
+                }
+                let (mut work, mut out) = (Vec::new(), vec![0; raw.len()]);
+                bit_shuffle(&raw, size, &mut work, &mut out);
+                assert!(out == expected, "{elems} of {size}");
+                let mut back = vec![0; raw.len()];
+                bit_unshuffle(&out, size, &mut work, &mut back);
+                assert!(back == raw, "{elems} of {size}");
+            }
+        }
     }
 }

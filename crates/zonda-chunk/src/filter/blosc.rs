@@ -17,7 +17,10 @@
 
 use super::bitshuffle::{bit_shuffle, bit_unshuffle};
 use super::shuffle::{shuffle, unshuffle};
-use super::{ChunkShape, Filter, FilterError, FilterSpec, blosclz, deflate, lz4, reserve, zstd};
+use super::{
+    ChunkShape, Filter, FilterError, FilterSpec, blosclz, deflate, lengthen, lz4, reserve,
+    with_work, zstd,
+};
 
 const NAME: &str = "blosc";
 const HEADER: usize = 16;
@@ -193,29 +196,27 @@ impl<'a> Frame<'a> {
         // Streams do not lie upon each other: bytes that many blocks shared would be decoded many
         // times over.
         let mut unread = self.stored.len();
-        let (mut block, mut work) = (Vec::new(), Vec::new());
-        if shuffling != Shuffling::None {
-            reserve(NAME, &mut block, self.block)?;
-            block.resize(self.block, 0);
-        }
-        for (i, out) in out.chunks_mut(self.block.max(1)).enumerate() {
-            let at = u32_at(self.stored, HEADER + 4 * i)?;
-            let streams = match self.flags & ONE_STREAM == 0 && out.len() == self.block {
-                true => streams(self.block, elem_size),
-                false => 1,
-            };
-            if shuffling == Shuffling::None {
-                self.block_at(at, format, streams, &mut unread, out)?;
-                continue;
+        with_work(|work| {
+            let block = lengthen(NAME, &mut work.block, self.block.min(out.len()))?;
+            for (i, out) in out.chunks_mut(self.block.max(1)).enumerate() {
+                let at = u32_at(self.stored, HEADER + 4 * i)?;
+                let streams = match self.flags & ONE_STREAM == 0 && out.len() == self.block {
+                    true => streams(self.block, elem_size),
+                    false => 1,
+                };
+                if shuffling == Shuffling::None {
+                    self.block_at(at, format, streams, &mut unread, out)?;
+                    continue;
+                }
+                let shuffled = &mut block[..out.len()];
+                self.block_at(at, format, streams, &mut unread, shuffled)?;
+                match shuffling {
+                    Shuffling::Bits => unshuffle_bits(shuffled, elem_size, &mut work.inner, out),
+                    _ => unshuffle(shuffled, elem_size, out),
+                }
             }
-            let shuffled = &mut block[..out.len()];
-            self.block_at(at, format, streams, &mut unread, shuffled)?;
-            match shuffling {
-                Shuffling::Bits => unshuffle_bits(shuffled, elem_size, &mut work, out),
-                _ => unshuffle(shuffled, elem_size, out),
-            }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     /// Decodes the streams of the block that begins at `at`.
@@ -241,7 +242,7 @@ impl<'a> Frame<'a> {
             at += len;
             *unread = unread
                 .checked_sub(4 + len)
-                .ok_or_else(|| damaged(at - 4, "streams upon each other"))?;
+                .ok_or_else(|| damaged(at - len - 4, "streams upon each other"))?;
             if len == out.len() {
                 out.copy_from_slice(stored);
                 continue;
@@ -335,34 +336,41 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
     out.extend_from_slice(&[0; 4]);
     let starts = out.len();
     out.resize(starts + 4 * raw.len().div_ceil(block), 0);
-    let (mut shuffled, mut work) = (vec![0; block], Vec::new());
-    for (i, raw_block) in raw.chunks(block).enumerate() {
-        let at = out.len() as u32;
-        out[starts + 4 * i..][..4].copy_from_slice(&at.to_le_bytes());
-        let shuffled = &mut shuffled[..raw_block.len()];
-        match plan.shuffling {
-            Shuffling::None => shuffled.copy_from_slice(raw_block),
-            Shuffling::Bytes => shuffle(raw_block, elem_size, shuffled),
-            Shuffling::Bits => {
-                let head = whole_bits(raw_block.len(), elem_size).unwrap_or(0);
-                bit_shuffle(&raw_block[..head], elem_size, &mut work, &mut shuffled[..head]);
-                shuffled[head..].copy_from_slice(&raw_block[head..]);
+    with_work(|work| {
+        let shuffled = lengthen(NAME, &mut work.block, block)?;
+        for (i, raw_block) in raw.chunks(block).enumerate() {
+            let at = out.len() as u32;
+            out[starts + 4 * i..][..4].copy_from_slice(&at.to_le_bytes());
+            let shuffled = &mut shuffled[..raw_block.len()];
+            match plan.shuffling {
+                Shuffling::None => shuffled.copy_from_slice(raw_block),
+                Shuffling::Bytes => shuffle(raw_block, elem_size, shuffled),
+                Shuffling::Bits => {
+                    let head = whole_bits(raw_block.len(), elem_size).unwrap_or(0);
+                    bit_shuffle(
+                        &raw_block[..head],
+                        elem_size,
+                        &mut work.inner,
+                        &mut shuffled[..head],
+                    );
+                    shuffled[head..].copy_from_slice(&raw_block[head..]);
+                }
+            }
+            let each = match splits && raw_block.len() == block {
+                true => block / elem_size,
+                false => raw_block.len(),
+            };
+            for stream in shuffled.chunks(each) {
+                stream_to(plan, stream, out)?;
+                if out.len() > raw.len() {
+                    return Ok(false);
+                }
             }
         }
-        let each = match splits && raw_block.len() == block {
-            true => block / elem_size,
-            false => raw_block.len(),
-        };
-        for stream in shuffled.chunks(each) {
-            stream_to(plan, stream, out)?;
-            if out.len() > raw.len() {
-                return Ok(false);
-            }
-        }
-    }
-    let len = out.len() as u32;
-    out[12..16].copy_from_slice(&len.to_le_bytes());
-    Ok(true)
+        let len = out.len() as u32;
+        out[12..16].copy_from_slice(&len.to_le_bytes());
+        Ok(true)
+    })
 }
 
 /// Appends a stream and its length before it; as it is where it does not become shorter.
@@ -401,4 +409,52 @@ fn stream_to(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterErr
     let len = (out.len() - begin) as u32;
     out[from..begin].copy_from_slice(&len.to_le_bytes());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of so many blocks of eight bytes, block i at `at(i)`; so many are stored, as they are.
+    fn frame(blocks: u32, stored: u32, at: impl Fn(u32) -> u32) -> Vec<u8> {
+        let mut frame = vec![VERSION, 1, ONE_STREAM, 1];
+        let first = HEADER as u32 + 4 * blocks;
+        for number in [8 * blocks, 8, first + 12 * stored].into_iter().chain((0..blocks).map(at)) {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+        for i in 0..stored {
+            frame.extend_from_slice(&8u32.to_le_bytes());
+            frame.extend_from_slice(&[i as u8; 8]);
+        }
+        frame
+    }
+
+    fn decode(stored: &[u8], len: usize) -> Result<Vec<u8>, FilterError> {
+        let mut out = vec![0; len];
+        Frame::read(stored)?.decode(&mut out).map(|()| out)
+    }
+
+    #[test]
+    fn blocks_may_lie_anywhere_but_not_upon_each_other() {
+        let backwards = frame(100, 100, |i| HEADER as u32 + 400 + 12 * (99 - i));
+        let bytes = decode(&backwards, 800).unwrap();
+        assert_eq!((bytes[0], bytes[799]), (99, 0));
+        let all_first = frame(100, 2, |_| HEADER as u32 + 400);
+        assert!(matches!(decode(&all_first, 800), Err(FilterError::Damaged { at: 416, .. })));
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let good = frame(4, 4, |i| HEADER as u32 + 16 + 12 * i);
+        assert!(decode(&good, 32).is_ok());
+        for (at, value) in [(0, 0), (0, 3), (2, 0xf0), (3, 0), (8, 0), (8, 33), (12, 15), (12, 255)]
+        {
+            let mut bad = good.clone();
+            bad[at] = value;
+            assert!(decode(&bad, 32).is_err(), "byte {at} is {value}");
+        }
+        let mut as_it_is = good.clone();
+        as_it_is[2] |= NOT_COMPRESSED;
+        assert_eq!(decode(&as_it_is, 32).as_deref(), Ok(&good[16..48]));
+    }
 }

@@ -164,3 +164,140 @@ fn damaged(filter: &'static str, error: Error, at: u64) -> FilterError {
     };
     FilterError::Damaged { filter, at: usize::try_from(at).unwrap_or(usize::MAX), what }
 }
+
+#[cfg(test)]
+mod tests {
+    use libdeflater::{CompressionLvl, Compressor, Decompressor};
+
+    use super::*;
+
+    fn filter(number: u32) -> Box<dyn Filter> {
+        let spec = FilterSpec { id: 1, optional: true, name: String::new(), params: vec![number] };
+        new(&spec, &ChunkShape { dims: vec![1], elem_size: 1 }).unwrap()
+    }
+
+    /// Bytes by turns smooth, repeated and without a pattern.
+    fn bytes(seed: u64, len: usize) -> Vec<u8> {
+        let mut state = seed | 1;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let mut all: Vec<u8> = Vec::with_capacity(len + 100);
+        while all.len() < len {
+            let (kind, run, byte) = (random() % 3, random() % 100, random() as u8);
+            match kind {
+                0 => all.extend((0..run).map(|i| byte.wrapping_add((i / 4) as u8))),
+                1 => all.extend((0..run).map(|_| random() as u8)),
+                _ => {
+                    let from = all.len().saturating_sub(random() as usize % 5000 + 1);
+                    all.extend_from_within(from..(from + run as usize).min(all.len()));
+                    all.push(byte);
+                }
+            }
+        }
+        all.truncate(len);
+        all
+    }
+
+    fn theirs(raw: &[u8], level: i32) -> Vec<u8> {
+        let mut other = Compressor::new(CompressionLvl::new(level).unwrap());
+        let mut stored = vec![0; other.zlib_compress_bound(raw.len())];
+        let len = other.zlib_compress(raw, &mut stored).unwrap();
+        stored.truncate(len);
+        stored
+    }
+
+    #[test]
+    fn both_libraries_read_both() {
+        let lens = (0..40).chain([255, 256, 257, 4095, 32_767, 32_769, 65_535, 65_537, 200_001]);
+        for (seed, len) in (9..).zip(lens) {
+            let raw = bytes(seed, len);
+            for level in 0..=9 {
+                let mut stored = Vec::new();
+                assert_eq!(filter(level as u32).encode(&raw, &mut stored), Ok(true));
+                let mut out = vec![0; len];
+                let got = Decompressor::new().zlib_decompress(&stored, &mut out);
+                assert_eq!((got, &out), (Ok(len), &raw), "theirs of ours, {len}, level {level}");
+                let stored = theirs(&raw, level);
+                out.fill(0);
+                assert_eq!(filter(1).decode_into(&stored, &mut out), Ok(()));
+                assert!(out == raw, "ours of theirs, {len}, level {level}");
+                let mut grown = Vec::new();
+                assert_eq!(filter(1).decode(&stored, len, &mut grown), Ok(()));
+                assert!(grown == raw, "grown, {len}, level {level}");
+            }
+        }
+    }
+
+    /// Damaged streams: what one library takes for whole, the other takes for the same.
+    #[test]
+    fn both_libraries_refuse_the_same() {
+        let (mut whole, mut refused) = (0, 0);
+        let mut state = 5u64;
+        let mut random = move |end: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as usize % end
+        };
+        for seed in 0..60 {
+            let raw = bytes(seed, 40 + 60 * seed as usize);
+            let good = theirs(&raw, (seed % 10) as i32);
+            for _ in 0..400 {
+                let mut stored = good.clone();
+                match random(4) {
+                    0 => stored.truncate(random(good.len())),
+                    1 => stored.extend_from_slice(&[7; 3]),
+                    _ => {
+                        let at = random(good.len());
+                        stored[at] ^= 1 << random(8);
+                    }
+                }
+                let (mut ours, mut other) = (vec![0; raw.len()], vec![0; raw.len()]);
+                let mine = filter(1).decode_into(&stored, &mut ours);
+                let got = Decompressor::new().zlib_decompress(&stored, &mut other);
+                assert_eq!(
+                    mine.is_ok(),
+                    got == Ok(raw.len()),
+                    "seed {seed}: {mine:?} and {got:?} of {stored:?}"
+                );
+                if mine.is_ok() {
+                    assert!(ours == other, "seed {seed}");
+                    whole += 1;
+                } else {
+                    refused += 1;
+                }
+            }
+        }
+        assert!(whole > 1000 && refused > 10_000, "{whole} whole, {refused} refused");
+    }
+
+    #[test]
+    fn another_length_is_an_error() {
+        let raw = bytes(3, 5000);
+        let stored = theirs(&raw, 6);
+        for len in [0, 1, 4999, 5001, 10_000] {
+            let result = filter(1).decode_into(&stored, &mut vec![0; len]);
+            assert!(matches!(result, Err(FilterError::WrongLength { .. })), "{len}: {result:?}");
+        }
+        // And after errors, the thread's decoder is as good as new.
+        let mut out = vec![0; 5000];
+        assert_eq!(filter(1).decode_into(&stored, &mut out), Ok(()));
+        for most in [0, 1, 4999] {
+            let result = filter(1).decode(&stored, most, &mut Vec::new());
+            assert!(matches!(result, Err(FilterError::WrongLength { .. })), "{most}: {result:?}");
+        }
+    }
+
+    #[test]
+    fn levels_are_checked() {
+        let made = |params: Vec<u32>| {
+            let spec = FilterSpec { id: 1, optional: true, name: String::new(), params };
+            new(&spec, &ChunkShape { dims: vec![1], elem_size: 1 })
+        };
+        assert!(made(vec![9]).is_ok());
+        assert!(matches!(made(vec![10]), Err(FilterError::BadParameter { value: 10, .. })));
+        assert!(matches!(made(vec![]), Err(FilterError::FewParameters { have: 0, .. })));
+    }
+}

@@ -83,3 +83,43 @@ pub(crate) fn checksum(data: &[u8]) -> u32 {
 fn fold(sum: u32) -> u32 {
     (sum & 0xffff) + (sum >> 16)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition: each sum modulo 65535, a remainder of zero kept as 65535 where anything but
+    /// zeros was added.
+    fn slow(data: &[u8]) -> u32 {
+        let (mut sum1, mut sum2) = (0u64, 0u64);
+        for word in data.chunks(2) {
+            sum1 += u64::from(word[0]) << 8 | u64::from(word.get(1).copied().unwrap_or(0));
+            sum2 += sum1;
+        }
+        let rest = |sum: u64| if sum == 0 { 0 } else { (sum - 1) % 65535 + 1 };
+        (rest(sum2) as u32) << 16 | rest(sum1) as u32
+    }
+
+    #[test]
+    fn sums_are_those_of_the_definition() {
+        for len in (0..80).chain([719, 720, 721, 1440, 5000, 5001]) {
+            let mixed: Vec<u8> = (0..len).map(|i| (i * i / 3) as u8).collect();
+            for data in [mixed, vec![0; len], vec![0xff; len]] {
+                assert_eq!(checksum(&data), slow(&data), "{len} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn exchanged_halves_of_old_files_are_accepted() {
+        let data = b"some bytes of a chunk";
+        let [a, b, c, d] = checksum(data).to_le_bytes();
+        let with = |sum: [u8; 4]| [&data[..], &sum].concat();
+        assert_eq!(verify(&with([a, b, c, d])), Ok(&data[..]));
+        assert_eq!(verify(&with([b, a, d, c])), Ok(&data[..]));
+        for wrong in [[a, b, d, c], [c, d, a, b], [a ^ 1, b, c, d]] {
+            assert!(matches!(verify(&with(wrong)), Err(FilterError::Checksum { .. })));
+        }
+        assert!(matches!(verify(&[1, 2, 3]), Err(FilterError::Damaged { .. })));
+    }
+}

@@ -22,6 +22,8 @@ pub mod shuffle;
 mod szip;
 mod zstd;
 
+use std::cell::Cell;
+
 use zonda_model::NcError;
 
 pub use pipeline::{Decoded, Pipeline, Scratch};
@@ -277,4 +279,37 @@ pub(crate) fn reserve(
     len: usize,
 ) -> Result<(), FilterError> {
     out.try_reserve(len).map_err(|_| FilterError::NoMemory { filter, bytes: len })
+}
+
+/// Memory of the thread for filters that work block by block; it keeps its length between calls,
+/// so that only what is new has to be cleared.
+#[derive(Default)]
+pub(crate) struct Work {
+    /// For a block before the next step.
+    pub(crate) block: Vec<u8>,
+    /// For what that step itself needs.
+    pub(crate) inner: Vec<u8>,
+}
+
+pub(crate) fn with_work<T>(work: impl FnOnce(&mut Work) -> T) -> T {
+    thread_local! {
+        static WORK: Cell<Work> = const { Cell::new(Work { block: Vec::new(), inner: Vec::new() }) };
+    }
+    let mut memory = WORK.take();
+    let result = work(&mut memory);
+    WORK.set(memory);
+    result
+}
+
+/// The first `len` bytes, made if there are fewer; what they hold is left over.
+pub(crate) fn lengthen<'a>(
+    filter: &'static str,
+    bytes: &'a mut Vec<u8>,
+    len: usize,
+) -> Result<&'a mut [u8], FilterError> {
+    if let Some(more) = len.checked_sub(bytes.len()) {
+        reserve(filter, bytes, more)?;
+        bytes.resize(len, 0);
+    }
+    Ok(&mut bytes[..len])
 }

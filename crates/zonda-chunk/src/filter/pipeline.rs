@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, builtin, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, builtin, lengthen, reserve};
 
 /// Memory of a thread in which chunks are between two filters; kept from chunk to chunk.
 #[derive(Debug, Default)]
@@ -245,8 +245,8 @@ fn undo<'a>(
         len = match step.len {
             // What a chunk's shape claims is only taken where the bytes there can make it true.
             Some(expected) if expected / MOST_RATIO <= input.len().saturating_add(64) => {
-                lengthen(step.filter.name(), there, expected)?;
-                step.filter.decode_into(input, &mut there[..expected])?;
+                let output = lengthen(step.filter.name(), there, expected)?;
+                step.filter.decode_into(input, output)?;
                 expected
             }
             _ => {
@@ -264,15 +264,6 @@ fn undo<'a>(
 /// Bytes that one stored byte may stand for before memory is taken step by step: deflate's limit.
 const MOST_RATIO: usize = 1032;
 
-/// Makes `bytes` at least `len` long; what it held stays, so that only new memory is cleared.
-fn lengthen(filter: &'static str, bytes: &mut Vec<u8>, len: usize) -> Result<(), FilterError> {
-    if let Some(more) = len.checked_sub(bytes.len()) {
-        reserve(filter, bytes, more)?;
-        bytes.resize(len, 0);
-    }
-    Ok(())
-}
-
 fn copy(filter: &'static str, bytes: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
     if bytes.len() != out.len() {
         let (got, expected) = (bytes.len(), out.len());
@@ -280,4 +271,181 @@ fn copy(filter: &'static str, bytes: &[u8], out: &mut [u8]) -> Result<(), Filter
     }
     out.copy_from_slice(bytes);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds one to each byte; refuses what begins with 99.
+    #[derive(Debug)]
+    struct AddOne;
+
+    impl Filter for AddOne {
+        fn name(&self) -> &'static str {
+            "add one"
+        }
+
+        fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
+            assert!(stored.len() <= most);
+            out.extend(stored.iter().map(|byte| byte.wrapping_sub(1)));
+            Ok(())
+        }
+
+        fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+            if raw.first() == Some(&99) {
+                out.push(1);
+                return Err(FilterError::Plugin { id: 40_000 });
+            }
+            out.extend(raw.iter().map(|byte| byte.wrapping_add(1)));
+            Ok(true)
+        }
+    }
+
+    fn spec(id: u32, optional: bool, params: &[u32]) -> FilterSpec {
+        FilterSpec { id, optional, name: "the name".into(), params: params.to_vec() }
+    }
+
+    fn pipeline(specs: &[FilterSpec]) -> Pipeline {
+        let shape = ChunkShape { dims: vec![4, 5], elem_size: 2 };
+        Pipeline::new(specs, shape, &|spec| {
+            (spec.id == 40_000).then(|| Arc::new(AddOne) as Arc<dyn Filter>)
+        })
+    }
+
+    fn raw() -> Vec<u8> {
+        (0..40).collect()
+    }
+
+    fn decode(pipeline: &Pipeline, stored: &[u8], mask: u32) -> Result<Vec<u8>, FilterError> {
+        let mut scratch = Scratch::default();
+        let mut out = vec![0xaa; 40];
+        let result = pipeline.decode(stored, mask, &mut scratch, &mut out).map(|()| out);
+        let other = match pipeline.decode_shuffled(stored, mask, &mut scratch) {
+            Ok(Decoded::Plain(bytes)) => Ok(bytes.to_vec()),
+            Ok(Decoded::Shuffled { planes, elem_size }) => {
+                let mut out = vec![0; planes.len()];
+                super::super::shuffle::unshuffle(planes, elem_size, &mut out);
+                Ok(out)
+            }
+            Err(error) => Err(error),
+        };
+        match (&result, &other) {
+            (Ok(bytes), Ok(others)) => assert_eq!(bytes, others),
+            (result, other) => assert_eq!(result.is_ok(), other.is_ok()),
+        }
+        result
+    }
+
+    fn encode(pipeline: &Pipeline, raw: &[u8]) -> Result<(Vec<u8>, u32), FilterError> {
+        let mut stored = vec![1, 2, 3];
+        let mask = pipeline.encode(raw, &mut Scratch::default(), &mut stored)?;
+        Ok((stored, mask))
+    }
+
+    #[test]
+    fn without_filters_bytes_are_what_they_are() {
+        let none = pipeline(&[]);
+        assert!(none.is_identity() && none.skips_all(0));
+        assert_eq!(encode(&none, &raw()), Ok((raw(), 0)));
+        assert_eq!(decode(&none, &raw(), 0), Ok(raw()));
+        assert_eq!(
+            decode(&none, &raw()[1..], 0),
+            Err(FilterError::WrongLength { filter: "chunk", got: 39, expected: 40 })
+        );
+    }
+
+    #[test]
+    fn a_missing_filter_is_an_error_of_chunks_that_need_it() {
+        for optional in [false, true] {
+            let two = pipeline(&[spec(2, true, &[2]), spec(33_333, optional, &[])]);
+            let missing = FilterError::Missing { id: 33_333, name: "the name".into() };
+            assert!(!two.is_identity() && !two.skips_all(2) && two.skips_all(3));
+            assert_eq!(decode(&two, &raw(), 0), Err(missing.clone()));
+            assert_eq!(decode(&two, &raw(), 1), Err(missing.clone()));
+            assert_eq!(decode(&two, &raw(), 3), Ok(raw()));
+            assert!(decode(&two, &raw(), 2).is_ok_and(|bytes| bytes[..4] == [0, 20, 1, 21]));
+            match encode(&two, &raw()) {
+                Ok((stored, mask)) => {
+                    assert!(optional && mask == 2);
+                    assert_eq!(decode(&two, &stored, mask), Ok(raw()));
+                }
+                Err(error) => assert_eq!((optional, error), (false, missing)),
+            }
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_an_error_of_chunks_that_need_them() {
+        let bad = pipeline(&[spec(2, true, &[0]), spec(1, false, &[10])]);
+        assert!(matches!(decode(&bad, &raw(), 0), Err(FilterError::BadParameter { .. })));
+        assert!(matches!(
+            decode(&bad, &raw(), 1),
+            Err(FilterError::BadParameter { value: 10, .. })
+        ));
+        assert_eq!(decode(&bad, &raw(), 3), Ok(raw()));
+        assert!(matches!(encode(&bad, &raw()), Err(FilterError::BadParameter { value: 10, .. })));
+    }
+
+    #[test]
+    fn filters_that_are_not_built_in_are_asked_for() {
+        let with = pipeline(&[
+            spec(40_000, true, &[]),
+            spec(2, true, &[2]),
+            spec(40_000, false, &[]),
+            spec(3, false, &[]),
+            spec(1, true, &[5]),
+        ]);
+        let (stored, mask) = encode(&with, &raw()).unwrap();
+        assert_eq!(mask, 0);
+        assert_eq!(decode(&with, &stored, 0), Ok(raw()));
+        // An optional filter that fails leaves the chunk to the others, and nothing of its own.
+        let with = pipeline(&[spec(40_000, true, &[]), spec(2, true, &[2]), spec(1, true, &[5])]);
+        let mut refused = raw();
+        refused[0] = 99;
+        let (stored, mask) = encode(&with, &refused).unwrap();
+        assert_eq!(mask, 1);
+        assert_eq!(decode(&with, &stored, mask), Ok(refused));
+        let needed = pipeline(&[spec(40_000, false, &[])]);
+        assert_eq!(encode(&needed, &[99]), Err(FilterError::Plugin { id: 40_000 }));
+    }
+
+    #[test]
+    fn only_a_shuffle_of_the_elements_is_left_to_the_caller() {
+        let mut scratch = Scratch::default();
+        for (size, left) in [(2, true), (4, false), (1, false)] {
+            let made = pipeline(&[spec(2, true, &[size]), spec(1, true, &[5])]);
+            let (stored, _) = encode(&made, &raw()).unwrap();
+            let decoded = made.decode_shuffled(&stored, 0, &mut scratch).unwrap();
+            assert_eq!(matches!(decoded, Decoded::Shuffled { elem_size: 2, .. }), left);
+            assert_eq!(decode(&made, &stored, 0), Ok(raw()));
+        }
+    }
+
+    #[test]
+    fn a_chunk_that_no_memory_holds_is_an_error() {
+        let shape = ChunkShape { dims: vec![u64::MAX, 3], elem_size: 8 };
+        let made = Pipeline::new(&[spec(1, true, &[1])], shape, &|_| None);
+        let mut scratch = Scratch::default();
+        let result = made.decode_shuffled(&[0; 10], 0, &mut scratch);
+        assert!(matches!(result, Err(FilterError::Shape { .. })));
+    }
+
+    /// What claims to be large is only given the memory that its bytes can fill.
+    #[test]
+    fn memory_is_taken_for_what_is_there() {
+        let shape = ChunkShape { dims: vec![1 << 44], elem_size: 1 };
+        for filter in [spec(1, true, &[1]), spec(307, true, &[]), spec(32_000, true, &[])] {
+            let made = Pipeline::new(&[spec(2, true, &[1]), filter], shape.clone(), &|_| None);
+            let (stored, mask) = encode(&made, &[7; 1000]).unwrap();
+            assert_eq!(mask, 0);
+            let mut scratch = Scratch::default();
+            let result = made.decode_shuffled(&stored, 0, &mut scratch);
+            assert!(
+                matches!(result, Err(FilterError::WrongLength { got: 1000, .. })),
+                "{result:?}"
+            );
+            assert!(scratch.here.capacity() + scratch.there.capacity() < 4 << 20);
+        }
+    }
 }

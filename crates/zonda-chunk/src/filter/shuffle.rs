@@ -4,6 +4,8 @@
 //! The kernels are plain loops, compiled for several levels of the CPU's vector instructions; the
 //! one for the CPU is found at run time. `optimization-notes.md` has the measurements.
 
+use std::{array, slice};
+
 use multiversion::multiversion;
 
 use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
@@ -100,30 +102,33 @@ pub fn unshuffle_run(planes: &[u8], elem_size: usize, first: usize, elems: usize
     assert_eq!(out.len(), elems * elem_size, "room for the run");
     match elem_size {
         1 => out.copy_from_slice(plane(0)),
-        2 => join::<2>(std::array::from_fn(plane), 2, out),
-        4 => join::<4>(std::array::from_fn(plane), 4, out),
-        8 => join::<8>(std::array::from_fn(plane), 8, out),
+        2 => join_2(plane(0), plane(1), out),
+        4 => join_4(array::from_fn(plane), out),
+        8 => join_8(array::from_fn(plane), out),
         _ => {
-            // Eight, four, two bytes of each element at a time, as many as there are left.
-            let mut k = 0;
-            while k < elem_size {
-                let out = &mut out[k..];
-                match elem_size - k {
-                    8.. => {
-                        join::<8>(std::array::from_fn(|i| plane(k + i)), elem_size, out);
-                        k += 8;
-                    }
-                    4.. => {
-                        join::<4>(std::array::from_fn(|i| plane(k + i)), elem_size, out);
-                        k += 4;
-                    }
-                    2.. => {
-                        join::<2>(std::array::from_fn(|i| plane(k + i)), elem_size, out);
-                        k += 2;
-                    }
-                    _ => {
-                        join::<1>([plane(k)], elem_size, out);
-                        k += 1;
+            for (t, out) in out.chunks_mut(TILE * elem_size).enumerate() {
+                let n = out.len() / elem_size;
+                let part = |k: usize| &plane(k)[t * TILE..][..n];
+                let mut k = 0;
+                while k < elem_size {
+                    let mut tile = [0; 8 * TILE];
+                    match elem_size - k {
+                        8.. => {
+                            join_8(array::from_fn(|i| part(k + i)), &mut tile[..8 * n]);
+                            k += place::<8>(&tile, elem_size, k, out);
+                        }
+                        4.. => {
+                            join_4(array::from_fn(|i| part(k + i)), &mut tile[..4 * n]);
+                            k += place::<4>(&tile, elem_size, k, out);
+                        }
+                        2.. => {
+                            join_2(part(k), part(k + 1), &mut tile[..2 * n]);
+                            k += place::<2>(&tile, elem_size, k, out);
+                        }
+                        _ => {
+                            tile[..n].copy_from_slice(part(k));
+                            k += place::<1>(&tile, elem_size, k, out);
+                        }
                     }
                 }
             }
@@ -144,70 +149,145 @@ pub fn shuffle(raw: &[u8], elem_size: usize, out: &mut [u8]) {
     let (raw, rest) = raw.split_at(elems * elem_size);
     let (planes, out_rest) = out.split_at_mut(raw.len());
     out_rest.copy_from_slice(rest);
-    let mut k = 0;
     let mut planes = planes.chunks_exact_mut(elems);
+    let mut k = 0;
     while k < elem_size {
-        let raw = &raw[k..];
-        let mut next = || planes.next().expect("a plane for each byte");
-        match elem_size - k {
-            8.. => {
-                split::<8>(raw, elem_size, std::array::from_fn(|_| next()));
-                k += 8;
-            }
-            4.. => {
-                split::<4>(raw, elem_size, std::array::from_fn(|_| next()));
-                k += 4;
-            }
-            2.. => {
-                split::<2>(raw, elem_size, std::array::from_fn(|_| next()));
-                k += 2;
-            }
-            _ => {
-                split::<1>(raw, elem_size, [next()]);
-                k += 1;
-            }
-        }
+        k += match elem_size - k {
+            8.. => split_at::<8>(raw, elem_size, k, &mut planes),
+            4.. => split_at::<4>(raw, elem_size, k, &mut planes),
+            2.. => split_at::<2>(raw, elem_size, k, &mut planes),
+            _ => split_at::<1>(raw, elem_size, k, &mut planes),
+        };
     }
 }
 
-/// Byte k of element i becomes `out[i * stride + k]`.
+/// Bytes k to k + N of each element to the next planes; N.
+fn split_at<const N: usize>(
+    raw: &[u8],
+    elem_size: usize,
+    k: usize,
+    planes: &mut slice::ChunksExactMut<'_, u8>,
+) -> usize {
+    let mut planes: [&mut [u8]; N] =
+        array::from_fn(|_| planes.next().expect("as many planes as an element has bytes"));
+    if elem_size == N {
+        split(raw, planes);
+        return N;
+    }
+    let mut tile = [[0; N]; TILE];
+    for (t, raw) in raw.chunks(TILE * elem_size).enumerate() {
+        let n = raw.len() / elem_size;
+        for (to, element) in tile.iter_mut().zip(raw.chunks_exact(elem_size)) {
+            to.copy_from_slice(&element[k..k + N]);
+        }
+        split(tile[..n].as_flattened(), planes.each_mut().map(|plane| &mut plane[t * TILE..][..n]));
+    }
+    N
+}
+
+/// Elements of other sizes are joined and split in parts of 8, 4, 2 and 1 bytes, by way of a tile of
+/// so many elements that stays in the first cache.
+const TILE: usize = 256;
+
+/// Puts parts of N bytes to byte `k` of each element; N.
+fn place<const N: usize>(tile: &[u8], elem_size: usize, k: usize, out: &mut [u8]) -> usize {
+    for (element, part) in out.chunks_exact_mut(elem_size).zip(tile.as_chunks::<N>().0) {
+        element[k..k + N].copy_from_slice(part);
+    }
+    N
+}
+
+// Building a word and storing it once is vectorised for the ends of short runs too; storing byte by
+// byte is not.
+
 #[multiversion(targets(
     "x86_64+avx2+bmi1+bmi2+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-fn join<const N: usize>(planes: [&[u8]; N], stride: usize, out: &mut [u8]) {
-    let elems = planes[0].len();
-    let planes = planes.map(|plane| &plane[..elems]);
-    if stride == N {
-        for (i, element) in out.as_chunks_mut::<N>().0.iter_mut().enumerate().take(elems) {
-            *element = std::array::from_fn(|k| planes[k][i]);
-        }
-    } else {
-        for (i, element) in out.chunks_mut(stride).enumerate().take(elems) {
-            element[..N].copy_from_slice(&std::array::from_fn::<u8, N, _>(|k| planes[k][i]));
-        }
+fn join_2(low: &[u8], high: &[u8], out: &mut [u8]) {
+    for ((pair, &low), &high) in out.as_chunks_mut::<2>().0.iter_mut().zip(low).zip(high) {
+        *pair = (u16::from(low) | u16::from(high) << 8).to_le_bytes();
     }
 }
 
-/// `raw[i * stride + k]` becomes byte i of plane k.
 #[multiversion(targets(
     "x86_64+avx2+bmi1+bmi2+avx512f+avx512bw+avx512dq+avx512vl",
     "x86_64+avx2+bmi1+bmi2"
 ))]
-fn split<const N: usize>(raw: &[u8], stride: usize, planes: [&mut [u8]; N]) {
-    let elems = planes[0].len();
-    let planes = planes.map(|plane| &mut plane[..elems]);
-    if stride == N {
-        for (i, element) in raw.as_chunks::<N>().0.iter().enumerate().take(elems) {
-            for k in 0..N {
-                planes[k][i] = element[k];
+fn join_4(planes: [&[u8]; 4], out: &mut [u8]) {
+    let out = out.as_chunks_mut::<4>().0;
+    let planes = planes.map(|plane| &plane[..out.len()]);
+    for (i, word) in out.iter_mut().enumerate() {
+        let bytes: [u32; 4] = array::from_fn(|k| u32::from(planes[k][i]));
+        *word = (bytes[0] | bytes[1] << 8 | bytes[2] << 16 | bytes[3] << 24).to_le_bytes();
+    }
+}
+
+#[multiversion(targets(
+    "x86_64+avx2+bmi1+bmi2+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+fn join_8(planes: [&[u8]; 8], out: &mut [u8]) {
+    let out = out.as_chunks_mut::<8>().0;
+    let planes = planes.map(|plane| &plane[..out.len()]);
+    for (i, word) in out.iter_mut().enumerate() {
+        *word = array::from_fn(|k| planes[k][i]);
+    }
+}
+
+/// Byte k of each element to plane k.
+#[multiversion(targets(
+    "x86_64+avx2+bmi1+bmi2+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx2+bmi1+bmi2"
+))]
+fn split<const N: usize>(raw: &[u8], planes: [&mut [u8]; N]) {
+    let raw = raw.as_chunks::<N>().0;
+    let planes = planes.map(|plane| &mut plane[..raw.len()]);
+    for (i, element) in raw.iter().enumerate() {
+        for k in 0..N {
+            planes[k][i] = element[k];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_and_length() {
+        for size in (1..=35).chain([64, 100, 255, 1000]) {
+            for elems in [0usize, 1, 2, 3, 31, 32, 33, 127, 255, 256, 257, 600] {
+                for rest in [0, size / 2, size - 1] {
+                    let raw: Vec<u8> =
+                        (0..elems * size + rest).map(|i| (i * 7 % 251) as u8).collect();
+                    let mut expected = raw.clone();
+                    if elems > 1 {
+                        for (i, &byte) in raw[..elems * size].iter().enumerate() {
+                            expected[i % size * elems + i / size] = byte;
+                        }
+                    }
+                    let mut planes = vec![0; raw.len()];
+                    shuffle(&raw, size, &mut planes);
+                    assert!(planes == expected, "shuffle {elems} of {size} and {rest}");
+                    let mut back = vec![0; raw.len()];
+                    unshuffle(&planes, size, &mut back);
+                    assert!(back == raw, "unshuffle {elems} of {size} and {rest}");
+                    for first in [0, 1, elems / 2, elems] {
+                        let run = elems.saturating_sub(first) / 2;
+                        let mut part = vec![0; run * size];
+                        let from = first.min(elems - run);
+                        unshuffle_run(&planes[..elems * size], size, from, run, &mut part);
+                        assert!(part == raw[from * size..][..run * size], "{run} of {size}");
+                    }
+                }
             }
         }
-    } else {
-        for (i, element) in raw.chunks(stride).enumerate().take(elems) {
-            for (k, &byte) in element[..N].iter().enumerate() {
-                planes[k][i] = byte;
-            }
-        }
+    }
+
+    #[test]
+    #[should_panic(expected = "range")]
+    fn a_run_outside_is_refused() {
+        unshuffle_run(&[0; 40], 4, 8, 3, &mut [0; 12]);
     }
 }

@@ -66,7 +66,7 @@ impl Grid {
         let counts = chunks(dims);
         let most = chunks(max_dims);
         let mut order: SmallVec<[usize; 4]> = (0..rank).collect();
-        let mut spans = match kind {
+        let spans = match kind {
             ChunkIndexKind::BtreeV1
             | ChunkIndexKind::BtreeV2 { .. }
             | ChunkIndexKind::Single { .. } => counts.clone(),
@@ -95,10 +95,8 @@ impl Grid {
         // An extent beyond the largest one would give chunks numbers that belong to others.
         for (place, &dim) in order.iter().enumerate() {
             let count = get(&counts, dim);
-            if let Some(span) = spans.get_mut(place) {
-                if *span < count {
-                    return Err(bad("the extent beyond the largest one", get(dims, dim)));
-                }
+            if get(&spans, place) < count {
+                return Err(bad("the extent beyond the largest one", get(dims, dim)));
             }
         }
         let mut strides: Numbers = spans.iter().map(|_| 1).collect();

@@ -138,6 +138,17 @@ fn a_root_that_is_a_direct_block() {
 }
 
 #[test]
+fn a_block_in_the_wrong_place_is_an_error() {
+    let mut recipe = Recipe { id_len: 7, huge: UNDEFINED, root: 0, rows: 0, filtered: None };
+    let mut built = begin(&recipe);
+    recipe.root = built.put(&direct(START, START));
+    let file = finish(built, &recipe);
+    let heap = FractalHeap::open(&file, at(0)).unwrap();
+    let error = heap.get(&file, &managed_id(20, 10)).unwrap_err();
+    assert!(matches!(error, HdfError::BadValue { value: START, .. }), "{error}");
+}
+
+#[test]
 fn tiny_objects_are_in_their_ids() {
     for (id_len, id, want) in [
         (7, &[0x22, b'a', b'b', b'c', 0, 0, 0][..], &b"abc"[..]),

@@ -20,8 +20,7 @@ NAMES = [b"link%02d" % (i * 17 % 40) for i in range(40)]
 
 def create(name, latest, fcpl=None):
     fapl = h5p.create(h5p.FILE_ACCESS)
-    if latest:
-        fapl.set_libver_bounds(h5f.LIBVER_LATEST, h5f.LIBVER_LATEST)
+    fapl.set_libver_bounds(h5f.LIBVER_LATEST if latest else h5f.LIBVER_EARLIEST, h5f.LIBVER_LATEST)
     return h5f.create(name, h5f.ACC_TRUNC, fcpl=fcpl, fapl=fapl)
 
 
@@ -54,6 +53,8 @@ links(f, NAMES, b"/")
 f.links.create_soft(b"soft", b"/link03/link04")
 f.links.create_soft(b"dangling", b"nowhere")
 f.links.create_soft(b"loop", b"./loop")
+for i, attr in enumerate(NAMES[:12]):
+    attribute(h5g.open(f, b"/"), attr, np.int32(i))
 f.close()
 
 f = create(b"links.h5", True)
@@ -69,6 +70,10 @@ few.links.create_soft(b"to-root", b"/hashed/./link07//few")
 few.links.create_soft(b"chain", b"to-root")
 few.links.create_external(b"external", b"other.h5", b"/there")
 few.links.create_soft(b"over", b"external/and")
+chain = group(f, b"chain", both)
+for i in range(17):
+    chain.links.create_soft(b"%d" % (i + 1), b"%d" % i)
+chain.links.create_hard(b"0", chain, b"/few")
 f.close()
 
 f = create(b"attributes.h5", True)

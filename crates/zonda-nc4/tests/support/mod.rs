@@ -97,7 +97,7 @@ pub(crate) fn canonical(
     }
 }
 
-fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
+pub(crate) fn lend(memory: &mut Vec<u8>, len: usize) -> Result<&mut [u8], Nc4Error> {
     memory.resize(len, 0);
     Ok(memory)
 }
