@@ -122,9 +122,8 @@ pub unsafe extern "C" fn nc_def_var_fill(
         }
         let file = handles::file(ncid)?;
         // Of a variable that does not exist the engine says so.
-        let size = file.meta(|meta| {
-            meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0)
-        })?;
+        let size = file
+            .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
