@@ -120,7 +120,7 @@ fn data_and_attributes_of_any_group_and_type() {
 
     let root = VarRef::group(GroupId::ROOT);
     let mut kept = Kept::default();
-    let mut natural = vec![0; 24];
+    let mut natural = [0; 24];
     let _ = file
         .get_att_placed(root, b"words", &mut kept, |len| Ok(&mut natural[..len]))
         .expect("words");
