@@ -31,6 +31,7 @@ pub struct Dataset {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
 enum Inner {
     Classic(ClassicFile),
     /// An HDF5 file, open for reading.
@@ -223,8 +224,9 @@ impl Dataset {
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
         match &self.inner {
-            Inner::Classic(classic) => classic
-                .with_header(|header, n_records| f(&Meta { of: Of::Classic { header, n_records } })),
+            Inner::Classic(classic) => classic.with_header(|header, n_records| {
+                f(&Meta { of: Of::Classic { header, n_records } })
+            }),
             Inner::Nc4(nc4) => f(&Meta::of_nc4(nc4, GroupId::ROOT)),
         }
     }
@@ -236,8 +238,11 @@ impl Dataset {
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
         match &self.inner {
-            Inner::Classic(classic) if group == GroupId::ROOT => Ok(classic
-                .with_header(|header, n_records| f(&Meta { of: Of::Classic { header, n_records } }))),
+            Inner::Classic(classic) if group == GroupId::ROOT => {
+                Ok(classic.with_header(|header, n_records| {
+                    f(&Meta { of: Of::Classic { header, n_records } })
+                }))
+            }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => {
                 self.here(nc4.group(group))?;
@@ -424,7 +429,7 @@ impl Dataset {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
             }
-            Err(nc4) => self.here(Err(nc4.refuse(owner))),
+            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
         }
     }
 
@@ -497,7 +502,7 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.here(Err(nc4.refuse(var))),
+            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
         }
     }
 
