@@ -35,6 +35,38 @@ pub enum ChunkError {
         /// Bytes it should have.
         len: u64,
     },
+    /// A chunk that no filter was applied to has another length than its shape says.
+    #[error("chunk {chunk:?} at byte {at}: {got} bytes stored, {expected} expected")]
+    Length {
+        /// Coordinates in the chunk grid.
+        chunk: Vec<u64>,
+        /// Where its bytes begin.
+        at: u64,
+        /// Bytes stored.
+        got: u64,
+        /// Bytes of a chunk.
+        expected: u64,
+    },
+    /// Data that are not in chunks end beyond the end of the file.
+    #[error("{len} bytes of data at byte {at}, and the file ends before")]
+    Truncated {
+        /// First byte wanted.
+        at: u64,
+        /// Bytes wanted.
+        len: u64,
+    },
+    /// No array can have this shape.
+    #[error("{what}")]
+    Shape {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// The request does not fit the array.
+    #[error("the request has {what}")]
+    Request {
+        /// What is wrong.
+        what: &'static str,
+    },
     /// There is no memory for it.
     #[error("no memory for {bytes} bytes")]
     NoMemory {
@@ -49,7 +81,12 @@ impl ChunkError {
     pub fn nc_error(&self) -> NcError {
         match self {
             ChunkError::Storage(error) => NcError::System(error.raw_os_error()),
-            ChunkError::Table(_) | ChunkError::OutOfFile { .. } => NcError::HdfErr,
+            ChunkError::Table(_)
+            | ChunkError::OutOfFile { .. }
+            | ChunkError::Length { .. }
+            | ChunkError::Truncated { .. }
+            | ChunkError::Shape { .. } => NcError::HdfErr,
+            ChunkError::Request { .. } => NcError::Inval,
             ChunkError::Filter { error, .. } => error.nc_error(),
             ChunkError::NoMemory { .. } => NcError::NoMem,
         }

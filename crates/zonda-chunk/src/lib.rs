@@ -1,10 +1,24 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod array;
+mod cache;
+mod decode;
 mod error;
 pub mod filter;
+mod linear;
+mod plan;
+mod pool;
+mod prefetch;
+mod recency;
+mod scatter;
+mod selection;
 mod table;
 
+pub use array::{ArrayShape, ChunkedArray};
+pub use decode::Decode;
 pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
+pub use linear::{LinearArray, Segment, SegmentBytes};
+pub use pool::{Engine, Quiet, quiet};
 pub use table::{ChunkAt, ChunkTable, TableError};

@@ -1,9 +1,9 @@
 //! Filters against the chunks that the reference stored, against themselves, and against the
 //! reference alive.
 
-mod common;
+mod container;
 
-use common::{Array, Chunk, Random, kept, pipeline, read, spec, write};
+use container::{Array, Chunk, Random, kept, pipeline, read, spec, write};
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::{Decoded, Scratch, shuffle};
 

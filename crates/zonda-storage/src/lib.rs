@@ -29,7 +29,7 @@ mod beside;
 mod copy;
 mod error;
 pub mod layer;
-mod memory;
+pub mod memory;
 mod open;
 mod os;
 mod slab;

@@ -22,7 +22,8 @@ const LOCAL_RANKS: [&str; 4] = [
 static IN_USE: AtomicU64 = AtomicU64::new(0);
 
 /// How many bytes there are for all caches.
-pub(crate) fn budget() -> u64 {
+#[must_use]
+pub fn budget() -> u64 {
     static BUDGET: OnceLock<u64> = OnceLock::new();
     *BUDGET.get_or_init(|| {
         let Some(text) = std::env::var_os("ZONDA_MEMORY") else { return default_budget() };
@@ -54,8 +55,15 @@ fn default_budget() -> u64 {
     (memory / DEFAULT_PART).min(DEFAULT_MOST) / ranks.unwrap_or(1).max(1)
 }
 
+/// Bytes that are taken now.
+#[must_use]
+pub fn in_use() -> u64 {
+    IN_USE.load(Ordering::Relaxed)
+}
+
 /// Takes `bytes` if the budget has them.
-pub(crate) fn take(bytes: u64) -> bool {
+#[must_use = "what was not taken must not be given back"]
+pub fn take(bytes: u64) -> bool {
     let taken = IN_USE.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
     let fits = taken <= budget();
     if !fits {
@@ -65,11 +73,11 @@ pub(crate) fn take(bytes: u64) -> bool {
 }
 
 /// Takes `bytes` whether the budget has them or not.
-pub(crate) fn take_anyway(bytes: u64) {
+pub fn take_anyway(bytes: u64) {
     IN_USE.fetch_add(bytes, Ordering::Relaxed);
 }
 
 /// Gives back what was taken.
-pub(crate) fn give_back(bytes: u64) {
+pub fn give_back(bytes: u64) {
     IN_USE.fetch_sub(bytes, Ordering::Relaxed);
 }

@@ -1,0 +1,690 @@
+//! A chunked array: from a request to the chunks it touches, and from each chunk to the caller's
+//! memory.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+use zonda_convert::Converted;
+use zonda_model::Hyperslab;
+use zonda_storage::{ReadRange, Storage};
+
+use crate::cache::{Cache, Claim, Hit, Want, tick};
+use crate::decode::Decode;
+use crate::filter::{Decoded, Pipeline, Scratch};
+use crate::linear::{self, Memory, Source};
+use crate::plan::{self, Batch};
+use crate::pool::Engine;
+use crate::prefetch::{Ahead, Background, Pattern};
+use crate::scatter::{Part, Parts};
+use crate::selection::{Coords, Selection};
+use crate::table::{ChunkAt, ChunkTable};
+use crate::{ChunkError, FilterError};
+
+/// The shape of an array's chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrayShape {
+    /// Elements of a chunk along each dimension, slowest first.
+    pub chunk_dims: Vec<u64>,
+    /// Bytes of an element in the file.
+    pub elem_size: usize,
+}
+
+/// An array in chunks, with its cache of decoded chunks. Any number of threads may read it at once.
+#[derive(Debug)]
+pub struct ChunkedArray {
+    inner: Arc<Inner>,
+}
+
+/// What work in the background needs of an array.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub engine: Arc<Engine>,
+    storage: Arc<dyn Storage>,
+    pub table: Arc<dyn ChunkTable>,
+    filters: Arc<Pipeline>,
+    pub chunk_dims: Vec<u64>,
+    elem_size: usize,
+    /// Bytes of a chunk; none for a shape that no array can have.
+    pub chunk_bytes: Option<usize>,
+    /// Bytes from one element of a chunk to the next in each dimension.
+    steps: Coords,
+    fill: Box<[u8]>,
+    partial_edge_unfiltered: bool,
+    pub cache: Arc<Cache>,
+    /// When the last request began.
+    pub since: AtomicU64,
+    pattern: Mutex<Pattern>,
+    pub background: Background,
+}
+
+/// Decoded bytes from which on the pool is worth the trouble.
+const POOL_BYTES: usize = 256 << 10;
+/// Cached bytes to be converted from which on it is.
+const POOL_CACHED_BYTES: usize = 4 << 20;
+/// Decoded bytes that a thread takes on at a time.
+const GRAIN_BYTES: usize = 64 << 10;
+/// Stored bytes of a chunk from which on the length of the storage is looked at before memory is
+/// taken.
+const LARGE_BYTES: u64 = 1 << 20;
+/// Elements side by side from which on a shuffled chunk is put together row by row.
+const SHUFFLED_ELEMS: usize = 64;
+/// Chunks up to this size leave a thread its memory for the next request.
+const KEEP_BYTES: usize = 4 << 20;
+/// Unfiltered chunks up to this size may be kept, after so many small requests to the same one.
+const RAW_BYTES: usize = 1 << 20;
+const RAW_REQUESTS: u32 = 3;
+
+impl ChunkedArray {
+    /// An array whose chunks `table` finds in `storage`. `fill` is one element in file form; empty
+    /// for zeros. With `partial_edge_unfiltered`, chunks that reach beyond the extent are stored
+    /// without filters.
+    ///
+    /// Costs next to nothing; a shape that no array can have is reported by the first read.
+    #[must_use]
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        table: Arc<dyn ChunkTable>,
+        filters: Arc<Pipeline>,
+        shape: ArrayShape,
+        fill: Box<[u8]>,
+        partial_edge_unfiltered: bool,
+    ) -> ChunkedArray {
+        let engine = Engine::process();
+        Self::new_in(&engine, storage, table, filters, shape, fill, partial_edge_unfiltered)
+    }
+
+    /// The same, with the threads and the memory of `engine` instead of the process's.
+    #[must_use]
+    pub fn new_in(
+        engine: &Arc<Engine>,
+        storage: Arc<dyn Storage>,
+        table: Arc<dyn ChunkTable>,
+        filters: Arc<Pipeline>,
+        shape: ArrayShape,
+        fill: Box<[u8]>,
+        partial_edge_unfiltered: bool,
+    ) -> ChunkedArray {
+        let ArrayShape { chunk_dims, elem_size } = shape;
+        let steps = linear::steps(&chunk_dims, elem_size);
+        let bytes =
+            chunk_dims.iter().try_fold(elem_size as u64, |product, &n| product.checked_mul(n));
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let chunk_bytes = bytes.filter(|&bytes| bytes > 0 && isize::try_from(bytes).is_ok());
+        let inner = Inner {
+            engine: Arc::clone(engine),
+            storage,
+            table,
+            filters,
+            elem_size,
+            chunk_bytes,
+            steps: steps.unwrap_or_default(),
+            chunk_dims,
+            fill,
+            partial_edge_unfiltered,
+            cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
+            since: AtomicU64::new(0),
+            pattern: Mutex::default(),
+            background: Background::default(),
+        };
+        ChunkedArray { inner: Arc::new(inner) }
+    }
+
+    /// Reads a hyperslab of the array, whose shape is `extent`, into `out`: packed, row-major with
+    /// shape `slab.count`, elements in memory form. Elements outside `extent`, and those of chunks
+    /// never written, are fill values. Each element of `out` is written once, or not at all where
+    /// the decoder keeps what does not fit.
+    ///
+    /// # Errors
+    /// Those of storage, table and filters; [`ChunkError::OutOfFile`] for a chunk that is not in the
+    /// file; [`ChunkError::Request`] where the arguments do not fit each other. `out` then holds
+    /// anything. With several chunks at fault, the first in row-major order is reported.
+    pub fn read(
+        &self,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, ChunkError> {
+        match self.inner.read_cached_run(extent, slab, &decode, out) {
+            Some(converted) => Ok(converted),
+            None => self.inner.read(extent, slab, &decode, out),
+        }
+    }
+
+    /// The least that the cache may hold, in bytes, whatever other caches need.
+    pub fn set_cache_floor(&self, bytes: u64) {
+        self.inner.cache.set_floor(bytes);
+    }
+
+    /// Bytes of decoded chunks in the cache.
+    #[must_use]
+    pub fn cached_bytes(&self) -> u64 {
+        self.inner.cache.bytes()
+    }
+
+    /// Forgets all decoded chunks: what another process wrote since is seen.
+    pub fn clear_cache(&self) {
+        self.inner.cache.clear();
+        *self.inner.pattern.lock().unwrap_or_else(PoisonError::into_inner) = Pattern::default();
+    }
+}
+
+impl Drop for ChunkedArray {
+    fn drop(&mut self) {
+        self.inner.background.stop();
+        self.inner.cache.clear();
+    }
+}
+
+/// What a request is about, for the threads that work on it.
+struct Request<'a> {
+    selection: &'a Selection,
+    decode: &'a Decode<'a>,
+    batch: &'a Batch,
+    /// By part number from `batch.begin` on.
+    places: &'a [Option<ChunkAt>],
+    hits: &'a [Hit],
+    /// Whole chunks are kept too.
+    keep_whole: bool,
+    /// Unfiltered chunks are kept too.
+    keep_raw: bool,
+    since: u64,
+}
+
+/// The memory of one thread at work on chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Bench {
+    pub memory: Memory,
+    filter: Scratch,
+    chunk: Vec<u8>,
+}
+
+thread_local! {
+    static BENCH: RefCell<Option<Bench>> = const { RefCell::new(None) };
+}
+
+impl Bench {
+    pub(crate) fn take() -> Bench {
+        BENCH.try_with(RefCell::take).ok().flatten().unwrap_or_default()
+    }
+
+    /// Keeps the memory for the next request, unless it is much.
+    pub(crate) fn put_back(self, chunk_bytes: usize) {
+        if chunk_bytes <= KEEP_BYTES {
+            // A thread about to end has no use for it.
+            let _ = BENCH.try_with(|bench| bench.replace(Some(self)));
+        }
+    }
+}
+
+/// The first thing that went wrong, by part number, and what was converted.
+#[derive(Default)]
+struct Outcome {
+    failed: Mutex<Option<ChunkError>>,
+    failed_part: AtomicUsize,
+    out_of_range: AtomicU64,
+}
+
+impl Outcome {
+    fn new() -> Outcome {
+        Outcome { failed_part: AtomicUsize::new(usize::MAX), ..Outcome::default() }
+    }
+
+    fn fail(&self, part: usize, error: ChunkError) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if part < self.failed_part.load(Ordering::Relaxed) {
+            self.failed_part.store(part, Ordering::Relaxed);
+            *failed = Some(error);
+        }
+    }
+}
+
+impl Inner {
+    /// A single run of elements inside one chunk that is in the cache.
+    #[inline]
+    fn read_cached_run(
+        &self,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        decode: &Decode<'_>,
+        out: &mut [u8],
+    ) -> Option<Converted> {
+        if decode.file_size() != self.elem_size || self.chunk_bytes.is_none() {
+            return None;
+        }
+        let dims = &self.chunk_dims[..];
+        let copy = |bytes: &[u8], (first, n): (u64, usize), out: &mut [u8]| {
+            let from = usize::try_from(first).ok()?.checked_mul(self.elem_size)?;
+            let src = bytes.get(from..)?.get(..n.checked_mul(self.elem_size)?)?;
+            (n.checked_mul(decode.mem_size()) == Some(out.len())).then(|| decode.run(src, out))
+        };
+        let hot = self.cache.hot();
+        if let Some(chunk) = hot.as_ref()
+            && let Some(run) =
+                linear::run_in(dims, extent, slab, |d| chunk.key[d].saturating_mul(dims[d]))
+        {
+            chunk.touch();
+            return copy(&chunk.bytes, run, out);
+        }
+        drop(hot);
+        if slab.start.len() != dims.len() {
+            return None;
+        }
+        let key: Coords = slab.start.iter().zip(dims).map(|(&s, &n)| s as u64 / n).collect();
+        let run = linear::run_in(dims, extent, slab, |d| key[d] * dims[d])?;
+        let chunk = self.cache.get(&key)?;
+        copy(&chunk.bytes, run, out)
+    }
+
+    fn read(
+        self: &Arc<Self>,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        decode: &Decode<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, ChunkError> {
+        linear::check(self.elem_size, &self.fill, decode)?;
+        let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
+            what: "chunks of no elements, or of more than can be counted",
+        })?;
+        let selection = Selection::new(&self.chunk_dims, extent, slab)?;
+        if selection.n_elems == 0 && out.is_empty() {
+            return Ok(Converted::default());
+        }
+        let parts = Parts::new(out, decode.mem_size(), selection.cuts())
+            .ok_or(ChunkError::Request { what: "memory of another length" })?;
+        let since = tick();
+        self.since.store(since, Ordering::Relaxed);
+        let seen = {
+            let mut pattern = self.pattern.lock().unwrap_or_else(PoisonError::into_inner);
+            pattern.observe(&selection, self.engine.threads())
+        };
+        self.background.note(&seen);
+        // With work for all threads, what comes next can wait until this is done.
+        let few = parts.n_parts() < self.engine.threads();
+        let ahead = seen.ahead.filter(|ahead| self.may_prefetch(ahead));
+        let launch = |ahead: Option<Ahead>| {
+            if let Some(ahead) = ahead {
+                ahead.launch(self);
+            }
+        };
+        let small = selection.n_elems.saturating_mul(self.elem_size) <= chunk_bytes / 8;
+        let keep_raw = seen.same_chunk >= RAW_REQUESTS && small && chunk_bytes <= RAW_BYTES;
+        let (before, after) = if few { (ahead, None) } else { (None, ahead) };
+        launch(before);
+        let mut converted = Converted::default();
+        for batch in plan::batches(&selection, plan::MOST_PARTS) {
+            let hits = self.look(&selection, &batch, &parts);
+            let missing = hits.iter().any(|hit| !matches!(hit, Hit::Ready(_)));
+            let places = match missing {
+                true => plan::locate(&*self.table, &selection, &batch)?,
+                false => vec![None; hits.len()],
+            };
+            let request = Request {
+                selection: &selection,
+                decode,
+                batch: &batch,
+                places: &places,
+                hits: &hits,
+                keep_whole: seen.overlaps,
+                keep_raw,
+                since,
+            };
+            converted = converted.and(self.read_batch(&request, &parts, chunk_bytes)?);
+        }
+        launch(after);
+        Ok(converted)
+    }
+
+    /// What the cache has of the batch's chunks.
+    fn look(&self, selection: &Selection, batch: &Batch, parts: &Parts<'_>) -> Vec<Hit> {
+        let n = batch.end - batch.begin;
+        if self.cache.is_empty() {
+            return vec![Hit::Absent; n];
+        }
+        let mut hits = Vec::with_capacity(n);
+        let mut pieces = parts.pieces(batch.begin);
+        let keys = (batch.begin..batch.end).map(|_| {
+            let mut key = Coords::from_elem(0, pieces.len());
+            for ((axis, &k), index) in selection.axes.iter().zip(&pieces).zip(&mut key) {
+                // No chunk has the number that stands for parts beyond the extent.
+                *index = axis.piece(k).map_or(u64::MAX, |piece| piece.chunk);
+            }
+            parts.advance(&mut pieces);
+            key
+        });
+        self.cache.hits(keys, |hit| hits.push(hit));
+        hits
+    }
+
+    fn read_batch(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        parts: &Parts<'_>,
+        chunk_bytes: usize,
+    ) -> Result<Converted, ChunkError> {
+        let filtered = |place: &ChunkAt| !self.filters.skips_all(place.mask);
+        let pairs = || request.places.iter().zip(request.hits);
+        let n_decoded = pairs()
+            .filter(|(place, hit)| {
+                !matches!(hit, Hit::Ready(_)) && place.as_ref().is_some_and(filtered)
+            })
+            .count();
+        let n_ready = pairs().filter(|(_, hit)| matches!(hit, Hit::Ready(_))).count();
+        let n_tasks = if n_decoded.saturating_mul(chunk_bytes) >= POOL_BYTES {
+            n_decoded + n_ready
+        } else if parts.n_bytes().min(n_ready.saturating_mul(chunk_bytes)) >= POOL_CACHED_BYTES {
+            n_ready
+        } else {
+            1
+        };
+        let grain = match n_tasks {
+            1 => usize::MAX,
+            _ => (GRAIN_BYTES / chunk_bytes).max(1),
+        };
+        let outcome = Outcome::new();
+        let work = || {
+            let mut bench = Bench::take();
+            while let Some(claim) = parts.claim(grain, request.batch.end) {
+                for part in claim {
+                    let number = part.number;
+                    if number > outcome.failed_part.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    match self.read_part(request, part, chunk_bytes, &mut bench) {
+                        Ok(found) => {
+                            if found.out_of_range > 0 {
+                                let n = found.out_of_range;
+                                outcome.out_of_range.fetch_add(n, Ordering::Relaxed);
+                            }
+                        }
+                        Err(error) => outcome.fail(number, error),
+                    }
+                }
+                if outcome.failed_part.load(Ordering::Relaxed) != usize::MAX {
+                    break;
+                }
+            }
+            bench.put_back(chunk_bytes);
+        };
+        self.engine.run(n_tasks.div_ceil(grain).saturating_sub(1), &work);
+        match outcome.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(Converted { out_of_range: outcome.out_of_range.into_inner() }),
+        }
+    }
+
+    /// One chunk, from the file or the cache to the caller's memory.
+    fn read_part(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        part: Part<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Converted, ChunkError> {
+        let (selection, decode) = (request.selection, request.decode);
+        let Some((base, steps)) = selection.place(&part.pieces, &self.steps) else {
+            return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
+        };
+        let index = part.number - request.batch.begin;
+        let hit = &request.hits[index];
+        if let Hit::Ready(chunk) = hit {
+            return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+        }
+        let Some(place) = request.places[index] else {
+            return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
+        };
+        let axes = || selection.axes.iter().zip(&part.pieces);
+        let key: Coords =
+            axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect();
+        let is_edge = selection
+            .axes
+            .iter()
+            .zip(&key)
+            .any(|(axis, &index)| axis.extent - index * axis.chunk < axis.chunk);
+        let found = Found { key: &key, place, is_edge };
+        let is_raw = self.is_raw(&found);
+        let is_whole = axes().all(|(axis, &k)| axis.is_whole(k));
+        let keep = match (is_raw, is_whole) {
+            (true, _) => request.keep_raw,
+            (false, true) => request.keep_whole,
+            (false, false) => true,
+        };
+        if keep || matches!(hit, Hit::Loading) {
+            let want = Want { keep, since: request.since, now: true };
+            match self.cache.claim(&key, want) {
+                Claim::Ready(chunk) => {
+                    return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+                }
+                Claim::Load(ticket) => {
+                    let chunk = ticket.publish(self.decode_chunk(&found, chunk_bytes, bench)?);
+                    return scatter(&chunk.bytes, part, base, &steps, decode, bench);
+                }
+                Claim::Bypass => {}
+            }
+        }
+        if is_raw {
+            let source = RawChunk { inner: self, found: &found, chunk_bytes };
+            source.check()?;
+            return linear::stream(&source, part, base, &steps, decode, &mut bench.memory);
+        }
+        self.read_straight(&found, part, (base, &steps), decode, chunk_bytes, bench)
+    }
+
+    /// A filtered chunk that is not kept.
+    fn read_straight(
+        &self,
+        found: &Found<'_>,
+        part: Part<'_>,
+        (base, steps): (u64, &[u64]),
+        decode: &Decode<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Converted, ChunkError> {
+        let Bench { memory: Memory { stored, block }, filter, chunk } = bench;
+        self.fetch(found, stored)?;
+        let stored = &stored[..found.place.len as usize];
+        let mask = found.place.mask;
+        let failed = |error| self.filter_error(found, error);
+        let packed = steps == &self.steps[..];
+        if packed && decode.is_copy() && part.is_one_run() && part.n_bytes() == chunk_bytes {
+            part.rows(base, steps, |_, _, row| {
+                self.filters.decode(stored, mask, filter, row).map_err(failed)
+            })?;
+            return Ok(Converted::default());
+        }
+        let mut converted = Converted::default();
+        if packed && part.last_len() >= SHUFFLED_ELEMS {
+            let decoded = self.filters.decode_shuffled(stored, mask, filter).map_err(failed)?;
+            match decoded {
+                Decoded::Shuffled { planes, elem_size } if elem_size == self.elem_size => {
+                    part.rows(base, steps, |at, _, row| {
+                        let first = at as usize / elem_size;
+                        converted = converted.and(decode.shuffled(planes, first, row, block));
+                        Ok::<(), ChunkError>(())
+                    })?;
+                    return Ok(converted);
+                }
+                Decoded::Plain(bytes) => {
+                    return scatter_rows(bytes, part, base, steps, decode, block);
+                }
+                // Elements of another size than the array's: put together below.
+                Decoded::Shuffled { .. } => {}
+            }
+        }
+        lengthen(chunk, chunk_bytes)?;
+        let bytes = &mut chunk[..chunk_bytes];
+        self.filters.decode(stored, mask, filter, bytes).map_err(failed)?;
+        scatter_rows(bytes, part, base, steps, decode, block)
+    }
+
+    /// Decodes a chunk for the cache.
+    fn decode_chunk(
+        &self,
+        found: &Found<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Vec<u8>, ChunkError> {
+        if self.is_raw(found) {
+            let source = RawChunk { inner: self, found, chunk_bytes };
+            source.check()?;
+            let mut bytes = Vec::new();
+            lengthen(&mut bytes, chunk_bytes)?;
+            source.read(&mut [ReadRange::new(0, &mut bytes)])?;
+            return Ok(bytes);
+        }
+        self.fetch(found, &mut bench.memory.stored)?;
+        self.unfilter(found, chunk_bytes, bench)
+    }
+
+    /// Undoes the filters of the chunk whose bytes were fetched.
+    pub(crate) fn unfilter(
+        &self,
+        found: &Found<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Vec<u8>, ChunkError> {
+        let stored = &bench.memory.stored[..found.place.len as usize];
+        let mut bytes = Vec::new();
+        lengthen(&mut bytes, chunk_bytes)?;
+        let decoded = self.filters.decode(stored, found.place.mask, &mut bench.filter, &mut bytes);
+        decoded.map_err(|error| self.filter_error(found, error))?;
+        Ok(bytes)
+    }
+
+    /// Reads the stored bytes of a chunk.
+    pub(crate) fn fetch(&self, found: &Found<'_>, stored: &mut Vec<u8>) -> Result<(), ChunkError> {
+        let ChunkAt { at, len, .. } = found.place;
+        if len > LARGE_BYTES {
+            let end = at.checked_add(len);
+            let file_len = self.storage.len()?;
+            if end.is_none_or(|end| end > file_len) {
+                return Err(found.out_of_file());
+            }
+        }
+        let n = usize::try_from(len).map_err(|_| ChunkError::NoMemory { bytes: len })?;
+        lengthen(stored, n)?;
+        let buf = &mut stored[..n];
+        // Offsets that no file can have are not the storage's business.
+        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64)
+            || self.storage.read_at(at, buf)? < n
+        {
+            return Err(found.out_of_file());
+        }
+        Ok(())
+    }
+
+    /// Whether chunks may be stored otherwise than they are.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.filters.is_identity()
+    }
+
+    /// Whether a chunk is stored as it is.
+    pub(crate) fn is_raw(&self, found: &Found<'_>) -> bool {
+        self.filters.skips_all(found.place.mask) || (self.partial_edge_unfiltered && found.is_edge)
+    }
+
+    fn filter_error(&self, found: &Found<'_>, error: FilterError) -> ChunkError {
+        ChunkError::Filter { chunk: found.key.to_vec(), at: found.place.at, error }
+    }
+}
+
+/// A chunk in the storage.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub key: &'a [u64],
+    pub place: ChunkAt,
+    /// It reaches beyond the extent.
+    pub is_edge: bool,
+}
+
+impl Found<'_> {
+    fn out_of_file(&self) -> ChunkError {
+        let ChunkAt { at, len, .. } = self.place;
+        ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
+    }
+}
+
+/// A chunk that no filter was applied to.
+struct RawChunk<'a> {
+    inner: &'a Inner,
+    found: &'a Found<'a>,
+    chunk_bytes: usize,
+}
+
+impl RawChunk<'_> {
+    fn check(&self) -> Result<(), ChunkError> {
+        let (ChunkAt { at, len, .. }, expected) = (self.found.place, self.chunk_bytes as u64);
+        if len != expected {
+            let chunk = self.found.key.to_vec();
+            return Err(ChunkError::Length { chunk, at, got: len, expected });
+        }
+        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+            return Err(self.found.out_of_file());
+        }
+        // The same answer whichever part of the chunk is wanted.
+        if at + len > self.inner.storage.len()? {
+            return Err(self.found.out_of_file());
+        }
+        Ok(())
+    }
+}
+
+impl Source for RawChunk<'_> {
+    fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
+        for range in &mut *ranges {
+            range.at = range.at.saturating_add(self.found.place.at);
+        }
+        match &mut *ranges {
+            [one] => one.got = self.inner.storage.read_at(one.at, one.buf)?,
+            many => self.inner.storage.read_ranges(many)?,
+        }
+        if ranges.iter().any(|range| range.got < range.buf.len()) {
+            return Err(self.found.out_of_file());
+        }
+        Ok(())
+    }
+}
+
+/// From a decoded chunk to the caller's memory.
+fn scatter(
+    bytes: &[u8],
+    part: Part<'_>,
+    base: u64,
+    steps: &[u64],
+    decode: &Decode<'_>,
+    bench: &mut Bench,
+) -> Result<Converted, ChunkError> {
+    scatter_rows(bytes, part, base, steps, decode, &mut bench.memory.block)
+}
+
+fn scatter_rows(
+    bytes: &[u8],
+    part: Part<'_>,
+    base: u64,
+    steps: &[u64],
+    decode: &Decode<'_>,
+    block: &mut Vec<u8>,
+) -> Result<Converted, ChunkError> {
+    let mut converted = Converted::default();
+    // Places in a decoded chunk are below its length, which memory holds.
+    part.rows(base, steps, |at, step, row| {
+        converted = converted.and(decode.row(&bytes[at as usize..], step as usize, row, block));
+        Ok::<(), ChunkError>(())
+    })?;
+    Ok(converted)
+}
+
+/// Makes `bytes` at least `len` long, if there is memory for it.
+fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<(), ChunkError> {
+    if let Some(more) = len.checked_sub(bytes.len()) {
+        bytes.try_reserve_exact(more).map_err(|_| ChunkError::NoMemory { bytes: len as u64 })?;
+        bytes.resize(len, 0);
+    }
+    Ok(())
+}
+
+/// Few numbers on the stack.
+pub(crate) type Numbers = SmallVec<[usize; 4]>;

@@ -1,0 +1,256 @@
+//! The threads that decode chunks, and the bytes that decoded chunks may take: the process's, or a
+//! test's own.
+//!
+//! The pool is made by the first request that is worth it. The calling thread takes part in its
+//! request, and no lock is held while it waits for the others. A forked child has none of its
+//! parent's threads, so it leaves the pool it inherited alone and makes its own.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
+};
+
+use zonda_storage::memory;
+
+use crate::cache::Cache;
+
+/// Threads and memory that arrays share.
+#[derive(Debug)]
+pub struct Engine {
+    /// Threads that a request may use, the caller's among them.
+    threads: usize,
+    pool: Mutex<Option<Pool>>,
+    /// Work handed to the pool and not done.
+    busy: Arc<AtomicUsize>,
+    budget: Budget,
+    /// Caches that may be asked to give up chunks for others.
+    caches: Mutex<Vec<Weak<Cache>>>,
+}
+
+#[derive(Debug)]
+struct Pool {
+    pid: u32,
+    threads: Arc<rayon::ThreadPool>,
+}
+
+/// Bytes that decoded chunks may take.
+#[derive(Debug)]
+enum Budget {
+    /// Those that all caches of the process share.
+    Process,
+    Own {
+        most: u64,
+        used: AtomicU64,
+    },
+}
+
+impl Engine {
+    /// The process's: `ZONDA_THREADS` threads (default: the cores that the process may use), and
+    /// the memory budget of all caches.
+    #[must_use]
+    pub fn process() -> Arc<Engine> {
+        static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
+        Arc::clone(ENGINE.get_or_init(|| Arc::new(Engine::with(threads(), Budget::Process))))
+    }
+
+    /// One with its own threads, and with a budget of its own in bytes.
+    #[must_use]
+    pub fn new(threads: usize, budget_bytes: u64) -> Arc<Engine> {
+        let budget = Budget::Own { most: budget_bytes, used: AtomicU64::new(0) };
+        Arc::new(Engine::with(threads.max(1), budget))
+    }
+
+    fn with(threads: usize, budget: Budget) -> Engine {
+        Engine {
+            threads,
+            pool: Mutex::new(None),
+            busy: Arc::default(),
+            budget,
+            caches: Mutex::default(),
+        }
+    }
+
+    /// Threads that a request may use.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Bytes that decoded chunks take now; for the process's engine, all caches.
+    #[must_use]
+    pub fn bytes_in_use(&self) -> u64 {
+        match &self.budget {
+            Budget::Process => memory::in_use(),
+            Budget::Own { used, .. } => used.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn budget_bytes(&self) -> u64 {
+        match &self.budget {
+            Budget::Process => memory::budget(),
+            Budget::Own { most, .. } => *most,
+        }
+    }
+
+    /// Takes bytes of the budget if it has them.
+    pub(crate) fn take(&self, bytes: u64) -> bool {
+        match &self.budget {
+            Budget::Process => memory::take(bytes),
+            Budget::Own { most, used } => {
+                let fits = |used: u64| used.checked_add(bytes).filter(|sum| sum <= most);
+                used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
+            }
+        }
+    }
+
+    /// Takes bytes whether the budget has them or not.
+    pub(crate) fn take_anyway(&self, bytes: u64) {
+        match &self.budget {
+            Budget::Process => memory::take_anyway(bytes),
+            Budget::Own { used, .. } => {
+                used.fetch_add(bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Gives back what was taken.
+    pub(crate) fn give_back(&self, bytes: u64) {
+        match &self.budget {
+            Budget::Process => memory::give_back(bytes),
+            Budget::Own { used, .. } => {
+                used.fetch_sub(bytes, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn add_cache(&self, cache: &Arc<Cache>) {
+        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        if caches.len() == caches.capacity() {
+            caches.retain(|cache| cache.strong_count() > 0);
+        }
+        caches.push(Arc::downgrade(cache));
+    }
+
+    /// The cache that holds the chunk longest unused, and since when, `but` excepted.
+    pub(crate) fn oldest_cache(&self, but: &Cache) -> Option<(u64, Arc<Cache>)> {
+        let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = caches.iter().filter(|cache| !std::ptr::eq(cache.as_ptr(), but));
+        let aged = others.filter_map(|cache| {
+            let cache = cache.upgrade()?;
+            Some((cache.oldest()?, cache))
+        });
+        aged.min_by_key(|(stamp, _)| *stamp)
+    }
+
+    /// The pool, made if this process has none; `None` where the system gives no threads.
+    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = std::process::id();
+        if let Some(pool) = pool.as_ref().filter(|pool| pool.pid == pid) {
+            return Some(Arc::clone(&pool.threads));
+        }
+        let threads = rayon::ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .thread_name(|i| format!("zonda-{i}"))
+            .build();
+        let threads = Arc::new(threads.ok()?);
+        self.busy.store(0, Ordering::Relaxed);
+        let fresh = Pool { pid, threads: Arc::clone(&threads) };
+        // What a fork left behind waits for threads that are not there: it is not dropped.
+        std::mem::forget(pool.replace(fresh));
+        Some(threads)
+    }
+
+    /// Runs `work` on this thread and on up to `more` others that have nothing to do, and returns
+    /// when all have come to its end.
+    pub(crate) fn run(&self, more: usize, work: &(dyn Fn() + Sync)) {
+        let more = more.min(self.threads.saturating_sub(1));
+        let pool = if more == 0 { None } else { self.pool() };
+        let Some(pool) = pool else { return work() };
+        let idle = self.threads.saturating_sub(self.busy.load(Ordering::Relaxed));
+        pool.in_place_scope(|scope| {
+            for _ in 0..more.min(idle) {
+                let busy = Busy::new(&self.busy);
+                scope.spawn(move |_| {
+                    let _busy = busy;
+                    work();
+                });
+            }
+            work();
+        });
+    }
+
+    /// Runs `work` on the pool when a thread has time; false if none has.
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
+        if self.threads < 2 {
+            return false;
+        }
+        let Some(pool) = self.pool() else { return false };
+        if self.busy.load(Ordering::Relaxed) >= self.threads {
+            return false;
+        }
+        let busy = Busy::new(&self.busy);
+        pool.spawn(move || {
+            let _busy = busy;
+            // A panic on a thread that nobody waits for would end the process.
+            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+        });
+        true
+    }
+}
+
+/// Counts a piece of work on the pool, also when it panics.
+struct Busy(Arc<AtomicUsize>);
+
+impl Busy {
+    fn new(count: &Arc<AtomicUsize>) -> Busy {
+        count.fetch_add(1, Ordering::Relaxed);
+        Busy(Arc::clone(count))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// `ZONDA_THREADS`, else the cores that the process may use.
+fn threads() -> usize {
+    let asked = std::env::var("ZONDA_THREADS").ok().and_then(|text| text.trim().parse().ok());
+    let asked = asked.filter(|&n: &usize| n > 0);
+    let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    asked.unwrap_or_else(all).min(MOST_THREADS)
+}
+
+/// More would not find the memory bandwidth to pay.
+const MOST_THREADS: usize = 1024;
+
+/// Held by work in the background while it has any lock; a fork waits for it.
+static GATE: RwLock<()> = RwLock::new(());
+
+/// What holds background work back.
+#[derive(Debug)]
+pub struct Quiet {
+    _gate: RwLockWriteGuard<'static, ()>,
+}
+
+/// Waits until background work holds no lock, and keeps it from taking any.
+///
+/// For the time of a fork: the child then inherits no lock from a thread that it does not have.
+/// To be called before the locks of files are taken, and dropped in parent and child. Never waits
+/// for a chunk to be decoded, only for one being read.
+#[must_use]
+pub fn quiet() -> Quiet {
+    Quiet { _gate: GATE.write().unwrap_or_else(PoisonError::into_inner) }
+}
+
+/// Leave for background work to take locks, while it is kept; `None` during a fork. Never waits:
+/// who forks may be waiting for a thread that waits for this work.
+pub(crate) fn enter() -> Option<RwLockReadGuard<'static, ()>> {
+    match GATE.try_read() {
+        Ok(guard) => Some(guard),
+        Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(std::sync::TryLockError::WouldBlock) => None,
+    }
+}

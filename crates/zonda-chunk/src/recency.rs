@@ -1,0 +1,143 @@
+//! Nodes in the order of their last use: two lists linked through one table.
+
+/// Number of a node.
+pub(crate) type Id = usize;
+
+const NONE: Id = usize::MAX;
+
+/// A list of nodes, oldest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct List {
+    oldest: Id,
+    newest: Id,
+    pub len: usize,
+}
+
+impl Default for List {
+    fn default() -> List {
+        List { oldest: NONE, newest: NONE, len: 0 }
+    }
+}
+
+impl List {
+    /// The node longest unused.
+    pub(crate) fn oldest(&self) -> Option<Id> {
+        (self.oldest != NONE).then_some(self.oldest)
+    }
+}
+
+/// Nodes, which may each be in one list.
+#[derive(Debug)]
+pub(crate) struct Nodes<T> {
+    nodes: Vec<Node<T>>,
+    free: Vec<Id>,
+}
+
+#[derive(Debug)]
+struct Node<T> {
+    value: Option<T>,
+    older: Id,
+    newer: Id,
+}
+
+impl<T> Default for Nodes<T> {
+    fn default() -> Nodes<T> {
+        Nodes { nodes: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Nodes<T> {
+    /// A new node, in no list.
+    pub(crate) fn insert(&mut self, value: T) -> Id {
+        let node = Node { value: Some(value), older: NONE, newer: NONE };
+        match self.free.pop() {
+            Some(id) => {
+                self.nodes[id] = node;
+                id
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() - 1
+            }
+        }
+    }
+
+    /// Takes out a node, which is in no list.
+    pub(crate) fn remove(&mut self, id: Id) -> Option<T> {
+        let value = self.nodes.get_mut(id)?.value.take();
+        if value.is_some() {
+            self.free.push(id);
+        }
+        value
+    }
+
+    pub(crate) fn get(&self, id: Id) -> Option<&T> {
+        self.nodes.get(id)?.value.as_ref()
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut T> {
+        self.nodes.get_mut(id)?.value.as_mut()
+    }
+
+    /// Puts a node that is in no list at the end of `list`, as the newest.
+    pub(crate) fn link(&mut self, list: &mut List, id: Id) {
+        let last = std::mem::replace(&mut list.newest, id);
+        (self.nodes[id].older, self.nodes[id].newer) = (last, NONE);
+        match self.nodes.get_mut(last) {
+            Some(last) => last.newer = id,
+            None => list.oldest = id,
+        }
+        list.len += 1;
+    }
+
+    /// Takes a node out of `list`, where it is.
+    pub(crate) fn unlink(&mut self, list: &mut List, id: Id) {
+        let (older, newer) = (self.nodes[id].older, self.nodes[id].newer);
+        match self.nodes.get_mut(older) {
+            Some(node) => node.newer = newer,
+            None => list.oldest = newer,
+        }
+        match self.nodes.get_mut(newer) {
+            Some(node) => node.older = older,
+            None => list.newest = older,
+        }
+        (self.nodes[id].older, self.nodes[id].newer) = (NONE, NONE);
+        list.len -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_keep_the_order_of_use() {
+        let mut nodes = Nodes::default();
+        let (mut list, mut other) = (List::default(), List::default());
+        let ids: Vec<Id> = (0..4).map(|value| nodes.insert(value)).collect();
+        ids.iter().for_each(|&id| nodes.link(&mut list, id));
+        let order = |nodes: &Nodes<i32>, list: &List| {
+            let mut order = Vec::new();
+            let mut at = list.oldest;
+            while at != NONE {
+                order.extend(nodes.get(at).copied());
+                at = nodes.nodes[at].newer;
+            }
+            assert_eq!(order.len(), list.len);
+            order
+        };
+        assert_eq!(order(&nodes, &list), [0, 1, 2, 3]);
+        for id in [ids[1], ids[3], ids[0]] {
+            nodes.unlink(&mut list, id);
+            nodes.link(&mut list, id);
+        }
+        assert_eq!(order(&nodes, &list), [2, 1, 3, 0]);
+        nodes.unlink(&mut list, ids[0]);
+        nodes.link(&mut other, ids[0]);
+        nodes.unlink(&mut list, ids[2]);
+        assert_eq!(nodes.remove(ids[2]), Some(2));
+        assert_eq!(nodes.remove(ids[2]), None);
+        assert_eq!((order(&nodes, &list), order(&nodes, &other)), (vec![1, 3], vec![0]));
+        assert_eq!(nodes.insert(7), ids[2]);
+    }
+}
