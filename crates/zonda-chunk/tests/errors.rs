@@ -97,7 +97,7 @@ fn the_first_damaged_chunk_is_named() {
             made.storage.write_at(at, &[1, 2, 3, 4, slow]).expect("writes");
         }
         let array = made.array(&Engine::new(threads, 1 << 30));
-        for _ in 0..5 {
+        for _ in 0..15 {
             let mut out = vec![0; 50 * 2000 * 4];
             let slab = Hyperslab { start: &[0, 0], count: &[50, 2000], stride: None };
             let error = array.read(&[50, 2000], &slab, RAW4, &mut out).expect_err("damaged");
