@@ -270,7 +270,8 @@ impl Ahead {
                 let engine = Arc::clone(&job.running.0.engine);
                 for _ in 1..job.chunks.len().min(engine.threads()) {
                     let job = Arc::clone(&job);
-                    if !engine.spawn(move || job.work()) {
+                    let gate = pool::enter();
+                    if gate.is_none() || !engine.spawn(move || job.work()) {
                         break;
                     }
                 }
