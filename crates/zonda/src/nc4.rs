@@ -68,7 +68,6 @@ impl Nc4 {
     /// `folder` is where the file lies, and where names of other files in it begin.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
-        name: &Path,
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
@@ -78,7 +77,8 @@ impl Nc4 {
             ..OpenHow::default()
         };
         how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
-        let file = Nc4File::open(Arc::clone(&storage), name, how)?;
+        // Errors get the path of the file from the dataset.
+        let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
         Ok(Nc4 {
             file,
             storage,
