@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs each fuzz target for FUZZ_SECONDS (default 600), or only those named, and reports what each
-# reached. Seeds are the classic files of tests/corpus and, where set, of ZONDA_CORPUS.
+# reached. Seeds are the files of tests/corpus and, where set, of ZONDA_CORPUS.
 #
 #   fuzz/run.sh [TARGET...]
 #
@@ -11,7 +11,10 @@ cd "$(dirname "$0")/.."
 
 seconds=${FUZZ_SECONDS:-600}
 targets=("$@")
-[ ${#targets[@]} -gt 0 ] || targets=(classic_header classic_file classic_calls layer_spec)
+[ ${#targets[@]} -gt 0 ] || targets=(
+    classic_header classic_file classic_calls layer_spec
+    hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip
+)
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
     echo "fuzz: needs a nightly compiler: rustup toolchain install nightly" >&2
@@ -24,14 +27,16 @@ fi
 
 seeds=out/fuzz/seeds
 rm -rf "$seeds"
-mkdir -p "$seeds"
+mkdir -p "$seeds/CDF" "$seeds/HDF"
 number=0
 add_seeds() {
-    local file
+    local file kind
     while IFS= read -r -d '' file; do
+        kind=$(head -c 4 "$file" | tr -d '\0' | grep -aoE 'CDF|HDF' || true)
+        [ -n "$kind" ] || continue
         number=$((number + 1))
-        cp "$file" "$seeds/$number"
-    done < <(find "$1" -type f -size -64k -exec sh -c 'head -c 3 "$1" | grep -q "^CDF"' _ {} \; -print0)
+        cp "$file" "$seeds/$kind/$number"
+    done < <(find "$1" -type f -size -64k -print0)
 }
 add_seeds tests/corpus
 [ -z "${ZONDA_CORPUS-}" ] || add_seeds "$ZONDA_CORPUS/files"
@@ -43,7 +48,10 @@ for target in "${targets[@]}"; do
     log=out/fuzz/$target.log
     mkdir -p "$corpus"
     start=()
-    case $target in classic_header | classic_file) start=("$seeds") ;; esac
+    case $target in
+        classic_header | classic_file) start=("$seeds/CDF") ;;
+        netcdf4_file) start=("$seeds/HDF") ;;
+    esac
     status=ok
     cargo +nightly fuzz run --fuzz-dir fuzz "$target" "$corpus" "${start[@]}" -- \
         -max_total_time="$seconds" -max_len=65536 -timeout=20 -rss_limit_mb=2048 \
@@ -51,7 +59,7 @@ for target in "${targets[@]}"; do
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1)
     edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
     features=$(sed -n 's/.* ft: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
-    printf '%-4s %-16s %10s runs  %6s edges  %6s features\n' \
+    printf '%-4s %-18s %10s runs  %6s edges  %6s features\n' \
         "$status" "$target" "${runs:-?}" "${edges:-?}" "${features:-?}"
     if [ "$status" = FAIL ]; then
         found=1

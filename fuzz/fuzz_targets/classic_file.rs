@@ -23,12 +23,9 @@ fn look(file: &Dataset) {
     }
     for id in -1..n_vars as i32 {
         let owner = VarId(id);
-        let n_atts = file.meta(|meta| match meta.var(owner) {
-            Ok(var) => var.n_atts,
-            Err(_) => meta.n_global_atts(),
-        });
+        let n_atts = file.meta(|meta| meta.n_atts(owner)).expect("counted");
         for index in 0..n_atts {
-            let name = file.meta(|meta| meta.att(owner, index).expect("counted").name.to_vec());
+            let name = file.meta(|meta| meta.att(owner, index).expect("counted").name.into_owned());
             for mem in [None, Some(MemType::F64), Some(MemType::I8), Some(MemType::Text)] {
                 let mut memory = Vec::new();
                 let _ = file.get_att(owner, &name, mem, |len| {
@@ -85,9 +82,10 @@ fuzz_target!(|bytes: &[u8]| {
     // Editing needs memory for what the file claims to hold: only modest claims are tried.
     let Ok(file) = open(&storage, true) else { return };
     let modest = file.meta(|meta| {
-        let layout = meta.layout();
+        let Some(layout) = meta.layout() else { return false };
         let records = layout.record_len.saturating_mul(meta.n_records());
-        let end = (0..meta.n_vars() as i32).filter_map(|id| meta.var(VarId(id)).ok());
+        let vars = (0..meta.n_vars() as i32).filter_map(|id| meta.var(VarId(id)).ok());
+        let end = vars.filter_map(|var| var.classic);
         let fixed = end.map(|var| var.begin.saturating_add(var.slab_bytes)).max().unwrap_or(0);
         fixed.saturating_add(records) < 1 << 20
     });

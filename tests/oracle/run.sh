@@ -31,7 +31,7 @@ else
     # Only programs of this harness; conversion_facts.c is run by the tests of zonda-convert.
     while read -r source; do
         families+=("$(basename "$source" .c)")
-    done < <(grep -l '"harness.h"' "$here"/*.c)
+    done < <(grep -l -e '"harness.h"' -e '"nc4_tree.h"' "$here"/*.c)
 fi
 
 if [ ! -e "$libdir/libnetcdf.so.19" ]; then
@@ -76,6 +76,14 @@ for family in "${families[@]}"; do
         sed 's/^/    /' "$scratch/compile.err"
         failed=$((failed + 1))
         continue
+    fi
+    if grep -q 'prepared(' "$here/$family.c"; then
+        # Files of the reference that both libraries read.
+        for side in reference zonda; do
+            mkdir -p "$scratch/$side"
+            (cd "$scratch/$side" && LD_LIBRARY_PATH=$oracle timeout 60 "$program" prepare) ||
+                echo "    $family: the files to be read could not be made"
+        done
     fi
     run reference "$oracle"
     run zonda "$libdir"

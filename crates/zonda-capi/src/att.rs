@@ -5,16 +5,16 @@ use std::ffi::{c_char, c_int, c_void};
 use zonda::{AttView, ExtType, MemType, NcError, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
-use crate::foreign::{bytes, put_text};
-use crate::handles::{self, OpenFile};
+use crate::foreign::{MallocPlace, bytes, put_text};
+use crate::handles::{self, FileRef};
 use crate::transfer::{slice, slice_mut};
 use crate::types::{NcType, STRING};
 use crate::var::type_of_format;
 
 /// The owner of an attribute must be a variable that exists, or the file.
-fn check_owner(file: &OpenFile, owner: VarId) -> CallResult {
+fn check_owner(file: &FileRef, owner: VarId) -> CallResult {
     if owner != VarId::GLOBAL {
-        file.dataset.meta(|meta| meta.var(owner).map(drop))?;
+        file.meta(|meta| meta.var(owner).map(drop))??;
     }
     Ok(())
 }
@@ -24,7 +24,7 @@ fn check_owner(file: &OpenFile, owner: VarId) -> CallResult {
 /// # Safety
 /// `name` is null or a NUL-terminated string.
 unsafe fn att_name<'a>(
-    file: &OpenFile,
+    file: &FileRef,
     owner: VarId,
     name: *const c_char,
 ) -> Result<&'a [u8], Failure> {
@@ -44,13 +44,12 @@ unsafe fn with_att(
     ncid: c_int,
     varid: c_int,
     name: *const c_char,
-    f: impl FnOnce(usize, &AttView<'_>),
+    f: impl FnOnce(i32, &AttView<'_>),
 ) -> CallResult {
     let file = handles::file(ncid)?;
     // SAFETY: same contract.
     let name = unsafe { att_name(&file, VarId(varid), name)? };
-    file.dataset
-        .meta(|meta| meta.find_att(VarId(varid), name).map(|(number, att)| f(number, &att)))?;
+    file.meta(|meta| meta.find_att(VarId(varid), name).map(|(number, att)| f(number, &att)))??;
     Ok(())
 }
 
@@ -70,7 +69,7 @@ pub unsafe extern "C" fn nc_inq_att(
         // SAFETY: the contract above covers all of it.
         unsafe {
             with_att(ncid, varid, name, |_, att| {
-                put(xtypep, att.ty.nc_type());
+                put(xtypep, att.nc_type);
                 put(lenp, usize::try_from(att.len).unwrap_or(usize::MAX));
             })
         }
@@ -109,6 +108,8 @@ pub unsafe extern "C" fn nc_inq_attlen(
 
 /// `int nc_inq_attid(int ncid, int varid, const char *name, int *idp);`
 ///
+/// Reserved attributes that are found by their names only have no number: `NC_EATTMETA`.
+///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
 #[unsafe(no_mangle)]
@@ -119,12 +120,15 @@ pub unsafe extern "C" fn nc_inq_attid(
     idp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        // SAFETY: the contract above covers all of it.
-        unsafe {
-            with_att(ncid, varid, name, |number, _| {
-                put(idp, c_int::try_from(number).unwrap_or(c_int::MAX));
-            })
+        let mut number = 0;
+        // SAFETY: the contract above is that of `with_att`.
+        unsafe { with_att(ncid, varid, name, |found, _| number = found)? };
+        if number < 0 && !idp.is_null() {
+            return Err(NcError::AttMeta.into());
         }
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(idp, number) };
+        Ok(())
     })
 }
 
@@ -142,10 +146,10 @@ pub unsafe extern "C" fn nc_inq_attname(
     boundary(|| {
         let file = handles::file(ncid)?;
         let number = usize::try_from(attnum).unwrap_or(usize::MAX);
-        file.dataset.meta(|meta| {
+        file.meta(|meta| {
             // SAFETY: the contract above is that of `put_text`.
-            meta.att(VarId(varid), number).map(|att| unsafe { put_text(name, att.name) })
-        })?;
+            meta.att(VarId(varid), number).map(|att| unsafe { put_text(name, &att.name) })
+        })??;
         Ok(())
     })
 }
@@ -186,7 +190,7 @@ pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_ch
 
 /// What the engine would check before it looks for the values, for a put without values.
 fn without_values(
-    file: &OpenFile,
+    file: &FileRef,
     owner: VarId,
     (xtype, len, mem): (NcType, usize, Option<MemType>),
 ) -> CallResult {
@@ -214,6 +218,9 @@ unsafe fn put_att(
     boundary(|| {
         let file = handles::file(ncid)?;
         let owner = VarId(varid);
+        if file.dataset.is_hdf5() {
+            check_owner(&file, owner)?;
+        }
         // SAFETY: the contract above is that of `bytes`.
         let Some(name) = (unsafe { bytes(name) }) else {
             if !file.dataset.is_writable() {
@@ -227,7 +234,7 @@ unsafe fn put_att(
         }
         let converted = file
             .dataset
-            .put_att(owner, name, xtype, len, mem, |n_bytes| {
+            .put_att(file.var(varid), name, xtype, len, mem, |n_bytes| {
                 // SAFETY: null only with length 0; else the contract above.
                 Ok(unsafe { slice(values.cast::<u8>(), n_bytes) })
             })
@@ -249,15 +256,31 @@ unsafe fn get_att(
         let file = handles::file(ncid)?;
         // SAFETY: same contract.
         let name = unsafe { att_name(&file, VarId(varid), name)? };
-        let converted = file.dataset.get_att(VarId(varid), name, mem, |n_bytes| {
+        let out = |n_bytes: usize| {
             if values.is_null() && n_bytes != 0 {
                 return Err(NcError::Inval.into());
             }
             // SAFETY: not null, and the contract above.
             Ok(unsafe { slice_mut(values.cast::<u8>(), n_bytes) })
-        })?;
-        ranged(converted)
+        };
+        if mem.is_none() && file.dataset.is_hdf5() {
+            return placed(&file, varid, name, out);
+        }
+        ranged(file.dataset.get_att(file.var(varid), name, mem, out)?)
     })
+}
+
+/// Reads an attribute of a netCDF-4 file as what it is.
+fn placed<'a>(
+    file: &FileRef,
+    varid: c_int,
+    name: &[u8],
+    out: impl FnOnce(usize) -> zonda::Result<&'a mut [u8]>,
+) -> CallResult {
+    let mut place = MallocPlace::default();
+    let converted = file.dataset.get_att_placed(file.var(varid), name, &mut place, out)?;
+    place.keep();
+    ranged(converted)
 }
 
 /// `int nc_put_att(int ncid, int varid, const char *name, nc_type xtype, size_t len,
@@ -349,31 +372,42 @@ pub unsafe extern "C" fn nc_put_att_string(
 
 /// `int nc_get_att_string(int ncid, int varid, const char *name, char **strings);`
 ///
-/// Of a classic file only an empty attribute can be read as strings: `NC_ECHAR` for text,
-/// `NC_EBADTYPE` for numbers.
+/// `NC_ECHAR` for text, `NC_EBADTYPE` for all else but strings; an empty attribute can be read as
+/// anything. The strings are the caller's, for `nc_free_string`.
 ///
 /// # Safety
-/// `name` is null or a NUL-terminated string; `strings` is not used.
+/// `name` is null or a NUL-terminated string; `strings` is null or has room for all values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_get_att_string(
     ncid: c_int,
     varid: c_int,
     name: *const c_char,
-    _strings: *mut *mut c_char,
+    strings: *mut *mut c_char,
 ) -> c_int {
     boundary(|| {
-        let mut answer = Ok(());
+        let mut found = (0, 0);
         // SAFETY: the contract above is that of `with_att`.
-        unsafe {
-            with_att(ncid, varid, name, |_, att| {
-                answer = match att.ty {
-                    _ if att.len == 0 => Ok(()),
-                    ExtType::Char => Err(NcError::Char.into()),
-                    _ => Err(NcError::BadType.into()),
-                };
-            })?;
+        unsafe { with_att(ncid, varid, name, |_, att| found = (att.nc_type, att.len))? };
+        let (nc_type, len) = found;
+        if len == 0 {
+            return Ok(());
         }
-        answer
+        if nc_type == ExtType::Char.nc_type() {
+            return Err(NcError::Char.into());
+        }
+        if nc_type != STRING {
+            return Err(NcError::BadType.into());
+        }
+        let file = handles::file(ncid)?;
+        // SAFETY: same contract.
+        let name = unsafe { att_name(&file, VarId(varid), name)? };
+        placed(&file, varid, name, |n_bytes| {
+            if strings.is_null() {
+                return Err(NcError::Inval.into());
+            }
+            // SAFETY: not null, and the contract above.
+            Ok(unsafe { slice_mut(strings.cast::<u8>(), n_bytes) })
+        })
     })
 }
 

@@ -2,11 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{Dataset, Hyperslab, NcError, Reserve, VarId};
+use zonda::{Dataset, ExtType, Hyperslab, NcError, Reserve, VarId, VarRef};
 
-use crate::boundary::{CallResult, boundary};
+use crate::boundary::{CallResult, Failure, boundary};
 use crate::foreign::bytes;
-use crate::handles;
+use crate::handles::{self, FileRef};
 
 /// Data travels in blocks of at most this many bytes, or of one element if that is larger.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -34,19 +34,27 @@ pub unsafe extern "C" fn nc_copy_att(
         let from = handles::file(ncid_in)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
-        copy_att(&from.dataset, VarId(varid_in), name, &to.dataset, VarId(varid_out))
+        copy_att(&from.dataset, from.var(varid_in), name, &to.dataset, to.var(varid_out))
     })
 }
 
 fn copy_att(
     from: &Dataset,
-    owner_in: VarId,
+    owner_in: VarRef,
     name: &[u8],
     to: &Dataset,
-    owner_out: VarId,
+    owner_out: VarRef,
 ) -> CallResult {
-    let (ty, len) =
-        from.meta(|meta| meta.find_att(owner_in, name).map(|(_, att)| (att.ty, att.len)))?;
+    let (nc_type, len) = from.in_group(owner_in.group, |meta| {
+        meta.find_att(owner_in.var, name).map(|(_, att)| (att.nc_type, att.len))
+    })??;
+    if to.is_hdf5() {
+        return Err(NcError::Perm.into());
+    }
+    if ExtType::from_nc_type(nc_type).is_none() {
+        // No classic file holds strings or values of user-defined types.
+        return Err(NcError::BadType.into());
+    }
     let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
     let mut values = Vec::new();
     let room = &mut values;
@@ -55,7 +63,7 @@ fn copy_att(
         room.resize(n_bytes, 0);
         Ok(room.as_mut_slice())
     })?;
-    let _ = to.put_att(owner_out, name, ty.nc_type(), len, None, |_| Ok(&values))?;
+    let _ = to.put_att(owner_out, name, nc_type, len, None, |_| Ok(&values))?;
     Ok(())
 }
 
@@ -68,12 +76,18 @@ fn copy_att(
 pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) -> c_int {
     boundary(|| {
         let from = handles::file(ncid_in)?;
+        let source = Source::of(&from, VarId(varid_in))?;
         let from = &from.dataset;
-        let source = Source::of(from, VarId(varid_in))?;
+        if ExtType::from_nc_type(source.nc_type).is_none()
+            && !handles::file(ncid_out)?.dataset.is_hdf5()
+        {
+            // No classic file holds strings or values of user-defined types.
+            return Err(NcError::NotNc4.into());
+        }
         let mut dims = Vec::with_capacity(source.dim_names.len());
         for name in &source.dim_names {
             let to = handles::file(ncid_out)?;
-            dims.push(to.dataset.meta(|meta| meta.find_dim(name))?.0);
+            dims.push(to.meta(|meta| meta.find_dim(name))??.0);
         }
         let to = handles::file(ncid_out)?;
         let to = &to.dataset;
@@ -84,7 +98,7 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
         }
         let id = to.def_var(&source.name, source.nc_type, &dims)?;
         for name in &source.att_names {
-            copy_att(from, source.id, name, to, id)?;
+            copy_att(from, source.id, name, to, id.into())?;
         }
         // What goes wrong here shows in the first put, whose code the caller gets.
         let _ = to.enddef(Reserve::Default);
@@ -95,7 +109,7 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
 
 /// A variable to copy, as it was when the copy began.
 struct Source {
-    id: VarId,
+    id: VarRef,
     name: Vec<u8>,
     nc_type: c_int,
     element_bytes: usize,
@@ -106,7 +120,7 @@ struct Source {
 }
 
 impl Source {
-    fn of(file: &Dataset, id: VarId) -> Result<Source, zonda::Error> {
+    fn of(file: &FileRef, id: VarId) -> Result<Source, Failure> {
         if id == VarId::GLOBAL {
             return Err(NcError::NotVar.into());
         }
@@ -118,20 +132,21 @@ impl Source {
             for &dim in var.dims {
                 dim_names.push(meta.dim(dim)?.name.to_vec());
             }
-            let mut att_names = Vec::with_capacity(var.n_atts);
-            for index in 0..var.n_atts {
-                att_names.push(meta.att(id, index)?.name.to_vec());
+            let n_atts = meta.n_atts(id)?;
+            let mut att_names = Vec::with_capacity(n_atts);
+            for index in 0..n_atts {
+                att_names.push(meta.att(id, index)?.name.into_owned());
             }
             Ok(Source {
-                id,
+                id: VarRef { group: file.group, var: id },
                 name: var.name.to_vec(),
-                nc_type: var.ty.nc_type(),
-                element_bytes: var.ty.size(),
+                nc_type: var.nc_type,
+                element_bytes: meta.type_size(var.nc_type)?,
                 dim_names,
                 att_names,
                 shape,
             })
-        })
+        })?
     }
 
     /// Copies block after block. Where a block of several rows is refused, its rows go one by

@@ -16,7 +16,7 @@ fn c_len(len: u64) -> usize {
 /// Shows a dimension to `f`.
 fn with_dim(ncid: c_int, dimid: c_int, f: impl FnOnce(&DimView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
-    file.dataset.meta(|meta| meta.dim(DimId(dimid)).map(|dim| f(&dim)))?;
+    file.meta(|meta| meta.dim(DimId(dimid)).map(|dim| f(&dim)))??;
     Ok(())
 }
 
@@ -46,6 +46,8 @@ pub unsafe extern "C" fn nc_def_dim(
 
 /// `int nc_inq_dimid(int ncid, const char *name, int *idp);`
 ///
+/// Dimensions of the group itself come before those of the groups around it.
+///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
 #[unsafe(no_mangle)]
@@ -54,7 +56,7 @@ pub unsafe extern "C" fn nc_inq_dimid(ncid: c_int, name: *const c_char, idp: *mu
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        let dim = file.dataset.meta(|meta| meta.find_dim(name))?;
+        let dim = file.meta(|meta| meta.find_dim(name))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(idp, dim.0) };
         Ok(())

@@ -3,16 +3,17 @@
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut as null;
 
-use zonda::{FillMode, NcError, Reserve};
+use zonda::{FillMode, GroupId, NcError, Reserve, VarId};
 
-use crate::boundary::{CallResult, boundary, put};
+use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::put_text;
 use crate::handles;
 use crate::var::c_count;
 
 const NOFILL: c_int = 0x100;
-/// `NC_FORMATX_NC3`: the implementation behind a file.
+/// `NC_FORMATX_NC3` and `NC_FORMATX_NC_HDF5`: the implementation behind a file.
 const FORMATX_NC3: c_int = 1;
+const FORMATX_NC_HDF5: c_int = 2;
 
 /// `int nc_redef(int ncid);`
 #[unsafe(no_mangle)]
@@ -56,10 +57,15 @@ pub extern "C" fn nc_sync(ncid: c_int) -> c_int {
 
 /// `int nc_abort(int ncid);`
 ///
-/// The file is closed even if this fails.
+/// The file is closed even if this fails, also where the id names no group of it; any group will
+/// do, as in the reference.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
-    boundary(|| Ok(handles::remove(ncid)?.dataset.abort()?))
+    boundary(|| {
+        let has_group = handles::file(ncid).map(drop);
+        handles::remove(ncid)?.dataset.abort()?;
+        Ok(has_group?)
+    })
 }
 
 /// `int nc_close(int ncid);`
@@ -70,6 +76,9 @@ pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
 pub extern "C" fn nc_close(ncid: c_int) -> c_int {
     boundary(|| {
         let file = handles::file(ncid)?;
+        if file.group != GroupId::ROOT {
+            return Err(NcError::BadGrpId.into());
+        }
         let closed = file.dataset.close().map_err(|error| file.failure(error));
         if closed.is_err() && file.dataset.is_open() {
             return closed;
@@ -90,6 +99,9 @@ pub unsafe extern "C" fn nc_set_fill(ncid: c_int, fillmode: c_int, old_modep: *m
     boundary(|| {
         let file = handles::file(ncid)?;
         let mode = match fillmode {
+            _ if file.dataset.is_hdf5() && !file.dataset.is_writable() => {
+                return Err(NcError::Perm.into());
+            }
             0 => FillMode::Fill,
             NOFILL => FillMode::NoFill,
             _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
@@ -108,7 +120,7 @@ pub unsafe extern "C" fn nc_set_fill(ncid: c_int, fillmode: c_int, old_modep: *m
 /// `int nc_set_base_pe(int ncid, int pe);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_set_base_pe(ncid: c_int, _pe: c_int) -> c_int {
-    boundary(|| Ok(handles::file(ncid).map(drop)?))
+    boundary(|| Ok(handles::any_group(ncid).map(drop)?))
 }
 
 /// `int nc_inq_base_pe(int ncid, int *pe);`
@@ -118,7 +130,7 @@ pub extern "C" fn nc_set_base_pe(ncid: c_int, _pe: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_base_pe(ncid: c_int, pe: *mut c_int) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        handles::any_group(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(pe, 0) };
         Ok(())
@@ -132,7 +144,11 @@ pub unsafe extern "C" fn nc_inq_base_pe(ncid: c_int, pe: *mut c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_format(ncid: c_int, formatp: *mut c_int) -> c_int {
     boundary(|| {
-        let format = handles::file(ncid)?.dataset.format();
+        if formatp.is_null() {
+            handles::any_group(ncid)?;
+            return Ok(());
+        }
+        let format = handles::file(ncid)?.meta(|meta| meta.format())?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(formatp, format.nc_format()) };
         Ok(())
@@ -153,7 +169,7 @@ pub unsafe extern "C" fn nc_inq_format_extended(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(formatp, FORMATX_NC3);
+            put(formatp, if file.dataset.is_hdf5() { FORMATX_NC_HDF5 } else { FORMATX_NC3 });
             put(modep, file.mode);
         }
         Ok(())
@@ -167,7 +183,7 @@ pub unsafe extern "C" fn nc_inq_format_extended(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_path(ncid: c_int, pathlen: *mut usize, path: *mut c_char) -> c_int {
     boundary(|| {
-        let file = handles::file(ncid)?;
+        let file = handles::any_group(ncid)?;
         let text = file.path.to_bytes();
         // SAFETY: the contract above is that of both.
         unsafe {
@@ -191,16 +207,18 @@ pub unsafe extern "C" fn nc_inq(
     unlimdimidp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?.dataset.meta(|meta| {
+        handles::file(ncid)?.meta(|meta| {
             // SAFETY: the contract above is `put`'s contract.
             unsafe {
                 put(ndimsp, c_count(meta.n_dims()));
                 put(nvarsp, c_count(meta.n_vars()));
-                put(nattsp, c_count(meta.n_global_atts()));
+                if !nattsp.is_null() {
+                    nattsp.write(c_count(meta.n_atts(VarId::GLOBAL)?));
+                }
                 put(unlimdimidp, meta.unlimited().map_or(-1, |dim| dim.0));
             }
-        });
-        Ok(())
+            Ok::<_, Failure>(())
+        })?
     })
 }
 

@@ -1,21 +1,57 @@
 //! Filters of chunked variables. Classic files store numbers as they are: nothing can be defined
-//! on them, and inquiries report "none".
+//! on them, and inquiries report "none". netCDF-4 files are open for reading: nothing can be defined
+//! on them either.
 //!
 //! The functions of single filters answer as a reference that was built with that filter, because
 //! Zonda has them built in. (One built without Zstandard or Blosc accepts their definitions,
 //! compresses nothing and says `NC_NOERR`.)
 
 use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
 
-use zonda::{NcError, VarId};
+use zonda::{FilterSpec, NcError, VarId, VarInfo};
 
-use crate::boundary::{boundary, put};
-use crate::handles;
+use crate::boundary::{Failure, boundary, put};
+use crate::foreign::put_list;
+use crate::handles::{self, FileRef};
+
+const DEFLATE: u32 = 1;
+const SHUFFLE: u32 = 2;
+const FLETCHER32: u32 = 3;
+const SZIP: u32 = 4;
+const BZIP2: u32 = 307;
+const BLOSC: u32 = 32001;
+const ZSTANDARD: u32 = 32015;
+/// The last number that HDF5 has for a filter.
+const LAST_FILTER: u32 = 65535;
 
 /// Checks that `varid` names a variable; `NC_GLOBAL` does not.
-pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<(), NcError> {
+pub(crate) fn check_var(ncid: c_int, varid: c_int) -> Result<FileRef, Failure> {
     let file = handles::file(ncid)?;
-    file.dataset.meta(|meta| meta.var(VarId(varid)).map(|_| ())).map_err(|error| error.code())
+    file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
+    Ok(file)
+}
+
+/// How a variable of a netCDF-4 file is stored; `None` for classic files.
+pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo>>, Failure> {
+    if !file.dataset.is_hdf5() {
+        return Ok(None);
+    }
+    Ok(Some(file.dataset.var_info(file.var(varid))?))
+}
+
+/// Why a property of a variable is not set, where the variable is not looked at first.
+pub(crate) fn refusal(file: &FileRef) -> NcError {
+    if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NotNc4 }
+}
+
+fn find(info: &VarInfo, id: u32) -> Option<&FilterSpec> {
+    info.filters.iter().find(|filter| filter.id == id)
+}
+
+/// A parameter of a filter as an int; 0 where there is none.
+fn param(filter: Option<&FilterSpec>, index: usize) -> c_int {
+    filter.and_then(|filter| filter.params.get(index)).map_or(0, |&value| value as c_int)
 }
 
 /// What every definition of a netCDF-4 property says to a classic file.
@@ -23,14 +59,12 @@ macro_rules! definitions {
     ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", $prototype, "`")]
         ///
-        /// `NC_ENOTNC4` for a classic file, whatever the variable.
+        /// `NC_ENOTNC4` for a classic file, `NC_EPERM` for one that is open for reading, whatever
+        /// the variable.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(ncid: c_int, _varid: c_int, $($argument: $type),*) -> c_int {
             $( let _ = $argument; )*
-            boundary(|| {
-                handles::file(ncid)?;
-                Err(NcError::NotNc4.into())
-            })
+            boundary(|| Err(refusal(&handles::file(ncid)?).into()))
         }
     )*};
 }
@@ -55,8 +89,9 @@ pub unsafe extern "C" fn nc_def_var_filter(
     _params: *const c_uint,
 ) -> c_int {
     boundary(|| {
-        check_var(ncid, varid)?;
-        Err(NcError::NotNc4.into())
+        let file = check_var(ncid, varid)?;
+        // The reference's code for a file that is not in define mode.
+        Err(if file.dataset.is_hdf5() { NcError::InDefine } else { NcError::NotNc4 }.into())
     })
 }
 
@@ -69,14 +104,16 @@ pub extern "C" fn nc_def_var_szip(
     _pixels_per_block: c_int,
 ) -> c_int {
     boundary(|| {
-        check_var(ncid, varid)?;
-        Err(NcError::NotNc4.into())
+        let file = check_var(ncid, varid)?;
+        // The reference's code for a file that is not in define mode.
+        Err(if file.dataset.is_hdf5() { NcError::InDefine } else { NcError::NotNc4 }.into())
     })
 }
 
 /// `int nc_inq_var_deflate(int ncid, int varid, int *shufflep, int *deflatep, int *deflate_levelp);`
 ///
-/// The variable is looked at only if the shuffle is asked for, as in the reference.
+/// Of a classic file the variable is looked at only if the shuffle is asked for, as in the
+/// reference.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
@@ -89,7 +126,17 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
     deflate_levelp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        let file = handles::file(ncid)?;
+        if let Some(info) = info_of(&file, varid)? {
+            let deflate = find(&info, DEFLATE);
+            // SAFETY: the contract above is `put`'s contract.
+            unsafe {
+                put(shufflep, c_int::from(find(&info, SHUFFLE).is_some()));
+                put(deflatep, c_int::from(deflate.is_some()));
+                put(deflate_levelp, param(deflate, 0));
+            }
+            return Ok(());
+        }
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
             put(deflatep, 0);
@@ -115,9 +162,10 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
     fletcher32p: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        check_var(ncid, varid)?;
+        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        let found = info.is_some_and(|info| find(&info, FLETCHER32).is_some());
         // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(fletcher32p, 0) };
+        unsafe { put(fletcher32p, c_int::from(found)) };
         Ok(())
     })
 }
@@ -129,16 +177,17 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_szip(
     ncid: c_int,
-    _varid: c_int,
+    varid: c_int,
     options_maskp: *mut c_int,
     pixels_per_blockp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        let info = info_of(&handles::file(ncid)?, varid)?;
+        let szip = info.as_ref().and_then(|info| find(info, SZIP));
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(options_maskp, 0);
-            put(pixels_per_blockp, 0);
+            put(options_maskp, param(szip, 0));
+            put(pixels_per_blockp, param(szip, 1));
         }
         Ok(())
     })
@@ -146,20 +195,28 @@ pub unsafe extern "C" fn nc_inq_var_szip(
 
 /// `int nc_inq_var_filter(int ncid, int varid, unsigned int *idp, size_t *nparams, unsigned int *params);`
 ///
+/// The first filter; without any, the number 0 and nothing else.
+///
 /// # Safety
-/// `idp` is null, or valid for a write.
+/// Each pointer is null or valid for its result, `params` for as many as a call without it tells.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_filter(
     ncid: c_int,
-    _varid: c_int,
+    varid: c_int,
     idp: *mut c_uint,
-    _nparams: *mut usize,
-    _params: *mut c_uint,
+    nparams: *mut usize,
+    params: *mut c_uint,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(idp, 0) };
+        let info = info_of(&handles::file(ncid)?, varid)?;
+        let first = info.as_ref().and_then(|info| info.filters.first());
+        // SAFETY: the contract above.
+        unsafe {
+            put(idp, first.map_or(0, |filter| filter.id));
+            if let Some(filter) = first {
+                put(nparams, put_list(params, filter.params.iter().copied()));
+            }
+        }
         Ok(())
     })
 }
@@ -167,102 +224,143 @@ pub unsafe extern "C" fn nc_inq_var_filter(
 /// `int nc_inq_var_filter_ids(int ncid, int varid, size_t *nfilters, unsigned int *filterids);`
 ///
 /// # Safety
-/// `nfilters` is null, or valid for a write.
+/// `nfilters` is null, or valid for a write; `filterids` is null, or has room for every filter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_filter_ids(
     ncid: c_int,
-    _varid: c_int,
+    varid: c_int,
     nfilters: *mut usize,
-    _filterids: *mut c_uint,
+    filterids: *mut c_uint,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(nfilters, 0) };
+        let info = info_of(&handles::file(ncid)?, varid)?;
+        let filters = info.as_ref().map_or(&[][..], |info| &info.filters);
+        // SAFETY: the contract above.
+        unsafe { put(nfilters, put_list(filterids, filters.iter().map(|filter| filter.id))) };
         Ok(())
     })
 }
 
 /// `int nc_inq_var_filter_info(int ncid, int varid, unsigned int id, size_t *nparams, unsigned int *params);`
 ///
+/// `NC_ENOFILTER` where the variable does not have that filter.
+///
 /// # Safety
-/// The pointers are not used.
+/// `nparams` is null, or valid for a write; `params` is null, or has room for every parameter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_filter_info(
     ncid: c_int,
-    _varid: c_int,
-    _id: c_uint,
-    _nparams: *mut usize,
-    _params: *mut c_uint,
+    varid: c_int,
+    id: c_uint,
+    nparams: *mut usize,
+    params: *mut c_uint,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        Err(NcError::NoFilter.into())
+        let info = info_of(&handles::file(ncid)?, varid)?;
+        let filter = info.as_ref().and_then(|info| find(info, id)).ok_or(NcError::NoFilter)?;
+        // SAFETY: the contract above.
+        unsafe { put(nparams, put_list(params, filter.params.iter().copied())) };
+        Ok(())
     })
 }
 
 /// `int nc_inq_filter_avail(int ncid, unsigned id);`
+///
+/// Whether Zonda can undo that filter: built in, or a plugin. Classic files have none.
 #[unsafe(no_mangle)]
-pub extern "C" fn nc_inq_filter_avail(ncid: c_int, _id: c_uint) -> c_int {
+pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        Err(NcError::NoFilter.into())
+        let file = handles::any_group(ncid)?;
+        if !file.dataset.is_hdf5() {
+            return Err(NcError::NoFilter.into());
+        }
+        if id > LAST_FILTER {
+            return Err(NcError::HdfErr.into());
+        }
+        if zonda::filter_is_available(id) { Ok(()) } else { Err(NcError::NoFilter.into()) }
     })
 }
 
 /// `int nc_filter_path_query(int id);`
 ///
-/// Whether a filter is available to files in general. `NC_ENOFILTER` for every id: no format that
-/// filters is built yet.
+/// Whether a filter is available to files in general.
 #[unsafe(no_mangle)]
-pub extern "C" fn nc_filter_path_query(_id: c_int) -> c_int {
-    boundary(|| Err(NcError::NoFilter.into()))
+pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
+    boundary(|| {
+        let found = c_uint::try_from(id).is_ok_and(zonda::filter_is_available);
+        if found { Ok(()) } else { Err(NcError::NoFilter.into()) }
+    })
 }
 
-/// `int nc_def_var_bzip2(int ncid, int varid, int level);`
-#[unsafe(no_mangle)]
-pub extern "C" fn nc_def_var_bzip2(ncid: c_int, _varid: c_int, _level: c_int) -> c_int {
-    nc_inq_filter_avail(ncid, 307)
+/// The functions that define one filter.
+macro_rules! filter_definitions {
+    ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
+        #[doc = concat!("`", $prototype, "`")]
+        ///
+        /// `NC_ENOFILTER` for a classic file, `NC_EPERM` for one that is open for reading.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(ncid: c_int, _varid: c_int, $($argument: $type),*) -> c_int {
+            $( let _ = $argument; )*
+            boundary(|| {
+                let file = handles::file(ncid)?;
+                Err(if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NoFilter }.into())
+            })
+        }
+    )*};
 }
 
-/// `int nc_def_var_zstandard(int ncid, int varid, int level);`
-#[unsafe(no_mangle)]
-pub extern "C" fn nc_def_var_zstandard(ncid: c_int, _varid: c_int, _level: c_int) -> c_int {
-    nc_inq_filter_avail(ncid, 32015)
+filter_definitions! {
+    "int nc_def_var_bzip2(int ncid, int varid, int level);"
+    fn nc_def_var_bzip2(level: c_int);
+    "int nc_def_var_zstandard(int ncid, int varid, int level);"
+    fn nc_def_var_zstandard(level: c_int);
+    "int nc_def_var_blosc(int ncid, int varid, unsigned subcompressor, unsigned level, unsigned blocksize, unsigned addshuffle);"
+    fn nc_def_var_blosc(subcompressor: c_uint, level: c_uint, blocksize: c_uint, addshuffle: c_uint);
 }
 
-/// `int nc_def_var_blosc(int ncid, int varid, unsigned subcompressor, unsigned level, unsigned blocksize, unsigned addshuffle);`
-#[unsafe(no_mangle)]
-pub extern "C" fn nc_def_var_blosc(
-    ncid: c_int,
-    _varid: c_int,
-    _subcompressor: c_uint,
-    _level: c_uint,
-    _blocksize: c_uint,
-    _addshuffle: c_uint,
+/// Inquiry of a filter with one parameter, its level.
+///
+/// # Safety
+/// Each pointer is null, or valid for a write of one int.
+unsafe fn level_of(
+    (ncid, varid): (c_int, c_int),
+    id: u32,
+    hasfilterp: *mut c_int,
+    levelp: *mut c_int,
 ) -> c_int {
-    nc_inq_filter_avail(ncid, 32001)
+    // Both results are written on failure too, as in the reference.
+    // SAFETY: the contract above is `put`'s contract.
+    unsafe {
+        put(levelp, 0);
+        put(hasfilterp, 0);
+    }
+    boundary(|| {
+        let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
+            return Err(NcError::NoFilter.into());
+        };
+        let found = find(&info, id);
+        // SAFETY: as above.
+        unsafe {
+            put(hasfilterp, c_int::from(found.is_some()));
+            put(levelp, param(found, 0));
+        }
+        Ok(())
+    })
 }
 
 /// `int nc_inq_var_bzip2(int ncid, int varid, int *hasfilterp, int *levelp);`
-///
-/// Both results are written on failure too, as in the reference.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_bzip2(
     ncid: c_int,
-    _varid: c_int,
+    varid: c_int,
     hasfilterp: *mut c_int,
     levelp: *mut c_int,
 ) -> c_int {
-    // SAFETY: the contract above is `put`'s contract.
-    unsafe {
-        put(levelp, 0);
-        put(hasfilterp, 0);
-    }
-    nc_inq_filter_avail(ncid, 307)
+    // SAFETY: same contract.
+    unsafe { level_of((ncid, varid), BZIP2, hasfilterp, levelp) }
 }
 
 /// `int nc_inq_var_zstandard(int ncid, int varid, int *hasfilterp, int *levelp);`
@@ -276,25 +374,49 @@ pub unsafe extern "C" fn nc_inq_var_zstandard(
     hasfilterp: *mut c_int,
     levelp: *mut c_int,
 ) -> c_int {
-    // SAFETY: same contract; on a classic file the two differ in nothing.
-    unsafe { nc_inq_var_bzip2(ncid, varid, hasfilterp, levelp) }
+    // SAFETY: same contract.
+    unsafe { level_of((ncid, varid), ZSTANDARD, hasfilterp, levelp) }
 }
 
 /// `int nc_inq_var_blosc(int ncid, int varid, int *hasfilterp, unsigned *subcompressorp, unsigned *levelp, unsigned *blocksizep, unsigned *addshufflep);`
 ///
+/// The others are written only where the variable has the filter.
+///
 /// # Safety
-/// `hasfilterp` is null, or valid for a write of one int.
+/// Each pointer is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_blosc(
     ncid: c_int,
-    _varid: c_int,
+    varid: c_int,
     hasfilterp: *mut c_int,
-    _subcompressorp: *mut c_uint,
-    _levelp: *mut c_uint,
-    _blocksizep: *mut c_uint,
-    _addshufflep: *mut c_uint,
+    subcompressorp: *mut c_uint,
+    levelp: *mut c_uint,
+    blocksizep: *mut c_uint,
+    addshufflep: *mut c_uint,
 ) -> c_int {
+    // Parameters of the filter: two versions, element size, block size, level, shuffle, codec.
+    const BLOCK_SIZE: usize = 3;
+    const LEVEL: usize = 4;
+    const ADD_SHUFFLE: usize = 5;
+    const CODEC: usize = 6;
     // SAFETY: the contract above is `put`'s contract.
     unsafe { put(hasfilterp, 0) };
-    nc_inq_filter_avail(ncid, 32001)
+    boundary(|| {
+        let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
+            return Err(NcError::NoFilter.into());
+        };
+        let found = find(&info, BLOSC);
+        let value = |index| param(found, index).cast_unsigned();
+        if found.is_some() {
+            // SAFETY: as above.
+            unsafe {
+                put(hasfilterp, 1);
+                put(subcompressorp, value(CODEC));
+                put(levelp, value(LEVEL));
+                put(blocksizep, value(BLOCK_SIZE));
+                put(addshufflep, value(ADD_SHUFFLE));
+            }
+        }
+        Ok(())
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use zonda::NcError;
+use zonda::{NcError, Place};
 
 /// The bytes of a C string without the NUL; `None` for a null pointer.
 ///
@@ -31,17 +31,20 @@ pub(crate) unsafe fn put_text(to: *mut c_char, text: &[u8]) {
     }
 }
 
-/// Writes the numbers 0, 1, 2 … below `n` where the caller asked for them.
+/// Writes `items` one after the other where the caller asked for them; their number.
 ///
 /// # Safety
-/// `to` is null, or valid for writes of `n` ints.
-pub(crate) unsafe fn put_ids(to: *mut i32, n: usize) {
-    if !to.is_null() {
-        for (slot, id) in (0..n).zip(0_i32..) {
-            // SAFETY: `slot` is below `n`.
-            unsafe { to.add(slot).write(id) };
+/// `to` is null, or valid for writes of all items.
+pub(crate) unsafe fn put_list<T>(to: *mut T, items: impl Iterator<Item = T>) -> usize {
+    let mut n = 0;
+    for item in items {
+        if !to.is_null() {
+            // SAFETY: not null, and room for all items.
+            unsafe { to.add(n).write(item) };
         }
+        n += 1;
     }
+    n
 }
 
 /// A copy of `items` that C frees with `free()`. Never null, even for an empty slice.
@@ -101,4 +104,48 @@ pub(crate) fn malloc_strings(
     }
     pointers.resize(list.len() + n_nulls, std::ptr::null_mut());
     malloc_copy(&pointers)
+}
+
+/// Values of variable length on their way to C: each in memory of `malloc`, all of which is given
+/// back unless [`MallocPlace::keep`] is called.
+#[derive(Debug, Default)]
+pub(crate) struct MallocPlace {
+    placed: Vec<*mut u8>,
+}
+
+impl MallocPlace {
+    /// What was placed is the caller's from now on.
+    pub(crate) fn keep(mut self) {
+        self.placed.clear();
+    }
+}
+
+impl Drop for MallocPlace {
+    fn drop(&mut self) {
+        for memory in self.placed.drain(..) {
+            // SAFETY: from malloc, and handed to nobody.
+            unsafe { release(memory) };
+        }
+    }
+}
+
+impl Place for MallocPlace {
+    fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64> {
+        self.placed.try_reserve(1).ok()?;
+        let room = bytes.len().checked_add(usize::from(text))?;
+        // SAFETY: malloc takes any size.
+        let memory = unsafe { libc::malloc(room.max(1)) }.cast::<u8>();
+        if memory.is_null() {
+            return None;
+        }
+        // SAFETY: `memory` has room for the bytes and, for text, a NUL.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
+            if text {
+                memory.add(bytes.len()).write(0);
+            }
+        }
+        self.placed.push(memory);
+        Some(memory as u64)
+    }
 }

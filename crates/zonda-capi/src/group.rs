@@ -5,33 +5,62 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::NcError;
+use zonda::{Format, GroupId, NcError, check_name};
 
-use crate::boundary::{boundary, put};
-use crate::foreign::{put_ids, put_text};
-use crate::handles;
+use crate::boundary::{Failure, boundary, put};
+use crate::foreign::{bytes, put_list, put_text};
+use crate::handles::{self, FileRef};
 
 /// The number of things as C counts them. Ids are ints, so that more cannot have been defined.
 fn as_int(n: usize) -> Result<c_int, NcError> {
     c_int::try_from(n).map_err(|_| NcError::Internal)
 }
 
-/// `int nc_inq_ncid(int ncid, const char *name, int *grp_ncid);`
-///
-/// A classic file has no groups to tell apart: any name, and none, is the file itself.
+/// Writes how many there are and which, where the caller asked for it.
 ///
 /// # Safety
-/// `grp_ncid` is null, or valid for a write of one int.
+/// `countp` is null, or valid for a write; `ids` is null, or has room for all.
+unsafe fn put_ids(
+    countp: *mut c_int,
+    ids: *mut c_int,
+    found: impl Iterator<Item = c_int>,
+) -> Result<(), NcError> {
+    // SAFETY: the contract above.
+    unsafe {
+        let n = put_list(ids, found);
+        put(countp, as_int(n)?);
+    }
+    Ok(())
+}
+
+/// The group in that of `file` with that name.
+fn child(file: &FileRef, from: GroupId, name: &[u8]) -> Result<GroupId, Failure> {
+    check_name(name)?;
+    Ok(file.dataset.in_group(from, |meta| meta.find_group(name))??)
+}
+
+/// `int nc_inq_ncid(int ncid, const char *name, int *grp_ncid);`
+///
+/// Without a name the answer is the file itself, as in the reference. A classic file has no groups
+/// to tell apart: any name is the file itself.
+///
+/// # Safety
+/// `name` is null or a NUL-terminated string; `grp_ncid` is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_ncid(
     ncid: c_int,
-    _name: *const c_char,
+    name: *const c_char,
     grp_ncid: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `bytes`.
+        let group = match unsafe { bytes(name) } {
+            Some(name) if file.dataset.is_hdf5() => child(&file, file.group, name)?,
+            _ => GroupId::ROOT,
+        };
         // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(grp_ncid, ncid) };
+        unsafe { put(grp_ncid, file.id_of(ncid, group)) };
         Ok(())
     })
 }
@@ -50,48 +79,72 @@ pub unsafe extern "C" fn nc_inq_grp_ncid(
     unsafe { nc_inq_ncid(ncid, grp_name, grp_ncid) }
 }
 
+/// The group that a path leads to, from the group of `file` on; without any name the root group,
+/// if that is where it starts.
+pub(crate) fn follow(file: &FileRef, path: &[u8]) -> Result<GroupId, Failure> {
+    let mut names = path.split(|&byte| byte == b'/').filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() && file.group != GroupId::ROOT {
+        return Err(NcError::NoGrp.into());
+    }
+    names.try_fold(file.group, |group, name| child(file, group, name))
+}
+
 /// `int nc_inq_grp_full_ncid(int ncid, const char *full_name, int *grp_ncid);`
 ///
+/// The path is followed from the group given, also where it begins with a slash, as in the
+/// reference.
+///
 /// # Safety
-/// The pointers are not used.
+/// `full_name` is null or a NUL-terminated string; `grp_ncid` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_grp_full_ncid(
     ncid: c_int,
-    _full_name: *const c_char,
-    _grp_ncid: *mut c_int,
+    full_name: *const c_char,
+    grp_ncid: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        Err(NcError::NoGrp.into())
+        let found = handles::any_group(ncid)?;
+        if !found.dataset.is_hdf5() {
+            return Err(NcError::NoGrp.into());
+        }
+        // SAFETY: the contract above is that of `bytes`.
+        let path = unsafe { bytes(full_name) }.ok_or(NcError::Inval)?;
+        let file = handles::file(ncid)?;
+        let group = follow(&file, path)?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(grp_ncid, file.id_of(ncid, group)) };
+        Ok(())
     })
 }
 
 /// `int nc_inq_grp_parent(int ncid, int *parent_ncid);`
 ///
 /// # Safety
-/// The pointer is not used.
+/// `parent_ncid` is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_inq_grp_parent(ncid: c_int, _parent_ncid: *mut c_int) -> c_int {
+pub unsafe extern "C" fn nc_inq_grp_parent(ncid: c_int, parent_ncid: *mut c_int) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        Err(NcError::NoGrp.into())
+        let file = handles::file(ncid)?;
+        let parent = file.meta(|meta| meta.group_parent())?.ok_or(NcError::NoGrp)?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(parent_ncid, file.id_of(ncid, parent)) };
+        Ok(())
     })
 }
 
 /// `int nc_inq_grps(int ncid, int *numgrps, int *ncids);`
 ///
 /// # Safety
-/// `numgrps` is null, or valid for a write of one int.
+/// `numgrps` is null, or valid for a write; `ncids` is null, or has room for every group.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_inq_grps(
-    ncid: c_int,
-    numgrps: *mut c_int,
-    _ncids: *mut c_int,
-) -> c_int {
+pub unsafe extern "C" fn nc_inq_grps(ncid: c_int, numgrps: *mut c_int, ncids: *mut c_int) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(numgrps, 0) };
+        let file = handles::file(ncid)?;
+        file.meta(|meta| {
+            let ids = meta.groups().iter().map(|&group| file.id_of(ncid, group));
+            // SAFETY: the contract above covers both.
+            unsafe { put_ids(numgrps, ncids, ids) }
+        })??;
         Ok(())
     })
 }
@@ -103,16 +156,16 @@ pub unsafe extern "C" fn nc_inq_grps(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_grpname(ncid: c_int, name: *mut c_char) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: two bytes of the room that the contract gives.
-        unsafe { put_text(name, b"/") };
-        Ok(())
+        let file = handles::file(ncid)?;
+        // SAFETY: the contract above is that of `put_text`.
+        file.meta(|meta| unsafe { put_text(name, meta.group_name()) })
     })
 }
 
 /// `int nc_inq_grpname_full(int ncid, size_t *lenp, char *full_name);`
 ///
-/// The length, in bytes, does not count the NUL.
+/// The length, in bytes, does not count the NUL. An id that names no group of a netCDF-4 file is
+/// taken for the root group, as in the reference.
 ///
 /// # Safety
 /// `lenp` is null, or valid for a write; `full_name` is null, or valid for the length that a
@@ -124,11 +177,17 @@ pub unsafe extern "C" fn nc_inq_grpname_full(
     full_name: *mut c_char,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: the contract gives room for the name of length 1 and its NUL.
+        let file = handles::any_group(ncid)?;
+        let path = file.dataset.in_group(file.group, |meta| meta.group_path());
+        let path = match path {
+            Ok(path) => path,
+            Err(error) if error.code() == NcError::BadGrpId => b"/".to_vec(),
+            Err(error) => return Err(error.into()),
+        };
+        // SAFETY: the contract above is that of both.
         unsafe {
-            put_text(full_name, b"/");
-            put(lenp, 1);
+            put_text(full_name, &path);
+            put(lenp, path.len());
         }
         Ok(())
     })
@@ -155,14 +214,9 @@ pub unsafe extern "C" fn nc_inq_varids(
     varids: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        let n = handles::file(ncid)?.dataset.meta(|meta| meta.n_vars());
-        let count = as_int(n)?;
+        let n = as_int(handles::file(ncid)?.meta(|meta| meta.n_vars())?)?;
         // SAFETY: the contract above covers both.
-        unsafe {
-            put(nvars, count);
-            put_ids(varids, n);
-        }
-        Ok(())
+        Ok(unsafe { put_ids(nvars, varids, 0..n) }?)
     })
 }
 
@@ -175,25 +229,29 @@ pub unsafe extern "C" fn nc_inq_dimids(
     ncid: c_int,
     ndims: *mut c_int,
     dimids: *mut c_int,
-    _include_parents: c_int,
+    include_parents: c_int,
 ) -> c_int {
     boundary(|| {
-        let n = handles::file(ncid)?.dataset.meta(|meta| meta.n_dims());
-        let count = as_int(n)?;
-        // SAFETY: the contract above covers both.
-        unsafe {
-            put(ndims, count);
-            put_ids(dimids, n);
+        let file = handles::file(ncid)?;
+        let mut ids = Vec::new();
+        let mut group = Some(file.group);
+        while let Some(here) = group {
+            group = file.dataset.in_group(here, |meta| {
+                ids.extend(meta.dim_ids().map(|dim| dim.0));
+                meta.group_parent().filter(|_| include_parents != 0)
+            })?;
         }
-        Ok(())
+        ids.sort_unstable();
+        // SAFETY: the contract above covers both.
+        Ok(unsafe { put_ids(ndims, dimids, ids.into_iter()) }?)
     })
 }
 
 /// `int nc_inq_unlimdims(int ncid, int *nunlimdimsp, int *unlimdimidsp);`
 ///
 /// # Safety
-/// Both are null, or valid for a write of one int: a classic file has at most one unlimited
-/// dimension.
+/// `nunlimdimsp` is null, or valid for a write; `unlimdimidsp` is null, or has room for every
+/// unlimited dimension of the group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_unlimdims(
     ncid: c_int,
@@ -201,13 +259,11 @@ pub unsafe extern "C" fn nc_inq_unlimdims(
     unlimdimidsp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        let unlimited = handles::file(ncid)?.dataset.meta(|meta| meta.unlimited());
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(nunlimdimsp, c_int::from(unlimited.is_some())) };
-        if let Some(dim) = unlimited {
-            // SAFETY: as above.
-            unsafe { put(unlimdimidsp, dim.0) };
-        }
+        handles::file(ncid)?.meta(|meta| {
+            let ids = meta.unlimited_dims().map(|dim| dim.0);
+            // SAFETY: the contract above covers both.
+            unsafe { put_ids(nunlimdimsp, unlimdimidsp, ids) }
+        })??;
         Ok(())
     })
 }
@@ -215,34 +271,56 @@ pub unsafe extern "C" fn nc_inq_unlimdims(
 /// `int nc_inq_typeids(int ncid, int *ntypes, int *typeids);`
 ///
 /// # Safety
-/// `ntypes` is null, or valid for a write of one int.
+/// `ntypes` is null, or valid for a write; `typeids` is null, or has room for every type of the
+/// group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_typeids(
     ncid: c_int,
     ntypes: *mut c_int,
-    _typeids: *mut c_int,
+    typeids: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(ntypes, 0) };
+        handles::file(ncid)?.meta(|meta| {
+            // SAFETY: the contract above covers both.
+            unsafe { put_ids(ntypes, typeids, meta.type_ids().iter().copied()) }
+        })??;
         Ok(())
     })
 }
 
 /// `int nc_def_grp(int parent_ncid, const char *name, int *new_ncid);`
 ///
+/// Of a netCDF-4 file, which is open for reading, the name is checked first, as in the reference.
+///
 /// # Safety
-/// The pointers are not used.
+/// `name` is null or a NUL-terminated string; the other pointer is not used.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_grp(
     parent_ncid: c_int,
-    _name: *const c_char,
+    name: *const c_char,
     _new_ncid: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(parent_ncid)?;
-        Err(NcError::NotNc4.into())
+        let file = handles::file(parent_ncid)?;
+        if !file.dataset.is_hdf5() {
+            return Err(NcError::NotNc4.into());
+        }
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
+        check_name(name)?;
+        if file.meta(|meta| meta.format())? == Format::NetCdf4Classic {
+            return Err(NcError::StrictNc3.into());
+        }
+        let is_used = file.meta(|meta| {
+            let type_named = |&id: &c_int| meta.user_type(id).is_ok_and(|ty| *ty.name == *name);
+            meta.find_group(name).is_ok()
+                || meta.find_var(name).is_ok()
+                || meta.type_ids().iter().any(type_named)
+        })?;
+        if is_used {
+            return Err(NcError::NameInUse.into());
+        }
+        Err(NcError::Perm.into())
     })
 }
 
@@ -253,8 +331,8 @@ pub unsafe extern "C" fn nc_def_grp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, _name: *const c_char) -> c_int {
     boundary(|| {
-        handles::file(grpid)?;
-        Err(NcError::NotNc4.into())
+        let file = handles::file(grpid)?;
+        Err(if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NotNc4 }.into())
     })
 }
 
@@ -265,7 +343,7 @@ pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, _name: *const c_char) -> c_
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_show_metadata(ncid: c_int) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        handles::any_group(ncid)?;
         Ok(())
     })
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
-use zonda::{Dataset, NcError};
+use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
+
+use crate::boundary::Failure;
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
 const N_SLOTS: usize = 1 << 16;
@@ -35,13 +37,37 @@ pub(crate) struct OpenFile {
     pub(crate) persists_memory: bool,
 }
 
-/// A file found by its `ncid`; keeps it alive while a call uses it, even if another thread closes it.
-pub(crate) struct FileRef(Guard<Option<Arc<OpenFile>>>);
+/// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
+/// another thread closes it.
+pub(crate) struct FileRef {
+    file: Guard<Option<Arc<OpenFile>>>,
+    /// The group that the `ncid` names.
+    pub(crate) group: GroupId,
+}
+
+impl FileRef {
+    /// A variable of the group.
+    #[inline]
+    pub(crate) fn var(&self, varid: c_int) -> VarRef {
+        VarRef { group: self.group, var: VarId(varid) }
+    }
+
+    /// Shows the definitions of the group to `f`.
+    #[inline]
+    pub(crate) fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R, Failure> {
+        Ok(self.dataset.in_group(self.group, f)?)
+    }
+
+    /// The `ncid` of another group of this file.
+    pub(crate) fn id_of(&self, ncid: c_int, group: GroupId) -> c_int {
+        ncid & !0xffff | c_int::from(group.0)
+    }
+}
 
 impl Deref for FileRef {
     type Target = OpenFile;
     fn deref(&self) -> &OpenFile {
-        match &*self.0 {
+        match &*self.file {
             Some(file) => file,
             // `file` hands out no reference to an empty slot.
             None => unreachable!("a FileRef is made from an occupied slot only"),
@@ -49,15 +75,34 @@ impl Deref for FileRef {
     }
 }
 
-/// The file of `ncid`.
+/// The file and group of `ncid`.
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
+#[inline]
 pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
+    let found = any_group(ncid)?;
+    if found.group == GroupId::ROOT || found.dataset.has_group(found.group) {
+        Ok(found)
+    } else {
+        Err(NcError::BadId)
+    }
+}
+
+/// The file of `ncid`, for calls that do not look at its group: as in the reference, a netCDF-4 file
+/// is then found under ids that name no group of it.
+///
+/// # Errors
+/// `NC_EBADID` when nothing is open under that number.
+#[inline]
+pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     let id = u32::try_from(ncid).map_err(|_| NcError::BadId)?;
-    let guard = SLOTS[(id >> 16) as usize].load();
-    match &*guard {
-        Some(_) if id & 0xffff == 0 => Ok(FileRef(guard)),
+    let file = SLOTS[(id >> 16) as usize].load();
+    let group = GroupId((id & 0xffff) as u16);
+    match &*file {
+        Some(open) if group == GroupId::ROOT || open.dataset.is_hdf5() => {
+            Ok(FileRef { file, group })
+        }
         _ => Err(NcError::BadId),
     }
 }
@@ -92,7 +137,7 @@ pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number.
 pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
-    drop(file(ncid)?);
+    drop(any_group(ncid)?);
     let slot = (ncid.cast_unsigned() >> 16) as usize;
     SLOTS[slot].swap(None).ok_or(NcError::BadId)
 }
@@ -110,7 +155,7 @@ mod tests {
 
     fn open_file() -> OpenFile {
         let storage = Arc::new(zonda::storage::backend::Memory::new());
-        let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default());
+        let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default()).unwrap();
         OpenFile {
             dataset,
             mode: 0,

@@ -1,15 +1,17 @@
 //! Values in the caller's memory: freeing, copying and printing whatever a type nests.
 //!
 //! With classic files only the atomic types occur, plus `NC_STRING` where a caller made strings
-//! with another file; user-defined type ids are answered as by a file that has none.
+//! with another file; user-defined type ids are answered as by a file that has none. The walk
+//! through nested values is in `nested.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{ExtType, NcError};
 
-use crate::boundary::{boundary, put};
+use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, malloc_text, release};
-use crate::handles;
+use crate::handles::{self, FileRef};
+use crate::nested::{Kind, Nested};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
 
 /// `nc_vlen_t`: one variable-length element.
@@ -28,10 +30,35 @@ pub struct NcVlen {
 /// `ncid` that is not negative.
 pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcError> {
     if xtype >= FIRST_USER_TYPE {
-        handles::file(ncid)?;
-        return Err(NcError::NotNc4);
+        let file = user_file(ncid)?;
+        let size = file.meta(|meta| meta.type_size(xtype)).map_err(|failure| failure.code())?;
+        return size.map_err(|error| error.code());
     }
     atomic(xtype).map(|(_, size)| size).ok_or(NcError::BadType)
+}
+
+/// The file whose user-defined types are meant.
+fn user_file(ncid: c_int) -> Result<FileRef, NcError> {
+    let file = handles::file(ncid)?;
+    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
+}
+
+/// Runs `f` with what walks through values of a type, and its kind.
+fn nested<R>(
+    ncid: c_int,
+    xtype: NcType,
+    f: impl FnOnce(&Nested<'_>, Kind<'_>) -> Result<R, NcError>,
+) -> Result<R, Failure> {
+    if let Some((_, size)) = atomic(xtype) {
+        let kind = if xtype == STRING { Kind::Text } else { Kind::Plain(size) };
+        return Ok(f(&Nested { types: &[] }, kind)?);
+    }
+    let file = user_file(ncid)?;
+    file.meta(|meta| {
+        let nested = Nested { types: meta.types() };
+        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
+        Ok(f(&nested, kind)?)
+    })?
 }
 
 /// The checks that all three operations start with. `Ok(false)`: there is nothing to do.
@@ -113,19 +140,12 @@ pub unsafe extern "C" fn nc_reclaim_data(
         if !worth_doing(ncid, xtype, memory, count)? {
             return Ok(());
         }
-        if xtype > STRING {
-            // Ids between the atomic and the user-defined types are asked of the file as well.
-            handles::file(ncid)?;
-            return Err(NcError::NotNc4.into());
-        }
-        if xtype == STRING {
-            let strings = memory.cast::<*mut c_char>();
-            for index in 0..count {
-                // SAFETY: `index` is below `count`; the strings are from malloc.
-                unsafe { release(*strings.add(index)) };
-            }
-        }
-        Ok(())
+        // Ids between the atomic and the user-defined types are asked of the file as well.
+        nested(ncid, xtype, |nested, kind| {
+            // SAFETY: the contract above.
+            unsafe { nested.reclaim(kind, memory.cast(), count) };
+            Ok(())
+        })
     })
 }
 
@@ -171,25 +191,11 @@ pub unsafe extern "C" fn nc_copy_data(
         if !worth {
             return Ok(());
         }
-        let size = size_in_memory(ncid, xtype)?;
-        if xtype != STRING {
-            // SAFETY: both hold `count` elements of `size` bytes; memmove semantics allow for
-            // a caller whose buffers touch.
-            unsafe { std::ptr::copy(memory.cast::<u8>(), copy.cast::<u8>(), size * count) };
-            return Ok(());
-        }
-        let from = memory.cast::<*const c_char>();
-        let to = copy.cast::<*mut c_char>();
-        for index in 0..count {
-            // SAFETY: `index` is below `count`; elements are null or NUL-terminated strings.
-            let duplicate = match unsafe { bytes(*from.add(index)) } {
-                Some(text) => malloc_text(text)?,
-                None => std::ptr::null_mut(),
-            };
-            // SAFETY: `to` has room for `count` pointers.
-            unsafe { to.add(index).write(duplicate) };
-        }
-        Ok(())
+        size_in_memory(ncid, xtype)?;
+        nested(ncid, xtype, |nested, kind| {
+            // SAFETY: the contract above.
+            unsafe { nested.copy(kind, memory.cast(), copy.cast(), count) }
+        })
     })
 }
 
@@ -252,15 +258,19 @@ pub unsafe extern "C" fn nc_dump_data(
         if !worth_doing(ncid, xtype, memory, count)? {
             return Ok(());
         }
-        let size = size_in_memory(ncid, xtype)?;
-        let mut text = Vec::new();
-        for index in 0..count {
-            if index > 0 {
-                text.push(b' ');
+        size_in_memory(ncid, xtype)?;
+        let text = nested(ncid, xtype, |nested, kind| {
+            let mut text = Vec::new();
+            let size = nested.size(kind);
+            for index in 0..count {
+                if index > 0 {
+                    text.push(b' ');
+                }
+                // SAFETY: `index` is below `count`.
+                unsafe { nested.print(xtype, memory.cast::<u8>().add(index * size), &mut text) };
             }
-            // SAFETY: `index` is below `count`.
-            unsafe { print_one(xtype, memory.cast::<u8>().add(index * size), &mut text) };
-        }
+            Ok(text)
+        })?;
         if !bufp.is_null() {
             let copy = malloc_text(&text)?;
             // SAFETY: the contract above is `put`'s contract.
@@ -274,7 +284,7 @@ pub unsafe extern "C" fn nc_dump_data(
 ///
 /// # Safety
 /// `at` points to one element of the atomic type, at any alignment.
-unsafe fn print_one(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
+pub(crate) unsafe fn print_atomic(xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
     // SAFETY: every arm reads exactly the element's size, whatever the alignment.
     let shown = unsafe {
         match ExtType::from_nc_type(xtype) {

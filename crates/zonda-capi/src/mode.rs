@@ -90,6 +90,7 @@ pub(crate) fn shown_mode(mode: c_int, format: Format) -> c_int {
         Format::Cdf1 => 0,
         Format::Cdf2 => OFFSET_64BIT,
         Format::Cdf5 => DATA_64BIT,
+        Format::NetCdf4 | Format::NetCdf4Classic => NETCDF4,
     };
     mode & !NETCDF4 | flag
 }

@@ -4,17 +4,18 @@ use std::ffi::{c_char, c_int};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
-use zonda::{CreateOptions, Dataset, NcError, OpenOptions};
+use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenFile};
 use crate::mem::{self, MallocMemory, PAGE};
 use crate::mode::{
-    DISKLESS, INMEMORY, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode, check_memory_flags,
-    check_no_user_format, format_asked_for, held_in_memory, shown_mode,
+    DISKLESS, INMEMORY, MMAP, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode,
+    check_memory_flags, check_no_user_format, format_asked_for, held_in_memory, shown_mode,
 };
 use crate::target::Target;
+use crate::tuning::chunk_cache;
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -52,6 +53,12 @@ unsafe fn enter(file: OpenFile, ncidp: *mut c_int) -> CallResult {
     Ok(())
 }
 
+/// The format as far as opening has seen it: which model a netCDF-4 file keeps to is known when its
+/// definitions are read.
+fn quick_format(dataset: &Dataset) -> Format {
+    if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
+}
+
 /// All of the creating functions.
 ///
 /// # Safety
@@ -87,7 +94,7 @@ pub(crate) unsafe fn create(
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         let memory = mem::for_new_file(initialsz)?;
-        (Dataset::create_in(memory.clone(), target.os_path(), &options), Some(memory))
+        (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
         (Dataset::create(target.os_path(), &options)?, None)
     };
@@ -131,6 +138,7 @@ unsafe fn open(
         share: omode & SHARE != 0,
         io: target.io.clone(),
         in_memory: held_in_memory(omode),
+        chunk_cache: Some(chunk_cache()),
     };
     let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.
@@ -141,6 +149,9 @@ unsafe fn open(
             failure => failure,
         }
     })?;
+    if omode & MMAP != 0 && dataset.is_hdf5() {
+        return Err(NcError::Inval.into());
+    }
     // SAFETY: the contract above.
     unsafe {
         answer_block_bytes(chunksizehintp, |asked| {
@@ -150,7 +161,7 @@ unsafe fn open(
             });
             block_bytes(asked, &target, in_memory)
         });
-        let mode = shown_mode(omode, dataset.format());
+        let mode = shown_mode(omode, quick_format(&dataset));
         enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
     }
 }
@@ -173,6 +184,7 @@ pub(crate) unsafe fn open_memory(
     let options = OpenOptions {
         write: omode & WRITE != 0,
         share: omode & SHARE != 0,
+        chunk_cache: Some(chunk_cache()),
         ..OpenOptions::default()
     };
     let dataset = Dataset::open_in(memory.clone(), target.os_path(), &options)?;
@@ -183,7 +195,7 @@ pub(crate) unsafe fn open_memory(
             .open(target.os_path())
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
-    let mode = shown_mode(omode, dataset.format());
+    let mode = shown_mode(omode, quick_format(&dataset));
     let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }

@@ -6,10 +6,12 @@
 
 use std::ffi::c_int;
 
-use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarId};
+use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
 
 use crate::boundary::{CallResult, Failure, boundary, ranged};
-use crate::handles::{self, OpenFile};
+use crate::foreign::MallocPlace;
+use crate::handles::{self, FileRef};
+use crate::types::STRING;
 
 static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
 static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
@@ -38,8 +40,8 @@ pub(crate) enum Caller {
 /// One call of one of the `nc_put_var*` and `nc_get_var*` functions.
 #[derive(Clone, Copy)]
 pub(crate) struct Transfer<'f> {
-    pub(crate) file: &'f OpenFile,
-    pub(crate) var: VarId,
+    pub(crate) file: &'f FileRef,
+    pub(crate) var: VarRef,
     pub(crate) mem: Mem,
     pub(crate) caller: Caller,
 }
@@ -48,17 +50,17 @@ impl Transfer<'_> {
     /// Rank of the variable; of one that does not exist 0, since the engine refuses it before it
     /// looks at coordinates.
     fn rank(&self) -> usize {
-        self.file.dataset.meta(|meta| meta.var(self.var).map_or(0, |var| var.dims.len()))
+        let rank = self.file.meta(|meta| meta.var(self.var.var).map_or(0, |var| var.dims.len()));
+        rank.unwrap_or(0)
     }
 
     /// Current lengths of the variable's dimensions.
     pub(crate) fn shape(&self) -> Result<Vec<usize>, Failure> {
-        let shape = self.file.dataset.meta(|meta| {
-            let mut shape = vec![0; meta.var(self.var)?.dims.len()];
-            meta.var_shape(self.var, &mut shape)?;
-            Ok::<_, zonda::Error>(shape)
-        })?;
-        Ok(shape)
+        self.file.meta(|meta| {
+            let mut shape = vec![0; meta.var(self.var.var)?.dims.len()];
+            meta.var_shape(self.var.var, &mut shape)?;
+            Ok(shape)
+        })?
     }
 
     /// Moves one hyperslab. With `stride` the checks are those of the `vars` functions, without it
@@ -99,6 +101,10 @@ impl Transfer<'_> {
             }
         };
         let dataset = &self.file.dataset;
+        if !matches!(self.mem, Mem::Number(_)) && dataset.is_hdf5() {
+            // SAFETY: same contract.
+            return unsafe { self.slab_of_nc4(slab) };
+        }
         let done = match self.caller {
             Caller::Put(from) => dataset.put_with(self.var, slab, mem, |n_bytes| {
                 given(from.is_null(), n_bytes)?;
@@ -115,6 +121,32 @@ impl Transfer<'_> {
             Ok(converted) => ranged(converted),
             Err(error) => Err(self.file.failure(error)),
         }
+    }
+
+    /// [`Self::slab_of`] for a netCDF-4 file and memory that is not of one type of number: strings,
+    /// or whatever the variable holds.
+    ///
+    /// # Safety
+    /// As for [`Self::slab`].
+    #[inline(never)]
+    unsafe fn slab_of_nc4<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
+        let dataset = &self.file.dataset;
+        let nc_type = self.file.meta(|meta| meta.var(self.var.var).map(|var| var.nc_type))??;
+        if self.mem == Mem::Strings && nc_type != STRING {
+            let is_text = nc_type == ExtType::Char.nc_type();
+            return Err(if is_text { NcError::Char } else { NcError::BadType }.into());
+        }
+        let Caller::Get(to) = self.caller else { return Err(NcError::Perm.into()) };
+        let mut place = MallocPlace::default();
+        let converted = dataset.get_placed(self.var, slab, &mut place, |n_bytes| {
+            if to.is_null() && n_bytes != 0 {
+                return Err(NcError::Inval.into());
+            }
+            // SAFETY: the caller's contract, once null is excluded.
+            Ok(unsafe { slice_mut(to, n_bytes) })
+        })?;
+        place.keep();
+        ranged(converted)
     }
 
     /// `nc_put_vara`, `nc_get_vara`.
@@ -202,10 +234,10 @@ impl Transfer<'_> {
         unsafe { self.slab(start, count, Some(stride)) }
     }
 
-    /// Bytes of an element in the caller's memory, for a variable of type `ty`.
-    pub(crate) fn element_bytes(&self, ty: ExtType) -> usize {
+    /// Bytes of an element in the caller's memory, for a variable whose elements have `natural`.
+    pub(crate) fn element_bytes(&self, natural: usize) -> usize {
         match self.mem {
-            Mem::Natural => ty.size(),
+            Mem::Natural => natural,
             Mem::Number(mem) => mem.size(),
             Mem::Strings => size_of::<*const u8>(),
         }
@@ -283,7 +315,7 @@ pub(crate) unsafe fn transfer(
 ) -> c_int {
     boundary(move || {
         let file = handles::file(ncid)?;
-        let call = Transfer { file: &file, var: VarId(varid), mem, caller };
+        let call = Transfer { file: &file, var: file.var(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.
         unsafe {
             match which {

@@ -1,19 +1,26 @@
 //! Settings of storage: chunking, caches, alignment, byte order, quantization.
 //!
-//! Those of the process are kept and reported; they steer netCDF-4 files. Those of a variable
-//! are refused for classic files.
+//! Those of the process are kept and reported; a netCDF-4 file takes the chunk cache that was set
+//! when it was opened. Those of a variable are refused for classic files.
 
 use std::ffi::{c_float, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zonda::NcError;
+use zonda::{Endianness, MemType, NcError, StorageKind, VarId};
 
 use crate::boundary::{boundary, put};
-use crate::filter::check_var;
-use crate::handles;
+use crate::filter::{check_var, info_of, refusal};
+use crate::foreign::put_list;
+use crate::handles::{self, FileRef};
 
+/// `NC_CHUNKED`
+const CHUNKED: c_int = 0;
 /// `NC_CONTIGUOUS`
 const CONTIGUOUS: c_int = 1;
+/// `NC_COMPACT`
+const COMPACT: c_int = 2;
+/// `NC_UNKNOWN_STORAGE`
+const UNKNOWN_STORAGE: c_int = 3;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
 
@@ -177,71 +184,233 @@ pub unsafe extern "C" fn nc_get_meta_block_size(sizep: *mut usize) -> c_int {
     })
 }
 
-/// Functions that need a netCDF-4 file and say so with the given code.
-macro_rules! refused {
-    ($($code:ident: $prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[doc = concat!("`", $prototype, "`")]
-        ///
-        /// Belongs to netCDF-4; refused for classic files, whatever the other arguments.
-        ///
-        /// # Safety
-        /// Pointers are not used.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(ncid: c_int, _varid: c_int, $($argument: $type),*) -> c_int {
-            $( let _ = $argument; )*
-            boundary(|| {
-                handles::file(ncid)?;
-                Err(NcError::$code.into())
-            })
-        }
-    )*};
+/// What variables of a file that is opened now get.
+pub(crate) fn chunk_cache() -> (usize, usize, c_float) {
+    let settings = settings();
+    (settings.cache_bytes, settings.cache_slots, settings.cache_preemption)
 }
 
-refused! {
-    NotNc4: "int nc_set_var_chunk_cache(int ncid, int varid, size_t size, size_t nelems, float preemption);"
-    fn nc_set_var_chunk_cache(size: usize, nelems: usize, preemption: c_float);
-    NotNc4: "int nc_get_var_chunk_cache(int ncid, int varid, size_t *sizep, size_t *nelemsp, float *preemptionp);"
-    fn nc_get_var_chunk_cache(sizep: *mut usize, nelemsp: *mut usize, preemptionp: *mut c_float);
-    NotNc4: "int nc_def_var_chunking(int ncid, int varid, int storage, const size_t *chunksizesp);"
-    fn nc_def_var_chunking(storage: c_int, chunksizesp: *const usize);
-    NotNc4: "int nc_def_var_endian(int ncid, int varid, int endian);"
-    fn nc_def_var_endian(endian: c_int);
-    // The reference's helpers for Fortran look for a netCDF-4 file under the id and find none.
-    BadId: "int nc_set_var_chunk_cache_ints(int ncid, int varid, int size, int nelems, int preemption);"
-    fn nc_set_var_chunk_cache_ints(size: c_int, nelems: c_int, preemption: c_int);
-    BadId: "int nc_get_var_chunk_cache_ints(int ncid, int varid, int *sizep, int *nelemsp, int *preemptionp);"
-    fn nc_get_var_chunk_cache_ints(sizep: *mut c_int, nelemsp: *mut c_int, preemptionp: *mut c_int);
-    BadId: "int nc_def_var_chunking_ints(int ncid, int varid, int storage, int *chunksizesp);"
-    fn nc_def_var_chunking_ints(storage: c_int, chunksizesp: *mut c_int);
-    BadId: "int nc_inq_var_chunking_ints(int ncid, int varid, int *storagep, int *chunksizesp);"
-    fn nc_inq_var_chunking_ints(storagep: *mut c_int, chunksizesp: *mut c_int);
+/// A netCDF-4 file; of a classic one the answer is `refused`.
+fn nc4_file(ncid: c_int, refused: NcError) -> Result<FileRef, NcError> {
+    let file = handles::file(ncid)?;
+    if file.dataset.is_hdf5() { Ok(file) } else { Err(refused) }
+}
+
+/// `int nc_set_var_chunk_cache(int ncid, int varid, size_t size, size_t nelems, float preemption);`
+///
+/// The values are kept and reported; the bytes are the least that the variable's cache may hold.
+#[expect(clippy::manual_range_contains, reason = "the range test would refuse not-a-number")]
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_set_var_chunk_cache(
+    ncid: c_int,
+    varid: c_int,
+    size: usize,
+    nelems: usize,
+    preemption: c_float,
+) -> c_int {
+    boundary(|| {
+        let found = handles::any_group(ncid)?;
+        if !found.dataset.is_hdf5() {
+            return Err(NcError::NotNc4.into());
+        }
+        if preemption < 0.0 || preemption > 1.0 {
+            return Err(NcError::Inval.into());
+        }
+        let file = check_var(ncid, varid)?;
+        Ok(file.dataset.set_chunk_cache(file.var(varid), (size, nelems, preemption))?)
+    })
+}
+
+/// `int nc_get_var_chunk_cache(int ncid, int varid, size_t *sizep, size_t *nelemsp, float *preemptionp);`
+///
+/// # Safety
+/// Each pointer is null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_get_var_chunk_cache(
+    ncid: c_int,
+    varid: c_int,
+    sizep: *mut usize,
+    nelemsp: *mut usize,
+    preemptionp: *mut c_float,
+) -> c_int {
+    boundary(|| {
+        let file = nc4_file(ncid, NcError::NotNc4)?;
+        let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe {
+            put(sizep, bytes);
+            put(nelemsp, slots);
+            put(preemptionp, preemption);
+        }
+        Ok(())
+    })
+}
+
+// The reference's helpers for Fortran look for a netCDF-4 file under the id; in a classic one they
+// find none, and say `NC_EBADID`.
+
+/// `int nc_set_var_chunk_cache_ints(int ncid, int varid, int size, int nelems, int preemption);` for
+/// Fortran: bytes, slots and percent; negative ones stay as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_set_var_chunk_cache_ints(
+    ncid: c_int,
+    varid: c_int,
+    size: c_int,
+    nelems: c_int,
+    preemption: c_int,
+) -> c_int {
+    let mut cache = (0, 0, 0.0);
+    let status = boundary(|| {
+        let file = nc4_file(ncid, NcError::BadId)?;
+        cache = file.dataset.chunk_cache(file.var(varid))?;
+        Ok(())
+    });
+    if status != 0 {
+        return status;
+    }
+    let (bytes, slots, old) = cache;
+    let bytes = usize::try_from(size).unwrap_or(bytes);
+    let slots = usize::try_from(nelems).unwrap_or(slots);
+    let preemption = if preemption < 0 { old } else { preemption as c_float / 100.0 };
+    nc_set_var_chunk_cache(ncid, varid, bytes, slots, preemption)
+}
+
+/// `int nc_get_var_chunk_cache_ints(int ncid, int varid, int *sizep, int *nelemsp, int *preemptionp);`
+/// for Fortran.
+///
+/// # Safety
+/// Each pointer is null, or valid for a write of one int.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
+    ncid: c_int,
+    varid: c_int,
+    sizep: *mut c_int,
+    nelemsp: *mut c_int,
+    preemptionp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        let file = nc4_file(ncid, NcError::BadId)?;
+        let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
+        // Numbers above 2^31 lose their upper half, as in the reference.
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe {
+            put(sizep, bytes as c_int);
+            put(nelemsp, slots as c_int);
+            put(preemptionp, (preemption * 100.0) as c_int);
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_def_var_chunking(int ncid, int varid, int storage, const size_t *chunksizesp);`
+///
+/// # Safety
+/// The pointer is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_def_var_chunking(
+    ncid: c_int,
+    _varid: c_int,
+    _storage: c_int,
+    _chunksizesp: *const usize,
+) -> c_int {
+    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+}
+
+/// `int nc_def_var_chunking_ints(int ncid, int varid, int storage, int *chunksizesp);` for Fortran.
+///
+/// # Safety
+/// The pointer is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_def_var_chunking_ints(
+    ncid: c_int,
+    varid: c_int,
+    _storage: c_int,
+    _chunksizesp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        nc4_file(ncid, NcError::BadId)?;
+        check_var(ncid, varid)?;
+        Err(NcError::Perm.into())
+    })
+}
+
+/// `int nc_def_var_endian(int ncid, int varid, int endian);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_endian(ncid: c_int, _varid: c_int, _endian: c_int) -> c_int {
+    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+}
+
+/// Kind of storage as C counts it, and the shape of chunks.
+fn storage_of(storage: &StorageKind) -> (c_int, &[usize]) {
+    match storage {
+        StorageKind::Contiguous | StorageKind::External => (CONTIGUOUS, &[]),
+        StorageKind::Compact => (COMPACT, &[]),
+        StorageKind::Chunked(shape) => (CHUNKED, shape),
+        // As the reference, which has NC_VIRTUAL but does not say it.
+        StorageKind::Virtual => (UNKNOWN_STORAGE, &[]),
+    }
+}
+
+/// `int nc_inq_var_chunking_ints(int ncid, int varid, int *storagep, int *chunksizesp);` for Fortran.
+///
+/// # Safety
+/// `storagep` is null, or valid for a write; `chunksizesp` is null, or has room for an int per
+/// dimension.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_inq_var_chunking_ints(
+    ncid: c_int,
+    varid: c_int,
+    storagep: *mut c_int,
+    chunksizesp: *mut c_int,
+) -> c_int {
+    boundary(|| {
+        let file = nc4_file(ncid, NcError::BadId)?;
+        let info = file.dataset.var_info(file.var(varid))?;
+        let (storage, chunks) = storage_of(&info.storage);
+        let ints = chunks.iter().map(|&len| c_int::try_from(len).map_err(|_| NcError::Range));
+        let ints = ints.collect::<Result<Vec<_>, _>>()?;
+        // SAFETY: the contract above.
+        unsafe {
+            put(storagep, storage);
+            put_list(chunksizesp, ints.into_iter());
+        }
+        Ok(())
+    })
 }
 
 /// `int nc_inq_var_chunking(int ncid, int varid, int *storagep, size_t *chunksizesp);`
 ///
-/// Variables of classic files are contiguous; chunk sizes are left alone.
+/// Variables of classic files are contiguous; chunk sizes are left alone where there are no chunks.
 ///
 /// # Safety
-/// `storagep` is null, or valid for a write of one int.
+/// `storagep` is null, or valid for a write; `chunksizesp` is null, or has room for a size per
+/// dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_chunking(
     ncid: c_int,
     varid: c_int,
     storagep: *mut c_int,
-    _chunksizesp: *mut usize,
+    chunksizesp: *mut usize,
 ) -> c_int {
     boundary(|| {
-        check_var(ncid, varid)?;
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(storagep, CONTIGUOUS) };
+        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        let (storage, chunks) =
+            info.as_ref().map_or((CONTIGUOUS, &[][..]), |info| storage_of(&info.storage));
+        // SAFETY: the contract above.
+        unsafe {
+            put(storagep, storage);
+            put_list(chunksizesp, chunks.iter().copied());
+        }
         Ok(())
     })
 }
 
 /// `int nc_inq_var_endian(int ncid, int varid, int *endianp);`
 ///
+/// Of a classic file the variable may be asked for, but not the answer: `NC_ENOTNC4`.
+///
 /// # Safety
-/// The pointer is only compared with null: asking is what is refused.
+/// `endianp` is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_endian(
     ncid: c_int,
@@ -249,19 +418,29 @@ pub unsafe extern "C" fn nc_inq_var_endian(
     endianp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        check_var(ncid, varid)?;
-        if endianp.is_null() { Ok(()) } else { Err(NcError::NotNc4.into()) }
+        let info = info_of(&check_var(ncid, varid)?, varid)?;
+        if endianp.is_null() {
+            return Ok(());
+        }
+        let endian = match info.ok_or(NcError::NotNc4)?.endianness {
+            Endianness::Native => 0,
+            Endianness::Little => 1,
+            Endianness::Big => 2,
+        };
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(endianp, endian) };
+        Ok(())
     })
 }
 
-fn quantize_is_refused(ncid: c_int, varid: c_int) -> c_int {
-    boundary(|| {
-        handles::file(ncid)?;
-        if varid == GLOBAL {
-            return Err(NcError::Global.into());
-        }
-        Err(NcError::NotNc4.into())
-    })
+/// A netCDF-4 file, where quantization is concerned.
+fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
+    if varid == GLOBAL {
+        handles::any_group(ncid)?;
+        return Err(NcError::Global);
+    }
+    let file = handles::file(ncid)?;
+    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
 /// `int nc_def_var_quantize(int ncid, int varid, int quantize_mode, int nsd);`
@@ -272,19 +451,55 @@ pub extern "C" fn nc_def_var_quantize(
     _quantize_mode: c_int,
     _nsd: c_int,
 ) -> c_int {
-    quantize_is_refused(ncid, varid)
+    boundary(|| {
+        quantized_file(ncid, varid)?;
+        Err(NcError::Perm.into())
+    })
 }
+
+/// Attributes that say how a variable was quantized, in the order of the modes' numbers.
+const QUANTIZED: [&[u8]; 3] = [
+    b"_QuantizeBitGroomNumberOfSignificantDigits",
+    b"_QuantizeGranularBitRoundNumberOfSignificantDigits",
+    b"_QuantizeBitRoundNumberOfSignificantBits",
+];
 
 /// `int nc_inq_var_quantize(int ncid, int varid, int *quantize_modep, int *nsdp);`
 ///
 /// # Safety
-/// The pointers are not used.
+/// Each pointer is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_var_quantize(
     ncid: c_int,
     varid: c_int,
-    _quantize_modep: *mut c_int,
-    _nsdp: *mut c_int,
+    quantize_modep: *mut c_int,
+    nsdp: *mut c_int,
 ) -> c_int {
-    quantize_is_refused(ncid, varid)
+    boundary(|| {
+        let file = quantized_file(ncid, varid)?;
+        file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
+        let mut found = (0, 0);
+        for (mode, name) in (1..).zip(QUANTIZED) {
+            let len =
+                file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;
+            if !matches!(len, Ok(1)) {
+                continue;
+            }
+            let mut value = [0u8; size_of::<c_int>()];
+            let room = &mut value;
+            let var = file.var(varid);
+            let got = file.dataset.get_att(var, name, Some(MemType::I32), move |n_bytes| {
+                room.get_mut(..n_bytes).ok_or(NcError::Internal.into())
+            });
+            if got.is_ok() {
+                found = (mode, c_int::from_ne_bytes(value));
+            }
+        }
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe {
+            put(quantize_modep, found.0);
+            put(nsdp, found.1);
+        }
+        Ok(())
+    })
 }

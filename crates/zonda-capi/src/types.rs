@@ -1,12 +1,13 @@
-//! Types: the atomic ones, and the user-defined ones that classic files refuse.
+//! Types: names, sizes, numbers, equality; definitions. What a user-defined type is made of is asked
+//! in `user_types.rs`.
 
-use std::ffi::{c_char, c_int, c_longlong, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-use zonda::{ExtType, NcError};
+use zonda::{ExtType, Format, GroupId, Meta, NcError, UserClass, UserType};
 
-use crate::boundary::{boundary, put};
+use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
-use crate::handles;
+use crate::handles::{self, FileRef};
 
 /// `nc_type` of a variable or attribute.
 pub(crate) type NcType = c_int;
@@ -14,9 +15,11 @@ pub(crate) type NcType = c_int;
 /// `NC_NAT`: not a type.
 const NAT: NcType = 0;
 /// `NC_STRING`: a `char *` of its own for each element; the last atomic type.
-pub(crate) const STRING: NcType = 12;
+pub(crate) const STRING: NcType = zonda::NC_STRING;
+/// `NC_VLEN`: the number of a class, which the reference takes for an atomic type now and then.
+pub(crate) const VLEN: NcType = 13;
 /// Ids from here on belong to user-defined types.
-pub(crate) const FIRST_USER_TYPE: NcType = 32;
+pub(crate) const FIRST_USER_TYPE: NcType = zonda::FIRST_USER_TYPE;
 
 /// Name and bytes in memory of an atomic type, `NC_STRING` included.
 pub(crate) fn atomic(code: NcType) -> Option<(&'static str, usize)> {
@@ -38,35 +41,47 @@ pub extern "C" fn nctypelen(datatype: NcType) -> c_int {
 
 /// `int nc_inq_type(int ncid, nc_type xtype, char *name, size_t *size);`
 ///
-/// Atomic types are known without a file: any `ncid` will do, as with the reference.
-///
-/// Atomic types are known without a file, so that `ncid` is not looked at, as in the reference;
-/// user-defined ones are in no file that can be opened.
+/// Atomic types are known without a file, so that `ncid` is not looked at, as in the reference.
 ///
 /// # Safety
 /// `name` is null, or valid for `NC_MAX_NAME + 1` bytes; `size` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_type(
-    _ncid: c_int,
+    ncid: c_int,
     xtype: NcType,
     name: *mut c_char,
     size: *mut usize,
 ) -> c_int {
     boundary(|| {
-        let (text, bytes) = atomic(xtype).ok_or(NcError::BadType)?;
-        // SAFETY: type names are shorter than NC_MAX_NAME; the contract covers the rest.
-        unsafe {
-            put_text(name, text.as_bytes());
-            put(size, bytes);
+        if let Some((text, bytes)) = atomic(xtype) {
+            // SAFETY: type names are shorter than NC_MAX_NAME; the contract covers the rest.
+            unsafe {
+                put_text(name, text.as_bytes());
+                put(size, bytes);
+            }
+            return Ok(());
         }
-        Ok(())
+        let Ok(found) = handles::any_group(ncid) else { return Err(NcError::BadType.into()) };
+        if xtype <= NAT || !found.dataset.is_hdf5() {
+            return Err(NcError::BadType.into());
+        }
+        handles::file(ncid)?.meta(|meta| {
+            let ty = meta.user_type(xtype)?;
+            // SAFETY: the contract above.
+            unsafe {
+                put_text(name, &ty.name);
+                put(size, ty.size);
+            }
+            Ok(())
+        })?
     })
 }
 
 /// `int nc_inq_type_equal(int ncid1, nc_type typeid1, int ncid2, nc_type typeid2, int *equal);`
 ///
 /// For a classic file only the six types of the original format are ever equal, to themselves,
-/// and the second file is not looked at: that is what the reference does.
+/// and the second file is not looked at: that is what the reference does. User-defined types are
+/// equal when they are made alike; their names do not count.
 ///
 /// # Safety
 /// `equal` is null, or valid for a write of one int.
@@ -74,29 +89,81 @@ pub unsafe extern "C" fn nc_inq_type(
 pub unsafe extern "C" fn nc_inq_type_equal(
     ncid1: c_int,
     typeid1: NcType,
-    _ncid2: c_int,
+    ncid2: c_int,
     typeid2: NcType,
     equal: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid1)?;
+        let first = handles::file(ncid1)?;
         if equal.is_null() {
             return Ok(());
         }
         if typeid1 <= NAT || typeid2 <= NAT {
             return Err(NcError::Inval.into());
         }
-        let same = typeid1 == typeid2 && typeid1 <= ExtType::Double.nc_type();
+        let same = if !first.dataset.is_hdf5() {
+            typeid1 == typeid2 && typeid1 <= ExtType::Double.nc_type()
+        } else if typeid1 <= VLEN || typeid2 <= STRING {
+            typeid1 == typeid2
+        } else {
+            let second = handles::file(ncid2)?;
+            first.meta(|one| {
+                let one_type = one.user_type(typeid1)?;
+                second.meta(|two| {
+                    let two_type = two.user_type(typeid2)?;
+                    Ok::<_, Failure>(equal_types((one, one_type), (two, two_type)))
+                })?
+            })??
+        };
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(equal, c_int::from(same)) };
         Ok(())
     })
 }
 
+type InFile<'m, 'a, T> = (&'m Meta<'a>, T);
+
+/// Whether two numbers of types, each in its file, stand for equal types.
+fn equal_ids(one: InFile<'_, '_, NcType>, two: InFile<'_, '_, NcType>) -> bool {
+    if one.1 < FIRST_USER_TYPE || two.1 < FIRST_USER_TYPE {
+        return one.1 == two.1;
+    }
+    match (one.0.user_type(one.1), two.0.user_type(two.1)) {
+        (Ok(one_type), Ok(two_type)) => equal_types((one.0, one_type), (two.0, two_type)),
+        _ => false,
+    }
+}
+
+fn equal_types(one: InFile<'_, '_, &UserType>, two: InFile<'_, '_, &UserType>) -> bool {
+    let ((one_meta, one), (two_meta, two)) = (one, two);
+    if one.size != two.size {
+        return false;
+    }
+    let equal = |a: NcType, b: NcType| equal_ids((one_meta, a), (two_meta, b));
+    match (&one.class, &two.class) {
+        (UserClass::Opaque, UserClass::Opaque) | (UserClass::String, UserClass::String) => true,
+        (UserClass::Vlen { base: a }, UserClass::Vlen { base: b }) => equal(*a, *b),
+        (UserClass::Compound(a), UserClass::Compound(b)) => {
+            a.len() == b.len()
+                && a.iter().zip(b).all(|(a, b)| {
+                    (&a.name, a.offset, &a.dims) == (&b.name, b.offset, &b.dims)
+                        && equal(a.nc_type, b.nc_type)
+                })
+        }
+        (
+            UserClass::Enum { base: a, members: of_a },
+            UserClass::Enum { base: b, members: of_b },
+        ) => a == b && of_a == of_b,
+        _ => false,
+    }
+}
+
 /// `int nc_inq_typeid(int ncid, const char *name, nc_type *typeidp);`
 ///
-/// Knows the six types of the original format, and `undefined` as type 0. A null name is
-/// `NC_EINVAL` (the reference crashes).
+/// Of a classic file the six types of the original format are known, and `undefined` as type 0. In
+/// a netCDF-4 file a user-defined type is looked for in the group, in those around it, and then in
+/// all others; a name that begins with a slash is the path of one type. A null name is `NC_EINVAL`
+/// (the reference crashes).
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `typeidp` is null, or valid for a write.
@@ -107,28 +174,62 @@ pub unsafe extern "C" fn nc_inq_typeid(
     typeidp: *mut NcType,
 ) -> c_int {
     boundary(|| {
-        handles::file(ncid)?;
+        let found = handles::any_group(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        let found = if name == b"undefined" {
-            Some(NAT)
+        let code = if found.dataset.is_hdf5() {
+            let named =
+                |&code: &NcType| atomic(code).is_some_and(|(text, _)| text.as_bytes() == name);
+            match (1..=STRING).find(named) {
+                Some(code) => code,
+                // What the reference calls type 0 here.
+                None if name == b"none" => NAT,
+                None => user_type_id(&handles::file(ncid)?, name)?,
+            }
+        } else if name == b"undefined" {
+            NAT
         } else {
             (1..=ExtType::Double.nc_type())
                 .find(|&code| atomic(code).is_some_and(|(text, _)| text.as_bytes() == name))
+                .ok_or(NcError::NotNc4)?
         };
-        let code = found.ok_or(NcError::NotNc4)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(typeidp, code) };
         Ok(())
     })
 }
 
-/// Functions of user-defined types: a classic file has none and cannot get any.
-macro_rules! user_types_only {
+/// Number of the user-defined type with that name or path.
+fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, Failure> {
+    let Some(path) = name.strip_prefix(b"/") else {
+        if name.contains(&b'/') {
+            return Err(NcError::Inval.into());
+        }
+        return Ok(file.meta(|meta| meta.find_type(name))??);
+    };
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    let (groups, name) = match slash {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (&b""[..], path),
+    };
+    let mut group = GroupId::ROOT;
+    for step in groups.split(|&byte| byte == b'/').filter(|step| !step.is_empty()) {
+        group = file.dataset.in_group(group, |meta| meta.find_group(step))??;
+    }
+    file.dataset.in_group(group, |meta| {
+        let named = |id: &&NcType| meta.user_type(**id).is_ok_and(|ty| *ty.name == *name);
+        Ok(*meta.type_ids().iter().find(named).ok_or(NcError::BadType)?)
+    })?
+}
+
+/// Definitions of user-defined types: a classic file cannot get any, and a netCDF-4 file is open for
+/// reading.
+macro_rules! definitions {
     ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
         #[doc = concat!("`", $prototype, "`")]
         ///
-        /// User-defined types belong to netCDF-4: `NC_ENOTNC4` for a classic file.
+        /// User-defined types belong to netCDF-4: `NC_ENOTNC4` for a classic file; `NC_EPERM` for
+        /// a file that is open for reading.
         ///
         /// # Safety
         /// The pointers are not used.
@@ -136,68 +237,87 @@ macro_rules! user_types_only {
         pub unsafe extern "C" fn $name(ncid: c_int, $($argument: $type),*) -> c_int {
             $( let _ = $argument; )*
             boundary(|| {
-                handles::file(ncid)?;
-                Err(NcError::NotNc4.into())
+                Err(refused(&handles::file(ncid)?)?.into())
             })
         }
     )*};
 }
 
-user_types_only! {
-    "int nc_inq_user_type(int ncid, nc_type xtype, char *name, size_t *size, nc_type *base_nc_typep, size_t *nfieldsp, int *classp);"
-    fn nc_inq_user_type(xtype: NcType, name: *mut c_char, size: *mut usize, base: *mut NcType, nfields: *mut usize, class: *mut c_int);
+/// Why a file gets no new types.
+fn refused(file: &FileRef) -> Result<NcError, Failure> {
+    if !file.dataset.is_hdf5() {
+        return Ok(NcError::NotNc4);
+    }
+    let format = file.meta(|meta| meta.format())?;
+    Ok(if format == Format::NetCdf4Classic { NcError::StrictNc3 } else { NcError::Perm })
+}
 
+/// Why a type gets no new member: those of a file are complete.
+fn insertion(ncid: c_int, xtype: NcType) -> c_int {
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        if !file.dataset.is_hdf5() {
+            return Err(NcError::NotNc4.into());
+        }
+        let known = file.meta(|meta| meta.user_type(xtype).is_ok())?;
+        Err(if known { NcError::TypDefined } else { NcError::BadTypId }.into())
+    })
+}
+
+definitions! {
     "int nc_def_compound(int ncid, size_t size, const char *name, nc_type *typeidp);"
     fn nc_def_compound(size: usize, name: *const c_char, typeidp: *mut NcType);
-    "int nc_insert_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid);"
-    fn nc_insert_compound(xtype: NcType, name: *const c_char, offset: usize, field_typeid: NcType);
-    "int nc_insert_array_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid, int ndims, const int *dim_sizes);"
-    fn nc_insert_array_compound(xtype: NcType, name: *const c_char, offset: usize, field_typeid: NcType, ndims: c_int, dim_sizes: *const c_int);
-    "int nc_inq_compound(int ncid, nc_type xtype, char *name, size_t *sizep, size_t *nfieldsp);"
-    fn nc_inq_compound(xtype: NcType, name: *mut c_char, sizep: *mut usize, nfieldsp: *mut usize);
-    "int nc_inq_compound_name(int ncid, nc_type xtype, char *name);"
-    fn nc_inq_compound_name(xtype: NcType, name: *mut c_char);
-    "int nc_inq_compound_size(int ncid, nc_type xtype, size_t *sizep);"
-    fn nc_inq_compound_size(xtype: NcType, sizep: *mut usize);
-    "int nc_inq_compound_nfields(int ncid, nc_type xtype, size_t *nfieldsp);"
-    fn nc_inq_compound_nfields(xtype: NcType, nfieldsp: *mut usize);
-    "int nc_inq_compound_field(int ncid, nc_type xtype, int fieldid, char *name, size_t *offsetp, nc_type *field_typeidp, int *ndimsp, int *dim_sizesp);"
-    fn nc_inq_compound_field(xtype: NcType, fieldid: c_int, name: *mut c_char, offsetp: *mut usize, field_typeidp: *mut NcType, ndimsp: *mut c_int, dim_sizesp: *mut c_int);
-    "int nc_inq_compound_fieldname(int ncid, nc_type xtype, int fieldid, char *name);"
-    fn nc_inq_compound_fieldname(xtype: NcType, fieldid: c_int, name: *mut c_char);
-    "int nc_inq_compound_fieldindex(int ncid, nc_type xtype, const char *name, int *fieldidp);"
-    fn nc_inq_compound_fieldindex(xtype: NcType, name: *const c_char, fieldidp: *mut c_int);
-    "int nc_inq_compound_fieldoffset(int ncid, nc_type xtype, int fieldid, size_t *offsetp);"
-    fn nc_inq_compound_fieldoffset(xtype: NcType, fieldid: c_int, offsetp: *mut usize);
-    "int nc_inq_compound_fieldtype(int ncid, nc_type xtype, int fieldid, nc_type *field_typeidp);"
-    fn nc_inq_compound_fieldtype(xtype: NcType, fieldid: c_int, field_typeidp: *mut NcType);
-    "int nc_inq_compound_fieldndims(int ncid, nc_type xtype, int fieldid, int *ndimsp);"
-    fn nc_inq_compound_fieldndims(xtype: NcType, fieldid: c_int, ndimsp: *mut c_int);
-    "int nc_inq_compound_fielddim_sizes(int ncid, nc_type xtype, int fieldid, int *dim_sizes);"
-    fn nc_inq_compound_fielddim_sizes(xtype: NcType, fieldid: c_int, dim_sizes: *mut c_int);
-
     "int nc_def_vlen(int ncid, const char *name, nc_type base_typeid, nc_type *xtypep);"
     fn nc_def_vlen(name: *const c_char, base_typeid: NcType, xtypep: *mut NcType);
-    "int nc_inq_vlen(int ncid, nc_type xtype, char *name, size_t *datum_sizep, nc_type *base_nc_typep);"
-    fn nc_inq_vlen(xtype: NcType, name: *mut c_char, datum_sizep: *mut usize, base_nc_typep: *mut NcType);
-    "int nc_put_vlen_element(int ncid, int typeid, void *vlen_element, size_t len, const void *data);"
-    fn nc_put_vlen_element(type_id: c_int, vlen_element: *mut c_void, len: usize, data: *const c_void);
-    "int nc_get_vlen_element(int ncid, int typeid, const void *vlen_element, size_t *len, void *data);"
-    fn nc_get_vlen_element(type_id: c_int, vlen_element: *const c_void, len: *mut usize, data: *mut c_void);
 
     "int nc_def_enum(int ncid, nc_type base_typeid, const char *name, nc_type *typeidp);"
     fn nc_def_enum(base_typeid: NcType, name: *const c_char, typeidp: *mut NcType);
-    "int nc_insert_enum(int ncid, nc_type xtype, const char *name, const void *value);"
-    fn nc_insert_enum(xtype: NcType, name: *const c_char, value: *const c_void);
-    "int nc_inq_enum(int ncid, nc_type xtype, char *name, nc_type *base_nc_typep, size_t *base_sizep, size_t *num_membersp);"
-    fn nc_inq_enum(xtype: NcType, name: *mut c_char, base_nc_typep: *mut NcType, base_sizep: *mut usize, num_membersp: *mut usize);
-    "int nc_inq_enum_member(int ncid, nc_type xtype, int idx, char *name, void *value);"
-    fn nc_inq_enum_member(xtype: NcType, idx: c_int, name: *mut c_char, value: *mut c_void);
-    "int nc_inq_enum_ident(int ncid, nc_type xtype, long long value, char *identifier);"
-    fn nc_inq_enum_ident(xtype: NcType, value: c_longlong, identifier: *mut c_char);
-
     "int nc_def_opaque(int ncid, size_t size, const char *name, nc_type *xtypep);"
     fn nc_def_opaque(size: usize, name: *const c_char, xtypep: *mut NcType);
-    "int nc_inq_opaque(int ncid, nc_type xtype, char *name, size_t *sizep);"
-    fn nc_inq_opaque(xtype: NcType, name: *mut c_char, sizep: *mut usize);
+}
+
+/// `int nc_insert_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid);`
+///
+/// # Safety
+/// The pointer is not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_insert_compound(
+    ncid: c_int,
+    xtype: NcType,
+    _name: *const c_char,
+    _offset: usize,
+    _field_typeid: NcType,
+) -> c_int {
+    insertion(ncid, xtype)
+}
+
+/// `int nc_insert_array_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid, int ndims, const int *dim_sizes);`
+///
+/// # Safety
+/// The pointers are not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_insert_array_compound(
+    ncid: c_int,
+    xtype: NcType,
+    _name: *const c_char,
+    _offset: usize,
+    _field_typeid: NcType,
+    _ndims: c_int,
+    _dim_sizes: *const c_int,
+) -> c_int {
+    insertion(ncid, xtype)
+}
+
+/// `int nc_insert_enum(int ncid, nc_type xtype, const char *name, const void *value);`
+///
+/// # Safety
+/// The pointers are not used.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_insert_enum(
+    ncid: c_int,
+    xtype: NcType,
+    _name: *const c_char,
+    _value: *const c_void,
+) -> c_int {
+    insertion(ncid, xtype)
 }

@@ -250,7 +250,7 @@ struct RecordVar {
 /// The record variables of a file in order of definition; `None` without a record dimension.
 fn record_vars(ncid: c_int) -> Result<Option<Vec<RecordVar>>, NcError> {
     let file = handles::file(ncid)?;
-    let found = file.dataset.meta(|meta| {
+    let found = file.meta(|meta| {
         let Some(record_dim) = meta.unlimited() else { return Ok(None) };
         let mut found = Vec::new();
         for id in (0..meta.n_vars()).map_while(|n| c_int::try_from(n).ok()) {
@@ -261,12 +261,14 @@ fn record_vars(ncid: c_int) -> Result<Option<Vec<RecordVar>>, NcError> {
             let mut shape = vec![0; var.dims.len()];
             meta.var_shape(VarId(id), &mut shape)?;
             shape[0] = 1;
-            let bytes = shape.iter().fold(var.ty.size(), |size, &len| size.wrapping_mul(len));
+            let bytes = shape
+                .iter()
+                .fold(meta.type_size(var.nc_type)?, |size, &len| size.wrapping_mul(len));
             found.push(RecordVar { id, shape, bytes });
         }
         Ok(Some(found))
     });
-    found.map_err(|error: zonda::Error| error.code())
+    found.map_err(|failure| failure.code())?.map_err(|error: zonda::Error| error.code())
 }
 
 /// `int ncrecinq(int ncid, int *nrecvars, int *recvarids, long *recsizes);` Returns the number of

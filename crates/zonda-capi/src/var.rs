@@ -7,8 +7,8 @@ use zonda::{
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{bytes, put_text};
-use crate::handles;
+use crate::foreign::{MallocPlace, bytes, put_list, put_text};
+use crate::handles::{self, FileRef};
 use crate::transfer::slice;
 use crate::types::NcType;
 
@@ -20,7 +20,7 @@ pub(crate) use crate::families::untyped::{
 /// Shows a variable to `f`.
 fn with_var(ncid: c_int, varid: c_int, f: impl FnOnce(&VarView<'_>)) -> CallResult {
     let file = handles::file(ncid)?;
-    file.dataset.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))?;
+    file.meta(|meta| meta.var(VarId(varid)).map(|var| f(&var)))??;
     Ok(())
 }
 
@@ -73,6 +73,8 @@ pub unsafe extern "C" fn nc_def_var(
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let dims = match usize::try_from(ndims) {
+            // Files open for reading refuse every definition.
+            _ if file.dataset.is_hdf5() => &[][..],
             Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY,
             Ok(n) if n == 0 || !dimids.is_null() => {
                 // SAFETY: the contract above.
@@ -113,13 +115,15 @@ pub unsafe extern "C" fn nc_def_var_fill(
     fill_value: *const c_void,
 ) -> c_int {
     boundary(|| {
-        let file = handles::file(ncid)?;
         let var = VarId(varid);
         if var == VarId::GLOBAL {
+            handles::any_group(ncid)?;
             return Err(NcError::Global.into());
         }
+        let file = handles::file(ncid)?;
         // Of a variable that does not exist the engine says so.
-        let size = file.dataset.meta(|meta| meta.var(var).map_or(0, |var| var.ty.size()));
+        let size = file
+            .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
@@ -128,6 +132,8 @@ pub unsafe extern "C" fn nc_def_var_fill(
 }
 
 /// `int nc_inq_varid(int ncid, const char *name, int *varidp);`
+///
+/// Without a place for the answer a netCDF-4 file is not searched, as in the reference.
 ///
 /// # Safety
 /// `name` is null or a NUL-terminated string; `varidp` is null, or valid for a write.
@@ -138,10 +144,13 @@ pub unsafe extern "C" fn nc_inq_varid(
     varidp: *mut c_int,
 ) -> c_int {
     boundary(|| {
+        if varidp.is_null() && handles::any_group(ncid)?.dataset.is_hdf5() {
+            return Ok(());
+        }
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        let var = file.dataset.meta(|meta| meta.find_var(name))?;
+        let var = file.meta(|meta| meta.find_var(name))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };
         Ok(())
@@ -165,20 +174,27 @@ pub unsafe extern "C" fn nc_inq_var(
     nattsp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        with_var(ncid, varid, |var| {
+        let file = handles::file(ncid)?;
+        let id = VarId(varid);
+        file.meta(|meta| {
             // SAFETY: the contract above covers each of these.
             unsafe {
+                if id == VarId::GLOBAL && file.dataset.is_hdf5() && !nattsp.is_null() {
+                    // The reference then answers with the attributes of the group, and nothing else.
+                    nattsp.write(c_count(meta.n_atts(id)?));
+                    return Ok(());
+                }
+                let var = meta.var(id)?;
                 put_text(name, var.name);
-                put(xtypep, var.ty.nc_type());
+                put(xtypep, var.nc_type);
                 put(ndimsp, c_count(var.dims.len()));
-                put(nattsp, c_count(var.n_atts));
-                if !dimidsp.is_null() {
-                    for (at, dim) in var.dims.iter().enumerate() {
-                        dimidsp.add(at).write(dim.0);
-                    }
+                put_list(dimidsp, var.dims.iter().map(|dim| dim.0));
+                if !nattsp.is_null() {
+                    nattsp.write(c_count(meta.n_atts(id)?));
                 }
             }
-        })
+            Ok(())
+        })?
     })
 }
 
@@ -199,7 +215,7 @@ pub unsafe extern "C" fn nc_inq_varname(ncid: c_int, varid: c_int, name: *mut c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_vartype(ncid: c_int, varid: c_int, xtypep: *mut NcType) -> c_int {
     // SAFETY: the contract above is `put`'s contract.
-    boundary(|| with_var(ncid, varid, |var| unsafe { put(xtypep, var.ty.nc_type()) }))
+    boundary(|| with_var(ncid, varid, |var| unsafe { put(xtypep, var.nc_type) }))
 }
 
 /// `int nc_inq_varndims(int ncid, int varid, int *ndimsp);`
@@ -232,14 +248,14 @@ pub unsafe extern "C" fn nc_inq_vardimid(ncid: c_int, varid: c_int, dimidsp: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_varnatts(ncid: c_int, varid: c_int, nattsp: *mut c_int) -> c_int {
     boundary(|| {
-        if VarId(varid) == VarId::GLOBAL {
-            let file = handles::file(ncid)?;
-            // SAFETY: the contract above is `put`'s contract.
-            unsafe { put(nattsp, c_count(file.dataset.meta(|meta| meta.n_global_atts()))) };
+        if nattsp.is_null() && VarId(varid) == VarId::GLOBAL {
+            handles::any_group(ncid)?;
             return Ok(());
         }
-        // SAFETY: as above.
-        with_var(ncid, varid, |var| unsafe { put(nattsp, c_count(var.n_atts)) })
+        let n = handles::file(ncid)?.meta(|meta| meta.n_atts(VarId(varid)))??;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(nattsp, c_count(n)) };
+        Ok(())
     })
 }
 
@@ -259,9 +275,15 @@ pub unsafe extern "C" fn nc_inq_var_fill(
 ) -> c_int {
     boundary(|| {
         let file = handles::file(ncid)?;
+        if file.dataset.is_hdf5() {
+            // SAFETY: same contract.
+            return unsafe { fill_of_nc4(&file, varid, no_fill, fill_value) };
+        }
         let id = VarId(varid);
-        let (ty, unfilled) =
-            file.dataset.meta(|meta| meta.var(id).map(|var| (var.ty, var.no_fill)))?;
+        let (ty, unfilled) = file.meta(|meta| {
+            meta.var(id).map(|var| (var.ty(), var.classic.is_some_and(|var| var.no_fill)))
+        })??;
+        let ty = ty.ok_or(NcError::BadType)?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(no_fill, c_int::from(unfilled)) };
         if !fill_value.is_null() {
@@ -282,4 +304,32 @@ pub unsafe extern "C" fn nc_inq_var_fill(
         }
         Ok(())
     })
+}
+
+/// [`nc_inq_var_fill`] of a netCDF-4 file, where the fill value may be of any type. A variable that is
+/// not filled has none, and nothing is written.
+///
+/// # Safety
+/// As [`nc_inq_var_fill`].
+unsafe fn fill_of_nc4(
+    file: &FileRef,
+    varid: c_int,
+    no_fill: *mut c_int,
+    fill_value: *mut c_void,
+) -> CallResult {
+    let var = file.var(varid);
+    let size = file.meta(|meta| meta.type_size(meta.var(var.var)?.nc_type))??;
+    let info = file.dataset.var_info(var)?;
+    // SAFETY: the contract above is `put`'s contract.
+    unsafe { put(no_fill, c_int::from(info.no_fill)) };
+    if fill_value.is_null() || info.no_fill {
+        return Ok(());
+    }
+    let mut value = vec![0; size];
+    let mut place = MallocPlace::default();
+    file.dataset.fill_value(var, &mut place, &mut value)?;
+    place.keep();
+    // SAFETY: room for an element of the variable's type is the contract.
+    unsafe { fill_value.cast::<u8>().copy_from_nonoverlapping(value.as_ptr(), size) };
+    Ok(())
 }

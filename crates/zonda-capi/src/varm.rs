@@ -5,8 +5,9 @@
 
 use zonda::{ExtType, MemType, NcError};
 
-use crate::boundary::CallResult;
+use crate::boundary::{CallResult, Failure};
 use crate::transfer::{Caller, Mem, Transfer, required, slice};
+use crate::types::{FIRST_USER_TYPE, NcType, STRING};
 
 pub(crate) use crate::families::untyped::{get_varm as nc_get_varm, put_varm as nc_put_varm};
 
@@ -18,7 +19,9 @@ const STRIDE_LIMIT: usize = 0x7FFF_FFFF;
 
 /// What the checks need to know of a variable.
 struct Var {
-    ty: ExtType,
+    nc_type: NcType,
+    /// Bytes of an element in memory of its own type.
+    size: usize,
     is_record: bool,
     shape: Vec<usize>,
 }
@@ -42,10 +45,14 @@ impl Transfer<'_> {
         if any_null && start.is_null() && rank > 0 {
             return Err(NcError::InvalidCoords.into());
         }
+        if var.nc_type >= FIRST_USER_TYPE {
+            return Err(NcError::MapType.into());
+        }
+        let is_text = var.nc_type == ExtType::Char.nc_type();
         let mixes = match self.mem {
             Mem::Natural => false,
-            Mem::Number(mem) => (mem == MemType::Text) != (var.ty == ExtType::Char),
-            Mem::Strings => var.ty == ExtType::Char,
+            Mem::Number(mem) => (mem == MemType::Text) != is_text,
+            Mem::Strings => is_text,
         };
         if mixes {
             return Err(NcError::Char.into());
@@ -70,6 +77,9 @@ impl Transfer<'_> {
         if stride.iter().any(|&s| s == 0 || s.cast_unsigned() >= STRIDE_LIMIT) {
             return Err(NcError::Stride.into());
         }
+        if self.file.dataset.is_hdf5() {
+            check_strided(&var, start, count, stride)?;
+        }
         let Some(imap) = imap else {
             let unit = stride.iter().all(|&s| s == 1);
             if !unit {
@@ -89,21 +99,24 @@ impl Transfer<'_> {
             Caller::Put(from) => from.is_null(),
             Caller::Get(to) => to.is_null(),
         };
-        if null || self.mem == Mem::Strings || is_row_major(count, imap) {
+        let refused = self.mem == Mem::Strings && var.nc_type != STRING;
+        if null || refused || is_row_major(count, imap) {
             // SAFETY: memory is row-major, or not used before the call is refused.
             return unsafe { self.slab(start, count, Some(stride)) };
         }
         // SAFETY: the contract above; not null.
-        unsafe { self.blocks(self.element_bytes(var.ty), [start, count], stride, imap) }
+        unsafe { self.blocks(self.element_bytes(var.size), [start, count], stride, imap) }
     }
 
-    fn var_for_map(&self) -> Result<Var, zonda::Error> {
-        self.file.dataset.meta(|meta| {
-            let var = meta.var(self.var)?;
+    fn var_for_map(&self) -> Result<Var, Failure> {
+        self.file.meta(|meta| {
+            let id = self.var.var;
+            let var = meta.var(id)?;
             let mut shape = vec![0; var.dims.len()];
-            meta.var_shape(self.var, &mut shape)?;
-            Ok(Var { ty: var.ty, is_record: var.is_record, shape })
-        })
+            meta.var_shape(id, &mut shape)?;
+            let (nc_type, size) = (var.nc_type, meta.type_size(var.nc_type)?);
+            Ok(Var { nc_type, size, is_record: meta.is_record(id)?, shape })
+        })?
     }
 
     /// The checks of start and count, in the order of the reference: a put from the first dimension
@@ -186,6 +199,23 @@ impl Transfer<'_> {
             }
         }
     }
+}
+
+/// The last elements of a selection that starts and, were its strides one, would end inside the
+/// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad starts.
+fn check_strided(
+    var: &Var,
+    start: &[usize],
+    count: &[usize],
+    stride: &[isize],
+) -> Result<(), NcError> {
+    let leaves = |axis: usize| {
+        let (start, count, len) = (start[axis], count[axis], var.shape[axis]);
+        let reach = count.saturating_sub(1).saturating_mul(stride[axis].unsigned_abs());
+        start < len && start.saturating_add(count) <= len && start.saturating_add(reach) >= len
+    };
+    let is_empty = count.contains(&0);
+    if !is_empty && (0..count.len()).any(leaves) { Err(NcError::InvalidCoords) } else { Ok(()) }
 }
 
 /// How a selection is cut: whole trailing dimensions, and `step` rows at a time of the one before.

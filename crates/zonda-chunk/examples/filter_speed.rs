@@ -7,12 +7,12 @@
 
 #![allow(clippy::print_stdout, reason = "that is what it is for")]
 
-#[path = "../tests/common/mod.rs"]
-mod common;
+#[path = "../tests/container/mod.rs"]
+mod container;
 
 use std::time::{Duration, Instant};
 
-use common::{Random, pipeline, read, spec};
+use container::{Random, pipeline, read, spec};
 use zonda_chunk::filter::{Scratch, shuffle};
 
 fn main() {

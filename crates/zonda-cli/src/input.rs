@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda::storage::backend::Memory;
-use zonda::{Dataset, OpenOptions};
+use zonda::{Dataset, Error, NcError, OpenOptions};
 
 use crate::failure::{Failure, Result};
 
@@ -30,8 +30,19 @@ pub(crate) fn stdin() -> Result<Arc<Memory>> {
 /// Opens a dataset for reading.
 pub(crate) fn open(path: &Path) -> Result<Dataset> {
     let options = OpenOptions::default();
-    if is_stdin(path) {
-        return Ok(Dataset::open_in(stdin()?, label(path), &options)?);
+    let file = if is_stdin(path) {
+        Dataset::open_in(stdin()?, label(path), &options)?
+    } else {
+        Dataset::open(path, &options)?
+    };
+    Ok(only_classic(file)?)
+}
+
+/// The dataset, if it is of a format that the commands show.
+pub(crate) fn only_classic(file: Dataset) -> zonda::Result<Dataset> {
+    if file.is_hdf5() {
+        let why = "HDF5 and netCDF-4 files are not shown yet";
+        return Err(Error::explained(NcError::NotBuilt, why));
     }
-    Ok(Dataset::open(path, &options)?)
+    Ok(file)
 }

@@ -12,6 +12,14 @@ pub enum HdfError {
     /// There is no superblock.
     #[error("not an HDF5 file: no signature at byte 0 or at 512 times a power of two")]
     NotHdf5,
+    /// The file is shorter than its last writer left it.
+    #[error("the file has {len} bytes of the {eof} that it had when it was written")]
+    FileTruncated {
+        /// Bytes it had.
+        eof: u64,
+        /// Bytes it has.
+        len: u64,
+    },
     /// A structure goes on after the bytes it was given.
     #[error("{structure} at byte {at}: needs {need} bytes, {have} left")]
     Truncated {
@@ -127,7 +135,8 @@ impl HdfError {
         match self {
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
-            HdfError::Truncated { .. }
+            HdfError::FileTruncated { .. }
+            | HdfError::Truncated { .. }
             | HdfError::OutOfFile { .. }
             | HdfError::BadSignature { .. }
             | HdfError::BadVersion { .. }

@@ -4,23 +4,243 @@ use std::sync::Arc;
 
 use zonda_storage::Storage;
 
+use crate::cache_image::Overlay;
+use crate::global_heap::HeapCache;
+use crate::message::{
+    CacheImageMessage, FileSpaceInfo, FilterDescription, KValues, SharedMessageTable,
+    decode_driver_info, kind,
+};
+use crate::object_header::ObjectHeader;
+use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
+
+/// Bytes read at once where a superblock may be. Small files have their root group there, too.
+const WINDOW_BYTES: usize = 2048;
+
+/// Bytes of a driver information block that are looked at.
+const DRIVER_INFO_BYTES: u64 = 16;
+
+/// Undoes filters, for the few metadata that are filtered. This crate knows no filter, so who opens
+/// a file brings them.
+pub trait Unfilter: Send + Sync + std::fmt::Debug {
+    /// Undoes the filters of a pipeline but those whose bit is set in `mask`.
+    ///
+    /// Gives `None` where a filter is not there or its input is damaged, or where more than `most`
+    /// bytes would come out.
+    fn unfilter(
+        &self,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Option<Vec<u8>>;
+}
 
 /// An HDF5 file opened for reading. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct File {
     storage: Arc<dyn Storage>,
-    /// What all addresses are relative to, in bytes.
-    base: u64,
     /// Bytes of the storage when it was opened.
     len: u64,
-    sizes: Sizes,
+    superblock: Superblock,
+    /// What was read with the superblock.
+    window: Window,
+    /// What covers the bytes of the storage.
+    overlay: Option<Overlay>,
+    shared_messages: Option<SharedMessageTable>,
+    file_space: Option<FileSpaceInfo>,
+    heap_cache: HeapCache,
     limits: Limits,
+    unfilter: Option<Arc<dyn Unfilter>>,
+}
+
+/// Some bytes of the storage.
+#[derive(Debug, Default)]
+struct Window {
+    at: u64,
+    bytes: Box<[u8]>,
+}
+
+impl Window {
+    fn read(storage: &dyn Storage, at: u64) -> Result<Window> {
+        let mut bytes = vec![0; WINDOW_BYTES];
+        let got = storage.read_at(at, &mut bytes)?;
+        bytes.truncate(got);
+        Ok(Window { at, bytes: bytes.into() })
+    }
+
+    /// The bytes from `at` on, if they begin here.
+    fn from(&self, at: u64) -> &[u8] {
+        let skip = at.checked_sub(self.at).and_then(|skip| usize::try_from(skip).ok());
+        skip.and_then(|skip| self.bytes.get(skip..)).unwrap_or_default()
+    }
 }
 
 impl File {
+    /// Opens an HDF5 file: finds and decodes its superblock, and the extension of it where there is
+    /// one. Nothing else is read.
+    ///
+    /// # Errors
+    /// [`HdfError::NotHdf5`] where there is no superblock, [`HdfError::FileTruncated`] where the
+    /// file is shorter than it was left, [`HdfError::Unsupported`] for members of a file that
+    /// drivers split into several; those of decoding.
+    pub fn open(storage: Arc<dyn Storage>) -> Result<File> {
+        File::open_with(storage, Limits::default())
+    }
+
+    /// As [`File::open`], with other bounds than the default ones.
+    ///
+    /// # Errors
+    /// As [`File::open`].
+    pub fn open_with(storage: Arc<dyn Storage>, limits: Limits) -> Result<File> {
+        let len = storage.len()?;
+        let (window, at) = find(&*storage, len)?;
+        let superblock = Superblock::decode(window.from(at), at)?;
+        if superblock.eof > len {
+            return Err(HdfError::FileTruncated { eof: superblock.eof, len });
+        }
+        let heap_cache = HeapCache::new(&limits);
+        let mut file = File {
+            storage,
+            len,
+            superblock,
+            window,
+            overlay: None,
+            shared_messages: None,
+            file_space: None,
+            heap_cache,
+            limits,
+            unfilter: None,
+        };
+        if let Some(addr) = file.superblock.driver_info {
+            let bytes = file.read("driver information block", addr, DRIVER_INFO_BYTES)?;
+            let reader = file.reader("driver information block", addr, &bytes);
+            refuse_split(&reader, DriverInfo::decode_block(reader)?)?;
+        }
+        if let Some(addr) = file.superblock.extension {
+            file.read_extension(addr)?;
+        }
+        Ok(file)
+    }
+
+    /// A file without a superblock whose addresses are bytes of the storage.
+    #[cfg(test)]
+    pub(crate) fn bare(storage: Arc<dyn Storage>, sizes: Sizes, limits: Limits) -> File {
+        let len = storage.len().unwrap();
+        let superblock = Superblock {
+            version: 0,
+            sizes,
+            base: 0,
+            eof: len,
+            flags: 0,
+            group_leaf_k: 4,
+            group_internal_k: 16,
+            chunk_k: 32,
+            extension: None,
+            driver_info: None,
+            root: FileAddr(0),
+        };
+        File {
+            storage,
+            len,
+            superblock,
+            window: Window::default(),
+            overlay: None,
+            shared_messages: None,
+            file_space: None,
+            heap_cache: HeapCache::new(&limits),
+            limits,
+            unfilter: None,
+        }
+    }
+
+    /// Takes what the superblock extension says. Its messages are never shared, and those that do
+    /// not matter for reading are passed over.
+    fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
+        let header = ObjectHeader::read(self, addr)?;
+        let mut image = None;
+        for message in &header.messages {
+            let reader = header.reader(self.sizes(), message);
+            match message.kind {
+                kind::SHARED_MESSAGE_TABLE => {
+                    self.shared_messages = Some(SharedMessageTable::decode(reader)?);
+                }
+                kind::K_VALUES => {
+                    let k = KValues::decode(reader)?;
+                    self.superblock.chunk_k = k.chunk;
+                    self.superblock.group_internal_k = k.group_internal;
+                    self.superblock.group_leaf_k = k.group_leaf;
+                }
+                kind::DRIVER_INFO => refuse_split(&reader, decode_driver_info(reader)?)?,
+                kind::FILE_SPACE_INFO => self.file_space = Some(FileSpaceInfo::decode(reader)?),
+                kind::CACHE_IMAGE => image = Some(CacheImageMessage::decode(reader)?),
+                _ => {}
+            }
+        }
+        if let Some(CacheImageMessage { addr: Some(addr), len }) = image {
+            self.overlay = Some(Overlay::read(self, addr, len)?);
+        }
+        Ok(())
+    }
+
+    /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
+    #[must_use]
+    pub fn with_unfilter(self, unfilter: Arc<dyn Unfilter>) -> File {
+        File { unfilter: Some(unfilter), ..self }
+    }
+
+    /// Undoes the filters of metadata that were read at `addr`.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] where [`Unfilter`] is not there or gives nothing.
+    pub fn unfilter(
+        &self,
+        structure: &'static str,
+        addr: FileAddr,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Result<Vec<u8>> {
+        let undone = self.unfilter.as_ref();
+        let undone = undone.and_then(|undo| undo.unfilter(filters, mask, stored, most));
+        let at = self.position(addr);
+        undone.ok_or(HdfError::Unsupported { structure, at, what: "undoing its filters" })
+    }
+
+    /// The superblock, with what its extension says of sizes.
+    #[must_use]
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+
+    /// Object header of the root group.
+    #[must_use]
+    pub fn root(&self) -> FileAddr {
+        self.superblock.root
+    }
+
+    /// Where the table of shared messages is.
+    #[must_use]
+    pub fn shared_message_table(&self) -> Option<SharedMessageTable> {
+        self.shared_messages
+    }
+
+    /// How space in the file is managed, where it says so.
+    #[must_use]
+    pub fn file_space_info(&self) -> Option<&FileSpaceInfo> {
+        self.file_space.as_ref()
+    }
+
+    /// Whether a writer left metadata in an image of its cache.
+    #[must_use]
+    pub fn has_cache_image(&self) -> bool {
+        self.overlay.is_some()
+    }
+
     /// Bytes of the storage when it was opened.
     #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a file is never empty")]
     pub fn len(&self) -> u64 {
         self.len
     }
@@ -28,7 +248,7 @@ impl File {
     /// Widths of addresses and lengths.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
-        self.sizes
+        self.superblock.sizes
     }
 
     /// The bounds that decoders keep.
@@ -43,12 +263,22 @@ impl File {
         &self.storage
     }
 
+    pub(crate) fn heap_cache(&self) -> &HeapCache {
+        &self.heap_cache
+    }
+
+    /// The byte of the storage that an address means, in the file or not.
+    #[must_use]
+    pub fn position(&self, addr: FileAddr) -> u64 {
+        self.superblock.base.saturating_add(addr.0)
+    }
+
     /// The byte of the storage that an address means.
     ///
     /// # Errors
     /// [`HdfError::OutOfFile`] where `len` bytes from there are not in the file.
     pub fn locate(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<u64> {
-        let at = self.base.saturating_add(addr.0);
+        let at = self.position(addr);
         let end = at.checked_add(len);
         if end.is_some_and(|end| end <= self.len) {
             Ok(at)
@@ -57,29 +287,50 @@ impl File {
         }
     }
 
-    /// The `len` bytes at an address.
+    /// Metadata: the `len` bytes at an address.
     ///
     /// # Errors
     /// [`HdfError::OutOfFile`] before anything is allocated; what the storage reports.
     pub fn read(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
         let at = self.locate(structure, addr, len)?;
-        let out_of_file = HdfError::OutOfFile { structure, at, len, end: self.len };
-        let mut bytes = vec![0; usize::try_from(len).map_err(|_| out_of_file.clone())?];
-        if self.storage.read_at(at, &mut bytes)? == bytes.len() {
-            Ok(bytes)
-        } else {
-            Err(out_of_file)
-        }
+        let out_of_file = || HdfError::OutOfFile { structure, at, len, end: self.len };
+        let len = usize::try_from(len).map_err(|_| out_of_file())?;
+        let mut bytes = vec![0; len];
+        self.fill(structure, at, &mut bytes)?;
+        Ok(bytes)
     }
 
-    /// Up to `len` bytes at an address: fewer where the file ends, for structures that say their
-    /// length in their first bytes.
+    /// Metadata: as many bytes at an address as `buf` has.
+    ///
+    /// # Errors
+    /// As [`File::read`].
+    pub fn read_into(&self, structure: &'static str, addr: FileAddr, buf: &mut [u8]) -> Result<()> {
+        let at = self.locate(structure, addr, buf.len() as u64)?;
+        self.fill(structure, at, buf)
+    }
+
+    /// Metadata: up to `len` bytes at an address, fewer where the file ends, for structures that
+    /// say their length in their first bytes.
     ///
     /// # Errors
     /// [`HdfError::OutOfFile`] where not even one byte is there; what the storage reports.
     pub fn read_up_to(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
         let at = self.locate(structure, addr, 1)?;
         self.read(structure, addr, len.min(self.len.saturating_sub(at)))
+    }
+
+    /// The bytes from byte `at` of the storage on, as they are for metadata.
+    fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
+        if let Some(bytes) = self.window.from(at).get(..buf.len()) {
+            buf.copy_from_slice(bytes);
+        } else if self.storage.read_at(at, buf)? != buf.len() {
+            let (len, end) = (buf.len() as u64, self.len);
+            return Err(HdfError::OutOfFile { structure, at, len, end });
+        }
+        if let Some(overlay) = &self.overlay {
+            overlay.cover(at, buf);
+        }
+        Ok(())
     }
 
     /// A reader over bytes that were read at `addr`.
@@ -90,6 +341,33 @@ impl File {
         addr: FileAddr,
         bytes: &'a [u8],
     ) -> Reader<'a> {
-        Reader::new(structure, bytes, self.base.saturating_add(addr.0), self.sizes)
+        Reader::new(structure, bytes, self.position(addr), self.sizes())
     }
 }
+
+/// Finds the superblock: the bytes around it, and where it begins.
+fn find(storage: &dyn Storage, len: u64) -> Result<(Window, u64)> {
+    let mut window = Window::read(storage, 0)?;
+    let mut at = 0u64;
+    while at.saturating_add(SIGNATURE.len() as u64) <= len {
+        if window.from(at).len() < Superblock::MAX_BYTES && at > window.at {
+            window = Window::read(storage, at)?;
+        }
+        if window.from(at).starts_with(&SIGNATURE) {
+            return Ok((window, at));
+        }
+        at = at.saturating_mul(2).max(512);
+    }
+    Err(HdfError::NotHdf5)
+}
+
+fn refuse_split(reader: &Reader<'_>, info: DriverInfo) -> Result<()> {
+    if info.is_split() {
+        Err(reader.unsupported("a file that is split into several"))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

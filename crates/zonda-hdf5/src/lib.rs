@@ -11,16 +11,52 @@
     )
 )]
 
+pub mod attributes;
+pub mod btree_v1;
+pub mod btree_v2;
+#[cfg(test)]
+mod built;
+mod cache_image;
+pub mod checksum;
+mod chunk_index;
 mod error;
+pub mod external;
 mod file;
+pub mod fractal_heap;
+pub mod global_heap;
+mod guard;
 mod limits;
+pub mod links;
+pub mod local_heap;
 pub mod message;
+pub mod object;
+pub mod object_header;
 mod reader;
+pub mod reference;
+pub mod selection;
+pub mod shared;
+pub mod sohm;
+pub mod superblock;
+pub mod symbol_table;
+#[cfg(test)]
+mod testing;
+pub mod virtual_dataset;
 
+pub use attributes::{Attribute, Attributes};
+pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use error::HdfError;
-pub use file::File;
+pub use external::ExternalSegment;
+pub use file::{File, Unfilter};
+pub use global_heap::{Collection, HeapCursor};
 pub use limits::Limits;
+pub use links::Resolved;
+pub use object::{ExternalFileList, ExternalSlot, Object, ObjectKind};
+pub use object_header::{Message, ObjectHeader};
 pub use reader::{FileAddr, Reader, Sizes};
+pub use reference::Reference;
+pub use selection::Selection;
+pub use superblock::Superblock;
+pub use virtual_dataset::{VirtualMapping, VirtualSource};
 
 /// What decoding gives.
 pub type Result<T> = std::result::Result<T, HdfError>;

@@ -8,6 +8,8 @@
 pub struct Limits {
     /// Blocks of one object header.
     pub header_blocks: usize,
+    /// Messages of one object header.
+    pub header_messages: usize,
     /// Nesting of datatypes in datatypes.
     pub type_depth: usize,
     /// Members of all compounds of one datatype together.
@@ -22,12 +24,15 @@ pub struct Limits {
     pub rank: usize,
     /// Filters of one pipeline (the format's own limit).
     pub filters: usize,
+    /// Bytes of collections of the global heap that are kept in memory.
+    pub heap_cache_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
             header_blocks: 65_535,
+            header_messages: 1 << 20,
             type_depth: 32,
             type_members: 1_000_000,
             tree_depth: 64,
@@ -35,6 +40,7 @@ impl Default for Limits {
             chunk_bytes: 4 << 30,
             rank: 32,
             filters: 32,
+            heap_cache_bytes: 64 << 20,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! It never reads outside its bytes, knows the file address of each, and turns a count from the
 //! file into a length only after showing that so many items fit into what is left.
 
+use crate::checksum::lookup3;
 use crate::{HdfError, Result};
 
 /// An address in the file, relative to its base address (the end of a user block).
@@ -44,6 +45,12 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn named(self, structure: &'static str) -> Reader<'a> {
         Reader { structure, ..self }
+    }
+
+    /// The same bytes with other widths of addresses and lengths.
+    #[must_use]
+    pub fn with_sizes(self, sizes: Sizes) -> Reader<'a> {
+        Reader { sizes, ..self }
     }
 
     /// What is being read.
@@ -117,7 +124,9 @@ impl<'a> Reader<'a> {
         self.take(len).map(|_| ())
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    /// The next `N` bytes by value.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut out = [0; N];
         out.copy_from_slice(self.take(N)?);
         Ok(out)
@@ -223,6 +232,23 @@ impl<'a> Reader<'a> {
         } else {
             let version = u32::from(version);
             Err(HdfError::BadVersion { structure: self.structure, at, version })
+        }
+    }
+
+    /// A checksum over all bytes before it. `whole` is the structure from its first byte on, of
+    /// which this reader has the rest.
+    ///
+    /// # Errors
+    /// [`HdfError::BadChecksum`], named by the byte where the structure begins.
+    pub fn checksum(&mut self, whole: &[u8]) -> Result<()> {
+        let covered = whole.len().saturating_sub(self.bytes.len());
+        let at = self.at.saturating_sub(covered as u64);
+        let stored = self.u32()?;
+        let computed = lookup3(whole.get(..covered).unwrap_or_default(), 0);
+        if stored == computed {
+            Ok(())
+        } else {
+            Err(HdfError::BadChecksum { structure: self.structure, at, stored, computed })
         }
     }
 

@@ -1,14 +1,23 @@
 //! An open netCDF-4 file.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use zonda_convert::Converted;
-use zonda_model::{Hyperslab, VarId};
+use zonda_chunk::FilterSpec;
+use zonda_chunk::filter::Filter;
+use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
+use zonda_hdf5::{File, HdfError};
+use zonda_model::{ExtType, MemType, NcError, VarId, normalize_name};
 use zonda_storage::Storage;
 
-use crate::model::{AttInfo, GroupId, Model, VarInfo};
+use crate::attribute::{AttFault, AttList};
+use crate::details::Details;
+use crate::files::{Files, ObjectAt};
+use crate::hidden;
+use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
+use crate::types::Types;
+use crate::walk::Walk;
 use crate::{Nc4Error, Result};
 
 /// What an attribute belongs to: a variable, or the group for [`VarId::GLOBAL`].
@@ -20,100 +29,369 @@ pub struct Owner {
     pub var: VarId,
 }
 
+/// Finds a filter that is not built in, say in a plugin.
+pub type FindFilter = dyn Fn(&FilterSpec) -> Option<Arc<dyn Filter>> + Send + Sync;
+
 /// How to open.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct OpenHow {
     /// The folder that relative names of other files (external data, virtual datasets, external
     /// links) begin in; `None` for a file in memory, which has no such files.
-    pub folder: Option<std::path::PathBuf>,
+    pub folder: Option<PathBuf>,
+    /// Asked for filters that are not built in.
+    pub find_filter: Option<Arc<FindFilter>>,
+    /// Chunk cache that variables report until it is set: bytes, slots, preemption.
+    pub chunk_cache: (usize, usize, f32),
+}
+
+impl Default for OpenHow {
+    fn default() -> OpenHow {
+        OpenHow { folder: None, find_filter: None, chunk_cache: (16 << 20, 4133, 0.75) }
+    }
+}
+
+impl std::fmt::Debug for OpenHow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenHow")
+            .field("folder", &self.folder)
+            .field("find_filter", &self.find_filter.is_some())
+            .field("chunk_cache", &self.chunk_cache)
+            .finish()
+    }
 }
 
 /// A netCDF-4 file, or any HDF5 file seen as one. All methods may be called from any thread.
 #[derive(Debug)]
-pub struct Nc4File {}
+pub struct Nc4File {
+    pub(crate) files: Files,
+    pub(crate) how: OpenHow,
+    model: OnceLock<Model>,
+    /// One walk at a time; readers of a finished model do not come here.
+    walking: Mutex<()>,
+}
 
 impl Nc4File {
     /// Opens a file: reads the superblock and the root group's header, no more. `name` is for messages.
     ///
     /// # Errors
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
-    pub fn open(storage: Arc<dyn Storage>, name: &Path, how: OpenHow) -> Result<Nc4File> { todo!() }
+    pub fn open(storage: Arc<dyn Storage>, name: &Path, how: OpenHow) -> Result<Nc4File> {
+        let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
+        let file = File::open(storage).map_err(fail)?;
+        let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
+        let file = Arc::new(file);
+        file.object(file.root()).map_err(fail)?;
+        let files = Files::new(file, how.folder.clone());
+        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()) })
+    }
 
     /// The definitions. The first call walks the file's objects.
     ///
     /// # Errors
-    /// `NC_EHDFERR` where an object is damaged.
-    pub fn model(&self) -> Result<&Model> { todo!() }
+    /// `NC_EHDFERR` where a group is damaged. Other damaged objects are listed, with type 0 where
+    /// that is not known.
+    pub fn model(&self) -> Result<&Model> {
+        if let Some(model) = self.model.get() {
+            return Ok(model);
+        }
+        let _alone = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(model) = self.model.get() {
+            return Ok(model);
+        }
+        let model = Walk::run(&self.files)
+            .map_err(|failure| Nc4Error::Hdf { object: failure.path, error: failure.error })?;
+        Ok(self.model.get_or_init(|| model))
+    }
+
+    /// The HDF5 file below.
+    #[must_use]
+    pub fn hdf5(&self) -> &Arc<File> {
+        self.files.main()
+    }
 
     /// Number of attributes that count (not the hidden ones), in order.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_EBADGRPID`; `NC_EATTMETA`, `NC_EHDFERR`.
-    pub fn n_atts(&self, owner: Owner) -> Result<usize> { todo!() }
+    pub fn n_atts(&self, owner: Owner) -> Result<usize> {
+        Ok(self.att_list(owner)?.len())
+    }
 
     /// The attribute with that number.
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`]; `NC_ENOTATT`.
-    pub fn att(&self, owner: Owner, index: usize) -> Result<AttInfo> { todo!() }
+    pub fn att(&self, owner: Owner, index: usize) -> Result<AttInfo> {
+        self.att_list(owner)?.info(index).map_err(|fault| self.att_fault(owner, fault))
+    }
 
     /// The attribute with that name (normalised here) and its number. Reserved ones that the
     /// reference finds by name only (`_NCProperties`, `_IsNetcdf4`, `_SuperblockVersion`) have number -1.
     ///
     /// # Errors
     /// As [`Nc4File::att`].
-    pub fn find_att(&self, owner: Owner, name: &[u8]) -> Result<(i32, AttInfo)> { todo!() }
+    pub fn find_att(&self, owner: Owner, name: &[u8]) -> Result<(i32, AttInfo)> {
+        let list = self.att_list(owner)?;
+        let name = self.normalized(owner, name)?;
+        if let Some((_, info)) = self.special(owner, &name)? {
+            return Ok((-1, info));
+        }
+        let fail = |fault| self.att_fault(owner, fault);
+        let number = list.find(&name).map_err(fail)?;
+        let info = list.info(number).map_err(fail)?;
+        Ok((i32::try_from(number).unwrap_or(i32::MAX), info))
+    }
 
     /// Reads an attribute. `out` hands over the memory for the length in bytes (in memory form).
     ///
     /// # Errors
-    /// As [`Nc4File::att`]; `NC_ECHAR`; values that do not fit are counted.
+    /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and
+    /// user-defined types; values that do not fit are counted.
     pub fn get_att<'a, E: From<Nc4Error>>(
         &self,
         owner: Owner,
         name: &[u8],
         target: Target<'_>,
         out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    ) -> std::result::Result<Converted, E> { todo!() }
+    ) -> std::result::Result<Converted, E> {
+        let list = self.att_list(owner)?;
+        let name = self.normalized(owner, name)?;
+        if let Some((value, info)) = self.special(owner, &name)? {
+            return self.get_special(owner, &value, &info, target, out);
+        }
+        let model = self.model()?;
+        let fail = |fault| E::from(self.att_fault(owner, fault));
+        let number = list.find(&name).map_err(fail)?;
+        let read = list.with(number, &model.forms, |attribute, meaning| {
+            crate::get::attribute(self, list.file(), attribute, meaning, target, out, |fault| {
+                E::from(self.value_fault(owner, fault))
+            })
+        });
+        let converted = read.map_err(fail)??;
+        Ok(converted)
+    }
 
     /// How a variable is stored, its filters and fill value.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
-    pub fn var_info(&self, group: GroupId, var: VarId) -> Result<Arc<VarInfo>> { todo!() }
-
-    /// Fill value of a variable of any type in memory form (`nc_inq_var_fill`).
-    ///
-    /// # Errors
-    /// As [`Nc4File::var_info`].
-    pub fn fill_value(&self, group: GroupId, var: VarId, target: Target<'_>, out: &mut [u8]) -> Result<()> { todo!() }
+    pub fn var_info(&self, group: GroupId, var: VarId) -> Result<Arc<VarInfo>> {
+        let (model, var) = self.var(group, var)?;
+        let info = self.details(var).and_then(|details| details.info().cloned());
+        info.map_err(|error| hdf(model.var_path(group, var), error))
+    }
 
     /// Chunk cache of a variable: bytes, slots, preemption.
     ///
     /// # Errors
     /// `NC_ENOTVAR`.
-    pub fn chunk_cache(&self, group: GroupId, var: VarId) -> Result<(usize, usize, f32)> { todo!() }
+    pub fn chunk_cache(&self, group: GroupId, var: VarId) -> Result<(usize, usize, f32)> {
+        let (model, var) = self.var(group, var)?;
+        let fail = |error| hdf(model.var_path(group, var), error);
+        let details = self.details(var).map_err(fail)?;
+        if let Some(set) = *details.cache.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(set);
+        }
+        let (bytes, slots, preemption) = self.how.chunk_cache;
+        let StorageKind::Chunked(dims) = &details.info().map_err(fail)?.storage else {
+            // What HDF5 has by default, which the reference reports here.
+            return Ok((1 << 20, 521, 0.75));
+        };
+        // A chunk that does not fit makes room for ten, as in the reference.
+        let elem = self.size_of(model, var.nc_type);
+        let chunk = dims.iter().fold(elem, |bytes, &dim| bytes.saturating_mul(dim));
+        let grown = if chunk > bytes { chunk.saturating_mul(10).min(64 << 20) } else { bytes };
+        Ok((grown, slots, preemption))
+    }
 
     /// Sets the least that the chunk cache of a variable may hold; the values are reported as set.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
-    pub fn set_chunk_cache(&self, group: GroupId, var: VarId, bytes: usize, slots: usize, preemption: f32) -> Result<()> { todo!() }
-
-    /// Reads a hyperslab. `slab` is told the variable's rank; `out` hands over the memory for the
-    /// length in bytes (row-major, shape `count`, elements in memory form) after all checks.
-    /// Elements beyond the variable's extent but inside its dimensions, and those never written,
-    /// are fill values.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_ESTRIDE`, `NC_ENOFILTER`,
-    /// `NC_EFILTER`, `NC_EHDFERR`, in the order of the reference. Values that do not fit are counted.
-    pub fn get<'a, 's, E: From<Nc4Error>>(
+    pub fn set_chunk_cache(
         &self,
         group: GroupId,
         var: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        bytes: usize,
+        slots: usize,
+        preemption: f32,
+    ) -> Result<()> {
+        let (model, var) = self.var(group, var)?;
+        let path = || model.var_path(group, var);
+        if !(0.0..=1.0).contains(&preemption) {
+            return Err(Nc4Error::Refused { object: path(), code: NcError::Inval });
+        }
+        let details = self.details(var).map_err(|error| hdf(path(), error))?;
+        let mut cache = details.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        *cache = Some((bytes, slots, preemption));
+        Ok(())
+    }
+
+    /// Bytes of an element of a type in memory.
+    pub(crate) fn size_of(&self, model: &Model, nc_type: i32) -> usize {
+        match ExtType::from_nc_type(nc_type) {
+            Some(ext) => ext.size(),
+            None => model.user_type(nc_type).map_or(8, |ty| ty.size),
+        }
+    }
+
+    pub(crate) fn var(&self, group: GroupId, var: VarId) -> Result<(&Model, &Var)> {
+        let model = self.model()?;
+        let refused = |code| Nc4Error::Refused { object: model.group_path(group), code };
+        model.group(group).ok_or_else(|| refused(NcError::BadGrpId))?;
+        let var = model.var(group, var).ok_or_else(|| refused(NcError::NotVar))?;
+        Ok((model, var))
+    }
+
+    /// The fields of a compound that has members of types that netCDF has not.
+    pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
+        self.model.get()?.forms.shown_fields(nc_type)
+    }
+
+    pub(crate) fn details<'v>(&self, var: &'v Var) -> std::result::Result<&'v Details, HdfError> {
+        self.kept(&var.details, var.at)
+    }
+
+    fn kept<'v>(
+        &self,
+        place: &'v OnceLock<Arc<Details>>,
+        at: ObjectAt,
+    ) -> std::result::Result<&'v Details, HdfError> {
+        if place.get().is_none() {
+            let types = self.model.get().map(|model| &model.forms);
+            let none = Types::default();
+            let details = Arc::new(Details::read(&self.files, at, types.unwrap_or(&none))?);
+            let _first = place.set(details);
+        }
+        let missing = HdfError::Missing { structure: "object", at: at.addr.0, what: "it" };
+        place.get().map(|details| &**details).ok_or(missing)
+    }
+
+    fn att_list(&self, owner: Owner) -> Result<&AttList> {
+        let model = self.model()?;
+        let details = if owner.var == VarId::GLOBAL {
+            let group = model.group(owner.group).ok_or_else(|| Nc4Error::Refused {
+                object: model.group_path(owner.group),
+                code: NcError::BadGrpId,
+            })?;
+            self.kept(&group.details, group.at)
+        } else {
+            self.details(self.var(owner.group, owner.var)?.1)
+        };
+        let details = details.map_err(|error| hdf(self.path(owner), error))?;
+        details.atts.as_ref().map_err(|fault| self.att_fault(owner, fault.clone()))
+    }
+
+    /// The path of what an attribute belongs to.
+    fn path(&self, owner: Owner) -> String {
+        match self.model.get() {
+            None => String::from("/"),
+            Some(model) => match model.var(owner.group, owner.var) {
+                Some(var) => model.var_path(owner.group, var),
+                None => model.group_path(owner.group),
+            },
+        }
+    }
+
+    fn att_fault(&self, owner: Owner, fault: AttFault) -> Nc4Error {
+        match fault {
+            AttFault::Hdf(error) => hdf(self.path(owner), error),
+            AttFault::Refused(code) => Nc4Error::Refused { object: self.path(owner), code },
+        }
+    }
+
+    fn value_fault(&self, owner: Owner, fault: crate::get::GetFault) -> Nc4Error {
+        fault.at(|| self.path(owner))
+    }
+
+    fn normalized<'n>(&self, owner: Owner, name: &'n [u8]) -> Result<std::borrow::Cow<'n, [u8]>> {
+        normalize_name(name).map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
+    }
+
+    /// An attribute of a group that is found by name only: its value and what it is.
+    fn special(&self, owner: Owner, name: &[u8]) -> Result<Option<(Vec<u8>, AttInfo)>> {
+        if owner.var != VarId::GLOBAL {
+            return Ok(None);
+        }
+        let number = |value: i32| (value.to_ne_bytes().to_vec(), ExtType::Int.nc_type(), 1);
+        let (value, nc_type, len) = match name {
+            hidden::PROPERTIES => {
+                let text = self.properties()?.ok_or_else(|| Nc4Error::Refused {
+                    object: self.path(owner),
+                    code: NcError::NotAtt,
+                })?;
+                let len = text.len() as u64;
+                (text, ExtType::Char.nc_type(), len)
+            }
+            hidden::IS_NETCDF4 => number(i32::from(self.is_netcdf4()?)),
+            hidden::SUPERBLOCK => number(i32::from(self.hdf5().superblock().version)),
+            _ => return Ok(None),
+        };
+        Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))
+    }
+
+    fn get_special<'a, E: From<Nc4Error>>(
+        &self,
+        owner: Owner,
+        value: &[u8],
+        info: &AttInfo,
         target: Target<'_>,
         out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    ) -> std::result::Result<Converted, E> { todo!() }
+    ) -> std::result::Result<Converted, E> {
+        let refused = |code| E::from(Nc4Error::Refused { object: self.path(owner), code });
+        let ext = ExtType::from_nc_type(info.nc_type).ok_or_else(|| refused(NcError::BadType))?;
+        let mem = match target {
+            Target::Natural(_) => ext.natural_mem(),
+            Target::Atomic(MemType::F32 | MemType::F64 | MemType::Text) if ext == ExtType::Int => {
+                return Err(refused(NcError::Range));
+            }
+            Target::Atomic(mem) => mem,
+        };
+        let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict)
+            .map_err(|_| refused(NcError::Char))?;
+        let n = value.len().checked_div(ext.size()).unwrap_or(0);
+        Ok(decoder.decode(value, out(n.saturating_mul(mem.size()))?))
+    }
+
+    /// Text of `_NCProperties`.
+    fn properties(&self) -> Result<Option<Vec<u8>>> {
+        let file = self.hdf5();
+        let read = || -> std::result::Result<_, HdfError> {
+            let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;
+            Ok(attribute.map(|attribute| crate::values::until_nul(&attribute.data).to_vec()))
+        };
+        read().map_err(|error| hdf(String::from("/"), error))
+    }
+
+    /// Whether netCDF wrote the file: it says so, or at least two of its marks are on datasets.
+    fn is_netcdf4(&self) -> Result<bool> {
+        let model = self.model()?;
+        if model.is_classic || self.properties()?.is_some() {
+            return Ok(true);
+        }
+        let mut marks = 0usize;
+        let vars = model.groups.iter().flat_map(|group| &group.vars).map(|var| var.at);
+        let scales = model.dims.iter().flatten().filter_map(|dim| dim.at);
+        let mut seen = hashbrown::HashSet::new();
+        for at in vars.chain(scales) {
+            if !seen.insert(at) {
+                continue;
+            }
+            let names = self.files.get(at.file).and_then(|file| {
+                let attributes = file.object(at.addr)?.attributes(&file)?;
+                let names = 0..attributes.len();
+                Ok(names.filter(|&i| hidden::is_reserved(attributes.name(i))).count())
+            });
+            marks = marks.saturating_add(names.unwrap_or(0));
+            if marks >= 2 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// An HDF5 error with the object it is about.
+pub(crate) fn hdf(object: String, error: HdfError) -> Nc4Error {
+    Nc4Error::Hdf { object, error }
 }

@@ -1,15 +1,41 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    warn(
+        clippy::indexing_slicing,
+        clippy::arithmetic_side_effects,
+        clippy::unwrap_used,
+        clippy::panic,
+        clippy::cast_possible_truncation
+    )
+)]
 
+mod attribute;
+mod bits;
+mod data;
+mod details;
+mod dims;
 mod error;
 mod file;
+mod files;
+mod form;
+mod get;
+mod hidden;
 mod model;
 mod place;
+mod request;
+mod select;
+mod types;
+mod values;
+mod virtual_data;
+mod walk;
 
 pub use error::Nc4Error;
-pub use file::{Nc4File, OpenHow, Owner};
+pub use file::{FindFilter, Nc4File, OpenHow, Owner};
 pub use model::{
-    AttInfo, Dim, Endianness, Field, Group, GroupId, Model, StorageKind, UserClass, UserType, Var, VarInfo,
+    AttInfo, Dim, Endianness, Field, Group, GroupId, Member, Model, StorageKind, UserClass,
+    UserType, Var, VarInfo,
 };
 pub use place::{Place, Target};
 

@@ -3,8 +3,16 @@
 //! Built at the first inquiry by one walk over the file's objects and immutable from then on; what
 //! only some callers want (attributes, storage, filters) is decoded when asked for.
 
+use std::hash::BuildHasher;
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashTable;
 use zonda_chunk::FilterSpec;
-use zonda_model::DimId;
+use zonda_model::{DimId, VarId};
+
+use crate::details::Details;
+use crate::files::ObjectAt;
+use crate::types::Types;
 
 /// A group, numbered in the order in which the reference finds them; 0 is the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,6 +34,8 @@ pub struct Model {
     pub types: Vec<UserType>,
     /// The file keeps to the classic model (`_nc3_strict`).
     pub is_classic: bool,
+    /// What types of attributes are matched with.
+    pub(crate) forms: Types,
 }
 
 /// A group.
@@ -43,6 +53,10 @@ pub struct Group {
     pub types: Vec<i32>,
     /// Variables by `VarId`.
     pub vars: Vec<Var>,
+    pub(crate) at: ObjectAt,
+    pub(crate) details: OnceLock<Arc<Details>>,
+    /// Numbers of variables by the hash of their names, where there are many.
+    by_name: OnceLock<HashTable<u32>>,
 }
 
 /// A dimension.
@@ -56,6 +70,8 @@ pub struct Dim {
     pub len: u64,
     /// Whether it can grow.
     pub is_unlimited: bool,
+    /// Its scale; `None` for one that no object stands for.
+    pub(crate) at: Option<ObjectAt>,
 }
 
 /// A variable. The builder keeps more in private fields.
@@ -63,10 +79,14 @@ pub struct Dim {
 pub struct Var {
     /// Name.
     pub name: Box<[u8]>,
-    /// Number of its type: 1 to 12, or a user-defined type from 32 on.
+    /// Number of its type: 1 to 12, or a user-defined type from 32 on; 0 for a variable that is damaged.
     pub nc_type: i32,
-    /// Dimensions, slowest first.
+    /// Dimensions, slowest first; -1 where the file does not say which.
     pub dims: Box<[DimId]>,
+    /// Elements along each of them that the variable has.
+    pub(crate) extent: Box<[u64]>,
+    pub(crate) at: ObjectAt,
+    pub(crate) details: OnceLock<Arc<Details>>,
 }
 
 /// What is decoded of a variable when somebody asks.
@@ -74,7 +94,7 @@ pub struct Var {
 pub struct VarInfo {
     /// How its data are stored.
     pub storage: StorageKind,
-    /// Filters in pipeline order.
+    /// Filters as the reference lists them: in pipeline order, but the checksum first, and each once.
     pub filters: Vec<FilterSpec>,
     /// Byte order in the file.
     pub endianness: Endianness,
@@ -133,16 +153,23 @@ pub enum UserClass {
         /// Integer type.
         base: i32,
         /// Members in order.
-        members: Vec<(Box<[u8]>, Box<[u8]>)>,
+        members: Vec<Member>,
     },
     /// `NC_OPAQUE`.
     Opaque,
     /// `NC_VLEN`.
     Vlen {
-        /// Type of an item.
+        /// Type of an item; 0 where netCDF has none.
         base: i32,
     },
+    /// Text that the file gives a name (class `NC_STRING`). No variable has such a type.
+    String,
+    /// What netCDF cannot show: arrays, bit fields, complex numbers (class 0, as in the reference).
+    Unknown,
 }
+
+/// Name of a member of an enumeration, and its value in native bytes.
+pub type Member = (Box<[u8]>, Box<[u8]>);
 
 /// A field of a compound.
 #[derive(Debug)]
@@ -166,4 +193,137 @@ pub struct AttInfo {
     pub nc_type: i32,
     /// Number of values.
     pub len: u64,
+}
+
+/// Lists of up to so many names are looked through one by one.
+const SHORT_LIST: usize = 16;
+
+impl Model {
+    /// A group.
+    #[must_use]
+    pub fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.get(usize::from(id.0))
+    }
+
+    pub(crate) fn group_mut(&mut self, id: GroupId) -> Option<&mut Group> {
+        self.groups.get_mut(usize::from(id.0))
+    }
+
+    /// A dimension.
+    #[must_use]
+    pub fn dim(&self, id: DimId) -> Option<&Dim> {
+        self.dims.get(usize::try_from(id.0).ok()?)?.as_ref()
+    }
+
+    /// A variable.
+    #[must_use]
+    pub fn var(&self, group: GroupId, var: VarId) -> Option<&Var> {
+        self.group(group)?.vars.get(usize::try_from(var.0).ok()?)
+    }
+
+    /// A user-defined type by its number.
+    #[must_use]
+    pub fn user_type(&self, nc_type: i32) -> Option<&UserType> {
+        self.types.get(UserType::index(nc_type)?)
+    }
+
+    /// A group and those it is in, itself first.
+    pub(crate) fn lineage_ids(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
+        std::iter::successors(Some(group), |&id| self.group(id)?.parent)
+    }
+
+    pub(crate) fn lineage(&self, group: GroupId) -> impl Iterator<Item = &Group> {
+        self.lineage_ids(group).filter_map(|id| self.group(id))
+    }
+
+    /// The path of a group, for messages.
+    pub(crate) fn group_path(&self, group: GroupId) -> String {
+        let names: Vec<_> = self.lineage(group).filter(|group| group.parent.is_some()).collect();
+        let names = names.iter().rev().map(|group| String::from_utf8_lossy(&group.name));
+        names.fold(String::from("/"), |mut path, name| {
+            if !path.ends_with('/') {
+                path.push('/');
+            }
+            path.push_str(&name);
+            path
+        })
+    }
+
+    /// The path of a variable, for messages.
+    pub(crate) fn var_path(&self, group: GroupId, var: &Var) -> String {
+        let mut path = self.group_path(group);
+        if !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(&String::from_utf8_lossy(&var.name));
+        path
+    }
+}
+
+impl Group {
+    pub(crate) fn new(name: Box<[u8]>, parent: Option<GroupId>, at: ObjectAt) -> Group {
+        Group {
+            name,
+            parent,
+            children: Vec::new(),
+            dims: Vec::new(),
+            types: Vec::new(),
+            vars: Vec::new(),
+            at,
+            details: OnceLock::new(),
+            by_name: OnceLock::new(),
+        }
+    }
+
+    /// The variable with that name, which is in normalisation form C.
+    #[must_use]
+    pub fn find_var(&self, name: &[u8]) -> Option<VarId> {
+        let index = if self.vars.len() <= SHORT_LIST {
+            self.vars.iter().position(|var| *var.name == *name)?
+        } else {
+            let table = self.by_name.get_or_init(|| self.names());
+            let same = |&index: &u32| self.var_at(index).is_some_and(|var| *var.name == *name);
+            usize::try_from(*table.find(hash(name), same)?).ok()?
+        };
+        i32::try_from(index).ok().map(VarId)
+    }
+
+    fn var_at(&self, index: u32) -> Option<&Var> {
+        self.vars.get(usize::try_from(index).ok()?)
+    }
+
+    fn names(&self) -> HashTable<u32> {
+        let mut table = HashTable::with_capacity(self.vars.len());
+        let hash_of = |&index: &u32| self.var_at(index).map_or(0, |var| hash(&var.name));
+        for (index, var) in (0u32..).zip(&self.vars) {
+            let same = |&other: &u32| self.var_at(other).is_some_and(|o| o.name == var.name);
+            // Of two variables with one name the first is found.
+            table.entry(hash(&var.name), same, hash_of).or_insert(index);
+        }
+        table
+    }
+}
+
+/// Keyed by the process, so that no file can choose names that collide.
+fn hash(name: &[u8]) -> u64 {
+    static KEY: OnceLock<hashbrown::DefaultHashBuilder> = OnceLock::new();
+    KEY.get_or_init(Default::default).hash_one(name)
+}
+
+impl Var {
+    pub(crate) fn new(
+        name: &[u8],
+        nc_type: i32,
+        dims: Vec<DimId>,
+        at: ObjectAt,
+        extent: &[u64],
+    ) -> Var {
+        let (name, dims, extent) = (name.into(), dims.into(), extent.into());
+        Var { name, nc_type, dims, extent, at, details: OnceLock::new() }
+    }
+
+    /// One of which only the name is known.
+    pub(crate) fn damaged(name: &[u8], at: ObjectAt) -> Var {
+        Var::new(name, 0, Vec::new(), at, &[])
+    }
 }

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
+use zonda_classic::{ClassicFile, Ending, FillMode, Reserve, Version};
 use zonda_convert::Converted;
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
+use zonda_nc4::GroupId;
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
-use crate::meta::Meta;
+use crate::meta::{Meta, Of};
+use crate::nc4::{Nc4, read_only};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
+use crate::refs::VarRef;
 
 /// An open dataset. All methods may be called from any thread.
 ///
@@ -24,57 +27,82 @@ pub struct Dataset {
     persists: bool,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
-    classic: ClassicFile,
+    inner: Inner,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
+enum Inner {
+    Classic(ClassicFile),
+    /// An HDF5 file, open for reading.
+    Nc4(Box<Nc4>),
 }
 
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
-    _classic: zonda_classic::Frozen<'a>,
+    _classic: Option<zonda_classic::Frozen<'a>>,
+    _nc4: Option<std::sync::RwLockWriteGuard<'a, ()>>,
+}
+
+/// The version of the classic format asked for.
+fn classic_version(options: &CreateOptions) -> Result<Version> {
+    options.format.version().ok_or_else(|| {
+        Error::explained(NcError::NotBuilt, "netCDF-4 files can be opened for reading only")
+    })
 }
 
 impl Dataset {
     /// Creates a dataset, in define mode.
     ///
     /// # Errors
-    /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
-    /// `NC_EINVAL` for a bad layer spec.
+    /// `NC_ENOTBUILT` for netCDF-4; `NC_EEXIST` where the file exists and `exclusive` is set; what
+    /// the operating system reports; `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
+        classic_version(options).map_err(|error| error.at(path))?;
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
         Ok(Dataset {
             persists: options.in_memory == Some(Persist::Yes),
             on_disk,
-            ..Dataset::create_on(opened, path, options)
+            ..Dataset::create_on(opened, path, options)?
         })
     }
 
     /// Creates a dataset in a storage of the caller's; `name` is for messages.
-    #[must_use]
-    pub fn create_in(storage: Arc<dyn Storage>, name: &Path, options: &CreateOptions) -> Dataset {
+    ///
+    /// # Errors
+    /// `NC_ENOTBUILT` for netCDF-4.
+    pub fn create_in(
+        storage: Arc<dyn Storage>,
+        name: &Path,
+        options: &CreateOptions,
+    ) -> Result<Dataset> {
         Dataset::create_on(Opened { storage, beside: None }, name, options)
     }
 
-    fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Dataset {
+    fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
         let Opened { storage, beside } = opened;
-        let version = options.format.version();
-        Dataset {
+        let version = classic_version(options).map_err(|error| error.at(name))?;
+        let file = ClassicFile::create(storage, beside, version, options.share);
+        Ok(Dataset {
             path: name.to_owned(),
             persists: false,
             on_disk: false,
-            classic: ClassicFile::create(storage, beside, version, options.share),
-        }
+            inner: Inner::Classic(file),
+        })
     }
 
     /// Opens a dataset.
     ///
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
-    /// `NC_ENOTBUILT` for HDF5 files; `NC_EINVAL` for a bad layer spec.
+    /// `NC_ENOTBUILT` for HDF5 files that are to be written; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);
-        Ok(Dataset { persists, ..Dataset::open_on(opened, path, options)? })
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(Dataset { persists, ..Dataset::open_on(opened, path, Some(&folder), options)? })
     }
 
     /// Opens the dataset that a storage of the caller's holds; `name` is for messages.
@@ -86,31 +114,70 @@ impl Dataset {
         name: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        Dataset::open_on(Opened { storage, beside: None }, name, options)
+        Dataset::open_on(Opened { storage, beside: None }, name, None, options)
     }
 
-    fn open_on(opened: Opened, name: &Path, options: &OpenOptions) -> Result<Dataset> {
+    fn open_on(
+        opened: Opened,
+        name: &Path,
+        folder: Option<&Path>,
+        options: &OpenOptions,
+    ) -> Result<Dataset> {
         let Opened { storage, beside } = opened;
         let open = || {
-            match detect_in(&*storage)? {
-                Detected::Classic(_) => {}
-                Detected::Hdf5 => {
-                    let why = "HDF5 and netCDF-4 files cannot be read yet";
+            let inner = match detect_in(&*storage)? {
+                Detected::Classic(_) => {
+                    let (write, share) = (options.write, options.share);
+                    Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
+                }
+                Detected::Hdf5 if options.write => {
+                    let why = "netCDF-4 and HDF5 files can be opened for reading only";
                     return Err(Error::explained(NcError::NotBuilt, why));
                 }
+                Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, folder, options)?)),
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));
                 }
-            }
-            let classic = ClassicFile::open(storage, beside, options.write, options.share)?;
-            Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, classic })
+            };
+            Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, inner })
         };
         open().map_err(|error| error.at(name))
     }
 
-    fn here<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {
+    pub(crate) fn here<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {
         result.map_err(|error| error.into().at(&self.path))
+    }
+
+    pub(crate) fn as_nc4(&self) -> Option<&Nc4> {
+        match &self.inner {
+            Inner::Classic(_) => None,
+            Inner::Nc4(nc4) => Some(nc4),
+        }
+    }
+
+    /// The classic file, which alone can be changed.
+    fn changing(&self) -> Result<&ClassicFile> {
+        match &self.inner {
+            Inner::Classic(classic) => Ok(classic),
+            Inner::Nc4(_) => Err(read_only().at(&self.path)),
+        }
+    }
+
+    /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
+    #[must_use]
+    pub fn is_hdf5(&self) -> bool {
+        self.as_nc4().is_some()
+    }
+
+    /// What serves a call about `var`.
+    #[inline]
+    fn classic_of(&self, var: VarRef) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
+        match &self.inner {
+            Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
+            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
+            Inner::Nc4(nc4) => Ok(Err(nc4)),
+        }
     }
 
     /// The path it was opened with.
@@ -128,30 +195,77 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        self.classic.is_writable()
+        matches!(&self.inner, Inner::Classic(classic) if classic.is_writable())
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        self.classic.in_define_mode()
+        matches!(&self.inner, Inner::Classic(classic) if classic.in_define_mode())
     }
 
     /// The layer stack in spec form, such as `cache,file`.
     #[must_use]
     pub fn stack(&self) -> String {
-        Stack(&**self.classic.storage()).to_string()
+        Stack(&**self.storage()).to_string()
     }
 
     /// The storage below.
     #[must_use]
     pub fn storage(&self) -> &Arc<dyn Storage> {
-        self.classic.storage()
+        match &self.inner {
+            Inner::Classic(classic) => classic.storage(),
+            Inner::Nc4(nc4) => &nc4.storage,
+        }
     }
 
-    /// Runs `f` on the definitions as they are now; nothing is copied.
+    /// Runs `f` on the definitions of the root group as they are now; nothing is copied.
+    ///
+    /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
+    /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        self.classic.with_header(|header, n_records| f(&Meta { header, n_records }))
+        match &self.inner {
+            Inner::Classic(classic) => classic.with_header(|header, n_records| {
+                f(&Meta { of: Of::Classic { header, n_records } })
+            }),
+            Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
+                f(&Meta::of_nc4(nc4, GroupId::ROOT))
+            }
+        }
+    }
+
+    /// [`Dataset::meta`] of any group, once the definitions are known to be readable.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`; what reading the definitions of a netCDF-4 file meets.
+    #[inline]
+    pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
+        match &self.inner {
+            Inner::Classic(classic) if group == GroupId::ROOT => {
+                Ok(classic.with_header(|header, n_records| {
+                    f(&Meta { of: Of::Classic { header, n_records } })
+                }))
+            }
+            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
+            Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
+                self.here(nc4.group(group))?;
+                Ok(f(&Meta::of_nc4(nc4, group)))
+            }
+        }
+    }
+
+    /// Whether there is a group of that number.
+    #[must_use]
+    pub fn has_group(&self, group: GroupId) -> bool {
+        match &self.inner {
+            Inner::Classic(_) => group == GroupId::ROOT,
+            Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
+                nc4.group(group).is_ok()
+            }
+        }
     }
 
     /// Enters define mode.
@@ -159,7 +273,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        self.here(self.classic.redef())
+        self.here(self.changing()?.redef())
     }
 
     /// Leaves define mode and commits.
@@ -167,7 +281,10 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTINDEFINE`; `NC_EVARSIZE`, after which define mode goes on; what the storage reports.
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
-        self.here(self.classic.enddef(reserve))
+        match &self.inner {
+            Inner::Classic(classic) => self.here(classic.enddef(reserve)),
+            Inner::Nc4(_) => self.here(Err(NcError::NotInDefine)),
+        }
     }
 
     /// For a writer: commits all puts and definitions. For a reader: sees what others committed.
@@ -175,7 +292,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
-        self.here(self.classic.sync())
+        match &self.inner {
+            Inner::Classic(classic) => self.here(classic.sync()),
+            Inner::Nc4(_) => Ok(()),
+        }
     }
 
     /// Ends the dataset without its pending definitions, and removes a file that was being created.
@@ -183,8 +303,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
-        let ending = self.here(self.classic.abort())?;
-        self.finish(ending)
+        match &self.inner {
+            Inner::Classic(classic) => self.finish(self.here(classic.abort())?),
+            Inner::Nc4(nc4) => self.here(nc4.close()),
+        }
     }
 
     /// Ends the dataset: leaves define mode, commits, writes a persistent dataset in memory to its
@@ -196,7 +318,11 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
-        match self.classic.close() {
+        let classic = match &self.inner {
+            Inner::Classic(classic) => classic,
+            Inner::Nc4(nc4) => return self.here(nc4.close()),
+        };
+        match classic.close() {
             Ok(ending) => self.finish(ending),
             Err((error, ending)) => {
                 if ending == Some(Ending::Remove) {
@@ -211,13 +337,16 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.classic.is_open()
+        match &self.inner {
+            Inner::Classic(classic) => classic.is_open(),
+            Inner::Nc4(nc4) => nc4.is_open(),
+        }
     }
 
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
             Ending::Keep if self.persists => {
-                self.here(open::persist(&**self.classic.storage(), &self.path))
+                self.here(open::persist(&**self.storage(), &self.path))
             }
             Ending::Remove if self.on_disk => self.here(
                 std::fs::remove_file(&self.path)
@@ -232,7 +361,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM`.
     pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
-        self.here(self.classic.set_fill(mode))
+        self.here(self.changing()?.set_fill(mode))
     }
 
     /// Defines a dimension; length 0 makes it the unlimited one.
@@ -241,7 +370,7 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`, `NC_EUNLIMIT`,
     /// `NC_ENAMEINUSE`, in this order.
     pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId> {
-        self.here(self.classic.def_dim(name, len))
+        self.here(self.changing()?.def_dim(name, len))
     }
 
     /// Renames a dimension; in data mode to no longer name than it has.
@@ -250,7 +379,7 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
     /// in this order.
     pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<()> {
-        self.here(self.classic.rename_dim(dim, name))
+        self.here(self.changing()?.rename_dim(dim, name))
     }
 
     /// Defines a variable over `dims`, slowest first, of the type numbered `nc_type`.
@@ -259,7 +388,13 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`, `NC_EMAXDIMS`,
     /// `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`, in this order.
     pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId> {
-        self.here(self.classic.def_var(name, nc_type, dims))
+        match &self.inner {
+            Inner::Classic(classic) => self.here(classic.def_var(name, nc_type, dims)),
+            Inner::Nc4(_) if self.format() == Format::NetCdf4Classic => {
+                self.here(Err(NcError::NotInDefine))
+            }
+            Inner::Nc4(_) => self.here(Err(read_only())),
+        }
     }
 
     /// Renames a variable; in data mode to no longer name than it has.
@@ -268,7 +403,7 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`,
     /// in this order.
     pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<()> {
-        self.here(self.classic.rename_var(var, name))
+        self.here(self.changing()?.rename_var(var, name))
     }
 
     /// Sets whether a variable is filled, and with what: one element of its type in native bytes.
@@ -276,7 +411,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTINDEFINE`, `NC_ENOTVAR`, in this order.
     pub fn def_var_fill(&self, var: VarId, no_fill: bool, value: Option<&[u8]>) -> Result<()> {
-        self.here(self.classic.def_var_fill(var, no_fill, value))
+        self.here(self.changing()?.def_var_fill(var, no_fill, value))
     }
 
     /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
@@ -289,14 +424,21 @@ impl Dataset {
     /// `NC_EBADNAME`, `NC_EMAXNAME`, in this order. Values that do not fit are counted.
     pub fn put_att<'a>(
         &self,
-        owner: VarId,
+        owner: impl Into<VarRef>,
         name: &[u8],
         nc_type: i32,
         n_values: usize,
         mem: Option<MemType>,
         values: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
-        self.here(self.classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => {
+                let owner = owner.var;
+                self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
+            }
+            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
+        }
     }
 
     /// Reads an attribute of a variable, or of the dataset for [`VarId::GLOBAL`], as type `mem` (by
@@ -306,12 +448,16 @@ impl Dataset {
     /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, in this order. Values that do not fit are counted.
     pub fn get_att<'a>(
         &self,
-        owner: VarId,
+        owner: impl Into<VarRef>,
         name: &[u8],
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
-        self.here(self.classic.get_att::<Error>(owner, name, mem, out))
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
+            Err(nc4) => self.here(nc4.get_att(owner, name, mem, out)),
+        }
     }
 
     /// Deletes an attribute.
@@ -319,7 +465,7 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
     pub fn del_att(&self, owner: VarId, name: &[u8]) -> Result<()> {
-        self.here(self.classic.del_att(owner, name))
+        self.here(self.changing()?.del_att(owner, name))
     }
 
     /// Renames an attribute; in data mode to no longer name than it has.
@@ -328,7 +474,7 @@ impl Dataset {
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
     /// `NC_ENOTINDEFINE`, in this order.
     pub fn rename_att(&self, owner: VarId, name: &[u8], new_name: &[u8]) -> Result<()> {
-        self.here(self.classic.rename_att(owner, name, new_name))
+        self.here(self.changing()?.rename_att(owner, name, new_name))
     }
 
     /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
@@ -341,7 +487,7 @@ impl Dataset {
     /// `NC_EEDGE`, `NC_ESTRIDE`; what the storage reports. Values that do not fit are counted.
     pub fn put<'a>(
         &self,
-        var: VarId,
+        var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
@@ -356,12 +502,16 @@ impl Dataset {
     /// As [`Dataset::put`].
     pub fn put_with<'a, 's>(
         &self,
-        var: VarId,
+        var: impl Into<VarRef>,
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         mem: Option<MemType>,
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
-        self.here(self.classic.put::<Error>(var, slab, mem, data))
+        let var = var.into();
+        match self.classic_of(var)? {
+            Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
+            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
+        }
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
@@ -372,7 +522,7 @@ impl Dataset {
     /// As [`Dataset::put`], but for `NC_EPERM`.
     pub fn get<'a>(
         &self,
-        var: VarId,
+        var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
@@ -386,24 +536,36 @@ impl Dataset {
     /// As [`Dataset::get`].
     pub fn get_with<'a, 's>(
         &self,
-        var: VarId,
+        var: impl Into<VarRef>,
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
-        self.here(self.classic.get::<Error>(var, slab, mem, out))
+        let var = var.into();
+        match self.classic_of(var)? {
+            Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
+            Err(nc4) => {
+                let _entered = nc4.enter();
+                self.here(nc4.get(var, slab, mem, out))
+            }
+        }
     }
 
     /// Takes every lock of this dataset, for a fork.
     #[must_use]
     pub fn freeze(&self) -> Frozen<'_> {
-        Frozen { _classic: self.classic.freeze() }
+        match &self.inner {
+            Inner::Classic(classic) => Frozen { _classic: Some(classic.freeze()), _nc4: None },
+            Inner::Nc4(nc4) => Frozen { _classic: None, _nc4: nc4.freeze() },
+        }
     }
 
     /// To be called in a forked child: what is not yet written belongs to the parent from now on, so
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
-        self.classic.mark_forked();
+        if let Inner::Classic(classic) = &self.inner {
+            classic.mark_forked();
+        }
     }
 
     /// Commits what was put, for a process that ends without closing. In define mode the dataset
@@ -412,9 +574,10 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
-        self.here(self.classic.drain())?;
+        let Inner::Classic(classic) = &self.inner else { return Ok(()) };
+        self.here(classic.drain())?;
         if self.persists && !self.in_define_mode() {
-            self.here(open::persist(&**self.classic.storage(), &self.path))?;
+            self.here(open::persist(&**self.storage(), &self.path))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zonda_classic::ClassicError;
 use zonda_model::NcError;
+use zonda_nc4::Nc4Error;
 use zonda_storage::{SpecError, StorageError};
 
 /// What an operation on a dataset returns.
@@ -26,6 +27,8 @@ struct Failure {
 enum Cause {
     #[error(transparent)]
     Classic(ClassicError),
+    #[error(transparent)]
+    Nc4(Nc4Error),
     #[error(transparent)]
     Storage(StorageError),
     #[error("layer spec: {0}")]
@@ -57,6 +60,7 @@ impl Error {
     pub fn code(&self) -> NcError {
         match &self.0.cause {
             Cause::Classic(error) => error.nc_error(),
+            Cause::Nc4(error) => error.nc_error(),
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) => *code,
@@ -91,6 +95,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.0.cause {
             Cause::Classic(error) => Some(error),
+            Cause::Nc4(error) => Some(error),
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
             Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
@@ -101,6 +106,12 @@ impl std::error::Error for Error {
 impl From<ClassicError> for Error {
     fn from(error: ClassicError) -> Error {
         Error::new(Cause::Classic(error))
+    }
+}
+
+impl From<Nc4Error> for Error {
+    fn from(error: Nc4Error) -> Error {
+        Error::new(Cause::Nc4(error))
     }
 }
 

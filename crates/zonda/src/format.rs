@@ -18,6 +18,10 @@ pub enum Format {
     Cdf2,
     /// CDF-5, "64-bit data".
     Cdf5,
+    /// netCDF-4, or any HDF5 file read as one.
+    NetCdf4,
+    /// netCDF-4 that keeps to the classic data model.
+    NetCdf4Classic,
 }
 
 impl Format {
@@ -28,6 +32,8 @@ impl Format {
             Format::Cdf1 => 1,
             Format::Cdf2 => 2,
             Format::Cdf5 => 5,
+            Format::NetCdf4 => 3,
+            Format::NetCdf4Classic => 4,
         }
     }
 
@@ -38,14 +44,24 @@ impl Format {
             Format::Cdf1 => "classic",
             Format::Cdf2 => "64-bit offset",
             Format::Cdf5 => "cdf5",
+            Format::NetCdf4 => "netCDF-4",
+            Format::NetCdf4Classic => "netCDF-4 classic model",
         }
     }
 
-    pub(crate) fn version(self) -> Version {
+    /// Whether files of this format are HDF5.
+    #[must_use]
+    pub fn is_hdf5(self) -> bool {
+        matches!(self, Format::NetCdf4 | Format::NetCdf4Classic)
+    }
+
+    /// The version of a classic format.
+    pub(crate) fn version(self) -> Option<Version> {
         match self {
-            Format::Cdf1 => Version::Cdf1,
-            Format::Cdf2 => Version::Cdf2,
-            Format::Cdf5 => Version::Cdf5,
+            Format::Cdf1 => Some(Version::Cdf1),
+            Format::Cdf2 => Some(Version::Cdf2),
+            Format::Cdf5 => Some(Version::Cdf5),
+            Format::NetCdf4 | Format::NetCdf4Classic => None,
         }
     }
 

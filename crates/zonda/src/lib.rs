@@ -28,19 +28,27 @@ mod dataset;
 mod error;
 mod format;
 mod meta;
+mod nc4;
 mod open;
 mod recovery;
+mod refs;
 
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
-pub use meta::{AttView, DimView, Meta, VarView};
+pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
+pub use nc4::filter_is_available;
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use recovery::{Recovery, recover};
+pub use refs::VarRef;
+pub use zonda_chunk::FilterSpec;
+pub use zonda_chunk::{Quiet, quiet};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
     default_fill, normalize_name,
 };
+pub use zonda_nc4::{Endianness, Field, GroupId, Place, StorageKind, UserClass, UserType, VarInfo};
+pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

@@ -1,16 +1,32 @@
 //! A look at the definitions of a dataset, without copying them.
 
+use std::borrow::Cow;
+
 use zonda_classic::{AttRef, Header, Layout};
-use zonda_model::{DimId, ExtType, VarId};
+use zonda_model::{DimId, ExtType, NcError, VarId, normalize_name};
+use zonda_nc4::{Group, GroupId, Model, Nc4File, UserType};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::Format;
+use crate::nc4::{Names, Nc4};
+use crate::refs::VarRef;
 
-/// The definitions of a dataset as they stand while [`Dataset::meta`](crate::Dataset::meta) runs.
+/// `NC_STRING`: a piece of memory of its own for each element.
+pub const NC_STRING: i32 = 12;
+/// Numbers of types from here on belong to user-defined ones.
+pub const FIRST_USER_TYPE: i32 = 32;
+
+/// The definitions of one group of a dataset, as they stand while
+/// [`Dataset::in_group`](crate::Dataset::in_group) runs. A classic dataset is one root group.
 #[derive(Debug)]
 pub struct Meta<'a> {
-    pub(crate) header: &'a Header,
-    pub(crate) n_records: u64,
+    pub(crate) of: Of<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Of<'a> {
+    Classic { header: &'a Header, n_records: u64 },
+    Nc4 { file: &'a Nc4File, names: &'a Names, group: GroupId },
 }
 
 /// A dimension.
@@ -18,9 +34,9 @@ pub struct Meta<'a> {
 pub struct DimView<'a> {
     /// Name, UTF-8 unless the file is odd.
     pub name: &'a [u8],
-    /// Length; for the unlimited dimension the number of records.
+    /// Length; of an unlimited one as it is now.
     pub len: u64,
-    /// Whether it is the unlimited one.
+    /// Whether it can grow.
     pub is_unlimited: bool,
 }
 
@@ -29,12 +45,25 @@ pub struct DimView<'a> {
 pub struct VarView<'a> {
     /// Name, UTF-8 unless the file is odd.
     pub name: &'a [u8],
-    /// External type.
-    pub ty: ExtType,
+    /// Number of its type: 1 to 12, or a user-defined one from [`FIRST_USER_TYPE`] on.
+    pub nc_type: i32,
     /// Dimensions, slowest first.
     pub dims: &'a [DimId],
-    /// Number of attributes.
-    pub n_atts: usize,
+    /// What only classic files have.
+    pub classic: Option<ClassicVar>,
+}
+
+impl VarView<'_> {
+    /// The type, where it is a number or text; `None` for strings and user-defined types.
+    #[must_use]
+    pub fn ty(&self) -> Option<ExtType> {
+        ExtType::from_nc_type(self.nc_type)
+    }
+}
+
+/// A variable as it lies in a classic file.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassicVar {
     /// Whether elements never written are left as they are.
     pub no_fill: bool,
     /// Byte offset of the first element.
@@ -46,110 +75,231 @@ pub struct VarView<'a> {
 }
 
 /// An attribute.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AttView<'a> {
     /// Name, UTF-8 unless the file is odd.
-    pub name: &'a [u8],
-    /// External type.
-    pub ty: ExtType,
+    pub name: Cow<'a, [u8]>,
+    /// Number of its type.
+    pub nc_type: i32,
     /// Number of values.
     pub len: u64,
-    /// The values in external form, big-endian.
-    pub bytes: &'a [u8],
+    /// Of a classic file the values in external form, big-endian.
+    pub bytes: Option<&'a [u8]>,
+}
+
+impl AttView<'_> {
+    /// The type, where it is numbers or text; `None` for strings and user-defined types.
+    #[must_use]
+    pub fn ty(&self) -> Option<ExtType> {
+        ExtType::from_nc_type(self.nc_type)
+    }
 }
 
 impl<'a> From<AttRef<'a>> for AttView<'a> {
     fn from(AttRef { name, ty, len, bytes }: AttRef<'a>) -> AttView<'a> {
-        AttView { name, ty, len, bytes }
+        AttView { name: Cow::Borrowed(name), nc_type: ty.nc_type(), len, bytes: Some(bytes) }
+    }
+}
+
+impl From<zonda_nc4::AttInfo> for AttView<'_> {
+    fn from(zonda_nc4::AttInfo { name, nc_type, len }: zonda_nc4::AttInfo) -> Self {
+        AttView { name: Cow::Owned(name.into_vec()), nc_type, len, bytes: None }
     }
 }
 
 impl<'a> Meta<'a> {
+    pub(crate) fn of_nc4(nc4: &'a Nc4, group: GroupId) -> Meta<'a> {
+        Meta { of: Of::Nc4 { file: &nc4.file, names: &nc4.names, group } }
+    }
+}
+
+/// The model of a netCDF-4 file and the group looked at.
+fn model_of(file: &Nc4File, group: GroupId) -> Result<(&Model, &Group)> {
+    let model = file.model()?;
+    let found = model.groups.get(usize::from(group.0));
+    Ok((model, found.ok_or(Error::from(NcError::BadGrpId))?))
+}
+
+impl<'a> Meta<'a> {
+    /// The model and the group of a netCDF-4 file.
+    fn nc4(&self) -> Option<Result<(&'a Model, &'a Group)>> {
+        match self.of {
+            Of::Classic { .. } => None,
+            Of::Nc4 { file, group, .. } => Some(model_of(file, group)),
+        }
+    }
+
+    /// The same where it can be had; a count of a damaged file is 0, and what asks for a thing by
+    /// its number says why.
+    fn nc4_or_none(&self) -> Option<(&'a Model, &'a Group)> {
+        self.nc4()?.ok()
+    }
+
     /// The format.
     #[must_use]
     pub fn format(&self) -> Format {
-        Format::of(self.header.version)
+        match self.of {
+            Of::Classic { header, .. } => Format::of(header.version),
+            Of::Nc4 { file, .. } => match file.model() {
+                Ok(model) if model.is_classic => Format::NetCdf4Classic,
+                _ => Format::NetCdf4,
+            },
+        }
     }
 
-    /// Number of dimensions.
+    /// Number of dimensions of this group.
     #[must_use]
     pub fn n_dims(&self) -> usize {
-        self.header.dims.len()
+        match self.of {
+            Of::Classic { header, .. } => header.dims.len(),
+            Of::Nc4 { .. } => self.nc4_or_none().map_or(0, |(_, group)| group.dims.len()),
+        }
     }
 
-    /// Number of variables.
+    /// Ids of the dimensions of this group, ascending.
+    pub fn dim_ids(&self) -> impl Iterator<Item = DimId> + use<'a> {
+        let (n, own) = match self.of {
+            Of::Classic { header, .. } => (header.dims.len(), &[][..]),
+            Of::Nc4 { .. } => (0, self.nc4_or_none().map_or(&[][..], |(_, group)| &group.dims)),
+        };
+        (0..n).map_while(|id| i32::try_from(id).ok()).map(DimId).chain(own.iter().copied())
+    }
+
+    /// Number of variables of this group.
     #[must_use]
     pub fn n_vars(&self) -> usize {
-        self.header.vars.len()
+        match self.of {
+            Of::Classic { header, .. } => header.vars.len(),
+            Of::Nc4 { .. } => self.nc4_or_none().map_or(0, |(_, group)| group.vars.len()),
+        }
     }
 
-    /// Number of global attributes.
-    #[must_use]
-    pub fn n_global_atts(&self) -> usize {
-        self.header.atts.len()
-    }
-
-    /// The unlimited dimension.
+    /// The first unlimited dimension of this group.
     #[must_use]
     pub fn unlimited(&self) -> Option<DimId> {
-        self.header.record_dim()
+        match self.of {
+            Of::Classic { header, .. } => header.record_dim(),
+            Of::Nc4 { .. } => self.unlimited_dims().next(),
+        }
     }
 
-    /// Number of records.
+    /// The unlimited dimensions of this group, ascending.
+    pub fn unlimited_dims(&self) -> impl Iterator<Item = DimId> + use<'a> {
+        let (one, many) = match self.of {
+            Of::Classic { header, .. } => (header.record_dim(), None),
+            Of::Nc4 { .. } => (None, self.nc4_or_none()),
+        };
+        let many = many.into_iter().flat_map(|(model, group)| {
+            let unlimited = move |id: &DimId| dim_of(model, *id).is_ok_and(|dim| dim.is_unlimited);
+            group.dims.iter().copied().filter(unlimited)
+        });
+        one.into_iter().chain(many)
+    }
+
+    /// Number of records: the length of the first unlimited dimension.
     #[must_use]
     pub fn n_records(&self) -> u64 {
-        self.n_records
+        match self.of {
+            Of::Classic { n_records, .. } => n_records,
+            Of::Nc4 { .. } => {
+                self.unlimited().and_then(|id| self.dim(id).ok()).map_or(0, |dim| dim.len)
+            }
+        }
     }
 
-    /// Where things lie in the file.
+    /// Where things lie in a classic file.
     #[must_use]
-    pub fn layout(&self) -> Layout {
-        self.header.layout
+    pub fn layout(&self) -> Option<Layout> {
+        match self.of {
+            Of::Classic { header, .. } => Some(header.layout),
+            Of::Nc4 { .. } => None,
+        }
     }
 
-    /// The dimension with that id.
+    /// The dimension with that id, of whichever group.
     ///
     /// # Errors
     /// `NC_EBADDIM`.
     pub fn dim(&self, id: DimId) -> Result<DimView<'a>> {
-        let dim = self.header.dim(id)?;
-        let is_unlimited = dim.len == 0;
-        let len = if is_unlimited { self.n_records } else { dim.len };
-        Ok(DimView { name: &dim.name, len, is_unlimited })
+        match self.of {
+            Of::Classic { header, n_records } => {
+                let dim = header.dim(id)?;
+                let is_unlimited = dim.len == 0;
+                let len = if is_unlimited { n_records } else { dim.len };
+                Ok(DimView { name: &dim.name, len, is_unlimited })
+            }
+            Of::Nc4 { file, .. } => {
+                let dim = dim_of(file.model()?, id)?;
+                let (len, is_unlimited) = (dim.len, dim.is_unlimited);
+                Ok(DimView { name: &dim.name, len, is_unlimited })
+            }
+        }
     }
 
-    /// Id of the dimension with that name, which is normalised first.
+    /// Id of the dimension with that name, which is normalised first, in this group or the nearest
+    /// one around it.
     ///
     /// # Errors
-    /// `NC_EBADDIM`.
+    /// `NC_EBADDIM`; `NC_EINVAL` for a path in a netCDF-4 file.
     pub fn find_dim(&self, name: &[u8]) -> Result<DimId> {
-        Ok(self.header.find_dim(name)?)
+        let (model, group) = match self.of {
+            Of::Classic { header, .. } => return Ok(header.find_dim(name)?),
+            Of::Nc4 { file, group, .. } => (model_of(file, group)?.0, group),
+        };
+        if name.contains(&b'/') {
+            return Err(NcError::Inval.into());
+        }
+        let name = normalize_name(name).map_err(|_| NcError::BadDim)?;
+        let found = outward(model, group).find_map(|group| {
+            let named = |id: &&DimId| dim_of(model, **id).is_ok_and(|dim| *dim.name == *name);
+            group.dims.iter().find(named)
+        });
+        Ok(*found.ok_or(NcError::BadDim)?)
     }
 
-    /// The variable with that id.
+    /// The variable of this group with that id.
     ///
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn var(&self, id: VarId) -> Result<VarView<'a>> {
-        let var = self.header.var(id)?;
-        Ok(VarView {
-            name: &var.name,
-            ty: var.ty,
-            dims: &var.dims,
-            n_atts: var.atts.len(),
-            no_fill: var.no_fill,
-            begin: var.begin,
-            slab_bytes: var.slab_bytes(),
-            is_record: var.is_record(),
-        })
+        match self.of {
+            Of::Classic { header, .. } => {
+                let var = header.var(id)?;
+                Ok(VarView {
+                    name: &var.name,
+                    nc_type: var.ty.nc_type(),
+                    dims: &var.dims,
+                    classic: Some(ClassicVar {
+                        no_fill: var.no_fill,
+                        begin: var.begin,
+                        slab_bytes: var.slab_bytes(),
+                        is_record: var.is_record(),
+                    }),
+                })
+            }
+            Of::Nc4 { file, group, .. } => {
+                let (_, group) = model_of(file, group)?;
+                let found = usize::try_from(id.0).ok().and_then(|id| group.vars.get(id));
+                let var = found.ok_or(NcError::NotVar)?;
+                Ok(VarView {
+                    name: &var.name,
+                    nc_type: var.nc_type,
+                    dims: &var.dims,
+                    classic: None,
+                })
+            }
+        }
     }
 
-    /// Id of the variable with that name, which is normalised first.
+    /// Id of the variable of this group with that name, which is normalised first.
     ///
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn find_var(&self, name: &[u8]) -> Result<VarId> {
-        Ok(self.header.find_var(name)?)
+        match self.of {
+            Of::Classic { header, .. } => Ok(header.find_var(name)?),
+            Of::Nc4 { file, names, group } => names.find_var(file.model()?, group, name),
+        }
     }
 
     /// Rank of a variable; its current lengths go to `out`, as many as fit there.
@@ -157,29 +307,200 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOTVAR`.
     pub fn var_shape(&self, id: VarId, out: &mut [usize]) -> Result<usize> {
-        let var = self.header.var(id)?;
-        for (axis, (out, &len)) in out.iter_mut().zip(&var.shape).enumerate() {
-            let len = if axis == 0 && var.is_record() { self.n_records } else { len };
-            *out = usize::try_from(len).unwrap_or(usize::MAX);
+        let as_len = |len: u64| usize::try_from(len).unwrap_or(usize::MAX);
+        match self.of {
+            Of::Classic { header, n_records } => {
+                let var = header.var(id)?;
+                for (axis, (out, &len)) in out.iter_mut().zip(&var.shape).enumerate() {
+                    *out = as_len(if axis == 0 && var.is_record() { n_records } else { len });
+                }
+                Ok(var.shape.len())
+            }
+            Of::Nc4 { .. } => {
+                let var = self.var(id)?;
+                for (out, &dim) in out.iter_mut().zip(var.dims) {
+                    *out = as_len(self.dim(dim)?.len);
+                }
+                Ok(var.dims.len())
+            }
         }
-        Ok(var.shape.len())
     }
 
-    /// Attribute number `index` of a variable, or of the dataset for [`VarId::GLOBAL`].
+    /// Whether the first dimension of a variable can grow.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`.
+    pub fn is_record(&self, id: VarId) -> Result<bool> {
+        let var = self.var(id)?;
+        Ok(match (var.classic, var.dims.first()) {
+            (Some(classic), _) => classic.is_record,
+            (None, Some(&dim)) => self.dim(dim)?.is_unlimited,
+            (None, None) => false,
+        })
+    }
+
+    /// Number of attributes of a variable of this group, or of the group for [`VarId::GLOBAL`].
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`; what decoding them meets in a netCDF-4 file.
+    pub fn n_atts(&self, owner: VarId) -> Result<usize> {
+        match self.of {
+            Of::Classic { header, .. } => Ok(header.atts(owner)?.len()),
+            Of::Nc4 { file, group, .. } => Ok(file.n_atts(VarRef { group, var: owner }.into())?),
+        }
+    }
+
+    /// Attribute number `index` of a variable, or of the group for [`VarId::GLOBAL`].
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
     pub fn att(&self, owner: VarId, index: usize) -> Result<AttView<'a>> {
-        let att = self.header.atts(owner)?.get(index).ok_or(zonda_model::NcError::NotAtt)?;
-        Ok(att.into())
+        match self.of {
+            Of::Classic { header, .. } => {
+                Ok(header.atts(owner)?.get(index).ok_or(NcError::NotAtt)?.into())
+            }
+            Of::Nc4 { file, group, .. } => {
+                Ok(file.att(VarRef { group, var: owner }.into(), index)?.into())
+            }
+        }
     }
 
-    /// The attribute with that name, which is normalised first, and its number.
+    /// The attribute with that name, which is normalised first, and its number; one that is found
+    /// by its name only (`_NCProperties`) has number -1.
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_ENOTATT`.
-    pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<(usize, AttView<'a>)> {
-        let (index, att) = self.header.att(owner, name)?;
-        Ok((index, att.into()))
+    pub fn find_att(&self, owner: VarId, name: &[u8]) -> Result<(i32, AttView<'a>)> {
+        match self.of {
+            Of::Classic { header, .. } => {
+                let (index, att) = header.att(owner, name)?;
+                Ok((i32::try_from(index).unwrap_or(i32::MAX), att.into()))
+            }
+            Of::Nc4 { file, group, .. } => {
+                let (number, att) = file.find_att(VarRef { group, var: owner }.into(), name)?;
+                Ok((number, att.into()))
+            }
+        }
+    }
+}
+
+/// The dimension with that id in a netCDF-4 file.
+pub(crate) fn dim_of(model: &Model, id: DimId) -> Result<&zonda_nc4::Dim> {
+    let found = usize::try_from(id.0).ok().and_then(|id| model.dims.get(id));
+    Ok(found.and_then(Option::as_ref).ok_or(NcError::BadDim)?)
+}
+
+/// A group, the one around it, and so on to the root.
+pub(crate) fn outward(model: &Model, group: GroupId) -> impl Iterator<Item = &Group> {
+    let group_of = |id: GroupId| model.groups.get(usize::from(id.0));
+    // A parent has a lower number, so that the way ends.
+    std::iter::successors(group_of(group), move |group| group_of(group.parent?))
+}
+
+/// What only netCDF-4 files have: groups and user-defined types. A classic dataset answers as one
+/// root group without types.
+impl<'a> Meta<'a> {
+    /// The group looked at.
+    #[must_use]
+    pub fn group_id(&self) -> GroupId {
+        match self.of {
+            Of::Classic { .. } => GroupId::ROOT,
+            Of::Nc4 { group, .. } => group,
+        }
+    }
+
+    /// Name of the group, `/` for the root.
+    #[must_use]
+    pub fn group_name(&self) -> &'a [u8] {
+        self.nc4_or_none().map_or(b"/", |(_, group)| &group.name)
+    }
+
+    /// Path of the group from the root, which is `/`.
+    #[must_use]
+    pub fn group_path(&self) -> Vec<u8> {
+        let mut names: Vec<&[u8]> = Vec::new();
+        if let Of::Nc4 { file, group, .. } = self.of
+            && let Ok(model) = file.model()
+        {
+            names.extend(outward(model, group).filter(|g| g.parent.is_some()).map(|g| &*g.name));
+        }
+        if names.is_empty() {
+            return b"/".to_vec();
+        }
+        names.iter().rev().flat_map(|name| [b"/", *name]).flatten().copied().collect()
+    }
+
+    /// The group around this one; the root has none.
+    #[must_use]
+    pub fn group_parent(&self) -> Option<GroupId> {
+        self.nc4_or_none()?.1.parent
+    }
+
+    /// The groups in this one.
+    #[must_use]
+    pub fn groups(&self) -> &'a [GroupId] {
+        self.nc4_or_none().map_or(&[], |(_, group)| &group.children)
+    }
+
+    /// The group in this one with that name, which is normalised first.
+    ///
+    /// # Errors
+    /// `NC_ENOGRP`.
+    pub fn find_group(&self, name: &[u8]) -> Result<GroupId> {
+        let (model, group) = self.nc4().ok_or(NcError::NoGrp)??;
+        let name = normalize_name(name).map_err(|_| NcError::NoGrp)?;
+        let named = |id: &&GroupId| {
+            model.groups.get(usize::from(id.0)).is_some_and(|group| *group.name == *name)
+        };
+        Ok(*group.children.iter().find(named).ok_or(NcError::NoGrp)?)
+    }
+
+    /// Numbers of the types defined in this group.
+    #[must_use]
+    pub fn type_ids(&self) -> &'a [i32] {
+        self.nc4_or_none().map_or(&[], |(_, group)| &group.types)
+    }
+
+    /// All user-defined types of the file; the first has number [`FIRST_USER_TYPE`].
+    #[must_use]
+    pub fn types(&self) -> &'a [UserType] {
+        self.nc4_or_none().map_or(&[], |(model, _)| &model.types)
+    }
+
+    /// The user-defined type with that number, of whichever group.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE`.
+    pub fn user_type(&self, nc_type: i32) -> Result<&'a UserType> {
+        let Some(nc4) = self.nc4() else { return Err(NcError::BadType.into()) };
+        let index = nc_type.checked_sub(FIRST_USER_TYPE).and_then(|at| usize::try_from(at).ok());
+        Ok(index.and_then(|at| nc4.ok()?.0.types.get(at)).ok_or(NcError::BadType)?)
+    }
+
+    /// Number of the user-defined type with that name, which is normalised first: in this group, in
+    /// one around it, or else in any.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE`.
+    pub fn find_type(&self, name: &[u8]) -> Result<i32> {
+        let (model, _) = self.nc4().ok_or(NcError::BadType)??;
+        let name = normalize_name(name).map_err(|_| NcError::BadType)?;
+        let named = |id: &&i32| self.user_type(**id).is_ok_and(|ty| *ty.name == *name);
+        let near = outward(model, self.group_id()).find_map(|group| group.types.iter().find(named));
+        let any = || model.groups.iter().find_map(|group| group.types.iter().find(named));
+        Ok(*near.or_else(any).ok_or(NcError::BadType)?)
+    }
+
+    /// Bytes of an element in memory, of any type; a string is an address, a sequence a length and
+    /// an address.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE`.
+    pub fn type_size(&self, nc_type: i32) -> Result<usize> {
+        match ExtType::from_nc_type(nc_type) {
+            Some(ty) => Ok(ty.size()),
+            None if nc_type == NC_STRING => Ok(8),
+            None => Ok(self.user_type(nc_type)?.size),
+        }
     }
 }

@@ -45,6 +45,9 @@ pub struct OpenOptions {
     pub io: Option<String>,
     /// Load the dataset into memory (`NC_DISKLESS`).
     pub in_memory: Option<Persist>,
+    /// Chunk cache of the variables of a netCDF-4 file, until another is set: bytes, slots,
+    /// preemption. `None` for the defaults of netCDF-C 4.9.0.
+    pub chunk_cache: Option<(usize, usize, f32)>,
 }
 
 fn spec_of(io: Option<&str>) -> Result<Option<Spec>> {

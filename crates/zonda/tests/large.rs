@@ -104,7 +104,7 @@ fn reference_program(folder: &TempFolder) -> Option<PathBuf> {
 /// Puts eight elements of a byte variable of rows of 1 GiB so that they lie around byte `offset` of
 /// the file; the elements.
 fn around(file: &Dataset, var: VarId, name: &'static str, offset: u64) -> Vec<Element> {
-    let begin = file.meta(|meta| meta.var(var).expect("var").begin);
+    let begin = file.meta(|meta| meta.var(var).expect("var").classic.expect("classic").begin);
     let first = offset - begin - 4;
     let (row, column) = ((first / GIB) as usize, (first % GIB) as usize);
     let values: Vec<f64> = (0..8).map(|i| f64::from(i) + (offset >> 28) as f64).collect();
@@ -176,7 +176,7 @@ fn cdf5_variables_behind_a_huge_one() {
     file.def_var(b"behind", ExtType::Int64.nc_type(), &[few.0]).expect("def_var");
     file.def_var(b"records", ExtType::Double.nc_type(), &[time.0, few.0]).expect("def_var");
     file.enddef(Reserve::Default).expect("enddef");
-    let begin = file.meta(|meta| meta.var(VarId(1)).expect("var").begin);
+    let begin = file.meta(|meta| meta.var(VarId(1)).expect("var").classic.expect("classic").begin);
     assert!(begin > 8 * GIB, "{begin}");
     let mut elements = Vec::new();
     for at in [0, (1 << 30) - 1, 1 << 30, 1 << 31, (1 << 32) - 1, 1 << 32, n - 1] {
@@ -214,11 +214,12 @@ fn records_beyond_4_gib() {
         file.def_var(b"a", ExtType::Short.nc_type(), &[time.0, x.0]).expect("def_var");
         file.def_var(b"b", ExtType::Short.nc_type(), &[time.0, x.0]).expect("def_var");
         file.enddef(Reserve::Default).expect("enddef");
-        let record_len = file.meta(|meta| meta.layout().record_len);
+        let record_len = file.meta(|meta| meta.layout()).expect("classic").record_len;
         let mut elements = Vec::new();
         for offset in [GIB * 2, GIB * 4, GIB * 5] {
             for (var, name) in [(VarId(0), "a"), (VarId(1), "b")] {
-                let begin = file.meta(|meta| meta.var(var).expect("var").begin);
+                let begin =
+                    file.meta(|meta| meta.var(var).expect("var").classic.expect("classic").begin);
                 let record = ((offset - begin) / record_len) as usize;
                 let inside = ((offset - begin) % record_len) as usize / 2;
                 for column in [0, inside.saturating_sub(1).min(len - 1), len - 1] {

@@ -19,7 +19,8 @@ use crate::foreign::{bytes, malloc_copy, put_text};
 use crate::instances::{
     nc_copy_data, nc_copy_data_all, nc_dump_data, nc_reclaim_data, nc_reclaim_data_all,
 };
-use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_user_type};
+use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
+use crate::user_types::nc_inq_user_type;
 
 /// `NC_VLEN`, `NC_OPAQUE`: classes of user-defined types.
 const VLEN: c_int = 13;

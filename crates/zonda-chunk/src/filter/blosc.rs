@@ -33,13 +33,46 @@ const ONE_STREAM: u8 = 16;
 
 /// Formats, as in bits 5 to 7 of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     BloscLz = 0,
     /// Also what lz4hc writes.
     Lz4 = 1,
     Snappy = 2,
     Zlib = 3,
     Zstd = 4,
+}
+
+impl Format {
+    /// The format that a chunk's flags say.
+    pub(super) fn of(flags: u8) -> Option<Format> {
+        Some(match flags >> 5 {
+            0 => Format::BloscLz,
+            1 => Format::Lz4,
+            2 => Format::Snappy,
+            3 => Format::Zlib,
+            4 => Format::Zstd,
+            _ => return None,
+        })
+    }
+
+    /// Decodes a stream that lies at `at`. Bytes that `out` was filled with from its beginning.
+    pub(super) fn decompress(
+        self,
+        filter: &'static str,
+        at: usize,
+        stored: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, FilterError> {
+        match self {
+            Format::BloscLz => blosclz::decompress(filter, stored, out),
+            Format::Lz4 => lz4::decompress(filter, at, stored, out).map(|()| out.len()),
+            Format::Zlib => deflate::inflate_into(filter, stored, out).map(|()| out.len()),
+            Format::Zstd => zstd::decompress(filter, stored, out),
+            Format::Snappy => snap::raw::Decoder::new()
+                .decompress(stored, out)
+                .map_err(|_| FilterError::Damaged { filter, at, what: "no valid snappy data" }),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,14 +210,8 @@ impl<'a> Frame<'a> {
             out.copy_from_slice(bytes.ok_or_else(|| damaged(HEADER, "ends early"))?);
             return Ok(());
         }
-        let format = match self.flags >> 5 {
-            0 => Format::BloscLz,
-            1 => Format::Lz4,
-            2 => Format::Snappy,
-            3 => Format::Zlib,
-            4 => Format::Zstd,
-            _ => return Err(FilterError::Unsupported { filter: NAME, what: "this codec" }),
-        };
+        let format = Format::of(self.flags)
+            .ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
         let elem_size = self.elem_size;
         let shuffling = if self.flags & SHUFFLED != 0 && elem_size > 1 {
             Shuffling::Bytes
@@ -242,20 +269,12 @@ impl<'a> Frame<'a> {
             at += len;
             *unread = unread
                 .checked_sub(4 + len)
-                .ok_or_else(|| damaged(at - 4, "streams upon each other"))?;
+                .ok_or_else(|| damaged(at - len - 4, "streams upon each other"))?;
             if len == out.len() {
                 out.copy_from_slice(stored);
                 continue;
             }
-            let full = match format {
-                Format::BloscLz => blosclz::decompress(NAME, stored, out)?,
-                Format::Lz4 => lz4::decompress(NAME, at, stored, out).map(|()| out.len())?,
-                Format::Zlib => deflate::inflate_into(NAME, stored, out).map(|()| out.len())?,
-                Format::Zstd => zstd::decompress(NAME, stored, out)?,
-                Format::Snappy => snap::raw::Decoder::new()
-                    .decompress(stored, out)
-                    .map_err(|_| damaged(at - len, "no valid snappy data"))?,
-            };
+            let full = format.decompress(NAME, at - len, stored, out)?;
             if full != out.len() {
                 return Err(damaged(at - len, "a stream with too few bytes"));
             }
@@ -361,7 +380,7 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
                 false => raw_block.len(),
             };
             for stream in shuffled.chunks(each) {
-                stream_to(plan, stream, out)?;
+                stream_to(NAME, (plan.format, plan.level), stream, out)?;
                 if out.len() > raw.len() {
                     return Ok(false);
                 }
@@ -374,30 +393,35 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
 }
 
 /// Appends a stream and its length before it; as it is where it does not become shorter.
-fn stream_to(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+pub(super) fn stream_to(
+    filter: &'static str,
+    (format, level): (Format, u32),
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     let from = out.len();
     out.extend_from_slice(&[0; 4]);
     let begin = out.len();
-    let shorter = match plan.format {
+    let shorter = match format {
         Format::BloscLz => blosclz::compress(raw, raw.len(), out),
-        Format::Lz4 => lz4::compress(NAME, raw, out)? < raw.len(),
+        Format::Lz4 => lz4::compress(filter, raw, out)? < raw.len(),
         Format::Zlib => {
-            deflate::deflate(NAME, deflate::level(plan.level), raw, out)?;
+            deflate::deflate(filter, deflate::level(level), raw, out)?;
             out.len() - begin < raw.len()
         }
         Format::Zstd => {
             // Nine levels for twenty-two, the last but one being the highest that is practical.
-            let level = if plan.level < 9 { plan.level * 2 - 1 } else { 22 };
-            zstd::compress(NAME, level as i32, raw, out)?;
+            let level = if level < 9 { level * 2 - 1 } else { 22 };
+            zstd::compress(filter, level as i32, raw, out)?;
             out.len() - begin < raw.len()
         }
         Format::Snappy => {
             let most = snap::raw::max_compress_len(raw.len());
-            reserve(NAME, out, most)?;
+            reserve(filter, out, most)?;
             out.resize(begin + most, 0);
             let len = snap::raw::Encoder::new()
                 .compress(raw, &mut out[begin..])
-                .map_err(|_| FilterError::Unsupported { filter: NAME, what: "this length" })?;
+                .map_err(|_| FilterError::Unsupported { filter, what: "this length" })?;
             out.truncate(begin + len);
             len < raw.len()
         }
@@ -409,4 +433,52 @@ fn stream_to(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterErr
     let len = (out.len() - begin) as u32;
     out[from..begin].copy_from_slice(&len.to_le_bytes());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of so many blocks of eight bytes, block i at `at(i)`; so many are stored, as they are.
+    fn frame(blocks: u32, stored: u32, at: impl Fn(u32) -> u32) -> Vec<u8> {
+        let mut frame = vec![VERSION, 1, ONE_STREAM, 1];
+        let first = HEADER as u32 + 4 * blocks;
+        for number in [8 * blocks, 8, first + 12 * stored].into_iter().chain((0..blocks).map(at)) {
+            frame.extend_from_slice(&number.to_le_bytes());
+        }
+        for i in 0..stored {
+            frame.extend_from_slice(&8u32.to_le_bytes());
+            frame.extend_from_slice(&[i as u8; 8]);
+        }
+        frame
+    }
+
+    fn decode(stored: &[u8], len: usize) -> Result<Vec<u8>, FilterError> {
+        let mut out = vec![0; len];
+        Frame::read(stored)?.decode(&mut out).map(|()| out)
+    }
+
+    #[test]
+    fn blocks_may_lie_anywhere_but_not_upon_each_other() {
+        let backwards = frame(100, 100, |i| HEADER as u32 + 400 + 12 * (99 - i));
+        let bytes = decode(&backwards, 800).unwrap();
+        assert_eq!((bytes[0], bytes[799]), (99, 0));
+        let all_first = frame(100, 2, |_| HEADER as u32 + 400);
+        assert!(matches!(decode(&all_first, 800), Err(FilterError::Damaged { at: 416, .. })));
+    }
+
+    #[test]
+    fn headers_are_checked() {
+        let good = frame(4, 4, |i| HEADER as u32 + 16 + 12 * i);
+        assert!(decode(&good, 32).is_ok());
+        for (at, value) in [(0, 0), (0, 3), (2, 0xf0), (3, 0), (8, 0), (8, 33), (12, 15), (12, 255)]
+        {
+            let mut bad = good.clone();
+            bad[at] = value;
+            assert!(decode(&bad, 32).is_err(), "byte {at} is {value}");
+        }
+        let mut as_it_is = good.clone();
+        as_it_is[2] |= NOT_COMPRESSED;
+        assert_eq!(decode(&as_it_is, 32).as_deref(), Ok(&good[16..48]));
+    }
 }

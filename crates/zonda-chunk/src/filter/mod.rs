@@ -3,8 +3,11 @@
 //! One file per filter, with both directions in it; `docs/status/filters.md` lists them. A filter
 //! joins by its module, its line in [`builtin`] and its row in that table.
 
+mod aec;
+mod bits;
 mod bitshuffle;
 mod blosc;
+mod blosc2;
 mod blosclz;
 mod bzip2;
 mod deflate;
@@ -12,8 +15,14 @@ mod fletcher32;
 mod lz;
 mod lz4;
 mod lzf;
+mod nbit;
 mod pipeline;
+mod quantize;
+mod room;
+mod scaleoffset;
 pub mod shuffle;
+mod szip;
+mod zfp;
 mod zstd;
 
 use std::cell::Cell;
@@ -23,20 +32,27 @@ use zonda_model::NcError;
 pub use pipeline::{Decoded, Pipeline, Scratch};
 
 /// Makes a filter for the chunks of one array, checking the parameters.
-pub(crate) type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
+pub type Make = fn(&FilterSpec, &ChunkShape) -> Result<Box<dyn Filter>, FilterError>;
 
-/// How a built-in filter is made, by its registered number.
-pub(crate) fn builtin(id: u32) -> Option<Make> {
+/// How a built-in filter is made, by its registered number; `None` for one that is not built in.
+#[must_use]
+pub fn builtin(id: u32) -> Option<Make> {
     let make: Make = match id {
         1 => deflate::new,
         2 => shuffle::new,
         3 => fletcher32::new,
+        4 => szip::new,
+        5 => nbit::new,
+        6 => scaleoffset::new,
         307 => bzip2::new,
         32000 => lzf::new,
         32001 => blosc::new,
         32004 => lz4::new,
         32008 => bitshuffle::new,
+        32013 => zfp::new,
         32015 => zstd::new,
+        32022 | 32023 => quantize::new,
+        32026 => blosc2::new,
         _ => return None,
     };
     Some(make)

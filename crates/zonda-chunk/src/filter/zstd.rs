@@ -130,3 +130,55 @@ fn error(filter: &'static str, code: usize, expected: usize) -> FilterError {
         FilterError::Damaged { filter, at: 0, what: zstd_safe::get_error_name(code) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame that does not say how long its content is, as streaming writers make them.
+    fn silent(raw: &[u8]) -> Vec<u8> {
+        let mut encoder = CCtx::create();
+        encoder.set_parameter(CParameter::ContentSizeFlag(false)).unwrap();
+        let mut frame = vec![0; zstd_safe::compress_bound(raw.len())];
+        let len = encoder.compress2(&mut frame[..], raw).unwrap();
+        frame.truncate(len);
+        assert!(matches!(zstd_safe::get_frame_content_size(&frame), Ok(None)));
+        frame
+    }
+
+    #[test]
+    fn levels_count() {
+        let raw: Vec<u8> = (0..50_000u32).map(|i| (i * i / 977 % 251 / 3) as u8).collect();
+        let len = |level| {
+            let mut out = Vec::new();
+            compress(NAME, level, &raw, &mut out).unwrap();
+            out.len()
+        };
+        assert!(len(-20) > len(3) && len(3) > len(19), "{} {} {}", len(-20), len(3), len(19));
+        assert_eq!(len(i32::MIN), len(-1_000_000));
+        assert_eq!(len(1000), len(22));
+    }
+
+    #[test]
+    fn frames_need_not_say_their_length() {
+        let raw: Vec<u8> = (0..100_000u32).map(|i| (i / 300) as u8).collect();
+        let mut two = silent(&raw[..70_000]);
+        compress(NAME, 3, &raw[70_000..], &mut two).unwrap();
+        for stored in [silent(&raw), two] {
+            let mut out = vec![0; raw.len()];
+            assert_eq!(Zstd { level: 1 }.decode_into(&stored, &mut out), Ok(()));
+            assert!(out == raw);
+            for most in [raw.len(), usize::MAX] {
+                let mut out = Vec::new();
+                assert_eq!(Zstd { level: 1 }.decode(&stored, most, &mut out), Ok(()));
+                assert!(out == raw);
+            }
+            for most in [0, 1, 69_999, 99_999] {
+                let result = Zstd { level: 1 }.decode(&stored, most, &mut Vec::new());
+                assert!(matches!(result, Err(FilterError::WrongLength { .. })), "{result:?}");
+            }
+            let result = Zstd { level: 1 }.decode_into(&stored, &mut vec![0; 100_001]);
+            assert!(matches!(result, Err(FilterError::WrongLength { got: 100_000, .. })));
+        }
+    }
+}

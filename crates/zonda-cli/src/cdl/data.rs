@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use zonda::{Dataset, ExtType, Hyperslab, Meta, VarId};
+use zonda::{Dataset, Error, ExtType, Hyperslab, Meta, NcError, VarId};
 
 use super::header::var_id;
 use super::lines::Lines;
@@ -60,17 +60,18 @@ impl Variable {
         }
         let att = |name: &[u8]| meta.find_att(id, name).ok().map(|(_, att)| att);
         let c_format = att(b"C_format")
-            .filter(|att| att.ty == ExtType::Char && att.len > 0 && att.len < C_FORMAT_END);
-        let fill = att(b"_FillValue").filter(|att| att.ty == var.ty && att.len == 1);
+            .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len));
+        let fill = att(b"_FillValue").filter(|att| att.nc_type == var.nc_type && att.len == 1);
+        let ty = var.ty().ok_or(Error::from(NcError::BadType))?;
         let format = Format::new(
-            var.ty,
-            c_format.map(|att| att.bytes),
-            fill.map(|att| att.bytes),
+            ty,
+            c_format.and_then(|att| att.bytes),
+            fill.and_then(|att| att.bytes),
             options.precision,
         );
         let mut escaped = Vec::new();
         names::push_escaped(&mut escaped, var.name)?;
-        let elem_bytes = var.ty.size();
+        let elem_bytes = ty.size();
         Ok(Some(Variable { id, name: var.name.to_vec(), escaped, shape, elem_bytes, format }))
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zonda::{ExtType, Meta, VarId};
+use zonda::{Error, ExtType, Meta, NcError, VarId};
 
 use super::{Options, names, values};
 use crate::failure::Result;
@@ -16,8 +16,8 @@ pub(super) fn write(out: &mut dyn Write, meta: &Meta<'_>, options: &Options) -> 
     if meta.n_dims() > 0 {
         text.extend_from_slice(b"dimensions:\n");
     }
-    for id in 0..meta.n_dims() {
-        let dim = meta.dim(dim_id(id))?;
+    for id in meta.dim_ids() {
+        let dim = meta.dim(id)?;
         text.push(b'\t');
         names::push_escaped(&mut text, dim.name)?;
         let line = if dim.is_unlimited {
@@ -36,10 +36,11 @@ pub(super) fn write(out: &mut dyn Write, meta: &Meta<'_>, options: &Options) -> 
         out.write_all(&text)?;
         text.clear();
     }
-    if meta.n_global_atts() > 0 || options.special {
+    let n_atts = meta.n_atts(VarId::GLOBAL)?;
+    if n_atts > 0 || options.special {
         text.extend_from_slice(b"\n// global attributes:\n");
     }
-    for index in 0..meta.n_global_atts() {
+    for index in 0..n_atts {
         push_att(&mut text, meta, VarId::GLOBAL, b"", index, options)?;
         out.write_all(&text)?;
         text.clear();
@@ -56,14 +57,11 @@ pub(super) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
-fn dim_id(index: usize) -> zonda::DimId {
-    zonda::DimId(i32::try_from(index).unwrap_or(i32::MAX))
-}
-
 fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId, options: &Options) -> Result<()> {
     let var = meta.var(id)?;
+    let ty = var.ty().ok_or(Error::from(NcError::BadType))?;
     text.push(b'\t');
-    text.extend_from_slice(var.ty.name().as_bytes());
+    text.extend_from_slice(ty.name().as_bytes());
     text.push(b' ');
     names::push_escaped(text, var.name)?;
     for (axis, &dim) in var.dims.iter().enumerate() {
@@ -74,7 +72,7 @@ fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId, options: &Options) -
         text.push(b')');
     }
     text.extend_from_slice(b" ;\n");
-    for index in 0..var.n_atts {
+    for index in 0..meta.n_atts(id)? {
         push_att(text, meta, id, var.name, index, options)?;
     }
     Ok(())
@@ -89,7 +87,7 @@ fn push_att(
     options: &Options,
 ) -> Result<()> {
     let att = meta.att(owner, index)?;
-    if owner == VarId::GLOBAL && att.name == PROVENANCE {
+    if owner == VarId::GLOBAL && *att.name == *PROVENANCE {
         return Ok(());
     }
     text.extend_from_slice(b"\t\t");
@@ -98,17 +96,18 @@ fn push_att(
         text.push(b' ');
     }
     text.push(b':');
-    names::push_escaped(text, att.name)?;
+    names::push_escaped(text, &att.name)?;
     text.extend_from_slice(b" = ");
-    if att.ty == ExtType::Char || att.len == 0 {
-        push_string(text, att.bytes);
+    let (ty, bytes) = att.ty().zip(att.bytes).ok_or(Error::from(NcError::BadType))?;
+    if ty == ExtType::Char || att.len == 0 {
+        push_string(text, bytes);
     } else {
-        for (at, element) in att.bytes.chunks_exact(att.ty.size()).enumerate() {
+        for (at, element) in bytes.chunks_exact(ty.size()).enumerate() {
             if at > 0 {
                 text.extend_from_slice(b", ");
             }
-            let value = values::Value::external(att.ty, element);
-            values::push_att_value(text, att.ty, value, options.precision);
+            let value = values::Value::external(ty, element);
+            values::push_att_value(text, ty, value, options.precision);
         }
     }
     text.extend_from_slice(b" ;\n");

@@ -2,7 +2,7 @@
 //! Spec: HDF5 File Format, "The Data Layout Message". Versions 1 to 5.
 //! Watch: the chunk dimension list has rank + 1 entries, the last being the element size.
 
-use crate::FileAddr;
+use crate::{FileAddr, Limits, Reader, Result};
 
 /// Where a dataset's raw bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,4 +87,270 @@ pub enum ChunkIndexKind {
         /// Percentage.
         merge: u8,
     },
+}
+
+impl ChunkedLayout {
+    /// Bytes of a chunk before filters; those of a decoded layout fit 63 bits.
+    #[must_use]
+    pub fn chunk_bytes(&self) -> u64 {
+        self.checked_bytes().unwrap_or(u64::MAX)
+    }
+
+    fn checked_bytes(&self) -> Option<u64> {
+        self.chunk_dims
+            .iter()
+            .try_fold(u64::from(self.elem_size), |product, &dim| product.checked_mul(dim))
+            .filter(|&product| product <= i64::MAX as u64)
+    }
+}
+
+impl DataLayout {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Also for chunks with a dimension of 0 or of more than 2^63 bytes, and for index parameters
+    /// that no index can have.
+    pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
+        reader = reader.named("data layout message");
+        match reader.version(1..=5)? {
+            1..=2 => decode_old(reader, limits),
+            version => decode_new(reader, version, limits),
+        }
+    }
+}
+
+const COMPACT: u8 = 0;
+const CONTIGUOUS: u8 = 1;
+const CHUNKED: u8 = 2;
+const VIRTUAL: u8 = 3;
+
+/// Versions 1 and 2, from behind the version on.
+fn decode_old(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
+    let n_dims = usize::from(reader.u8()?);
+    let class = reader.u8()?;
+    reader.skip(5)?;
+    let addr = if class == COMPACT { None } else { reader.addr()? };
+    match class {
+        CHUNKED => {
+            let (chunk_dims, elem_size) = chunk_dims(&mut reader, n_dims, 4, limits)?;
+            chunked(&reader, chunk_dims, elem_size, ChunkIndexKind::BtreeV1, addr)
+        }
+        COMPACT | CONTIGUOUS => {
+            // The shape again, cut to 32 bits: the dataspace knows better.
+            if n_dims > limits.rank.saturating_add(1) {
+                return Err(reader.bad("number of dimensions", n_dims as u64));
+            }
+            reader.skip(n_dims.saturating_mul(4))?;
+            if class == CONTIGUOUS {
+                return Ok(DataLayout::Contiguous { addr, len: None });
+            }
+            let len = reader.u32()?;
+            Ok(DataLayout::Compact { data: reader.take_u64(u64::from(len))?.into() })
+        }
+        _ => Err(reader.bad("layout class", u64::from(class))),
+    }
+}
+
+/// Versions 3 to 5, from behind the version on.
+fn decode_new(mut reader: Reader<'_>, version: u8, limits: &Limits) -> Result<DataLayout> {
+    match reader.u8()? {
+        COMPACT => {
+            let len = reader.u16()?;
+            Ok(DataLayout::Compact { data: reader.take(usize::from(len))?.into() })
+        }
+        CONTIGUOUS => {
+            let addr = reader.addr()?;
+            Ok(DataLayout::Contiguous { addr, len: Some(reader.length()?) })
+        }
+        CHUNKED if version == 3 => {
+            let n_dims = usize::from(reader.u8()?);
+            let addr = reader.addr()?;
+            let (chunk_dims, elem_size) = chunk_dims(&mut reader, n_dims, 4, limits)?;
+            chunked(&reader, chunk_dims, elem_size, ChunkIndexKind::BtreeV1, addr)
+        }
+        CHUNKED => decode_chunked(reader, version, limits),
+        VIRTUAL if version >= 4 => {
+            Ok(DataLayout::Virtual { heap: reader.addr()?, index: reader.u32()? })
+        }
+        class => Err(reader.bad("layout class", u64::from(class))),
+    }
+}
+
+/// The chunked class of versions 4 and 5, from behind the class on.
+fn decode_chunked(mut reader: Reader<'_>, version: u8, limits: &Limits) -> Result<DataLayout> {
+    let flags = reader.u8()?;
+    if flags & !3 != 0 {
+        return Err(reader.bad("flags", u64::from(flags)));
+    }
+    let n_dims = usize::from(reader.u8()?);
+    let width = usize::from(reader.u8()?);
+    if width == 0 || width > 8 {
+        return Err(reader.bad("width of a chunk's dimensions", width as u64));
+    }
+    let (dims, elem_size) = chunk_dims(&mut reader, n_dims, width, limits)?;
+    let index = match reader.u8()? {
+        1 => ChunkIndexKind::Single {
+            filtered: match flags & 2 {
+                0 => None,
+                _ => Some((reader.length()?, reader.u32()?)),
+            },
+        },
+        2 => ChunkIndexKind::Implicit,
+        3 => ChunkIndexKind::FixedArray { page_bits: parameter(&mut reader)? },
+        4 => ChunkIndexKind::ExtensibleArray {
+            max_bits: parameter(&mut reader)?,
+            index_elems: parameter(&mut reader)?,
+            min_pointers: parameter(&mut reader)?,
+            min_elems: parameter(&mut reader)?,
+            page_bits: parameter(&mut reader)?,
+        },
+        5 => {
+            let node_size = reader.u32()?;
+            if node_size == 0 {
+                return Err(reader.bad("bytes of a B-tree node", 0));
+            }
+            let (split, merge) = (parameter(&mut reader)?, parameter(&mut reader)?);
+            ChunkIndexKind::BtreeV2 { node_size, split, merge }
+        }
+        kind => return Err(reader.bad("kind of chunk index", u64::from(kind))),
+    };
+    let addr = reader.addr()?;
+    let mut layout = chunked(&reader, dims, elem_size, index, addr)?;
+    if let DataLayout::Chunked(chunked) = &mut layout {
+        chunked.partial_edge_unfiltered = flags & 1 != 0;
+        chunked.wide_filtered_sizes = version == 5;
+    }
+    Ok(layout)
+}
+
+/// A parameter of an index, none of which can be 0.
+fn parameter(reader: &mut Reader<'_>) -> Result<u8> {
+    match reader.u8()? {
+        0 => Err(reader.bad("parameter of a chunk index", 0)),
+        value => Ok(value),
+    }
+}
+
+/// `n_dims` numbers of `width` bytes: the shape of a chunk, and the bytes of an element.
+fn chunk_dims(
+    reader: &mut Reader<'_>,
+    n_dims: usize,
+    width: usize,
+    limits: &Limits,
+) -> Result<(Vec<u64>, u32)> {
+    if n_dims < 2 || n_dims > limits.rank.saturating_add(1) {
+        return Err(reader.bad("number of a chunk's dimensions", n_dims as u64));
+    }
+    let mut dims: Vec<u64> = (0..n_dims).map(|_| reader.uint(width)).collect::<Result<_>>()?;
+    if dims.contains(&0) {
+        return Err(reader.bad("dimension of a chunk", 0));
+    }
+    let elem_size = dims.pop().unwrap_or_default();
+    match u32::try_from(elem_size) {
+        Ok(elem_size) => Ok((dims, elem_size)),
+        Err(_) => Err(reader.bad("bytes of an element", elem_size)),
+    }
+}
+
+fn chunked(
+    reader: &Reader<'_>,
+    chunk_dims: Vec<u64>,
+    elem_size: u32,
+    index: ChunkIndexKind,
+    addr: Option<FileAddr>,
+) -> Result<DataLayout> {
+    let layout = ChunkedLayout {
+        chunk_dims,
+        elem_size,
+        index,
+        addr,
+        partial_edge_unfiltered: false,
+        wide_filtered_sizes: false,
+    };
+    match layout.checked_bytes() {
+        Some(_) => Ok(DataLayout::Chunked(layout)),
+        None => Err(reader.bad("bytes of a chunk", u64::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HdfError, Sizes};
+
+    fn decode(bytes: &[u8]) -> Result<DataLayout> {
+        let sizes = Sizes { offset: 4, length: 4 };
+        DataLayout::decode(Reader::new("test", bytes, 0, sizes), &Limits::default())
+    }
+
+    fn chunked(bytes: &[u8]) -> ChunkedLayout {
+        match decode(bytes).unwrap() {
+            DataLayout::Chunked(chunked) => chunked,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn versions_1_to_3() {
+        let contiguous = b"\x01\x02\x01\0\0\0\0\0\x10\0\0\0\x03\0\0\0\x04\0\0\0";
+        let addr = Some(FileAddr(16));
+        assert_eq!(decode(contiguous).unwrap(), DataLayout::Contiguous { addr, len: None });
+        let compact = b"\x02\x01\x00\0\0\0\0\0\x02\0\0\0\x02\0\0\0hi";
+        assert_eq!(decode(compact).unwrap(), DataLayout::Compact { data: b"hi"[..].into() });
+        let old = chunked(b"\x01\x02\x02\0\0\0\0\0\xff\xff\xff\xff\x03\0\0\0\x04\0\0\0");
+        assert_eq!((old.chunk_dims.as_slice(), old.elem_size, old.addr), (&[3][..], 4, None));
+        assert_eq!((old.index, old.chunk_bytes()), (ChunkIndexKind::BtreeV1, 12));
+        let new = b"\x03\x01\xff\xff\xff\xff\x08\0\0\0";
+        assert_eq!(decode(new).unwrap(), DataLayout::Contiguous { addr: None, len: Some(8) });
+        assert_eq!(
+            decode(b"\x03\0\x01\0x").unwrap(),
+            DataLayout::Compact { data: b"x"[..].into() }
+        );
+        let new = chunked(b"\x03\x02\x03\x10\0\0\0\x05\0\0\0\x06\0\0\0\x08\0\0\0");
+        assert_eq!((new.chunk_dims.as_slice(), new.elem_size), (&[5, 6][..], 8));
+    }
+
+    #[test]
+    fn versions_4_and_5() {
+        let single = chunked(b"\x04\x02\x02\x02\x01\x05\x08\x01\x63\0\0\0\x01\0\0\0\x10\0\0\0");
+        assert_eq!(single.index, ChunkIndexKind::Single { filtered: Some((99, 1)) });
+        assert_eq!(single.addr, Some(FileAddr(16)));
+        let single = chunked(b"\x04\x02\x01\x02\x01\x05\x08\x01\x10\0\0\0");
+        assert_eq!(single.index, ChunkIndexKind::Single { filtered: None });
+        assert!(single.partial_edge_unfiltered && !single.wide_filtered_sizes);
+        let fixed = chunked(b"\x05\x02\0\x02\x02\x05\0\x08\0\x03\x0a\x10\0\0\0");
+        assert_eq!(fixed.index, ChunkIndexKind::FixedArray { page_bits: 10 });
+        assert!(fixed.wide_filtered_sizes);
+        let growing = chunked(b"\x04\x02\0\x02\x01\x05\x08\x04\x20\x04\x05\x10\x0a\x10\0\0\0");
+        let ChunkIndexKind::ExtensibleArray { min_pointers, min_elems, .. } = growing.index else {
+            panic!("{growing:?}")
+        };
+        assert_eq!((min_pointers, min_elems), (5, 16));
+        let tree = chunked(b"\x04\x02\0\x02\x01\x05\x08\x05\0\x08\0\0\x64\x28\x10\0\0\0");
+        let expected = ChunkIndexKind::BtreeV2 { node_size: 2048, split: 100, merge: 40 };
+        assert_eq!(tree.index, expected);
+        let mapped = decode(b"\x04\x03\x10\0\0\0\x07\0\0\0").unwrap();
+        assert_eq!(mapped, DataLayout::Virtual { heap: Some(FileAddr(16)), index: 7 });
+    }
+
+    #[test]
+    fn hostile_layouts() {
+        assert!(matches!(decode(b"\x06\x01"), Err(HdfError::BadVersion { .. })));
+        assert!(decode(b"\x03\x03\x10\0\0\0\x07\0\0\0").is_err(), "virtual before version 4");
+        assert!(decode(b"\x03\0\x02\0x").is_err(), "compact data cut");
+        assert!(decode(b"\x03\x02\x01\x10\0\0\0\x08\0\0\0").is_err(), "no dimension");
+        assert!(decode(b"\x03\x02\x02\x10\0\0\0\0\0\0\0\x08\0\0\0").is_err(), "empty chunk");
+        let mut many = b"\x03\x02\x22\x10\0\0\0".to_vec();
+        many.extend(b"\x01\0\0\0".repeat(34));
+        assert!(decode(&many).is_err(), "34 dimensions");
+        let mut huge = b"\x04\x02\0\x03\x08".to_vec();
+        huge.extend(
+            [[0, 0, 0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 1, 0, 0, 0], [8, 0, 0, 0, 0, 0, 0, 0]].concat(),
+        );
+        huge.extend(b"\x02\x10\0\0\0");
+        assert!(matches!(decode(&huge), Err(HdfError::BadValue { .. })), "bytes of a chunk");
+        assert!(decode(b"\x04\x02\0\x02\x09\x05\x08\x02\x10\0\0\0").is_err(), "width");
+        assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x03\0\x10\0\0\0").is_err(), "page bits");
+        assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x06\x10\0\0\0").is_err(), "index kind");
+    }
 }

@@ -1,5 +1,8 @@
 //! Dataspace message (0x0001): how many elements there are.
-//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2.
+//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read.
+//! Watch: version 1 knows no null space and says "scalar" by a rank of 0.
+
+use crate::{Limits, Reader, Result};
 
 /// What kind of space it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,4 +24,131 @@ pub struct Dataspace {
     pub dims: Vec<u64>,
     /// What each dimension may grow to, `u64::MAX` for unlimited; empty where it is `dims`.
     pub max_dims: Vec<u64>,
+}
+
+impl Dataspace {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Also where the number of elements does not fit 63 bits, a dimension is longer than it may
+    /// grow to, or there are more dimensions than the format allows.
+    pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<Dataspace> {
+        reader = reader.named("dataspace message");
+        let version = reader.version(1..=2)?;
+        let rank = usize::from(reader.u8()?);
+        if rank > limits.rank {
+            return Err(reader.bad("number of dimensions", rank as u64));
+        }
+        let flags = reader.u8()?;
+        let kind = if version == 1 {
+            reader.skip(5)?;
+            if rank == 0 { SpaceKind::Scalar } else { SpaceKind::Simple }
+        } else {
+            match (reader.u8()?, rank) {
+                (0, 0) | (1, 0) => SpaceKind::Scalar,
+                (1, _) => SpaceKind::Simple,
+                (2, 0) => SpaceKind::Null,
+                (kind @ 0..=2, _) => {
+                    return Err(reader.bad("kind of a space with dimensions", u64::from(kind)));
+                }
+                (kind, _) => return Err(reader.bad("kind of space", u64::from(kind))),
+            }
+        };
+        // Bit 1 announces a permutation of the dimensions, which no library has ever written.
+        if flags & !1 != 0 {
+            return Err(reader.bad("flags", u64::from(flags)));
+        }
+        let dims: Vec<u64> = (0..rank).map(|_| reader.length()).collect::<Result<_>>()?;
+        let mut max_dims = Vec::new();
+        if flags & 1 != 0 {
+            let width = u32::from(reader.sizes().length).saturating_mul(8);
+            let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(width)).unwrap_or(0);
+            for &dim in &dims {
+                let max = match reader.length()? {
+                    max if max == unlimited => u64::MAX,
+                    max => max,
+                };
+                if max < dim {
+                    return Err(reader.bad("most elements of a dimension", max));
+                }
+                max_dims.push(max);
+            }
+            if max_dims == dims {
+                max_dims.clear();
+            }
+        }
+        let space = Dataspace { kind, dims, max_dims };
+        match space.checked_elements() {
+            Some(_) => Ok(space),
+            None => Err(reader.bad("product of all dimensions", u64::MAX)),
+        }
+    }
+
+    /// Number of elements; those of a decoded space fit 63 bits.
+    #[must_use]
+    pub fn elements(&self) -> u64 {
+        self.checked_elements().unwrap_or(u64::MAX)
+    }
+
+    fn checked_elements(&self) -> Option<u64> {
+        match self.kind {
+            SpaceKind::Null => Some(0),
+            SpaceKind::Scalar => Some(1),
+            SpaceKind::Simple if self.dims.contains(&0) => Some(0),
+            SpaceKind::Simple => self
+                .dims
+                .iter()
+                .try_fold(1u64, |product, &dim| product.checked_mul(dim))
+                .filter(|&product| product <= i64::MAX as u64),
+        }
+    }
+
+    /// What dimension `index` may grow to, `u64::MAX` for unlimited.
+    #[must_use]
+    pub fn max_dim(&self, index: usize) -> Option<u64> {
+        self.max_dims.get(index).or_else(|| self.dims.get(index)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HdfError, Sizes};
+
+    fn decode(bytes: &[u8], sizes: Sizes) -> Result<Dataspace> {
+        Dataspace::decode(Reader::new("test", bytes, 0, sizes), &Limits::default())
+    }
+
+    #[test]
+    fn versions_kinds_and_unlimited() {
+        let sizes = Sizes { offset: 8, length: 2 };
+        let v1 = [1, 2, 1, 0, 0, 0, 0, 0, 3, 0, 4, 0, 0xff, 0xff, 4, 0];
+        let space = decode(&v1, sizes).unwrap();
+        assert_eq!(space.kind, SpaceKind::Simple);
+        assert_eq!((space.dims.as_slice(), space.elements()), ([3, 4].as_slice(), 12));
+        assert_eq!(space.max_dims, [u64::MAX, 4]);
+        assert_eq!(space.max_dim(1), Some(4));
+        assert_eq!(decode(&[1, 0, 0, 0, 0, 0, 0, 0], sizes).unwrap().kind, SpaceKind::Scalar);
+        assert_eq!(decode(&[2, 0, 0, 0], sizes).unwrap().elements(), 1);
+        assert_eq!(decode(&[2, 0, 0, 2], sizes).unwrap().elements(), 0);
+        let same = decode(&[2, 1, 1, 1, 5, 0, 5, 0], sizes).unwrap();
+        assert!(same.max_dims.is_empty() && same.max_dim(0) == Some(5));
+    }
+
+    #[test]
+    fn impossible_extents() {
+        let sizes = Sizes { offset: 8, length: 2 };
+        assert!(matches!(decode(&[3, 0, 0, 0], sizes), Err(HdfError::BadVersion { .. })));
+        assert!(decode(&[2, 33, 0, 1], sizes).is_err());
+        assert!(decode(&[2, 1, 0, 2, 1, 0], sizes).is_err(), "null with a dimension");
+        assert!(decode(&[2, 1, 2, 1, 1, 0], sizes).is_err(), "permutation");
+        assert!(decode(&[2, 1, 1, 1, 5, 0, 4, 0], sizes).is_err(), "longer than it may be");
+        assert!(matches!(decode(&[2, 2, 0, 1, 5, 0], sizes), Err(HdfError::Truncated { .. })));
+        let mut huge = vec![2, 8, 0, 1];
+        huge.extend([0xfe, 0xff].repeat(8));
+        assert!(decode(&huge, sizes).is_err(), "product");
+        huge.truncate(18);
+        huge.extend([0, 0]);
+        assert_eq!(decode(&huge, sizes).unwrap().elements(), 0, "one empty dimension");
+    }
 }

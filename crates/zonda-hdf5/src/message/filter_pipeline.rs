@@ -1,5 +1,8 @@
 //! Filter Pipeline message (0x000B): what is done to each chunk on its way into the file.
-//! Spec: HDF5 File Format, "The Data Storage - Filter Pipeline Message". Versions 1 and 2.
+//! Spec: HDF5 File Format, "The Data Storage - Filter Pipeline Message". Versions 1 and
+//! 2 read.
+
+use crate::{Limits, Reader, Result};
 
 /// One filter, in the order in which a writer applies them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,4 +15,77 @@ pub struct FilterDescription {
     pub flags: u16,
     /// Client data ("cd_values").
     pub params: Vec<u32>,
+}
+
+/// Decodes the message: the filters in the order in which a writer applies them.
+///
+/// # Errors
+/// Also for more filters than the format allows.
+pub fn decode_filter_pipeline(
+    mut reader: Reader<'_>,
+    limits: &Limits,
+) -> Result<Vec<FilterDescription>> {
+    reader = reader.named("filter pipeline message");
+    let version = reader.version(1..=2)?;
+    let n_filters = usize::from(reader.u8()?);
+    if n_filters > limits.filters {
+        return Err(reader.bad("number of filters", n_filters as u64));
+    }
+    if version == 1 {
+        reader.skip(6)?;
+    }
+    (0..n_filters).map(|_| filter(&mut reader, version)).collect()
+}
+
+fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
+    let id = reader.u16()?;
+    // Version 2 has names only for filters that the library does not define.
+    let name_len = if version == 1 || id >= 256 { reader.u16()? } else { 0 };
+    if version == 1 && name_len % 8 != 0 {
+        return Err(reader.bad("length of a filter's name", u64::from(name_len)));
+    }
+    let flags = reader.u16()?;
+    let n_params = reader.u16()?;
+    let name = reader.take(usize::from(name_len))?;
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default().into();
+    let n_params = reader.count(u64::from(n_params), 4)?;
+    let params = (0..n_params).map(|_| reader.u32()).collect::<Result<Vec<u32>>>()?;
+    if version == 1 && n_params % 2 == 1 {
+        reader.skip(4)?;
+    }
+    Ok(FilterDescription { id, name, flags, params })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+
+    fn decode(bytes: &[u8]) -> Result<Vec<FilterDescription>> {
+        decode_filter_pipeline(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
+    }
+
+    #[test]
+    fn both_versions() {
+        let mut v1 = b"\x01\x02\0\0\0\0\0\0".to_vec();
+        v1.extend(b"\x02\0\x08\0\x01\0\x01\0shuffle\0\x04\0\0\0\0\0\0\0");
+        v1.extend(b"\x01\0\x00\0\x01\0\x01\0\x09\0\0\0\0\0\0\0");
+        let filters = decode(&v1).unwrap();
+        assert_eq!((filters[0].id, &*filters[0].name), (2, b"shuffle".as_slice()));
+        assert_eq!((filters[0].flags, filters[0].params.as_slice()), (1, [4].as_slice()));
+        assert_eq!((filters[1].id, filters[1].params.as_slice()), (1, [9].as_slice()));
+        let v2 = b"\x02\x02\x03\0\0\0\0\0\x00\x7d\x03\0\x01\0\x02\0lzf\x05\0\0\0\x06\0\0\0";
+        let filters = decode(v2).unwrap();
+        assert_eq!((filters[0].id, filters[0].params.len()), (3, 0));
+        assert_eq!((filters[1].id, &*filters[1].name), (32000, b"lzf".as_slice()));
+        assert_eq!(filters[1].params, [5, 6]);
+    }
+
+    #[test]
+    fn hostile_pipelines() {
+        assert!(decode(b"\x02\x21").is_err(), "33 filters");
+        assert!(decode(b"\x02\x01\x01\0\0\0\xff\xff").is_err(), "more values than bytes");
+        assert!(decode(b"\x01\x01\0\0\0\0\0\0\x02\0\x07\0\x01\0\0\0shuffle").is_err(), "odd name");
+        assert!(decode(b"\x01\x01\0\0\0\0\0\0\x01\0\0\0\0\0\x01\0\x09\0\0\0").is_err(), "padding");
+    }
 }

@@ -1,8 +1,9 @@
 //! Link message (0x0006): a name in a group and what it stands for.
 //! Spec: HDF5 File Format, "The Link Message". Version 1.
+//! Watch: a link without a type field is a hard link.
 
-use crate::FileAddr;
 use crate::message::Charset;
+use crate::{FileAddr, Reader, Result};
 
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,4 +39,102 @@ pub enum LinkTarget {
         /// Its bytes.
         data: Box<[u8]>,
     },
+}
+
+impl Link {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Also for an empty name and for link types that the format does not define.
+    pub fn decode(mut reader: Reader<'_>) -> Result<Link> {
+        reader = reader.named("link message");
+        reader.version(1..=1)?;
+        let flags = reader.u8()?;
+        if flags & !0x1f != 0 {
+            return Err(reader.bad("flags", u64::from(flags)));
+        }
+        let kind = if flags & 0x08 != 0 { reader.u8()? } else { 0 };
+        let creation_order = match flags & 0x04 {
+            0 => None,
+            _ => Some(i64::from_le_bytes(reader.array()?)),
+        };
+        let charset = match flags & 0x10 {
+            0 => Charset::Ascii,
+            _ => Charset::decode(&mut reader)?,
+        };
+        let name_len = reader.uint(1usize << (flags & 3))?;
+        if name_len == 0 {
+            return Err(reader.bad("length of the name", 0));
+        }
+        let name = reader.take_u64(name_len)?.into();
+        let target = match kind {
+            0 => LinkTarget::Hard(reader.defined_addr("object")?),
+            1 => {
+                let len = reader.u16()?;
+                if len == 0 {
+                    return Err(reader.bad("length of a soft link's path", 0));
+                }
+                LinkTarget::Soft(reader.take(usize::from(len))?.into())
+            }
+            64 => {
+                let len = reader.u16()?;
+                let mut value = reader.sub(usize::from(len))?;
+                let flags = value.u8()?;
+                if flags != 0 {
+                    return Err(value.bad("version and flags of an external link", flags.into()));
+                }
+                let file = value.until_nul()?.into();
+                LinkTarget::External { file, path: value.until_nul()?.into() }
+            }
+            65.. => {
+                let len = reader.u16()?;
+                LinkTarget::UserDefined { kind, data: reader.take(usize::from(len))?.into() }
+            }
+            _ => return Err(reader.bad("type of link", u64::from(kind))),
+        };
+        Ok(Link { name, charset, creation_order, target })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+
+    fn decode(bytes: &[u8]) -> Result<Link> {
+        Link::decode(Reader::new("test", bytes, 0, Sizes { offset: 4, length: 4 }))
+    }
+
+    #[test]
+    fn hard_link_without_a_type() {
+        let link = decode(b"\x01\x00\x02uv\x10\x20\x00\x00").unwrap();
+        assert_eq!((&*link.name, link.charset), (b"uv".as_slice(), Charset::Ascii));
+        assert_eq!(link.target, LinkTarget::Hard(FileAddr(0x2010)));
+        assert_eq!(link.creation_order, None);
+    }
+
+    #[test]
+    fn all_fields_and_other_targets() {
+        let mut bytes = b"\x01\x1d\x01\x07\0\0\0\0\0\0\0\x01\x01\0a".to_vec();
+        bytes.extend(b"\x03\0b/c");
+        let link = decode(&bytes).unwrap();
+        assert_eq!((link.creation_order, link.charset), (Some(7), Charset::Utf8));
+        assert_eq!(link.target, LinkTarget::Soft(b"b/c".as_slice().into()));
+        let link = decode(b"\x01\x08\x40\x01x\x08\0\0f.h5\0/\0").unwrap();
+        let (file, path) = (b"f.h5".as_slice().into(), b"/".as_slice().into());
+        assert_eq!(link.target, LinkTarget::External { file, path });
+        let link = decode(b"\x01\x08\x41\x01x\x02\0hi").unwrap();
+        assert!(matches!(link.target, LinkTarget::UserDefined { kind: 65, .. }));
+    }
+
+    #[test]
+    fn hostile_links() {
+        assert!(decode(b"\x01\x00\x00\x10\x20\x00\x00").is_err(), "no name");
+        assert!(decode(b"\x01\x03\xff\xff\xff\xff\xff\xff\xff\xffuv").is_err(), "long name");
+        assert!(decode(b"\x01\x00\x01a\xff\xff\xff\xff").is_err(), "no object");
+        assert!(decode(b"\x01\x08\x02\x01aaaaa").is_err(), "unknown type");
+        assert!(decode(b"\x01\x08\x40\x01x\x06\0\0f.h5\0").is_err(), "no path");
+        assert!(decode(b"\x01\x08\x01\x01x\x00\0").is_err(), "soft link to nothing");
+        assert!(decode(b"\x01\x20\x01x\0\0\0\0").is_err(), "unknown flag");
+    }
 }

@@ -26,7 +26,7 @@ pub fn stacked(layers: &str, base: Arc<dyn Storage>) -> (Arc<dyn Storage>, Handl
 /// A new dataset in `storage`.
 pub fn create(storage: &Arc<dyn Storage>, format: Format, share: bool) -> Dataset {
     let options = CreateOptions { format, share, ..CreateOptions::default() };
-    Dataset::create_in(Arc::clone(storage), Path::new(NAME), &options)
+    Dataset::create_in(Arc::clone(storage), Path::new(NAME), &options).expect("create")
 }
 
 /// Opens the dataset in `storage`.
@@ -94,22 +94,23 @@ pub fn view(file: &Dataset) -> Result<View> {
     let mut view = View::default();
     let mut names = Vec::new();
     file.meta(|meta| {
-        for i in 0..meta.n_dims() {
-            let dim = meta.dim(zonda::DimId(i as i32))?;
+        for id in meta.dim_ids() {
+            let dim = meta.dim(id)?;
             view.dims.push((text(dim.name), dim.len));
         }
         let owners = std::iter::once(VarId::GLOBAL).chain((0..meta.n_vars() as i32).map(VarId));
         for owner in owners {
-            let (prefix, n_atts) = if owner == VarId::GLOBAL {
-                (String::new(), meta.n_global_atts())
+            let prefix = if owner == VarId::GLOBAL {
+                String::new()
             } else {
                 let var = meta.var(owner)?;
                 names.push(text(var.name));
-                (text(var.name), var.n_atts)
+                text(var.name)
             };
-            for i in 0..n_atts {
+            for i in 0..meta.n_atts(owner)? {
                 let att = meta.att(owner, i)?;
-                view.atts.insert(format!("{prefix}:{}", text(att.name)), att.bytes.to_vec());
+                let bytes = att.bytes.unwrap_or_default().to_vec();
+                view.atts.insert(format!("{prefix}:{}", text(&att.name)), bytes);
             }
         }
         Ok::<(), zonda::Error>(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::{Dataset, Detected, DimId, Format, Meta, OpenOptions, VarId};
+use zonda::{Dataset, Detected, Format, Meta, OpenOptions, VarId};
 
 use crate::failure::Failure;
 use crate::input;
@@ -144,12 +144,13 @@ impl Source<'_> {
 
     fn open(&self) -> zonda::Result<Dataset> {
         let options = OpenOptions::default();
-        match self {
+        let file = match self {
             Source::File(path) => Dataset::open(path, &options),
             Source::Stdin(bytes) => {
                 Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
             }
-        }
+        }?;
+        input::only_classic(file)
     }
 
     /// The format by its first bytes, of what is perhaps no readable dataset.
@@ -183,8 +184,8 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
             format!("{}: {missing} bytes are missing at the end of the file", blank.path)
         });
         let mut dimensions = Vec::with_capacity(meta.n_dims());
-        for id in 0..meta.n_dims() {
-            let dim = meta.dim(DimId(i32::try_from(id).unwrap_or(i32::MAX)))?;
+        for id in meta.dim_ids() {
+            let dim = meta.dim(id)?;
             dimensions.push(Dimension {
                 name: text(dim.name),
                 len: dim.len,
@@ -199,7 +200,7 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
             layout: Some(layout),
             records: records(meta)?,
             dimensions,
-            global_attributes: meta.n_global_atts(),
+            global_attributes: meta.n_atts(VarId::GLOBAL)?,
             variables,
             error,
             ..blank
@@ -214,6 +215,7 @@ fn version(format: Format) -> &'static str {
         Format::Cdf1 => "CDF-1",
         Format::Cdf2 => "CDF-2",
         Format::Cdf5 => "CDF-5",
+        Format::NetCdf4 | Format::NetCdf4Classic => "HDF5",
     }
 }
 
@@ -233,15 +235,16 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
             names.push(text(dim.name));
             shape.push(dim.len);
         }
-        let n_parts = if var.is_record { meta.n_records() } else { 1 };
+        let (ty, classic) = var.ty().zip(var.classic).ok_or(zonda::NcError::BadType)?;
+        let n_parts = if classic.is_record { meta.n_records() } else { 1 };
         variables.push(Variable {
             name: text(var.name),
-            r#type: var.ty.name(),
+            r#type: ty.name(),
             dimensions: names,
             shape,
-            part: if var.is_record { Part::Record } else { Part::Fixed },
-            begin: var.begin,
-            bytes: var.slab_bytes.saturating_mul(n_parts),
+            part: if classic.is_record { Part::Record } else { Part::Fixed },
+            begin: classic.begin,
+            bytes: classic.slab_bytes.saturating_mul(n_parts),
             percent: 0.0,
         });
     }
@@ -257,10 +260,11 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
 }
 
 fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Result<Layout> {
-    let layout = meta.layout();
+    let layout = meta.layout().ok_or(zonda::NcError::NotNc3)?;
     let mut data_end = layout.header_len;
     for (id, variable) in variables.iter().enumerate() {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
+        let var = var.classic.ok_or(zonda::NcError::NotNc3)?;
         let skipped = match variable.part {
             Part::Fixed => 0,
             Part::Record if meta.n_records() == 0 => continue,
@@ -281,7 +285,7 @@ fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Re
 
 fn records(meta: &Meta<'_>) -> zonda::Result<Option<Records>> {
     let Some(id) = meta.unlimited() else { return Ok(None) };
-    let layout = meta.layout();
+    let layout = meta.layout().ok_or(zonda::NcError::NotNc3)?;
     Ok(Some(Records {
         dimension: text(meta.dim(id)?.name),
         count: meta.n_records(),

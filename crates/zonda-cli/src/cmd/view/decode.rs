@@ -78,7 +78,8 @@ fn default_of(ty: ExtType) -> Option<f64> {
 /// The numbers of an attribute; none if there is no such attribute, or it is a text.
 fn numbers(file: &Dataset, id: VarId, name: &str) -> Result<Vec<f64>> {
     let is_number = file.meta(|meta| {
-        meta.find_att(id, name.as_bytes()).is_ok_and(|(_, att)| att.ty != ExtType::Char)
+        meta.find_att(id, name.as_bytes())
+            .is_ok_and(|(_, att)| att.ty().is_some_and(|ty| ty != ExtType::Char))
     });
     let mut bytes = Vec::new();
     if is_number {
@@ -101,9 +102,9 @@ pub(super) fn doubles(bytes: &[u8]) -> Vec<f64> {
 pub(super) fn text(file: &Dataset, id: VarId, name: &str) -> Option<String> {
     file.meta(|meta| {
         let (_, att) = meta.find_att(id, name.as_bytes()).ok()?;
-        let bytes = att.bytes.split(|byte| *byte == 0).next()?;
+        let bytes = att.bytes?.split(|byte| *byte == 0).next()?;
         let text = String::from_utf8_lossy(bytes).trim().replace(['\n', '\t', '\r'], " ");
-        (att.ty == ExtType::Char && !text.is_empty()).then_some(text)
+        (att.ty() == Some(ExtType::Char) && !text.is_empty()).then_some(text)
     })
 }
 

@@ -229,7 +229,9 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarId, ExtType, Vec<Dim>)> {
         let missing = |_| Failure::InFile(format!("{name}: no such variable"));
         let id = meta.find_var(name.as_bytes()).map_err(missing)?;
         let var = meta.var(id)?;
-        if var.ty == ExtType::Char {
+        let no_number = || Failure::InFile(format!("{name}: no numbers, which a picture needs"));
+        let ty = var.ty().ok_or_else(no_number)?;
+        if ty == ExtType::Char {
             return Err(Failure::InFile(format!("{name}: text, which has no picture")));
         }
         let mut shape = vec![0; var.dims.len()];
@@ -239,7 +241,7 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarId, ExtType, Vec<Dim>)> {
             let name = String::from_utf8_lossy(meta.dim(DimId(dim.0))?.name).into_owned();
             dims.push(Dim { name, len, at: None });
         }
-        Ok((id, var.ty, dims))
+        Ok((id, ty, dims))
     })
 }
 
@@ -279,7 +281,8 @@ fn coordinate_variable(file: &Dataset, dim: &str) -> Option<(VarId, ExtType)> {
         let id = meta.find_var(dim.as_bytes()).ok()?;
         let var = meta.var(id).ok()?;
         let own = matches!(var.dims, [only] if meta.dim(*only).is_ok_and(|d| d.name == var.name));
-        (own && var.ty != ExtType::Char).then_some((id, var.ty))
+        let ty = var.ty().filter(|ty| own && *ty != ExtType::Char)?;
+        Some((id, ty))
     })
 }
 

@@ -1,5 +1,10 @@
 //! Datatype message (0x0003): what the bytes of an element mean.
-//! Spec: HDF5 File Format, "The Datatype Message". All classes, versions 1 to 5.
+//! Spec: HDF5 File Format, "The Datatype Message". All classes, versions 1 to 5 read.
+
+mod decode;
+
+use crate::{Reader, Result};
+use decode::charset;
 
 /// A datatype.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,4 +202,12 @@ pub enum ReferenceKind {
     DatasetRegion2,
     /// To an attribute, revised.
     Attribute,
+}
+
+impl Charset {
+    /// Takes the byte that names a character set.
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Charset> {
+        let code = reader.u8()?;
+        charset(reader, u32::from(code))
+    }
 }

@@ -1,0 +1,245 @@
+//! Values that hold values: the walk through compounds, sequences and strings in C memory.
+
+use std::ffi::c_char;
+
+use zonda::{Field, NcError, UserClass, UserType};
+
+use crate::foreign::{bytes, malloc_text, release};
+use crate::instances::{NcVlen, print_atomic};
+use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
+
+/// How an element lies in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind<'t> {
+    /// This many bytes that point nowhere.
+    Plain(usize),
+    /// A `char *`.
+    Text,
+    /// An `nc_vlen_t` of items of this type.
+    Sequence(NcType),
+    /// Fields, some of which own memory, and the size of all.
+    Fields(&'t [Field], usize),
+}
+
+/// The user-defined types of a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nested<'t> {
+    pub(crate) types: &'t [UserType],
+}
+
+/// Elements of a field.
+fn count_of(field: &Field) -> usize {
+    field.dims.iter().fold(1, |n, &len| n.saturating_mul(usize::try_from(len).unwrap_or(0)))
+}
+
+impl<'t> Nested<'t> {
+    /// How elements of a type lie in memory; `None` where there is no such type.
+    pub(crate) fn kind(&self, xtype: NcType) -> Option<Kind<'t>> {
+        if let Some((_, size)) = atomic(xtype) {
+            return Some(if xtype == STRING { Kind::Text } else { Kind::Plain(size) });
+        }
+        let index = usize::try_from(xtype.checked_sub(FIRST_USER_TYPE)?).ok()?;
+        let ty = self.types.get(index)?;
+        Some(match &ty.class {
+            UserClass::Vlen { base } => Kind::Sequence(*base),
+            UserClass::Compound(fields) if fields.iter().any(|f| self.owns(f.nc_type)) => {
+                Kind::Fields(fields, ty.size)
+            }
+            UserClass::String => Kind::Text,
+            _ => Kind::Plain(ty.size),
+        })
+    }
+
+    /// Whether elements of a type own memory.
+    fn owns(&self, xtype: NcType) -> bool {
+        !matches!(self.kind(xtype), None | Some(Kind::Plain(_)))
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn size(&self, kind: Kind<'_>) -> usize {
+        match kind {
+            Kind::Plain(size) | Kind::Fields(_, size) => size,
+            Kind::Text => size_of::<*const c_char>(),
+            Kind::Sequence(_) => size_of::<NcVlen>(),
+        }
+    }
+
+    /// Frees what `count` elements own.
+    ///
+    /// # Safety
+    /// `memory` holds `count` such elements at any alignment, made by `malloc` where they own memory.
+    pub(crate) unsafe fn reclaim(&self, kind: Kind<'_>, memory: *mut u8, count: usize) {
+        let size = self.size(kind);
+        for index in 0..count {
+            // SAFETY: `index` is below `count`, and the contract above.
+            unsafe {
+                let at = memory.add(index * size);
+                match kind {
+                    Kind::Plain(_) => return,
+                    Kind::Text => release(at.cast::<*mut c_char>().read_unaligned()),
+                    Kind::Sequence(base) => {
+                        let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
+                        if let Some(items) = self.kind(base).filter(|_| !p.is_null()) {
+                            self.reclaim(items, p.cast(), len);
+                        }
+                        release(p);
+                    }
+                    Kind::Fields(fields, _) => {
+                        for field in fields {
+                            if let Some(kind) = self.kind(field.nc_type) {
+                                self.reclaim(kind, at.add(field.offset), count_of(field));
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies `count` elements with all they own. After an error the copy owns nothing.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM`; `NC_EBADTYPE` for sequences of a type that netCDF does not have.
+    ///
+    /// # Safety
+    /// `from` holds `count` such elements, `to` has room for as many, both at any alignment.
+    pub(crate) unsafe fn copy(
+        &self,
+        kind: Kind<'_>,
+        from: *const u8,
+        to: *mut u8,
+        count: usize,
+    ) -> Result<(), NcError> {
+        let size = self.size(kind);
+        if let Kind::Plain(_) = kind {
+            // SAFETY: the contract above; memmove semantics allow for a caller whose buffers touch.
+            unsafe { std::ptr::copy(from, to, size * count) };
+            return Ok(());
+        }
+        for index in 0..count {
+            // SAFETY: `index` is below `count`, and the contract above.
+            unsafe {
+                let at = index * size;
+                if let Err(error) = self.copy_one(kind, from.add(at), to.add(at)) {
+                    self.reclaim(kind, to, index);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Self::copy`], for one element.
+    unsafe fn copy_one(&self, kind: Kind<'_>, from: *const u8, to: *mut u8) -> Result<(), NcError> {
+        // SAFETY: the contract above; each arm reads and writes one element.
+        unsafe {
+            match kind {
+                Kind::Plain(size) => std::ptr::copy(from, to, size),
+                Kind::Text => {
+                    let duplicate = match bytes(from.cast::<*const c_char>().read_unaligned()) {
+                        Some(text) => malloc_text(text)?,
+                        None => std::ptr::null_mut(),
+                    };
+                    to.cast::<*mut c_char>().write_unaligned(duplicate);
+                }
+                Kind::Sequence(base) => {
+                    let NcVlen { len, p } = from.cast::<NcVlen>().read_unaligned();
+                    let mut items = std::ptr::null_mut();
+                    if len > 0 && !p.is_null() {
+                        let kind = self.kind(base).ok_or(NcError::BadType)?;
+                        items = libc::calloc(len, self.size(kind).max(1));
+                        if items.is_null() {
+                            return Err(NcError::NoMem);
+                        }
+                        if let Err(error) = self.copy(kind, p.cast(), items.cast(), len) {
+                            release(items);
+                            return Err(error);
+                        }
+                    }
+                    to.cast::<NcVlen>().write_unaligned(NcVlen { len, p: items });
+                }
+                Kind::Fields(fields, size) => {
+                    // Padding and plain fields at once; then what owns memory, field by field.
+                    std::ptr::copy(from, to, size);
+                    for (done, field) in fields.iter().enumerate() {
+                        let Some(kind) = self.kind(field.nc_type) else { continue };
+                        let n = count_of(field);
+                        let copied =
+                            self.copy(kind, from.add(field.offset), to.add(field.offset), n);
+                        if let Err(error) = copied {
+                            for field in &fields[..done] {
+                                if let Some(kind) = self.kind(field.nc_type) {
+                                    self.reclaim(kind, to.add(field.offset), count_of(field));
+                                }
+                            }
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends one element as `nc_dump_data` writes it.
+    ///
+    /// # Safety
+    /// `at` points to one element of the type, at any alignment.
+    pub(crate) unsafe fn print(&self, xtype: NcType, at: *const u8, text: &mut Vec<u8>) {
+        // SAFETY: the contract above, of this and of all that is nested in it.
+        unsafe {
+            if xtype < FIRST_USER_TYPE {
+                print_atomic(xtype, at, text);
+                return;
+            }
+            let index = usize::try_from(xtype - FIRST_USER_TYPE).unwrap_or(usize::MAX);
+            let Some(ty) = self.types.get(index) else { return };
+            match &ty.class {
+                UserClass::Opaque => {
+                    text.push(b'|');
+                    for offset in 0..ty.size {
+                        text.extend_from_slice(format!("{:02x}", at.add(offset).read()).as_bytes());
+                    }
+                    text.push(b'|');
+                }
+                UserClass::Enum { base, .. } => print_atomic(*base, at, text),
+                UserClass::String => print_atomic(STRING, at, text),
+                UserClass::Vlen { base } => {
+                    let NcVlen { len, p } = at.cast::<NcVlen>().read_unaligned();
+                    let size = self.kind(*base).map_or(0, |kind| self.size(kind));
+                    text.extend_from_slice(b"{len=");
+                    text.extend_from_slice(format!("{len},p=(").as_bytes());
+                    for index in 0..if p.is_null() { 0 } else { len } {
+                        if index > 0 {
+                            text.push(b' ');
+                        }
+                        self.print(*base, p.cast::<u8>().add(index * size), text);
+                    }
+                    text.extend_from_slice(b")}");
+                }
+                UserClass::Compound(fields) => {
+                    text.push(b'<');
+                    for (number, field) in fields.iter().enumerate() {
+                        if number > 0 {
+                            text.push(b';');
+                        }
+                        text.extend_from_slice(&field.name);
+                        for len in &field.dims {
+                            text.extend_from_slice(format!("[{len}]").as_bytes());
+                        }
+                        let size = self.kind(field.nc_type).map_or(0, |kind| self.size(kind));
+                        for index in 0..count_of(field) {
+                            if index > 0 {
+                                text.push(b' ');
+                            }
+                            self.print(field.nc_type, at.add(field.offset + index * size), text);
+                        }
+                    }
+                    text.push(b'>');
+                }
+                UserClass::Unknown => {}
+            }
+        }
+    }
+}

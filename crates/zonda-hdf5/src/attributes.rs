@@ -1,0 +1,432 @@
+//! The attributes of an object, whichever way it stores them.
+//! Spec: HDF5 File Format, "The Attribute Message", "The Attribute Info Message".
+//! Few attributes are messages in the header; many are in a fractal heap with version 2 B-trees
+//! over it ("dense"). Either may instead be in the heap of shared messages.
+//! A list keeps attributes as the file has them, those in the header by a reference to its bytes,
+//! and decodes one when it is asked for.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::btree_v2::{BtreeV2, record_type};
+use crate::checksum::lookup3;
+use crate::fractal_heap::FractalHeap;
+use crate::guard::Budget;
+use crate::message::{
+    AttributeInfo, AttributeMessage, AttributeParts, Charset, Dataspace, Datatype, kind,
+};
+use crate::object_header::Message;
+use crate::shared::SharedReference;
+use crate::sohm::{self, HEAP_ID_LEN};
+use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
+
+const ATTRIBUTE: &str = "attribute message";
+
+/// Message flag: what is here is a reference to a message elsewhere.
+const SHARED: u8 = 2;
+
+/// A decoded attribute.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// Name.
+    pub name: Box<[u8]>,
+    /// Its character set.
+    pub charset: Charset,
+    /// When it was made, as a rank among its object's, where the object keeps that.
+    pub creation_order: Option<u32>,
+    /// Type of an element.
+    pub datatype: Datatype,
+    /// The committed type that it refers to.
+    pub committed: Option<FileAddr>,
+    /// Shape.
+    pub dataspace: Dataspace,
+    /// All elements in file form.
+    pub data: Vec<u8>,
+}
+
+/// The attributes of an object, as the file has them.
+///
+/// In the order in which they were made where the object keeps that; otherwise in the order of the
+/// header, or of the index of names, which is that of the names' hashes. This is the order in
+/// which the HDF5 library gives them by creation.
+#[derive(Clone, Debug, Default)]
+pub struct Attributes {
+    items: Vec<Item>,
+}
+
+/// One attribute.
+#[derive(Clone, Debug)]
+struct Item {
+    /// Where the message is in `bytes`.
+    start: u32,
+    len: u32,
+    /// Where the name is in the message.
+    name: u8,
+    name_len: u16,
+    creation_order: Option<u32>,
+    source: Source,
+}
+
+/// Where a message is.
+#[derive(Clone, Debug)]
+enum Source {
+    /// In these bytes, which begin at this byte of the file where they are a part of it.
+    Bytes { bytes: Arc<[u8]>, at: u64 },
+    /// Nowhere: this is why.
+    Damaged(Box<HdfError>),
+}
+
+impl Item {
+    /// An item for a message of `len` bytes in `bytes`.
+    fn new(
+        bytes: Arc<[u8]>,
+        start: usize,
+        len: usize,
+        at: u64,
+        creation_order: Option<u32>,
+        sizes: Sizes,
+    ) -> Item {
+        let message = start.checked_add(len).and_then(|end| bytes.get(start..end));
+        let parts = Reader::new(ATTRIBUTE, message.unwrap_or_default(), at, sizes);
+        let parts = match AttributeParts::decode(parts) {
+            Ok(parts) => parts,
+            Err(error) => return Item::damaged(error, creation_order),
+        };
+        // The name follows eight bytes, and its character set in version 3.
+        let name = if parts.version == 3 { 9 } else { 8 };
+        let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
+            let (structure, limit) = (ATTRIBUTE, u64::from(u32::MAX));
+            let error = HdfError::Limit { structure, at, what: "bytes", limit };
+            return Item::damaged(error, creation_order);
+        };
+        Item {
+            start,
+            len,
+            name,
+            name_len: u16::try_from(parts.name.len()).unwrap_or(u16::MAX),
+            creation_order,
+            source: Source::Bytes { bytes, at },
+        }
+    }
+
+    /// An item for what a heap gave; `at` is for messages.
+    fn of_heap(
+        message: Result<Vec<u8>>,
+        at: u64,
+        creation_order: Option<u32>,
+        sizes: Sizes,
+    ) -> Item {
+        match message {
+            Ok(message) => {
+                let len = message.len();
+                Item::new(message.into(), 0, len, at, creation_order, sizes)
+            }
+            Err(error) => Item::damaged(error, creation_order),
+        }
+    }
+
+    fn damaged(error: HdfError, creation_order: Option<u32>) -> Item {
+        let source = Source::Damaged(Box::new(error));
+        Item { start: 0, len: 0, name: 0, name_len: 0, creation_order, source }
+    }
+
+    fn message(&self) -> &[u8] {
+        let Source::Bytes { bytes, .. } = &self.source else { return &[] };
+        let (start, len) = (self.start as usize, self.len as usize);
+        bytes.get(start..start.saturating_add(len)).unwrap_or_default()
+    }
+
+    fn name(&self) -> &[u8] {
+        let (name, len) = (usize::from(self.name), usize::from(self.name_len));
+        self.message().get(name..name.saturating_add(len)).unwrap_or_default()
+    }
+
+    fn decode(&self, file: &File) -> Result<Attribute> {
+        let at = match &self.source {
+            Source::Damaged(error) => return Err((**error).clone()),
+            Source::Bytes { at, .. } => *at,
+        };
+        let reader = Reader::new(ATTRIBUTE, self.message(), at, file.sizes());
+        let message = AttributeMessage::decode(file, reader)?;
+        Ok(Attribute {
+            name: message.name.into(),
+            charset: message.charset,
+            creation_order: self.creation_order,
+            datatype: message.datatype,
+            committed: message.committed,
+            dataspace: message.dataspace,
+            data: message.data.to_vec(),
+        })
+    }
+}
+
+impl Attributes {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The name of one; empty where there is no such attribute or it is damaged so that its name
+    /// cannot be told.
+    #[must_use]
+    pub fn name(&self, i: usize) -> &[u8] {
+        self.items.get(i).map(Item::name).unwrap_or_default()
+    }
+
+    /// When one was made, as a rank among its object's, where the object keeps that.
+    #[must_use]
+    pub fn creation_order(&self, i: usize) -> Option<u32> {
+        self.items.get(i)?.creation_order
+    }
+
+    /// Decodes one.
+    ///
+    /// # Errors
+    /// Damage of this attribute, or of what it refers to; [`HdfError::Missing`] behind the last.
+    pub fn decode(&self, i: usize, file: &File) -> Result<Attribute> {
+        match self.items.get(i) {
+            Some(item) => item.decode(file),
+            None => Err(HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the attribute" }),
+        }
+    }
+
+    /// Which one has this name.
+    #[must_use]
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        if name.is_empty() {
+            return None;
+        }
+        self.items.iter().position(|item| item.name() == name)
+    }
+}
+
+/// Attributes outside of the header.
+struct Dense {
+    /// The index by name.
+    names: BtreeV2,
+    messages: DenseMessages,
+}
+
+/// The heaps of attributes outside of the header.
+struct DenseMessages {
+    heap: FractalHeap,
+    shared: SharedAttributes,
+    budget: Budget,
+    tracked: bool,
+}
+
+/// The heap of shared attributes, opened when the first is met.
+struct SharedAttributes {
+    heap: Option<FractalHeap>,
+    budget: Budget,
+}
+
+/// What a list takes for an attribute that cannot be read, so that searching for many such in vain
+/// ends, and what it may take for them in any file.
+const DAMAGED_COST: u64 = 4096;
+const DAMAGED_ALLOWANCE: u64 = 1 << 20;
+
+/// Takes the bytes of a message from a list's budget.
+fn spend(budget: &mut Budget, heap: FileAddr, message: &Result<Vec<u8>>) -> Result<()> {
+    let cost = message.as_ref().map_or(DAMAGED_COST, |message| message.len() as u64);
+    budget.spend(ATTRIBUTE, heap, cost)
+}
+
+impl SharedAttributes {
+    fn new(file: &File) -> SharedAttributes {
+        SharedAttributes { heap: None, budget: Budget::of(file).and(DAMAGED_ALLOWANCE) }
+    }
+
+    /// The message of an id, or why it cannot be read.
+    ///
+    /// # Errors
+    /// [`HdfError::Limit`] where all are longer together than the file.
+    fn get(&mut self, file: &File, id: &[u8]) -> Result<Result<Vec<u8>>> {
+        let opened = match self.heap.take() {
+            Some(heap) => Ok(heap),
+            None => sohm::heap(file, kind::ATTRIBUTE),
+        };
+        let heap = match opened {
+            Ok(heap) => self.heap.insert(heap),
+            Err(error) => {
+                let message = Err(error);
+                spend(&mut self.budget, file.root(), &message)?;
+                return Ok(message);
+            }
+        };
+        let message = heap.get(file, id);
+        spend(&mut self.budget, heap.addr(), &message)?;
+        Ok(message)
+    }
+}
+
+/// A record of the index of names.
+struct Record<'a> {
+    id: &'a [u8],
+    flags: u8,
+    creation_order: u32,
+    hash: u32,
+}
+
+impl Dense {
+    fn open(file: &File, info: &AttributeInfo, heap: FileAddr) -> Result<Dense> {
+        let names = info.name_index.ok_or(HdfError::Missing {
+            structure: "attribute info message",
+            at: file.position(heap),
+            what: "the index of names",
+        })?;
+        let names = BtreeV2::open(file, names, record_type::ATTRIBUTE_NAME)?;
+        let heap = FractalHeap::open(file, heap)?;
+        let budget = heap.budget(file).and(DAMAGED_ALLOWANCE);
+        let shared = SharedAttributes::new(file);
+        let messages = DenseMessages { heap, shared, budget, tracked: info.tracked };
+        Ok(Dense { names, messages })
+    }
+}
+
+impl DenseMessages {
+    /// The attribute that a record stands for.
+    ///
+    /// # Errors
+    /// Only where going on is no use.
+    fn item(&mut self, file: &File, record: &Record<'_>) -> Result<Item> {
+        let message = if record.flags & SHARED == 0 {
+            let message = self.heap.get(file, record.id);
+            spend(&mut self.budget, self.heap.addr(), &message)?;
+            message
+        } else {
+            self.shared.get(file, record.id)?
+        };
+        let creation_order = self.tracked.then_some(record.creation_order);
+        // Blocks may be filtered, so the bytes need not be anywhere in the file.
+        Ok(Item::of_heap(message, self.heap.addr().0, creation_order, file.sizes()))
+    }
+}
+
+impl<'a> Record<'a> {
+    fn decode(mut reader: Reader<'a>) -> Result<Record<'a>> {
+        Ok(Record {
+            id: reader.take(HEAP_ID_LEN)?,
+            flags: reader.u8()?,
+            creation_order: reader.u32()?,
+            hash: reader.u32()?,
+        })
+    }
+}
+
+impl Object {
+    /// Where attributes are outside of the header; `None` where they are in it.
+    fn dense_attributes(&self, file: &File) -> Result<Option<Dense>> {
+        // The HDF5 library, too, looks for this message in new headers only.
+        let message = self.header().find(kind::ATTRIBUTE_INFO);
+        let Some(message) = message.filter(|_| self.header().version > 1) else { return Ok(None) };
+        let info = AttributeInfo::decode(self.body(file, message)?.reader(file))?;
+        info.heap.map(|heap| Dense::open(file, &info, heap)).transpose()
+    }
+
+    /// The attribute of a message in the header.
+    ///
+    /// # Errors
+    /// Only where going on is no use.
+    fn attribute_item(
+        &self,
+        file: &File,
+        message: &Message,
+        shared: &mut SharedAttributes,
+    ) -> Result<Item> {
+        let creation_order = message.creation_order.map(u32::from);
+        let sizes = file.sizes();
+        if message.is_shared() {
+            let reader = self.header().reader(sizes, message);
+            let body = match SharedReference::decode(reader) {
+                Ok(SharedReference::Heap(id)) => shared.get(file, &id)?,
+                // Other headers hold committed types, which are no attributes.
+                Ok(SharedReference::Committed(addr)) => {
+                    Err(reader.bad("the object of a shared attribute", addr.0))
+                }
+                Err(error) => Err(error),
+            };
+            return Ok(Item::of_heap(body, message.at, creation_order, sizes));
+        }
+        let (start, len) = (message.start as usize, message.len as usize);
+        let bytes = self.header().bytes.clone();
+        Ok(Item::new(bytes, start, len, message.at, creation_order, sizes))
+    }
+
+    /// All attributes of an object.
+    ///
+    /// A damaged attribute stays in the list, and decoding it gives the error.
+    ///
+    /// # Errors
+    /// Damage of the index.
+    pub fn attributes(&self, file: &File) -> Result<Attributes> {
+        let mut items = Vec::new();
+        match self.dense_attributes(file)? {
+            None => {
+                let mut shared = SharedAttributes::new(file);
+                for message in self.header().all(kind::ATTRIBUTE) {
+                    items.push(self.attribute_item(file, message, &mut shared)?);
+                }
+            }
+            Some(Dense { names, mut messages }) => {
+                names.walk(file, &mut |record| {
+                    let record = Record::decode(names.reader(file, record))?;
+                    items.push(messages.item(file, &record)?);
+                    Ok(true)
+                })?;
+            }
+        }
+        // The sort keeps the order of those that have no rank.
+        items.sort_by_key(|item| item.creation_order);
+        items.shrink_to_fit();
+        Ok(Attributes { items })
+    }
+
+    /// The attribute of this name, found without listing the others.
+    ///
+    /// # Errors
+    /// Damage on the way to it, and of itself.
+    pub fn attribute(&self, file: &File, name: &[u8]) -> Result<Option<Attribute>> {
+        if name.is_empty() {
+            return Ok(None);
+        }
+        let Some(Dense { names, mut messages }) = self.dense_attributes(file)? else {
+            let mut shared = SharedAttributes::new(file);
+            for message in self.header().all(kind::ATTRIBUTE) {
+                let item = self.attribute_item(file, message, &mut shared)?;
+                if item.name() == name {
+                    return item.decode(file).map(Some);
+                }
+            }
+            return Ok(None);
+        };
+        let hash = lookup3(name, 0);
+        let mut found = None;
+        names.find(file, &mut |record| {
+            let record = Record::decode(names.reader(file, record))?;
+            if record.hash != hash {
+                return Ok(record.hash.cmp(&hash));
+            }
+            let item = messages.item(file, &record)?;
+            if let Source::Damaged(error) = item.source {
+                return Err(*error);
+            }
+            let order = item.name().cmp(name);
+            if order == Ordering::Equal {
+                found = Some(item);
+            }
+            Ok(order)
+        })?;
+        found.map(|item| item.decode(file)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Version 1 B-tree ("TREE"): the index of old groups (type 0) and of chunks (type 1).
+//! Spec: HDF5 File Format, "Disk Format: Level 1A1 - Version 1 B-trees".
+//! Watch: a node has one key more than children; for groups child `i` holds the names after key `i`
+//! up to and including key `i + 1`, for chunks key `i` belongs to child `i` itself.
+//! Watch: nodes are allocated for 2K children whatever their number, but only the used part is read.
+
+use crate::guard::Budget;
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+
+const NAME: &str = "version 1 B-tree node";
+
+/// Bytes asked for with the first read of a node, so that small nodes cost one read.
+const FIRST_READ: u64 = 1024;
+
+/// What a tree is an index of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeType {
+    /// Symbol table nodes of a group.
+    Group = 0,
+    /// Chunks of a dataset.
+    Chunk = 1,
+}
+
+/// One node, its keys as raw bytes.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Keys and children, from the first key to the last.
+    entries: Vec<u8>,
+    /// Byte of the file where `entries` begins.
+    at: u64,
+    sizes: Sizes,
+    key_len: usize,
+    len: usize,
+    level: u8,
+    right: Option<FileAddr>,
+}
+
+impl Node {
+    /// Reads the node at `addr`, which has to be of the type given and, where a level is given, of
+    /// that level.
+    ///
+    /// `key_len` is the length of a key in bytes: that of a length for groups, 8 + 8 x (rank + 1)
+    /// for chunks.
+    ///
+    /// # Errors
+    /// A wrong type or level; a node that goes on after the end of the file.
+    pub fn read(
+        file: &File,
+        addr: FileAddr,
+        node_type: NodeType,
+        level_expected: Option<u8>,
+        key_len: usize,
+    ) -> Result<Node> {
+        let bytes = file.read_up_to(NAME, addr, FIRST_READ)?;
+        Node::from_bytes(file, addr, bytes, node_type, level_expected, key_len)
+    }
+
+    /// The same from bytes that were read at `addr`; those that they lack are read here.
+    pub(crate) fn from_bytes(
+        file: &File,
+        addr: FileAddr,
+        mut bytes: Vec<u8>,
+        node_type: NodeType,
+        level_expected: Option<u8>,
+        key_len: usize,
+    ) -> Result<Node> {
+        let mut reader = file.reader(NAME, addr, &bytes);
+        reader.signature(*b"TREE")?;
+        let found = reader.u8()?;
+        if found != node_type as u8 {
+            return Err(reader.bad("the node type", u64::from(found)));
+        }
+        let level = reader.u8()?;
+        if level_expected.is_some_and(|expected| expected != level) {
+            return Err(reader.bad("the level", u64::from(level)));
+        }
+        let used = reader.u16()?;
+        let _left = reader.addr()?;
+        let right = reader.addr()?;
+        let sizes = reader.sizes();
+        let at = reader.at();
+        let head_len = bytes.len().saturating_sub(reader.left());
+        let step = key_len.saturating_add(usize::from(sizes.offset));
+        let entries_len = step.saturating_mul(usize::from(used)).saturating_add(key_len);
+        let have = reader.left();
+        bytes.drain(..head_len);
+        if let Some(missing) = entries_len.checked_sub(have).filter(|&missing| missing > 0) {
+            let next = addr.0.saturating_add(head_len as u64).saturating_add(have as u64);
+            bytes.extend_from_slice(&file.read(NAME, FileAddr(next), missing as u64)?);
+        }
+        bytes.truncate(entries_len);
+        Ok(Node { entries: bytes, at, sizes, key_len, len: usize::from(used), level, right })
+    }
+
+    /// Distance from the leaves, which are level 0.
+    #[must_use]
+    pub fn level(&self) -> u8 {
+        self.level
+    }
+
+    /// Number of children.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no children.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The next node of the same level, if there is one.
+    #[must_use]
+    pub fn right(&self) -> Option<FileAddr> {
+        self.right
+    }
+
+    /// Bytes of the used part.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.entries.len() as u64)
+            .saturating_add(8)
+            .saturating_add(2 * u64::from(self.sizes.offset))
+    }
+
+    fn reader_at(&self, offset: usize) -> Reader<'_> {
+        let rest = self.entries.get(offset..).unwrap_or_default();
+        Reader::new(NAME, rest, self.at.saturating_add(offset as u64), self.sizes)
+    }
+
+    fn step(&self) -> usize {
+        self.key_len.saturating_add(usize::from(self.sizes.offset))
+    }
+
+    /// A reader over key `i`, of which there are [`len`](Node::len) + 1.
+    ///
+    /// # Errors
+    /// [`HdfError::Truncated`] beyond the last.
+    pub fn key(&self, i: usize) -> Result<Reader<'_>> {
+        self.reader_at(self.step().saturating_mul(i)).sub(self.key_len)
+    }
+
+    /// Where child `i` is.
+    ///
+    /// # Errors
+    /// An undefined address; [`HdfError::Truncated`] beyond the last child.
+    pub fn child(&self, i: usize) -> Result<FileAddr> {
+        let offset = self.step().saturating_mul(i).saturating_add(self.key_len);
+        self.reader_at(offset).defined_addr("the child of a node")
+    }
+}
+
+/// Calls `visit` for each leaf entry (the leaf node, the index of the entry in it) in the order of
+/// the tree, until it says `false`.
+///
+/// Levels have to go down one by one, and all nodes together may not be longer than the file, so
+/// the walk ends whatever the bytes say.
+///
+/// # Errors
+/// Those of [`Node::read`]; [`HdfError::Limit`]; those of `visit`.
+pub fn walk(
+    file: &File,
+    root: FileAddr,
+    node_type: NodeType,
+    key_len: usize,
+    visit: &mut dyn FnMut(&Node, usize) -> Result<bool>,
+) -> Result<()> {
+    let mut budget = Budget::of(file);
+    let node = read_root(file, root, node_type, key_len)?;
+    budget.spend(NAME, root, node.bytes())?;
+    let mut path = vec![(node, 0usize)];
+    while let Some((node, next)) = path.last_mut() {
+        if node.level == 0 {
+            for i in 0..node.len {
+                if !visit(node, i)? {
+                    return Ok(());
+                }
+            }
+            path.pop();
+        } else if *next == node.len {
+            path.pop();
+        } else {
+            let addr = node.child(*next)?;
+            *next = next.saturating_add(1);
+            let below = node.level.saturating_sub(1);
+            let child = Node::read(file, addr, node_type, Some(below), key_len)?;
+            budget.spend(NAME, addr, child.bytes())?;
+            path.push((child, 0));
+        }
+    }
+    Ok(())
+}
+
+/// Reads a root, whose level says how deep the tree is.
+///
+/// # Errors
+/// Those of [`Node::read`]; [`HdfError::Limit`] for a tree deeper than any real one.
+pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usize) -> Result<Node> {
+    let node = Node::read(file, root, node_type, None, key_len)?;
+    let limit = file.limits().tree_depth;
+    if usize::from(node.level) > limit {
+        let limit = limit as u64;
+        return Err(HdfError::Limit { structure: NAME, at: root.0, what: "levels", limit });
+    }
+    Ok(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::built::{Built, at, le};
+
+    const UNDEFINED: u64 = u64::MAX;
+
+    /// A group's node: keys and children take turns.
+    fn node(level: u64, entries: &[u64]) -> Vec<u8> {
+        let mut bytes = b"TREE".to_vec();
+        let used = entries.len() as u64 / 2;
+        bytes.extend(le(&[(0, 1), (level, 1), (used, 2), (UNDEFINED, 8), (UNDEFINED, 8)]));
+        entries.iter().for_each(|entry| bytes.extend(entry.to_le_bytes()));
+        bytes
+    }
+
+    fn leaves(file: &File, root: u64) -> Result<Vec<u64>> {
+        let mut found = Vec::new();
+        walk(file, at(root), NodeType::Group, 8, &mut |node, i| {
+            found.push(node.child(i)?.0);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn walk_goes_through_leaves_in_order() {
+        let mut built = Built::default();
+        let first = built.put(&node(0, &[0, 101, 8, 102, 16]));
+        let entries: Vec<u64> = (0..200).flat_map(|i| [16 + i, 1000 + i]).chain([500]).collect();
+        let second = built.put(&node(0, &entries));
+        let root = built.put(&node(1, &[0, first, 16, second, 500]));
+        let file = built.file();
+        let want: Vec<u64> = [101, 102].into_iter().chain(1000..1200).collect();
+        assert_eq!(leaves(&file, root).unwrap(), want);
+        let node = Node::read(&file, at(second), NodeType::Group, Some(0), 8).unwrap();
+        assert_eq!(node.len(), 200);
+        assert_eq!(node.key(200).unwrap().u64().unwrap(), 500, "one key more than children");
+        assert!(node.key(201).is_err() && node.child(200).is_err());
+        assert!(Node::read(&file, at(second), NodeType::Chunk, None, 8).is_err());
+    }
+
+    #[test]
+    fn a_level_that_does_not_go_down_is_an_error() {
+        let mut built = Built::default();
+        let root = built.put(&node(1, &[0, 0, 8]));
+        assert!(matches!(leaves(&built.file(), root), Err(HdfError::BadValue { .. })));
+    }
+
+    #[test]
+    fn shared_branches_end_in_an_error() {
+        // Each level refers twice to the one below: 2^40 leaves in a few kilobytes.
+        let mut built = Built::default();
+        let mut below = built.put(&node(0, &[0, 7, 8]));
+        for level in 1..40 {
+            below = built.put(&node(level, &[0, below, 8, below, 16]));
+        }
+        assert!(matches!(leaves(&built.file(), below), Err(HdfError::Limit { .. })));
+    }
+
+    #[test]
+    fn a_node_cut_off_is_an_error() {
+        let mut built = Built::default();
+        let root = built.put(&node(0, &[0, 101, 8, 102, 16]));
+        built.bytes.pop();
+        assert!(matches!(leaves(&built.file(), root), Err(HdfError::OutOfFile { .. })));
+    }
+}

@@ -1,0 +1,31 @@
+//! Implicit index: all chunks of the largest extent lie one after the other.
+//! Spec: HDF5 File Format, "Appendix C.2: The Implicit Index".
+
+use std::sync::Arc;
+
+use super::grid::Grid;
+use super::{Segment, Stored, What};
+use crate::{File, FileAddr, Result};
+
+/// Where the first one is.
+#[derive(Debug)]
+pub(super) struct Implicit {
+    file: Arc<File>,
+    addr: FileAddr,
+    stored: Stored,
+}
+
+impl Implicit {
+    pub(super) fn new(file: Arc<File>, addr: FileAddr, stored: Stored) -> Implicit {
+        Implicit { file, addr, stored }
+    }
+
+    pub(super) fn segment(&self, grid: &Grid) -> Result<Segment<'_>> {
+        // All were allocated together, so a file that ends before the last one is not sound, and
+        // the number of chunks is bounded by the file's length.
+        let len = self.stored.chunk_bytes;
+        let at =
+            self.file.locate("implicit chunk index", self.addr, grid.total.saturating_mul(len))?;
+        Ok(Segment { high: grid.total, what: What::Adjacent { at, len } })
+    }
+}

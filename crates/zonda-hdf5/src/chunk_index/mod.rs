@@ -1,0 +1,362 @@
+//! Where the chunks of a dataset are.
+//! Spec: HDF5 File Format, "The Data Layout Message" and "Appendix C: Types of Indexes for Dataset
+//! Chunks".
+//!
+//! All kinds of indexes answer one question: which chunks of a box exist, and where. They number
+//! chunks by keys ([`grid`]) and hand out segments of keys that one node, block or page speaks for.
+//! What was read stays in memory, in 8 to 20 bytes a chunk.
+
+mod btree_v1;
+mod btree_v2;
+mod extensible_array;
+mod fixed_array;
+mod grid;
+mod implicit;
+mod single;
+mod table;
+mod tree;
+
+use std::sync::Arc;
+
+use self::grid::{Grid, Numbers, Region};
+use self::table::{Entry, Table};
+use self::tree::{Leaf, Tree, Version};
+use crate::message::{ChunkIndexKind, ChunkedLayout};
+use crate::{File, FileAddr, HdfError, Reader, Result};
+
+const NAME: &str = "chunk index";
+
+/// A chunk in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkLocation {
+    /// First byte in the storage. Whether it is inside was not looked at: a wrong one concerns
+    /// this chunk only.
+    pub at: u64,
+    /// Stored bytes; those of a whole chunk where there are no filters.
+    pub len: u64,
+    /// Bit `i` is set where filter `i` (in pipeline order) was skipped; all are for chunks that the
+    /// extent cuts, where the layout says that these are not filtered.
+    pub mask: u32,
+}
+
+/// What the keys from the one asked for up to `high`, not included, have.
+#[derive(Debug)]
+struct Segment<'a> {
+    high: u64,
+    what: What<'a>,
+}
+
+#[derive(Debug)]
+enum What<'a> {
+    /// No chunks.
+    Nothing,
+    /// The one that was asked for, perhaps.
+    One(Option<ChunkLocation>),
+    /// A chunk for each position of a table, which begins at the key `low`.
+    Linear { low: u64, table: &'a Table },
+    /// Some of the chunks of a leaf.
+    Sorted(&'a Leaf),
+    /// All, side by side.
+    Adjacent { at: u64, len: u64 },
+}
+
+/// How locations are stored in the index of one dataset.
+#[derive(Clone, Copy, Debug)]
+struct Stored {
+    /// What addresses are relative to.
+    base: u64,
+    /// Bytes of a chunk without filters.
+    chunk_bytes: u64,
+    filtered: bool,
+}
+
+impl Stored {
+    fn at(&self, addr: FileAddr) -> u64 {
+        self.base.saturating_add(addr.0)
+    }
+
+    fn len(&self, stored: u64) -> u64 {
+        if self.filtered { stored } else { self.chunk_bytes }
+    }
+
+    /// Width of stored sizes in elements of `len` bytes: address, and size and mask where filtered.
+    /// It follows from the chunk's bytes or is that of a length, as the layout's version says; the
+    /// elements say the same.
+    fn size_width(
+        &self,
+        file: &File,
+        structure: &'static str,
+        addr: FileAddr,
+        len: u64,
+    ) -> Result<usize> {
+        let offset = u64::from(file.sizes().offset);
+        let fixed = if self.filtered { offset.saturating_add(4) } else { offset };
+        match len.checked_sub(fixed) {
+            Some(width) if self.filtered && (1..=8).contains(&width) => {
+                Ok(usize::try_from(width).unwrap_or(8))
+            }
+            Some(0) if !self.filtered => Ok(0),
+            _ => Err(HdfError::BadValue {
+                structure,
+                at: self.at(addr),
+                what: "the bytes of an element",
+                value: len,
+            }),
+        }
+    }
+
+    /// Reads an element: address, and size and mask where filtered.
+    #[inline]
+    fn entry(&self, reader: &mut Reader<'_>, size_width: usize) -> Result<Entry> {
+        let at = reader.addr()?.map(|addr| self.at(addr));
+        if self.filtered {
+            Ok(Entry { at, len: reader.uint(size_width)?, mask: reader.u32()? })
+        } else {
+            Ok(Entry { at, len: self.chunk_bytes, mask: 0 })
+        }
+    }
+
+    /// Reads `n` elements.
+    fn table(&self, reader: &mut Reader<'_>, n: u64, size_width: usize) -> Result<Table> {
+        let element = usize::from(reader.sizes().offset).saturating_add(size_width);
+        let n = reader.count(n, element)?;
+        let mut table = table::Builder::with_capacity(n);
+        for _ in 0..n {
+            table.push(self.entry(reader, size_width)?);
+        }
+        Ok(table.finish())
+    }
+}
+
+#[derive(Debug)]
+enum Index {
+    /// Nothing was ever written.
+    Empty,
+    Tree(Tree),
+    Single(ChunkLocation),
+    Implicit(implicit::Implicit),
+    FixedArray(fixed_array::FixedArray),
+    ExtensibleArray(extensible_array::ExtensibleArray),
+}
+
+/// Where the chunks of one dataset are. All methods may be called from any thread.
+#[derive(Debug)]
+pub struct ChunkIndex {
+    grid: Grid,
+    index: Index,
+    partial_edge_unfiltered: bool,
+}
+
+impl ChunkIndex {
+    /// The index of a dataset. Reads nothing: that waits until chunks are asked for.
+    ///
+    /// `dims` is the extent in elements, `max_dims` the largest one (`u64::MAX` for unlimited, empty
+    /// where it is `dims`). `filtered` says whether the dataset has a filter pipeline.
+    ///
+    /// # Errors
+    /// [`HdfError::BadValue`] for chunks of no elements or of too many, and where the shape does not
+    /// fit the kind of index.
+    pub fn new(
+        file: Arc<File>,
+        layout: &ChunkedLayout,
+        dims: &[u64],
+        max_dims: &[u64],
+        filtered: bool,
+    ) -> Result<ChunkIndex> {
+        let at = layout.addr.map_or(0, |addr| addr.0);
+        let grid = Grid::new(layout.index, &layout.chunk_dims, dims, max_dims)?;
+        let most = file.limits().chunk_bytes;
+        let elem = u64::from(layout.elem_size);
+        let bytes = layout.chunk_dims.iter().try_fold(elem, |bytes, &dim| bytes.checked_mul(dim));
+        let Some(chunk_bytes) = bytes.filter(|&bytes| bytes <= most) else {
+            let what = "bytes in a chunk";
+            return Err(HdfError::Limit { structure: NAME, at, what, limit: most });
+        };
+        let base = file.locate(NAME, FileAddr(0), 0)?;
+        let stored = Stored { base, chunk_bytes, filtered };
+        let rank = grid.rank();
+        let index = match (layout.addr, layout.index) {
+            (None, _) => Index::Empty,
+            (Some(addr), ChunkIndexKind::BtreeV1) => {
+                let nodes = btree_v1::Nodes::new(addr, rank, stored);
+                Index::Tree(Tree::new(file, Version::One(nodes)))
+            }
+            (Some(addr), ChunkIndexKind::BtreeV2 { .. }) => {
+                let nodes = btree_v2::Nodes::new(addr, stored);
+                Index::Tree(Tree::new(file, Version::Two(nodes)))
+            }
+            (Some(addr), ChunkIndexKind::Single { filtered }) => {
+                Index::Single(single::location(addr, stored, filtered))
+            }
+            (Some(addr), ChunkIndexKind::Implicit) => {
+                Index::Implicit(implicit::Implicit::new(file, addr, stored))
+            }
+            (Some(addr), ChunkIndexKind::FixedArray { .. }) => {
+                Index::FixedArray(fixed_array::FixedArray::new(file, addr, stored))
+            }
+            (Some(addr), ChunkIndexKind::ExtensibleArray { .. }) => {
+                Index::ExtensibleArray(extensible_array::ExtensibleArray::new(file, addr, stored))
+            }
+        };
+        Ok(ChunkIndex { grid, index, partial_edge_unfiltered: layout.partial_edge_unfiltered })
+    }
+
+    /// Chunks along each dimension, the last perhaps cut by the extent.
+    #[must_use]
+    pub fn grid(&self) -> &[u64] {
+        &self.grid.counts
+    }
+
+    /// Tells `found` of the chunks that exist in a box, both corners included, in the order of the
+    /// index. Coordinates count chunks, slowest dimension first; those outside the extent have no
+    /// chunks. Reads the parts of the index that the box needs and that no call before has read.
+    ///
+    /// # Errors
+    /// Damage in these parts, perhaps after some chunks were told of.
+    pub fn locate(
+        &self,
+        first: &[u64],
+        last: &[u64],
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> Result<()> {
+        if first == last {
+            if let Some(location) = self.find(first)? {
+                found(first, location);
+            }
+            return Ok(());
+        }
+        let Some(region) = Region::new(&self.grid, first, last) else { return Ok(()) };
+        if let Index::Tree(tree) = &self.index {
+            tree.prepare(&self.grid, &region)?;
+        }
+        let mut coords = Numbers::from_elem(0, self.grid.rank());
+        let mut run = region.next(0);
+        while let Some((low, high)) = run {
+            let segment = self.segment(low, high)?;
+            // At least the key itself, so that this ends whatever a segment says.
+            let end = segment.high.max(low.saturating_add(1)).min(high);
+            // Keys before this one have nothing more.
+            let mut next = end;
+            match segment.what {
+                What::Nothing => next = segment.high.max(end),
+                What::One(location) => {
+                    self.grid.coords(low, &mut coords);
+                    self.tell(&coords, location, found);
+                }
+                What::Linear { low: begin, table } => {
+                    self.grid.coords(low, &mut coords);
+                    for key in low..end {
+                        let i = usize::try_from(key.saturating_sub(begin)).unwrap_or(usize::MAX);
+                        self.tell(&coords, table.get(i), found);
+                        self.grid.advance(&mut coords);
+                    }
+                }
+                What::Adjacent { at, len } => {
+                    self.grid.coords(low, &mut coords);
+                    for key in low..end {
+                        let at = at.saturating_add(key.saturating_mul(len));
+                        self.tell(&coords, Some(ChunkLocation { at, len, mask: 0 }), found);
+                        self.grid.advance(&mut coords);
+                    }
+                }
+                What::Sorted(leaf) => {
+                    let mut i = leaf.keys.below(low);
+                    let mut before = None;
+                    let mut after = leaf.keys.get(i);
+                    while let Some(key) = after.filter(|&key| key < end) {
+                        if before.is_some_and(|before: u64| before.saturating_add(1) == key) {
+                            self.grid.advance(&mut coords);
+                        } else {
+                            self.grid.coords(key, &mut coords);
+                        }
+                        self.tell(&coords, leaf.table.get(i), found);
+                        before = Some(key);
+                        i = i.saturating_add(1);
+                        after = leaf.keys.get(i);
+                    }
+                    next = after.map_or(segment.high, |key| key.min(segment.high)).max(end);
+                }
+            }
+            run = if next < high { Some((next, high)) } else { region.next(next) };
+        }
+        Ok(())
+    }
+
+    /// Tells `found` of all chunks that exist.
+    ///
+    /// # Errors
+    /// As [`ChunkIndex::locate`].
+    pub fn for_each(&self, found: &mut dyn FnMut(&[u64], ChunkLocation)) -> Result<()> {
+        let first = Numbers::from_elem(0, self.grid.rank());
+        let last: Numbers = self.grid.counts.iter().map(|count| count.saturating_sub(1)).collect();
+        if self.grid.total == 0 { Ok(()) } else { self.locate(&first, &last, found) }
+    }
+
+    /// How many chunks exist.
+    ///
+    /// # Errors
+    /// As [`ChunkIndex::locate`].
+    pub fn n_chunks(&self) -> Result<u64> {
+        let mut n = 0u64;
+        self.for_each(&mut |_, _| n = n.saturating_add(1))?;
+        Ok(n)
+    }
+
+    /// The chunk with these coordinates, if it exists.
+    ///
+    /// # Errors
+    /// As [`ChunkIndex::locate`].
+    pub fn find(&self, coords: &[u64]) -> Result<Option<ChunkLocation>> {
+        let Some(key) = self.grid.key(coords) else { return Ok(None) };
+        let segment = self.segment(key, key.saturating_add(1))?;
+        let location = match segment.what {
+            What::Nothing => None,
+            What::One(location) => location,
+            What::Linear { low, table } => {
+                table.get(usize::try_from(key.saturating_sub(low)).unwrap_or(usize::MAX))
+            }
+            What::Adjacent { at, len } => {
+                let at = at.saturating_add(key.saturating_mul(len));
+                Some(ChunkLocation { at, len, mask: 0 })
+            }
+            What::Sorted(leaf) => {
+                let i = leaf.keys.below(key);
+                if leaf.keys.get(i) == Some(key) { leaf.table.get(i) } else { None }
+            }
+        };
+        Ok(location.map(|location| self.adjust(coords, location)))
+    }
+
+    /// What there is at `key`; `until` is where the caller's interest ends.
+    fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {
+        match &self.index {
+            Index::Empty => Ok(Segment { high: u64::MAX, what: What::Nothing }),
+            Index::Tree(tree) => tree.segment(&self.grid, key),
+            Index::Single(location) => {
+                Ok(Segment { high: u64::MAX, what: What::One(Some(*location)) })
+            }
+            Index::Implicit(implicit) => implicit.segment(&self.grid),
+            Index::FixedArray(array) => array.segment(key, until),
+            Index::ExtensibleArray(array) => array.segment(key, until),
+        }
+    }
+
+    fn tell(
+        &self,
+        coords: &[u64],
+        location: Option<ChunkLocation>,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) {
+        if let Some(location) = location {
+            found(coords, self.adjust(coords, location));
+        }
+    }
+
+    fn adjust(&self, coords: &[u64], location: ChunkLocation) -> ChunkLocation {
+        if self.partial_edge_unfiltered && self.grid.is_cut(coords) {
+            ChunkLocation { mask: u32::MAX, ..location }
+        } else {
+            location
+        }
+    }
+}

@@ -1,0 +1,458 @@
+//! Fractal heap ("FRHP", "FHDB", "FHIB"): objects of any length, for links, attributes and shared
+//! messages of groups and objects that have many.
+//! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap".
+//! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored.
+//! Watch: heap offsets count the headers of blocks, so offset 0 is the first byte of a "FHDB".
+//! Watch: the checksum of a direct block stands in its header and covers it as zeros.
+
+use std::cell::RefCell;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::btree_v2::{BtreeV2, record_type, width_of};
+use crate::checksum::lookup3;
+use crate::guard::{Budget, verified};
+use crate::message::{FilterDescription, decode_filter_pipeline};
+use crate::{File, FileAddr, HdfError, Reader, Result};
+
+/// By how much filters are believed to shorten names of links: a group of similar ones.
+const FILTERED_GAIN: u64 = 64;
+
+const HEADER: &str = "fractal heap header";
+const DIRECT: &str = "fractal heap direct block";
+const INDIRECT: &str = "fractal heap indirect block";
+const OBJECT: &str = "fractal heap object";
+
+/// Bytes of blocks that an open heap keeps, so that objects listed in the order of their names do
+/// not cost a block each. A single larger block is kept too.
+const KEPT_BYTES: usize = 32 << 20;
+
+/// Most bytes of a filtered block or object before its filters. The largest blocks that the HDF5
+/// library makes for groups and attributes have 64 KiB.
+const UNFILTERED_MAX: u64 = 256 << 20;
+
+/// An open heap. It keeps blocks that it has read, so it is for one thread and one task.
+#[derive(Debug)]
+pub struct FractalHeap {
+    addr: FileAddr,
+    id_len: usize,
+    filters: Vec<FilterDescription>,
+    direct_checksums: bool,
+    max_managed: u64,
+    huge_btree: Option<FileAddr>,
+    /// Blocks in a row of the doubling table.
+    width: u64,
+    start_block: u64,
+    max_direct: u64,
+    /// Rows that hold direct blocks.
+    direct_rows: u32,
+    /// Most rows that an indirect block can have.
+    max_rows: u32,
+    root: Option<Child>,
+    root_rows: u32,
+    /// Bytes of a heap offset.
+    offset_width: usize,
+    /// Bytes of a managed object's length.
+    length_width: usize,
+    kept: RefCell<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: usize,
+    direct: HashMap<u64, Arc<[u8]>>,
+    indirect: HashMap<FileAddr, Arc<[Option<Child>]>>,
+}
+
+/// A block in the file.
+#[derive(Clone, Copy, Debug)]
+struct Child {
+    addr: FileAddr,
+    /// Bytes in the file and mask of skipped filters, of direct blocks in a filtered heap.
+    filtered: Option<(u64, u32)>,
+}
+
+/// A direct block: which bytes of the heap it holds.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    block: Child,
+    offset: u64,
+    len: u64,
+}
+
+/// Bytes that hold a number of `bits` bits.
+fn bytes_of_bits(bits: u32) -> usize {
+    bits.div_ceil(8) as usize
+}
+
+impl FractalHeap {
+    /// Reads a heap's header.
+    ///
+    /// # Errors
+    /// Damage; a doubling table that no writer makes.
+    pub fn open(file: &File, addr: FileAddr) -> Result<FractalHeap> {
+        let sizes = file.sizes();
+        let (offset, length) = (u64::from(sizes.offset), u64::from(sizes.length));
+        let fixed =
+            length.saturating_mul(12).saturating_add(offset.saturating_mul(3)).saturating_add(22);
+        let head = file.read(HEADER, addr, 9)?;
+        let mut reader = file.reader(HEADER, addr, &head);
+        reader.signature(*b"FRHP")?;
+        reader.version(0..=0)?;
+        let id_len = reader.u16()?;
+        let filters_len = u64::from(reader.u16()?);
+        let filtered_len =
+            if filters_len > 0 { length.saturating_add(filters_len).saturating_add(4) } else { 0 };
+        let len = fixed.saturating_add(filtered_len).saturating_add(4);
+        let bytes = file.read(HEADER, addr, len)?;
+        let mut reader = verified(file.reader(HEADER, addr, &bytes))?;
+        reader.skip(9)?;
+        let flags = reader.u8()?;
+        let max_managed = u64::from(reader.u32()?);
+        let _next_huge_id = reader.length()?;
+        let huge_btree = reader.addr()?;
+        let _free_space = reader.length()?;
+        let _free_space_manager = reader.addr()?;
+        for _managed_space_huge_and_tiny in 0..8 {
+            reader.length()?;
+        }
+        let width = u64::from(reader.u16()?);
+        let start_block = reader.length()?;
+        let max_direct = reader.length()?;
+        let max_bits = u32::from(reader.u16()?);
+        let _start_rows = reader.u16()?;
+        let root = reader.addr()?;
+        let root_rows = u32::from(reader.u16()?);
+        let mut root_filtered = None;
+        let mut filters = Vec::new();
+        if filters_len > 0 {
+            root_filtered = Some((reader.length()?, reader.u32()?));
+            filters = decode_filter_pipeline(reader, file.limits())?;
+        }
+
+        for (what, value) in [
+            ("the width of the table", width),
+            ("the first block's size", start_block),
+            ("the largest direct block's size", max_direct),
+        ] {
+            if !value.is_power_of_two() {
+                return Err(reader.bad(what, value));
+            }
+        }
+        let (start_bits, direct_bits) = (start_block.ilog2(), max_direct.ilog2());
+        let row_bits = start_bits.saturating_add(width.ilog2());
+        if direct_bits < start_bits || max_bits > 64 || row_bits > max_bits {
+            return Err(reader.bad("the number of bits of heap offsets", u64::from(max_bits)));
+        }
+        let max_rows = max_bits.saturating_sub(row_bits).saturating_add(1);
+        if root_rows > max_rows {
+            return Err(reader.bad("the number of rows", u64::from(root_rows)));
+        }
+        if id_len == 0 {
+            return Err(reader.bad("the length of an id", 0));
+        }
+        // The least bytes that hold offsets in the largest direct block, or the largest length.
+        let length_width = bytes_of_bits(direct_bits).min(width_of(max_managed));
+        Ok(FractalHeap {
+            addr,
+            id_len: usize::from(id_len),
+            filters,
+            direct_checksums: flags & 2 != 0,
+            max_managed,
+            huge_btree,
+            width,
+            start_block,
+            max_direct,
+            direct_rows: direct_bits.saturating_sub(start_bits).saturating_add(2),
+            max_rows,
+            root: root.map(|addr| Child { addr, filtered: root_filtered }),
+            root_rows,
+            offset_width: bytes_of_bits(max_bits),
+            length_width,
+            kept: RefCell::default(),
+        })
+    }
+
+    /// What all objects of a list may have together. Those of a sound file do not overlap, so that
+    /// they are not longer than the file unless filters made them shorter.
+    pub(crate) fn budget(&self, file: &File) -> Budget {
+        Budget::times(file, if self.filters.is_empty() { 1 } else { FILTERED_GAIN })
+    }
+
+    /// Where its header is.
+    #[must_use]
+    pub fn addr(&self) -> FileAddr {
+        self.addr
+    }
+
+    /// Bytes of an id.
+    #[must_use]
+    pub fn id_len(&self) -> usize {
+        self.id_len
+    }
+
+    /// The object with this id.
+    ///
+    /// # Errors
+    /// An id that leads nowhere; damaged blocks; filters that cannot be undone.
+    pub fn get(&self, file: &File, id: &[u8]) -> Result<Vec<u8>> {
+        let mut reader = file.reader(OBJECT, self.addr, id);
+        let first = reader.u8()?;
+        if first >> 6 != 0 {
+            return Err(reader.bad("the version of an id", u64::from(first >> 6)));
+        }
+        match (first >> 4) & 3 {
+            0 => self.managed(file, reader),
+            1 => self.huge(file, reader),
+            2 => {
+                // Ids of more than 17 bytes have a length of 12 bits.
+                let mut len = usize::from(first & 15);
+                if self.id_len > 17 {
+                    len = (len << 8) | usize::from(reader.u8()?);
+                }
+                reader.take(len.saturating_add(1)).map(<[u8]>::to_vec)
+            }
+            kind => Err(reader.bad("the type of an id", u64::from(kind))),
+        }
+    }
+
+    fn managed(&self, file: &File, mut id: Reader<'_>) -> Result<Vec<u8>> {
+        let offset = id.uint(self.offset_width)?;
+        let len = id.uint(self.length_width)?;
+        if len > self.max_managed {
+            return Err(id.bad("the length of an object", len));
+        }
+        let place = self.find(file, offset)?;
+        let block = self.direct(file, place)?;
+        let start = usize::try_from(offset.saturating_sub(place.offset)).unwrap_or(usize::MAX);
+        let len_usize = usize::try_from(len).unwrap_or(usize::MAX);
+        start
+            .checked_add(len_usize)
+            .and_then(|end| block.get(start..end))
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| id.bad("the end of an object in its block", len))
+    }
+
+    fn huge(&self, file: &File, mut id: Reader<'_>) -> Result<Vec<u8>> {
+        let sizes = file.sizes();
+        let filtered = !self.filters.is_empty();
+        let place = usize::from(sizes.offset).saturating_add(usize::from(sizes.length));
+        let filter_part = if filtered { usize::from(sizes.length).saturating_add(4) } else { 0 };
+        let in_id = place.saturating_add(filter_part) <= self.id_len.saturating_sub(1);
+        let record;
+        let mut found = if in_id {
+            id
+        } else {
+            // What the id holds of a number is as much as fits into both.
+            let width = usize::from(sizes.length).min(self.id_len.saturating_sub(1));
+            let number = id.uint(width)?;
+            let addr = self.huge_btree.ok_or_else(|| id.missing("the B-tree of huge objects"))?;
+            let kind = match filtered {
+                true => record_type::HUGE_INDIRECT_FILTERED,
+                false => record_type::HUGE_INDIRECT,
+            };
+            let tree = BtreeV2::open(file, addr, kind)?;
+            let before_number = place.saturating_add(filter_part);
+            let compare = &mut |record: &[u8]| -> Result<Ordering> {
+                let mut reader = tree.reader(file, record);
+                reader.skip(before_number)?;
+                Ok(reader.length()?.cmp(&number))
+            };
+            record = tree
+                .find(file, compare)?
+                .ok_or_else(|| id.missing("the huge object of this number"))?;
+            tree.reader(file, &record)
+        };
+        let addr = found.defined_addr("a huge object")?;
+        let len = found.length()?;
+        if !filtered {
+            return file.read(OBJECT, addr, len);
+        }
+        let mask = found.u32()?;
+        let mem_len = found.length()?;
+        let stored = file.read(OBJECT, addr, len)?;
+        self.unfilter(file, addr, mask, stored, mem_len)
+    }
+
+    fn unfilter(
+        &self,
+        file: &File,
+        addr: FileAddr,
+        mask: u32,
+        stored: Vec<u8>,
+        len: u64,
+    ) -> Result<Vec<u8>> {
+        let at = addr.0;
+        let limit = file.limits().chunk_bytes.min(UNFILTERED_MAX);
+        let most = usize::try_from(len).ok().filter(|_| len <= limit);
+        let most = most.ok_or(HdfError::Limit {
+            structure: OBJECT,
+            at,
+            what: "bytes before filters",
+            limit,
+        })?;
+        let bytes = file.unfilter(OBJECT, addr, &self.filters, mask, stored, most)?;
+        if bytes.len() == most {
+            Ok(bytes)
+        } else {
+            let value = bytes.len() as u64;
+            let what = "the length after undoing filters";
+            Err(HdfError::BadValue { structure: OBJECT, at, what, value })
+        }
+    }
+
+    /// Row and column of an offset in an indirect block, with the block's length and its first
+    /// offset.
+    fn cell(&self, offset: u64) -> Option<(u32, u64, u64, u64)> {
+        let first_rows = self.width.checked_mul(self.start_block)?;
+        let row =
+            offset.checked_div(first_rows)?.checked_ilog2().map_or(0, |log| log.saturating_add(1));
+        let len = self.block_len(row)?;
+        let row_start = if row == 0 { 0 } else { len.checked_mul(self.width)? };
+        let column = offset.checked_sub(row_start)?.checked_div(len)?;
+        Some((row, column, len, row_start.checked_add(column.checked_mul(len)?)?))
+    }
+
+    /// Bytes of a block in a row.
+    fn block_len(&self, row: u32) -> Option<u64> {
+        self.start_block.checked_mul(1u64.checked_shl(row.saturating_sub(1))?)
+    }
+
+    /// The direct block that holds an offset of the heap.
+    fn find(&self, file: &File, offset: u64) -> Result<Place> {
+        let nowhere =
+            |what| HdfError::BadValue { structure: OBJECT, at: self.addr.0, what, value: offset };
+        let root = self.root.ok_or_else(|| nowhere("the offset in an empty heap"))?;
+        if self.root_rows == 0 {
+            return Ok(Place { block: root, offset: 0, len: self.start_block });
+        }
+        let (mut at, mut rows, mut base) = (root.addr, self.root_rows, 0u64);
+        // Each level down has fewer rows, so this ends.
+        loop {
+            let inside = offset.saturating_sub(base);
+            let (row, column, len, start) =
+                self.cell(inside).ok_or_else(|| nowhere("the offset in the heap"))?;
+            if row >= rows {
+                return Err(nowhere("the offset in the heap"));
+            }
+            let children = self.indirect(file, at, base, rows)?;
+            let index = u64::from(row).saturating_mul(self.width).saturating_add(column);
+            let child = usize::try_from(index).ok().and_then(|index| children.get(index).copied());
+            let child = child.flatten().ok_or_else(|| nowhere("the offset without a block"))?;
+            base = base.saturating_add(start);
+            if row < self.direct_rows {
+                return Ok(Place { block: child, offset: base, len });
+            }
+            let first_rows = self.width.saturating_mul(self.start_block);
+            let below = len.checked_div(first_rows).and_then(u64::checked_ilog2);
+            let below = below.map_or(0, |log| log.saturating_add(1));
+            if below == 0 || below >= rows {
+                return Err(nowhere("the rows of a nested block for the offset"));
+            }
+            (at, rows) = (child.addr, below);
+        }
+    }
+
+    /// The children of an indirect block.
+    fn indirect(
+        &self,
+        file: &File,
+        addr: FileAddr,
+        offset: u64,
+        rows: u32,
+    ) -> Result<Arc<[Option<Child>]>> {
+        if let Some(children) = self.kept.borrow().indirect.get(&addr) {
+            return Ok(children.clone());
+        }
+        let sizes = file.sizes();
+        let filtered = !self.filters.is_empty();
+        let direct = u64::from(rows.min(self.direct_rows)).saturating_mul(self.width);
+        let all = u64::from(rows.min(self.max_rows)).saturating_mul(self.width);
+        let extra = if filtered { u64::from(sizes.length).saturating_add(4) } else { 0 };
+        let len = all
+            .saturating_mul(u64::from(sizes.offset))
+            .saturating_add(direct.saturating_mul(extra))
+            .saturating_add(u64::from(sizes.offset))
+            .saturating_add(self.offset_width as u64)
+            .saturating_add(9);
+        let bytes = file.read(INDIRECT, addr, len)?;
+        let mut reader = verified(file.reader(INDIRECT, addr, &bytes))?;
+        self.block_head(&mut reader, *b"FHIB", offset)?;
+        let mut children = Vec::with_capacity(reader.count(all, usize::from(sizes.offset))?);
+        for i in 0..all {
+            let child = reader.addr()?;
+            let filtered =
+                if filtered && i < direct { Some((reader.length()?, reader.u32()?)) } else { None };
+            children.push(child.map(|addr| Child { addr, filtered }));
+        }
+        let children: Arc<[Option<Child>]> = children.into();
+        let mut kept = self.kept.borrow_mut();
+        kept.make_room(bytes.len());
+        kept.indirect.insert(addr, children.clone());
+        Ok(children)
+    }
+
+    /// Signature, version, heap and offset of a block.
+    fn block_head(&self, reader: &mut Reader<'_>, letters: [u8; 4], offset: u64) -> Result<()> {
+        reader.signature(letters)?;
+        reader.version(0..=0)?;
+        let heap = reader.defined_addr("the heap of a block")?;
+        if heap != self.addr {
+            return Err(reader.bad("the heap of a block", heap.0));
+        }
+        let stored = reader.uint(self.offset_width)?;
+        if stored == offset { Ok(()) } else { Err(reader.bad("the offset of a block", stored)) }
+    }
+
+    /// A direct block with its header, filters undone.
+    fn direct(&self, file: &File, place: Place) -> Result<Arc<[u8]>> {
+        if let Some(block) = self.kept.borrow().direct.get(&place.offset) {
+            return Ok(block.clone());
+        }
+        let addr = place.block.addr;
+        if place.len > self.max_direct {
+            let (structure, at) = (DIRECT, addr.0);
+            return Err(HdfError::BadValue { structure, at, what: "the length", value: place.len });
+        }
+        let bytes = match place.block.filtered {
+            None => file.read(DIRECT, addr, place.len)?,
+            Some((len, mask)) => {
+                let stored = file.read(DIRECT, addr, len)?;
+                self.unfilter(file, addr, mask, stored, place.len)?
+            }
+        };
+        let mut reader = file.reader(DIRECT, addr, &bytes);
+        self.block_head(&mut reader, *b"FHDB", place.offset)?;
+        if self.direct_checksums {
+            let field = bytes.len().saturating_sub(reader.left());
+            let stored = reader.u32()?;
+            let mut zeroed = bytes.clone();
+            zeroed.iter_mut().skip(field).take(4).for_each(|byte| *byte = 0);
+            let computed = lookup3(&zeroed, 0);
+            if stored != computed {
+                let (structure, at) = (DIRECT, addr.0);
+                return Err(HdfError::BadChecksum { structure, at, stored, computed });
+            }
+        }
+        let block: Arc<[u8]> = bytes.into();
+        let mut kept = self.kept.borrow_mut();
+        kept.make_room(block.len());
+        kept.direct.insert(place.offset, block.clone());
+        Ok(block)
+    }
+}
+
+impl Kept {
+    /// Forgets what was kept where `len` bytes more would be too many.
+    fn make_room(&mut self, len: usize) {
+        self.bytes = self.bytes.saturating_add(len);
+        if self.bytes > KEPT_BYTES {
+            *self = Kept { bytes: len, ..Kept::default() };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

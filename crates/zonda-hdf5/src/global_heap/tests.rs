@@ -1,0 +1,106 @@
+use super::*;
+use crate::HdfError;
+use crate::testing::{Builder, file};
+
+fn object(index: u16, data: &[u8]) -> Builder {
+    let object = Builder::default().u16(index).u16(0).u32(0).u64(data.len() as u64).bytes(data);
+    let end = object.bytes.len().next_multiple_of(8);
+    object.pad_to(end)
+}
+
+/// A collection of `len` bytes, what is left being free.
+fn collection(len: usize, objects: &[Builder]) -> Builder {
+    let start = Builder::default().bytes(b"GCOL\x01\0\0\0").u64(len as u64);
+    let bytes = objects.iter().cloned().fold(start, Builder::then);
+    let free = len - bytes.bytes.len();
+    let bytes = if free < 16 { bytes } else { bytes.u64(0).u64(free as u64) };
+    bytes.pad_to(len)
+}
+
+fn decode(bytes: Builder) -> Result<Collection> {
+    Collection::decode(bytes.bytes.into(), 0, Sizes::EIGHT)
+}
+
+#[test]
+fn objects_in_any_order() {
+    let objects = [object(3, b"three"), object(1, b"one"), object(7, b"")];
+    let heap = decode(collection(4096, &objects)).unwrap();
+    assert_eq!(heap.get(1), Some(b"one".as_slice()));
+    assert_eq!(heap.get(3), Some(b"three".as_slice()));
+    assert_eq!(heap.get(7), Some(b"".as_slice()));
+    for index in [0, 2, 4, 8, 65536, u32::MAX] {
+        assert_eq!(heap.get(index), None, "{index}");
+    }
+    assert_eq!(heap.indexes().collect::<Vec<_>>(), [1, 3, 7]);
+}
+
+#[test]
+fn a_full_collection_and_short_lengths() {
+    let heap = decode(collection(16 + 24 + 8, &[object(1, b"12345678")])).unwrap();
+    assert_eq!(heap.get(1), Some(b"12345678".as_slice()));
+    let bytes = Builder::default().bytes(b"GCOL\x01\0\0\0").u32(64).u32(0);
+    let bytes = bytes.u16(5).u16(1).u32(0).u32(3).u32(0xffff_ffff).bytes(b"abc").pad_to(64);
+    let sizes = Sizes { offset: 4, length: 4 };
+    let heap = Collection::decode(bytes.bytes.into(), 0, sizes).unwrap();
+    assert_eq!(heap.get(5), Some(b"abc".as_slice()));
+}
+
+#[test]
+fn hostile_collections() {
+    let mut long = object(1, b"12345678");
+    long.bytes[8] = 0xff;
+    assert!(matches!(decode(collection(64, &[long])), Err(HdfError::Truncated { .. })));
+    let mut endless = object(1, b"");
+    endless.bytes[8..16].fill(0xff);
+    assert!(decode(collection(64, &[endless])).is_err());
+    // Free space of size 0 ends the search, of a size under that of its header, too.
+    for size in [0, 15] {
+        let zero = Builder::default().u64(0).u64(size);
+        let heap = decode(collection(64, &[object(1, b"x"), zero])).unwrap();
+        assert_eq!(heap.get(1), Some(b"x".as_slice()));
+    }
+    let shifted = Builder::default().u64(0).u64(17).bytes(&[0]);
+    let shifted = collection(64, &[shifted, object(1, b"x")]);
+    assert!(decode(shifted).is_err(), "an object at an odd byte");
+    let mut short = collection(64, &[]);
+    short.bytes[8] = 15;
+    assert!(matches!(decode(short), Err(HdfError::BadValue { .. })));
+    let mut cut = collection(64, &[]);
+    cut.bytes[8] = 65;
+    assert!(matches!(decode(cut), Err(HdfError::Truncated { .. })));
+}
+
+#[test]
+fn a_file_reads_each_collection_once() {
+    let big = vec![b'b'; 10_000];
+    let first = collection(4096, &[object(1, b"one"), object(2, b"two")]);
+    let second = collection(10_040, &[object(1, &big)]);
+    let bytes = Builder::new(64).then(first).then(second).bytes;
+    let file = file(&bytes);
+    let one = file.global_heap_collection(FileAddr(64)).unwrap();
+    file.storage().write_at(64, &[0; 64]).unwrap();
+    let again = file.global_heap_collection(FileAddr(64)).unwrap();
+    assert!(Arc::ptr_eq(&one, &again));
+    let mut cursor = HeapCursor::default();
+    assert_eq!(cursor.get(&file, FileAddr(64), 2).unwrap(), Some(b"two".as_slice()));
+    assert_eq!(cursor.get(&file, FileAddr(64 + 4096), 1).unwrap(), Some(big.as_slice()));
+    assert_eq!(cursor.get(&file, FileAddr(64), 3).unwrap(), None);
+    assert!(cursor.get(&file, FileAddr(65), 1).is_err());
+    assert!(cursor.get(&file, FileAddr(1 << 40), 1).is_err());
+}
+
+#[test]
+fn the_cache_is_bounded_and_keeps_what_is_used() {
+    let heap = Arc::new(decode(collection(4096, &[])).unwrap());
+    let limits = Limits { heap_cache_bytes: 20 * 4096, ..Limits::default() };
+    let cache = HeapCache::new(&limits);
+    for addr in 0..1000 {
+        cache.put(FileAddr(addr), &heap);
+        assert!(cache.get(FileAddr(0)).is_some(), "used all the time, lost after {addr}");
+        assert!(Arc::strong_count(&heap) <= 2 + 21, "{}", Arc::strong_count(&heap));
+    }
+    assert!(cache.get(FileAddr(500)).is_none());
+    let huge = Arc::new(decode(collection(11 * 4096, &[])).unwrap());
+    cache.put(FileAddr(5000), &huge);
+    assert!(cache.get(FileAddr(5000)).is_none(), "would push out everything else");
+}

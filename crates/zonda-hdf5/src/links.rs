@@ -1,0 +1,314 @@
+//! The links of a group, whichever way it stores them, and the paths that lead through them.
+//! Spec: HDF5 File Format, "Disk Format: Level 0C" and "The Link Info Message", "The Link Message",
+//! "The Symbol Table Message".
+//! Three ways: a symbol table (a version 1 B-tree over symbol table nodes, names in a local heap),
+//! link messages in the header, and a fractal heap with version 2 B-trees over it ("dense").
+//! Watch: ".." has no meaning in a path, "." has.
+
+use std::cmp::Ordering;
+
+use crate::btree_v1::{self, Node, NodeType};
+use crate::btree_v2::{BtreeV2, record_type};
+use crate::checksum::lookup3;
+use crate::fractal_heap::FractalHeap;
+use crate::guard::Budget;
+use crate::local_heap::LocalHeap;
+use crate::message::{Charset, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
+use crate::symbol_table::{self, Entry, EntryTarget};
+use crate::{File, FileAddr, HdfError, Object, Result};
+
+const GROUP: &str = "group";
+const PATH: &str = "path";
+
+/// How often the headers along a path may be as long together as the file.
+const PATH_READS: u64 = 64;
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// To an object of this file.
+    Object(FileAddr),
+    /// Nowhere: there is no such link, a soft link that leads nowhere is on the way, or an object
+    /// that is no group.
+    NotThere,
+    /// Into another file.
+    External {
+        /// The file, as the link names it.
+        file: Box<[u8]>,
+        /// The path in it, with what was left of the path that was asked for.
+        path: Box<[u8]>,
+    },
+    /// Over a link that only the writer's program understands.
+    Unknown,
+}
+
+/// How a group stores its links.
+enum LinkStorage {
+    SymbolTable { btree: FileAddr, heap: FileAddr },
+    Messages,
+    Dense { heap: FileAddr, names: FileAddr },
+}
+
+/// A heap and the tree over it that knows the links' names.
+struct Dense {
+    heap: FractalHeap,
+    names: BtreeV2,
+}
+
+impl Dense {
+    fn open(file: &File, heap: FileAddr, names: FileAddr) -> Result<Dense> {
+        Ok(Dense {
+            heap: FractalHeap::open(file, heap)?,
+            names: BtreeV2::open(file, names, record_type::LINK_NAME)?,
+        })
+    }
+
+    /// The link that a record of the tree stands for, its bytes taken from `budget`.
+    fn link(&self, file: &File, record: &[u8], budget: &mut Budget) -> Result<Link> {
+        let mut reader = self.names.reader(file, record);
+        let _hash = reader.u32()?;
+        let bytes = self.heap.get(file, reader.take(self.heap.id_len())?)?;
+        budget.spend(GROUP, self.heap.addr(), bytes.len() as u64)?;
+        // The bytes have no place of their own in the file: blocks may be filtered.
+        Link::decode(self.names.reader(file, &bytes))
+    }
+}
+
+/// The link that an entry of a symbol table stands for.
+fn entry_link(names: &LocalHeap, entry: &Entry) -> Result<Link> {
+    let target = match entry.target {
+        EntryTarget::Object(object) => LinkTarget::Hard(object),
+        EntryTarget::Soft(path) => LinkTarget::Soft(names.name(path)?.into()),
+    };
+    let name = names.name(entry.name)?.into();
+    Ok(Link { name, charset: Charset::Ascii, creation_order: None, target })
+}
+
+impl Object {
+    fn link_storage(&self, file: &File) -> Result<LinkStorage> {
+        if let Some(info) = self.link_info(file)? {
+            return match (info.heap, info.name_index) {
+                (None, _) => Ok(LinkStorage::Messages),
+                (Some(heap), Some(names)) => Ok(LinkStorage::Dense { heap, names }),
+                (Some(_), None) => Err(HdfError::Missing {
+                    structure: GROUP,
+                    at: file.position(self.addr()),
+                    what: "the index of names",
+                }),
+            };
+        }
+        let Some(message) = self.header().find(kind::SYMBOL_TABLE) else {
+            return Ok(LinkStorage::Messages);
+        };
+        let table = SymbolTableMessage::decode(self.body(file, message)?.reader(file))?;
+        Ok(LinkStorage::SymbolTable { btree: table.btree, heap: table.heap })
+    }
+
+    fn link_info(&self, file: &File) -> Result<Option<LinkInfo>> {
+        let Some(message) = self.header().find(kind::LINK_INFO) else { return Ok(None) };
+        LinkInfo::decode(self.body(file, message)?.reader(file)).map(Some)
+    }
+
+    /// Gives each link message of the header to `visit`, until it says `false`.
+    fn link_messages(&self, file: &File, visit: &mut dyn FnMut(Link) -> bool) -> Result<()> {
+        for message in self.header().all(kind::LINK) {
+            if !visit(Link::decode(self.body(file, message)?.reader(file))?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the group keeps the order in which its links were made.
+    ///
+    /// # Errors
+    /// A damaged message.
+    pub fn tracks_creation_order(&self, file: &File) -> Result<bool> {
+        Ok(self.link_info(file)?.is_some_and(|info| info.tracked))
+    }
+
+    /// All links of a group: in the order in which they were made where the group keeps that, else
+    /// in the order of the bytes of their names. An object that is no group has none.
+    ///
+    /// # Errors
+    /// Damage anywhere in the group's storage.
+    pub fn links(&self, file: &File) -> Result<Vec<Link>> {
+        let mut links = Vec::new();
+        match self.link_storage(file)? {
+            LinkStorage::Messages => self.link_messages(file, &mut |link| {
+                links.push(link);
+                true
+            })?,
+            LinkStorage::SymbolTable { btree, heap } => {
+                let names = LocalHeap::read(file, heap)?;
+                let key_len = usize::from(file.sizes().length);
+                let mut budget = Budget::of(file);
+                btree_v1::walk(file, btree, NodeType::Group, key_len, &mut |node, i| {
+                    let addr = node.child(i)?;
+                    let entries = symbol_table::read_node(file, addr)?;
+                    budget.spend(GROUP, addr, symbol_table::node_len(file, entries.len()))?;
+                    for entry in &entries {
+                        let link = entry_link(&names, entry)?;
+                        budget.spend(GROUP, addr, link.name.len() as u64)?;
+                        if let LinkTarget::Soft(path) = &link.target {
+                            budget.spend(GROUP, addr, path.len() as u64)?;
+                        }
+                        links.push(link);
+                    }
+                    Ok(true)
+                })?;
+            }
+            LinkStorage::Dense { heap, names } => {
+                let dense = Dense::open(file, heap, names)?;
+                let mut budget = dense.heap.budget(file);
+                dense.names.walk(file, &mut |record| {
+                    links.push(dense.link(file, record, &mut budget)?);
+                    Ok(true)
+                })?;
+            }
+        }
+        if self.tracks_creation_order(file)? {
+            links.sort_by(|a, b| (a.creation_order, &a.name).cmp(&(b.creation_order, &b.name)));
+        } else {
+            links.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        Ok(links)
+    }
+
+    /// The link of this name, found without listing the group.
+    ///
+    /// # Errors
+    /// Damage on the way to it.
+    pub fn link(&self, file: &File, name: &[u8]) -> Result<Option<Link>> {
+        match self.link_storage(file)? {
+            LinkStorage::Messages => {
+                let mut found = None;
+                self.link_messages(file, &mut |link| {
+                    if *link.name == *name {
+                        found = Some(link);
+                    }
+                    found.is_none()
+                })?;
+                Ok(found)
+            }
+            LinkStorage::SymbolTable { btree, heap } => {
+                find_in_symbol_table(file, btree, &LocalHeap::read(file, heap)?, name)
+            }
+            LinkStorage::Dense { heap, names } => {
+                let dense = Dense::open(file, heap, names)?;
+                let hash = lookup3(name, 0);
+                let mut found = None;
+                let mut budget = dense.heap.budget(file);
+                dense.names.find(file, &mut |record| {
+                    let stored = dense.names.reader(file, record).u32()?;
+                    if stored != hash {
+                        return Ok(stored.cmp(&hash));
+                    }
+                    let link = dense.link(file, record, &mut budget)?;
+                    let order = (*link.name).cmp(name);
+                    if order == Ordering::Equal {
+                        found = Some(link);
+                    }
+                    Ok(order)
+                })?;
+                Ok(found)
+            }
+        }
+    }
+}
+
+/// Descends to the one symbol table node that can hold the name.
+fn find_in_symbol_table(
+    file: &File,
+    btree: FileAddr,
+    names: &LocalHeap,
+    name: &[u8],
+) -> Result<Option<Link>> {
+    let key_len = usize::from(file.sizes().length);
+    let mut node = btree_v1::read_root(file, btree, NodeType::Group, key_len)?;
+    loop {
+        // Child i holds the names after key i up to and including key i + 1, so it is the first
+        // whose last name is not before this one.
+        let (mut low, mut high) = (0, node.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let last = node.key(middle.saturating_add(1))?.length()?;
+            if names.name(last)? < name {
+                low = middle.saturating_add(1);
+            } else {
+                high = middle;
+            }
+        }
+        if low == node.len() {
+            return Ok(None);
+        }
+        let child = node.child(low)?;
+        let Some(below) = node.level().checked_sub(1) else {
+            for entry in symbol_table::read_node(file, child)? {
+                if names.name(entry.name)? == name {
+                    return entry_link(names, &entry).map(Some);
+                }
+            }
+            return Ok(None);
+        };
+        node = Node::read(file, child, NodeType::Group, Some(below), key_len)?;
+    }
+}
+
+impl File {
+    /// Follows a path from the group at `base`, or from the root group where it begins with "/".
+    ///
+    /// # Errors
+    /// Damage on the way; [`HdfError::Limit`] for more soft links than
+    /// [`link_hops`](crate::Limits::link_hops).
+    pub fn resolve(&self, base: FileAddr, path: &[u8]) -> Result<Resolved> {
+        let mut at = if path.starts_with(b"/") { self.root() } else { base };
+        // Components still to be followed, the next one last.
+        let mut pending = Vec::new();
+        push_components(&mut pending, path);
+        let mut hops = 0usize;
+        // A path may come by the same group more than once, but not for ever.
+        let mut budget = Budget::times(self, PATH_READS);
+        while let Some(component) = pending.pop() {
+            let group = self.object(at)?;
+            budget.spend(PATH, at, group.header().bytes.len().max(64) as u64)?;
+            let Some(link) = group.link(self, &component)? else { return Ok(Resolved::NotThere) };
+            match link.target {
+                LinkTarget::Hard(object) => at = object,
+                LinkTarget::Soft(to) => {
+                    let limit = self.limits().link_hops;
+                    hops = hops.saturating_add(1);
+                    if hops > limit {
+                        let (structure, what) = (PATH, "soft links");
+                        let limit = limit as u64;
+                        return Err(HdfError::Limit { structure, at: at.0, what, limit });
+                    }
+                    if to.starts_with(b"/") {
+                        at = self.root();
+                    }
+                    push_components(&mut pending, &to);
+                }
+                LinkTarget::External { file, path } => {
+                    let mut path = path.into_vec();
+                    for component in pending.iter().rev() {
+                        path.push(b'/');
+                        path.extend_from_slice(component);
+                    }
+                    return Ok(Resolved::External { file, path: path.into() });
+                }
+                LinkTarget::UserDefined { .. } => return Ok(Resolved::Unknown),
+            }
+        }
+        Ok(Resolved::Object(at))
+    }
+}
+
+/// Puts the components of a path before those that are pending.
+fn push_components(pending: &mut Vec<Box<[u8]>>, path: &[u8]) {
+    let components = path.split(|&byte| byte == b'/');
+    let components = components.filter(|component| !component.is_empty() && *component != b".");
+    pending.extend(components.rev().map(Box::from));
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Attribute message (0x000C): a name with a small array.
+//! Spec: HDF5 File Format, "The Attribute Message". Versions 1 to 3 read.
+//! Watch: version 1 fills name, type and space up to multiples of 8 bytes, though the stored sizes
+//! do not count that. A shared type is a reference where the type would be.
+
+use super::{Charset, Dataspace, Datatype, kind};
+use crate::shared;
+use crate::{File, FileAddr, Reader, Result};
+
+/// An attribute.
+#[derive(Clone, Debug)]
+pub struct AttributeMessage<'a> {
+    /// Name.
+    pub name: &'a [u8],
+    /// Its character set.
+    pub charset: Charset,
+    /// Type of an element.
+    pub datatype: Datatype,
+    /// The committed type that the message refers to.
+    pub committed: Option<FileAddr>,
+    /// Shape.
+    pub dataspace: Dataspace,
+    /// All elements in file form.
+    pub data: &'a [u8],
+}
+
+/// The parts of an attribute message, type and space not decoded: what a list of names takes.
+#[derive(Clone, Copy, Debug)]
+pub struct AttributeParts<'a> {
+    /// Version of the message.
+    pub version: u8,
+    /// Name.
+    pub name: &'a [u8],
+    /// Its character set.
+    pub charset: Charset,
+    /// Whether `datatype` is a reference to a message elsewhere.
+    pub datatype_shared: bool,
+    /// Datatype message or reference.
+    pub datatype: Reader<'a>,
+    /// Whether `dataspace` is a reference to a message elsewhere.
+    pub dataspace_shared: bool,
+    /// Dataspace message or reference.
+    pub dataspace: Reader<'a>,
+    /// The elements and what may follow.
+    pub data: Reader<'a>,
+}
+
+impl<'a> AttributeParts<'a> {
+    /// Takes the message apart.
+    ///
+    /// # Errors
+    /// Also for a name that is empty or does not end where it should.
+    pub fn decode(reader: Reader<'a>) -> Result<AttributeParts<'a>> {
+        let mut reader = reader.named("attribute message");
+        let version = reader.version(1..=3)?;
+        let flags = match reader.u8()? {
+            // Reserved in version 1, so it means nothing.
+            _ if version == 1 => 0,
+            flags if flags & !3 == 0 => flags,
+            flags => return Err(reader.bad("flags", u64::from(flags))),
+        };
+        let name_len = usize::from(reader.u16()?);
+        let datatype_len = usize::from(reader.u16()?);
+        let dataspace_len = usize::from(reader.u16()?);
+        let charset = if version == 3 { Charset::decode(&mut reader)? } else { Charset::Ascii };
+        let mut part = |len: usize| -> Result<Reader<'a>> {
+            let part = reader.sub(len)?;
+            if version == 1 {
+                reader.skip(8usize.saturating_sub(len % 8) % 8)?;
+            }
+            Ok(part)
+        };
+        let mut name = part(name_len)?;
+        let datatype = part(datatype_len)?;
+        let dataspace = part(dataspace_len)?;
+        let text = name.until_nul()?;
+        if text.is_empty() || !name.is_empty() {
+            return Err(name.bad("length of an attribute's name", text.len() as u64));
+        }
+        Ok(AttributeParts {
+            version,
+            name: text,
+            charset,
+            datatype_shared: flags & 1 != 0,
+            datatype,
+            dataspace_shared: flags & 2 != 0,
+            dataspace,
+            data: reader,
+        })
+    }
+
+    /// Decodes type and space, wherever they are, and takes the elements.
+    ///
+    /// # Errors
+    /// Also where the message is shorter than its elements.
+    pub fn resolve(&self, file: &File) -> Result<AttributeMessage<'a>> {
+        let (datatype, committed) = if self.datatype_shared {
+            let body = shared::resolve(file, self.datatype, kind::DATATYPE)?;
+            (Datatype::decode(body.reader(file), file.limits())?, body.committed)
+        } else {
+            (Datatype::decode(self.datatype, file.limits())?, None)
+        };
+        let dataspace = if self.dataspace_shared {
+            let body = shared::resolve(file, self.dataspace, kind::DATASPACE)?;
+            Dataspace::decode(body.reader(file), file.limits())?
+        } else {
+            Dataspace::decode(self.dataspace, file.limits())?
+        };
+        let len = dataspace.elements().saturating_mul(u64::from(datatype.size));
+        let data = { self.data }.take_u64(len)?;
+        let (name, charset) = (self.name, self.charset);
+        Ok(AttributeMessage { name, charset, datatype, committed, dataspace, data })
+    }
+}
+
+impl<'a> AttributeMessage<'a> {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Those of [`AttributeParts::decode`] and [`AttributeParts::resolve`].
+    pub fn decode(file: &File, reader: Reader<'a>) -> Result<AttributeMessage<'a>> {
+        AttributeParts::decode(reader)?.resolve(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{HdfError, Sizes};
+
+    fn decode(bytes: &[u8]) -> Result<AttributeParts<'_>> {
+        AttributeParts::decode(Reader::new("test", bytes, 0, Sizes::EIGHT))
+    }
+
+    #[test]
+    fn versions_differ_in_padding_and_charset() {
+        let mut v1 = b"\x01\x09\x06\0\x04\0\x02\0".to_vec();
+        v1.extend(b"units\0\0\0TYPE\0\0\0\0SP\0\0\0\0\0\0data");
+        let v1 = decode(&v1).unwrap();
+        assert_eq!(
+            (v1.name, v1.charset, v1.datatype_shared),
+            (&b"units"[..], Charset::Ascii, false)
+        );
+        assert_eq!((v1.datatype.rest(), v1.dataspace.rest()), (&b"TYPE"[..], &b"SP"[..]));
+        assert_eq!(v1.data.rest(), b"data");
+        let v2 = decode(b"\x02\x01\x06\0\x04\0\x02\0units\0TYPESPdata").unwrap();
+        assert!(v2.datatype_shared && !v2.dataspace_shared);
+        assert_eq!((v2.name, v2.data.rest()), (&b"units"[..], &b"data"[..]));
+        let v3 = decode(b"\x03\x00\x06\0\x04\0\x02\0\x01units\0TYPESPdata").unwrap();
+        assert_eq!((v3.charset, v3.data.at()), (Charset::Utf8, 21));
+    }
+
+    #[test]
+    fn hostile_attributes() {
+        assert!(decode(b"\x03\0\0\0\x04\0\x02\0\0TYPESP").is_err(), "name of length 0");
+        assert!(decode(b"\x03\0\x01\0\x04\0\x02\0\0\0TYPESP").is_err(), "empty name");
+        assert!(decode(b"\x03\0\x06\0\x04\0\x02\0\0unit\0\0TYPESP").is_err(), "shorter name");
+        assert!(decode(b"\x03\0\x05\0\x04\0\x02\0\0unitsTYPESP").is_err(), "no NUL");
+        assert!(decode(b"\x03\x04\x06\0\x04\0\x02\0\0units\0TYPESP").is_err(), "flags");
+        let cut = decode(b"\x03\0\x06\0\xff\xff\x02\0\0units\0TYPESP");
+        assert!(matches!(cut, Err(HdfError::Truncated { need: 0xffff, .. })));
+    }
+}

@@ -1,0 +1,64 @@
+//! Attribute Info message (0x0015): where attributes are that are not in the header.
+//! Spec: HDF5 File Format, "The Attribute Info Message". Version 0 read.
+
+use crate::{FileAddr, Reader, Result};
+
+/// Where the attributes of an object are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttributeInfo {
+    /// Whether the order of creation is kept.
+    pub tracked: bool,
+    /// Whether there is an index by it.
+    pub indexed: bool,
+    /// The next creation index, where the order is kept.
+    pub max_creation_index: Option<u16>,
+    /// Heap of the attribute messages; `None` where they are in the header.
+    pub heap: Option<FileAddr>,
+    /// B-tree by name.
+    pub name_index: Option<FileAddr>,
+    /// B-tree by creation order.
+    pub order_index: Option<FileAddr>,
+}
+
+impl AttributeInfo {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Those of a message that ends early, has another version or unknown flags.
+    pub fn decode(mut reader: Reader<'_>) -> Result<AttributeInfo> {
+        reader = reader.named("attribute info message");
+        reader.version(0..=0)?;
+        let flags = reader.u8()?;
+        if flags & !3 != 0 {
+            return Err(reader.bad("flags", u64::from(flags)));
+        }
+        let (tracked, indexed) = (flags & 1 != 0, flags & 2 != 0);
+        Ok(AttributeInfo {
+            tracked,
+            indexed,
+            max_creation_index: if tracked { Some(reader.u16()?) } else { None },
+            heap: reader.addr()?,
+            name_index: reader.addr()?,
+            order_index: if indexed { reader.addr()? } else { None },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+
+    #[test]
+    fn optional_fields() {
+        let sizes = Sizes { offset: 2, length: 2 };
+        let decode = |bytes| AttributeInfo::decode(Reader::new("test", bytes, 0, sizes));
+        let info = decode(b"\0\x03\x05\0\x10\0\x20\0\x30\0").unwrap();
+        assert_eq!((info.max_creation_index, info.order_index), (Some(5), Some(FileAddr(0x30))));
+        let info = decode(b"\0\0\xff\xff\xff\xff").unwrap();
+        assert_eq!((info.heap, info.name_index, info.tracked), (None, None, false));
+        assert!(decode(b"\0\x02\x10\0\x20\0").is_err(), "no order index");
+        assert!(decode(b"\0\x04\x10\0\x20\0").is_err(), "flags");
+        assert!(decode(b"\x01\0\x10\0\x20\0").is_err(), "version");
+    }
+}

@@ -1,0 +1,72 @@
+//! Link Info message (0x0002): where links are that are not in the header.
+//! Spec: HDF5 File Format, "The Link Info Message". Version 0 read.
+
+use crate::{FileAddr, Reader, Result};
+
+/// Where the links of a group are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkInfo {
+    /// Whether the order of creation is kept.
+    pub tracked: bool,
+    /// Whether there is an index by it.
+    pub indexed: bool,
+    /// The next creation index, where the order is kept.
+    pub max_creation_index: Option<i64>,
+    /// Heap of the link messages; `None` where they are in the header.
+    pub heap: Option<FileAddr>,
+    /// B-tree by name.
+    pub name_index: Option<FileAddr>,
+    /// B-tree by creation order.
+    pub order_index: Option<FileAddr>,
+}
+
+impl LinkInfo {
+    /// Decodes the message.
+    ///
+    /// # Errors
+    /// Those of a message that ends early, has another version or unknown flags; a negative index.
+    pub fn decode(mut reader: Reader<'_>) -> Result<LinkInfo> {
+        reader = reader.named("link info message");
+        reader.version(0..=0)?;
+        let flags = reader.u8()?;
+        if flags & !3 != 0 {
+            return Err(reader.bad("flags", u64::from(flags)));
+        }
+        let (tracked, indexed) = (flags & 1 != 0, flags & 2 != 0);
+        let max_creation_index = match tracked {
+            false => None,
+            true => {
+                let index = reader.u64()?;
+                Some(i64::try_from(index).map_err(|_| reader.bad("next creation index", index))?)
+            }
+        };
+        Ok(LinkInfo {
+            tracked,
+            indexed,
+            max_creation_index,
+            heap: reader.addr()?,
+            name_index: reader.addr()?,
+            order_index: if indexed { reader.addr()? } else { None },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+
+    #[test]
+    fn optional_fields() {
+        let sizes = Sizes { offset: 2, length: 2 };
+        let decode = |bytes| LinkInfo::decode(Reader::new("test", bytes, 0, sizes));
+        let info = decode(b"\0\x03\x05\0\0\0\0\0\0\0\x10\0\x20\0\x30\0").unwrap();
+        assert_eq!((info.max_creation_index, info.order_index), (Some(5), Some(FileAddr(0x30))));
+        let info = decode(b"\0\0\xff\xff\xff\xff").unwrap();
+        assert_eq!((info.heap, info.name_index, info.tracked), (None, None, false));
+        assert!(decode(b"\0\x01\xff\xff\xff\xff\xff\xff\xff\xff\x10\0\x20\0").is_err(), "negative");
+        assert!(decode(b"\0\x02\x10\0\x20\0").is_err(), "no order index");
+        assert!(decode(b"\0\x04\x10\0\x20\0").is_err(), "flags");
+        assert!(decode(b"\x01\0\x10\0\x20\0").is_err(), "version");
+    }
+}

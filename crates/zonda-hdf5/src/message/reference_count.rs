@@ -1,0 +1,27 @@
+//! Object Reference Count message (0x0016): hard links to an object, where there is not just one.
+//! Spec: HDF5 File Format, "The Object Reference Count Message". Version 0 read.
+
+use crate::{Reader, Result};
+
+/// Decodes the message.
+///
+/// # Errors
+/// Those of a message that ends early or has another version.
+pub fn decode_reference_count(mut reader: Reader<'_>) -> Result<u32> {
+    reader = reader.named("object reference count message");
+    reader.version(0..=0)?;
+    reader.u32()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sizes;
+
+    #[test]
+    fn one_number() {
+        let decode = |bytes| decode_reference_count(Reader::new("test", bytes, 0, Sizes::EIGHT));
+        assert_eq!(decode(b"\0\x03\0\0\0").unwrap(), 3);
+        assert!(decode(b"\x01\x03\0\0\0").is_err() && decode(b"\0\x03\0\0").is_err());
+    }
+}

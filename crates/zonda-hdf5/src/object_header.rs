@@ -1,0 +1,363 @@
+//! Object header: the messages that describe an object.
+//! Spec: HDF5 File Format, "Disk Format: Level 2A1 - Data Object Header Prefix". Versions 1 and 2
+//! read.
+//! Watch: the length of a version 2 continuation block counts its signature and checksum; the
+//! message count of version 1 is not to be relied on, the lengths of the blocks are.
+
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use crate::message::kind;
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+
+const NAME: &str = "object header";
+const CONTINUATION_NAME: &str = "object header continuation";
+
+/// Bytes read at first: most headers are not longer.
+const FIRST_READ: u64 = 512;
+
+/// Header flags of version 2: attribute creation order is tracked.
+const ATTRIBUTE_ORDER_TRACKED: u8 = 0x04;
+const ATTRIBUTE_ORDER_INDEXED: u8 = 0x08;
+const PHASE_CHANGE_STORED: u8 = 0x10;
+const TIMES_STORED: u8 = 0x20;
+
+/// A message of a header: where it is and what is known without decoding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Byte of the file where its body is, user block included.
+    pub at: u64,
+    /// Where its body is in [`ObjectHeader::bytes`].
+    pub start: u32,
+    /// Bytes of its body.
+    pub len: u32,
+    /// Type; see [`crate::message::kind`].
+    pub kind: u16,
+    /// Creation index, where the header keeps them.
+    pub creation_order: Option<u16>,
+    /// Flags.
+    pub flags: u8,
+}
+
+impl Message {
+    /// Whether the body is a reference to a message elsewhere.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.flags & 0x02 != 0
+    }
+
+    /// Whether a program that does not know the message must not write to the file.
+    #[must_use]
+    pub fn fails_writers_if_unknown(&self) -> bool {
+        self.flags & 0x08 != 0
+    }
+
+    fn fails_if_unknown(&self) -> bool {
+        self.flags & 0x80 != 0
+    }
+
+    fn is_known(&self) -> bool {
+        self.kind <= kind::CACHE_IMAGE
+    }
+}
+
+/// An object header, its blocks put together.
+#[derive(Clone, Debug)]
+pub struct ObjectHeader {
+    /// Where it begins.
+    pub addr: FileAddr,
+    /// Version, 1 or 2.
+    pub version: u8,
+    /// Flags of version 2; 0 in version 1.
+    pub flags: u8,
+    /// The message areas of all blocks, one after the other.
+    pub bytes: Arc<[u8]>,
+    /// All messages in the order of the blocks, free space (NIL) and unknown ones included.
+    pub messages: Vec<Message>,
+    /// Number of hard links; `None` in version 2, where a message has it if it is not 1.
+    pub reference_count: Option<u32>,
+    /// Seconds since 1970 of access, modification, change and birth, where the header has them.
+    pub times: Option<[u32; 4]>,
+    /// Most attributes in the header, least attributes outside of it, if not the defaults.
+    pub phase_change: Option<(u16, u16)>,
+}
+
+impl ObjectHeader {
+    /// Reads the header at `addr` with all its blocks.
+    ///
+    /// # Errors
+    /// Also where blocks lead back to each other, where a checksum is wrong, and where a message
+    /// asks for failure when it is not known.
+    pub fn read(file: &File, addr: FileAddr) -> Result<ObjectHeader> {
+        let first = file.read_up_to(NAME, addr, FIRST_READ)?;
+        let prefix = Prefix::decode(file.reader(NAME, addr, &first))?;
+        let first = whole(file, addr, first, prefix.total)?;
+        let mut loader = Loader::new(file, &prefix);
+        loader.first(addr, &first, &prefix)?;
+        loader.continuations(addr)?;
+        Ok(ObjectHeader {
+            addr,
+            version: prefix.version,
+            flags: prefix.flags,
+            bytes: loader.bytes.into(),
+            messages: loader.messages,
+            reference_count: prefix.reference_count,
+            times: prefix.times,
+            phase_change: prefix.phase_change,
+        })
+    }
+
+    /// The first message of a type.
+    #[must_use]
+    pub fn find(&self, kind: u16) -> Option<&Message> {
+        self.messages.iter().find(|message| message.kind == kind)
+    }
+
+    /// All messages of a type, in the order of the header.
+    pub fn all(&self, kind: u16) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(move |message| message.kind == kind)
+    }
+
+    /// The body of one of its messages, a reference where the message is shared.
+    #[must_use]
+    pub fn body(&self, message: &Message) -> &[u8] {
+        let range = usize::try_from(message.start).ok().and_then(|start| {
+            let end = start.checked_add(usize::try_from(message.len).ok()?)?;
+            self.bytes.get(start..end)
+        });
+        range.unwrap_or_default()
+    }
+
+    /// A reader over the body of one of its messages, as [`ObjectHeader::body`].
+    #[must_use]
+    pub fn reader(&self, sizes: Sizes, message: &Message) -> Reader<'_> {
+        Reader::new(kind::name(message.kind), self.body(message), message.at, sizes)
+    }
+
+    /// Whether the creation order of attributes is kept.
+    #[must_use]
+    pub fn attribute_order_tracked(&self) -> bool {
+        self.flags & ATTRIBUTE_ORDER_TRACKED != 0
+    }
+
+    /// Whether there is an index of attributes by creation order.
+    #[must_use]
+    pub fn attribute_order_indexed(&self) -> bool {
+        self.flags & ATTRIBUTE_ORDER_INDEXED != 0
+    }
+}
+
+/// Reads what is missing of the first `total` bytes at `addr`, of which `first` are there.
+fn whole(file: &File, addr: FileAddr, mut first: Vec<u8>, total: u64) -> Result<Vec<u8>> {
+    let have = first.len() as u64;
+    if let Some(missing) = total.checked_sub(have) {
+        // Checked as one, so that an address at the end of the numbers cannot wrap.
+        file.locate(NAME, addr, total)?;
+        let rest = FileAddr(addr.0.saturating_add(have));
+        first.extend(file.read(NAME, rest, missing)?);
+    } else {
+        first.truncate(usize::try_from(total).unwrap_or(usize::MAX));
+    }
+    Ok(first)
+}
+
+/// What is before the messages of the first block.
+#[derive(Debug)]
+struct Prefix {
+    version: u8,
+    flags: u8,
+    reference_count: Option<u32>,
+    times: Option<[u32; 4]>,
+    phase_change: Option<(u16, u16)>,
+    /// Bytes before the messages.
+    len: usize,
+    /// Bytes of prefix, messages and checksum.
+    total: u64,
+}
+
+impl Prefix {
+    fn decode(mut reader: Reader<'_>) -> Result<Prefix> {
+        let all = reader.left();
+        if !reader.rest().starts_with(b"OHDR") {
+            return Prefix::decode_old(reader, all);
+        }
+        reader.skip(4)?;
+        let version = reader.version(2..=2)?;
+        let flags = reader.u8()?;
+        if flags & 0xc0 != 0 {
+            return Err(reader.bad("flags", u64::from(flags)));
+        }
+        let times = match flags & TIMES_STORED {
+            0 => None,
+            _ => Some([reader.u32()?, reader.u32()?, reader.u32()?, reader.u32()?]),
+        };
+        let phase_change = match flags & PHASE_CHANGE_STORED {
+            0 => None,
+            _ => Some((reader.u16()?, reader.u16()?)),
+        };
+        let messages = reader.uint(1usize << (flags & 3))?;
+        let len = all.saturating_sub(reader.left());
+        let total = messages.saturating_add(len as u64).saturating_add(4);
+        Ok(Prefix { version, flags, reference_count: None, times, phase_change, len, total })
+    }
+
+    fn decode_old(mut reader: Reader<'_>, all: usize) -> Result<Prefix> {
+        let version = reader.version(1..=1)?;
+        reader.skip(3)?; // Nothing, and the number of messages in all blocks.
+        let reference_count = Some(reader.u32()?);
+        let messages = reader.u32()?;
+        reader.skip(4)?;
+        let len = all.saturating_sub(reader.left());
+        let total = u64::from(messages).saturating_add(len as u64);
+        let (times, phase_change) = (None, None);
+        Ok(Prefix { version, flags: 0, reference_count, times, phase_change, len, total })
+    }
+}
+
+/// What is put together while blocks are read.
+struct Loader<'a> {
+    file: &'a File,
+    version: u8,
+    /// Whether messages have a creation index.
+    ordered: bool,
+    bytes: Vec<u8>,
+    messages: Vec<Message>,
+    /// Blocks that messages spoke of, in the order in which they did.
+    blocks: Vec<(FileAddr, u64)>,
+}
+
+impl<'a> Loader<'a> {
+    fn new(file: &'a File, prefix: &Prefix) -> Loader<'a> {
+        Loader {
+            file,
+            version: prefix.version,
+            ordered: prefix.flags & ATTRIBUTE_ORDER_TRACKED != 0,
+            bytes: Vec::new(),
+            messages: Vec::new(),
+            blocks: Vec::new(),
+        }
+    }
+
+    fn first(&mut self, addr: FileAddr, block: &[u8], prefix: &Prefix) -> Result<()> {
+        let mut reader = self.file.reader(NAME, addr, block);
+        reader.skip(prefix.len)?;
+        if self.version == 1 {
+            return self.messages_of(reader);
+        }
+        let messages = reader.sub(reader.left().saturating_sub(4))?;
+        reader.checksum(block)?;
+        self.messages_of(messages)
+    }
+
+    fn continuations(&mut self, addr: FileAddr) -> Result<()> {
+        if self.blocks.is_empty() {
+            return Ok(());
+        }
+        let mut visited: HashSet<FileAddr> = HashSet::new();
+        visited.insert(addr);
+        let mut next = 0usize;
+        while let Some(&(addr, len)) = self.blocks.get(next) {
+            next = next.saturating_add(1);
+            let at = self.file.locate(CONTINUATION_NAME, addr, len)?;
+            if !visited.insert(addr) {
+                return Err(HdfError::Cycle { structure: CONTINUATION_NAME, at });
+            }
+            let limit = self.file.limits().header_blocks;
+            if next > limit {
+                return Err(limit_error(at, "blocks", limit as u64));
+            }
+            // Blocks need not be apart; together they must not be more than the file can hold.
+            let total = len.saturating_add(self.bytes.len() as u64);
+            if total > self.file.len().min(u64::from(u32::MAX)) {
+                return Err(limit_error(at, "bytes of all blocks", self.file.len()));
+            }
+            let block = self.file.read(CONTINUATION_NAME, addr, len)?;
+            let mut reader = self.file.reader(CONTINUATION_NAME, addr, &block);
+            if self.version == 1 {
+                self.messages_of(reader)?;
+                continue;
+            }
+            reader.signature(*b"OCHK")?;
+            let Some(len) = reader.left().checked_sub(4) else {
+                return Err(reader.bad("bytes of a block", len));
+            };
+            let messages = reader.sub(len)?;
+            reader.checksum(&block)?;
+            self.messages_of(messages)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the messages of a block. Each keeps its bytes, headers in between included.
+    fn messages_of(&mut self, mut reader: Reader<'_>) -> Result<()> {
+        let too_long = limit_error(reader.at(), "bytes of all blocks", u64::from(u32::MAX));
+        let base = self.bytes.len();
+        let whole = reader.rest();
+        let end = base.saturating_add(whole.len());
+        if u32::try_from(end).is_err() {
+            return Err(too_long);
+        }
+        self.bytes.extend_from_slice(whole);
+        let head = match (self.version, self.ordered) {
+            (1, _) => 8,
+            (_, false) => 4,
+            (_, true) => 6,
+        };
+        // In version 2 a block may end with fewer bytes than the head of a message.
+        while reader.left() >= if self.version == 1 { 1 } else { head } {
+            let (kind, len, flags);
+            let mut creation_order = None;
+            if self.version == 1 {
+                kind = reader.u16()?;
+                len = reader.u16()?;
+                flags = reader.u8()?;
+                reader.skip(3)?;
+            } else {
+                kind = u16::from(reader.u8()?);
+                len = reader.u16()?;
+                flags = reader.u8()?;
+                if self.ordered {
+                    creation_order = Some(reader.u16()?);
+                }
+            }
+            let start = end.saturating_sub(reader.left());
+            let body = reader.sub(usize::from(len))?;
+            let message = Message {
+                at: body.at(),
+                start: u32::try_from(start).map_err(|_| too_long.clone())?,
+                len: u32::from(len),
+                kind,
+                creation_order,
+                flags,
+            };
+            self.add(message, body)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, message: Message, mut body: Reader<'_>) -> Result<()> {
+        if !message.is_known() && message.fails_if_unknown() {
+            let what = "a message that asks not to be passed over";
+            return Err(body.unsupported(what));
+        }
+        if message.kind == kind::CONTINUATION {
+            body = body.named(CONTINUATION_NAME);
+            let addr = body.defined_addr("block")?;
+            self.blocks.push((addr, body.length()?));
+        }
+        let limit = self.file.limits().header_messages;
+        if self.messages.len() >= limit {
+            return Err(limit_error(message.at, "messages", limit as u64));
+        }
+        self.messages.push(message);
+        Ok(())
+    }
+}
+
+fn limit_error(at: u64, what: &'static str, limit: u64) -> HdfError {
+    HdfError::Limit { structure: NAME, at, what, limit }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Superblock: where everything else of the file is found.
+//! Spec: HDF5 File Format, "Disk Format: Level 0A - Format Signature and Superblock", "Level 0B -
+//! File Driver Info". Versions 0 to 3.
+//! Watch: addresses are relative to the base address, but the end of the file is counted from the
+//! first byte. A user block moved by other tools leaves a base address that is not where the
+//! superblock is; where it is decides.
+
+use crate::{FileAddr, HdfError, Reader, Result, Sizes};
+
+/// What a superblock begins with.
+pub const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
+
+/// The superblock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Version, 0 to 3.
+    pub version: u8,
+    /// Widths of addresses and lengths.
+    pub sizes: Sizes,
+    /// Byte of the file that addresses are relative to: where the superblock is.
+    pub base: u64,
+    /// Bytes of the file as its last writer left it, user block included.
+    pub eof: u64,
+    /// File consistency flags; see [`Superblock::marked_open_for_writing`].
+    pub flags: u32,
+    /// Half the entries of a symbol table node.
+    pub group_leaf_k: u16,
+    /// Half the children of a node of a group's version 1 B-tree.
+    pub group_internal_k: u16,
+    /// Half the children of a node of a chunk index's version 1 B-tree.
+    pub chunk_k: u16,
+    /// Header of the superblock extension (versions 2 and 3).
+    pub extension: Option<FileAddr>,
+    /// Driver information block (versions 0 and 1).
+    pub driver_info: Option<FileAddr>,
+    /// Object header of the root group.
+    pub root: FileAddr,
+}
+
+impl Superblock {
+    /// Bytes that hold a superblock of any version.
+    pub const MAX_BYTES: usize = 104;
+
+    /// Decodes the superblock at byte `at` of the file; `bytes` may go on after it.
+    ///
+    /// # Errors
+    /// [`HdfError::NotHdf5`] without a signature; widths other than 2, 4 and 8 are not supported.
+    pub fn decode(bytes: &[u8], at: u64) -> Result<Superblock> {
+        let mut reader = Reader::new("superblock", bytes, at, Sizes::EIGHT);
+        if !bytes.starts_with(&SIGNATURE) {
+            return Err(HdfError::NotHdf5);
+        }
+        reader.skip(SIGNATURE.len())?;
+        match reader.version(0..=3)? {
+            version @ 0..=1 => Superblock::decode_old(reader, version, at),
+            version => Superblock::decode_new(reader, version, bytes, at),
+        }
+    }
+
+    /// Versions 0 and 1, from behind the version on.
+    fn decode_old(mut reader: Reader<'_>, version: u8, base: u64) -> Result<Superblock> {
+        for part in ["version of free space", "version of the root group's entry"] {
+            zero(&mut reader, part)?;
+        }
+        reader.skip(1)?;
+        zero(&mut reader, "version of shared headers")?;
+        let sizes = sizes(&mut reader)?;
+        reader.skip(1)?;
+        let group_leaf_k = reader.u16()?;
+        let group_internal_k = reader.u16()?;
+        let flags = reader.u32()?;
+        let mut chunk_k = DEFAULT_CHUNK_K;
+        if version == 1 {
+            chunk_k = reader.u16()?;
+            reader.skip(2)?;
+        }
+        let mut reader = reader.with_sizes(sizes);
+        let stored_base = reader.defined_addr("base address")?.0;
+        reader.addr()?; // Free space, never written.
+        let stored_eof = reader.defined_addr("end of file")?.0;
+        let driver_info = reader.addr()?;
+        // The root group's symbol table entry; what it caches is in the object header, too.
+        reader.length()?;
+        let root = reader.defined_addr("root group")?;
+        if group_leaf_k == 0 || group_internal_k == 0 || chunk_k == 0 {
+            return Err(reader.bad("half the entries of a B-tree node", 0));
+        }
+        let eof = moved(stored_eof, stored_base, base);
+        Ok(Superblock {
+            version,
+            sizes,
+            base,
+            eof,
+            flags,
+            group_leaf_k,
+            group_internal_k,
+            chunk_k,
+            extension: None,
+            driver_info,
+            root,
+        })
+    }
+
+    /// Versions 2 and 3, from behind the version on.
+    fn decode_new(
+        mut reader: Reader<'_>,
+        version: u8,
+        bytes: &[u8],
+        base: u64,
+    ) -> Result<Superblock> {
+        let sizes = sizes(&mut reader)?;
+        let flags = u32::from(reader.u8()?);
+        let mut reader = reader.with_sizes(sizes);
+        let stored_base = reader.defined_addr("base address")?.0;
+        let extension = reader.addr()?;
+        let stored_eof = reader.defined_addr("end of file")?.0;
+        let root = reader.addr()?;
+        reader.checksum(bytes)?;
+        let root = root.ok_or_else(|| reader.missing("root group"))?;
+        let eof = moved(stored_eof, stored_base, base);
+        Ok(Superblock {
+            version,
+            sizes,
+            base,
+            eof,
+            flags,
+            group_leaf_k: DEFAULT_GROUP_LEAF_K,
+            group_internal_k: DEFAULT_GROUP_INTERNAL_K,
+            chunk_k: DEFAULT_CHUNK_K,
+            extension,
+            driver_info: None,
+            root,
+        })
+    }
+
+    /// Whether a writer has, or had when it died, the file open. Only version 3 means it: libraries
+    /// set the flag in version 2, too, where it stays after a crash and nobody looks at it.
+    #[must_use]
+    pub fn marked_open_for_writing(&self) -> bool {
+        self.version == 3 && self.flags & 1 != 0
+    }
+
+    /// Whether that writer writes for readers beside it (SWMR).
+    #[must_use]
+    pub fn marked_swmr(&self) -> bool {
+        self.version == 3 && self.flags & 4 != 0
+    }
+}
+
+const DEFAULT_GROUP_LEAF_K: u16 = 4;
+const DEFAULT_GROUP_INTERNAL_K: u16 = 16;
+const DEFAULT_CHUNK_K: u16 = 32;
+
+fn zero(reader: &mut Reader<'_>, what: &'static str) -> Result<()> {
+    match reader.u8()? {
+        0 => Ok(()),
+        value => Err(reader.bad(what, u64::from(value))),
+    }
+}
+
+fn sizes(reader: &mut Reader<'_>) -> Result<Sizes> {
+    let sizes = Sizes { offset: reader.u8()?, length: reader.u8()? };
+    for width in [sizes.offset, sizes.length] {
+        match width {
+            2 | 4 | 8 => {}
+            16 | 32 => return Err(reader.unsupported("an address of 16 or 32 bytes")),
+            _ => return Err(reader.bad("width of addresses or lengths", u64::from(width))),
+        }
+    }
+    Ok(sizes)
+}
+
+/// The end of a file whose superblock is not where it was written.
+fn moved(eof: u64, stored_base: u64, base: u64) -> u64 {
+    if base >= stored_base {
+        eof.saturating_add(base.saturating_sub(stored_base))
+    } else {
+        eof.saturating_sub(stored_base.saturating_sub(base))
+    }
+}
+
+/// Which driver wrote the file: its driver information block, or the message of the extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverInfo {
+    /// Name of the driver, filled up with NULs.
+    pub id: [u8; 8],
+}
+
+impl DriverInfo {
+    /// Decodes the driver information block of superblock versions 0 and 1.
+    ///
+    /// # Errors
+    /// Those of a structure that ends early or has another version.
+    pub fn decode_block(mut reader: Reader<'_>) -> Result<DriverInfo> {
+        reader.version(0..=0)?;
+        reader.skip(3)?;
+        reader.u32()?;
+        Ok(DriverInfo { id: reader.array()? })
+    }
+
+    /// Whether the bytes of the file are distributed over several, which is not supported.
+    #[must_use]
+    pub fn is_split(&self) -> bool {
+        matches!(&self.id, b"NCSAfami" | b"NCSAmult")
+    }
+}

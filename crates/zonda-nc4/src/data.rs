@@ -1,0 +1,270 @@
+//! Where a variable's elements are: one run, chunks, other files or other datasets.
+
+use std::sync::Arc;
+
+use zonda_chunk::filter::{ChunkShape, Filter, FilterError, FilterSpec, Pipeline, is_builtin};
+use zonda_chunk::{
+    ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, Decode, LinearArray, Segment,
+    SegmentBytes, TableError,
+};
+use zonda_convert::Converted;
+use zonda_hdf5::ChunkIndex;
+use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
+use zonda_hdf5::{File, HdfError, Unfilter};
+use zonda_model::Hyperslab;
+
+use crate::details::{Details, as_stored, user_fill};
+use crate::file::FindFilter;
+use crate::files::{Files, open_storage};
+use crate::form::Form;
+use crate::virtual_data::Virtual;
+
+const RAW_DATA: &str = "raw data";
+
+/// The elements of a variable.
+#[derive(Debug)]
+pub(crate) struct Data {
+    pub(crate) file: Arc<File>,
+    pub(crate) form: Form,
+    /// The fill value in file form, where the file has one of its own.
+    pub(crate) user_fill: Option<Box<[u8]>>,
+    /// A filter that is not to be had.
+    pub(crate) missing: Option<FilterSpec>,
+    /// Elements along each dimension.
+    extent: Box<[u64]>,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Chunked(ChunkedArray),
+    Linear(LinearArray),
+    Virtual(Virtual),
+}
+
+/// What finds filters that are not built in.
+pub(crate) type Find = Option<Arc<FindFilter>>;
+
+impl Data {
+    pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
+        let (file, object) = (&details.file, &details.object()?);
+        let bad = |what, value| HdfError::BadValue {
+            structure: RAW_DATA,
+            at: object.addr().0,
+            what,
+            value,
+        };
+        let mut space = object.dataspace(file)?;
+        let datatype = object.datatype(file)?;
+        let form = Form::of(&datatype).ok_or_else(|| bad("type", u64::from(datatype.size)))?;
+        let elem = form.file_size;
+        if elem == 0 {
+            return Err(bad("bytes of an element", 0));
+        }
+        let user_fill = user_fill(file, object)?.filter(|fill| fill.len() == elem);
+        let fill = user_fill.clone().unwrap_or_default();
+        let elements = space.dims.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim));
+        let bytes = elements.and_then(|n| n.checked_mul(elem as u64));
+        let mut missing = None;
+        let source = match object.layout(file)? {
+            DataLayout::Compact { data } => {
+                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
+                let data: Arc<[u8]> = data.into();
+                if (data.len() as u64) < need {
+                    return Err(bad("bytes", data.len() as u64));
+                }
+                let segment = Segment { len: need, bytes: SegmentBytes::Here(data) };
+                Source::Linear(LinearArray::new(vec![segment], elem, fill))
+            }
+            DataLayout::Contiguous { addr, len } => {
+                let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
+                let segments = match (object.external_files(file)?, addr) {
+                    (Some(list), _) => external(files, &list.slots, need)?,
+                    (None, None) => Vec::new(),
+                    (None, Some(_)) if need == 0 => Vec::new(),
+                    (None, Some(addr)) => {
+                        if let Some(len) = len.filter(|&len| len < need) {
+                            return Err(bad("bytes", len));
+                        }
+                        let at = file.locate(RAW_DATA, addr, need)?;
+                        let storage = Arc::clone(file.storage());
+                        let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
+                        vec![Segment { len: need, bytes }]
+                    }
+                };
+                Source::Linear(LinearArray::new(segments, elem, fill))
+            }
+            DataLayout::Chunked(layout) => {
+                let filters = object.filters(file)?;
+                let specs: Vec<_> = filters.iter().map(as_stored).collect();
+                missing = specs.iter().find(|spec| !is_there(find, spec)).cloned();
+                if usize::try_from(layout.elem_size) != Ok(elem) {
+                    return Err(bad("bytes of an element in a chunk", u64::from(layout.elem_size)));
+                }
+                let (dims, max) = (&space.dims, &space.max_dims);
+                let filtered = !specs.is_empty();
+                let index = ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered)?;
+                let ChunkedLayout { chunk_dims, partial_edge_unfiltered, .. } = layout;
+                let shape = ChunkShape { dims: chunk_dims.clone(), elem_size: elem };
+                let pipeline =
+                    Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+                let shape = ArrayShape { chunk_dims, elem_size: elem };
+                let storage = Arc::clone(file.storage());
+                let table: Arc<dyn ChunkTable> = Arc::new(Table(index));
+                let pipeline = Arc::new(pipeline);
+                let array = ChunkedArray::new(
+                    storage,
+                    table,
+                    pipeline,
+                    shape,
+                    fill,
+                    partial_edge_unfiltered,
+                );
+                Source::Chunked(array)
+            }
+            DataLayout::Virtual { heap, index } => {
+                let found = Virtual::open(file, details.at.file, heap, index)?;
+                space.dims = found.extent(files, &space);
+                Source::Virtual(found)
+            }
+        };
+        let extent = space.dims.into();
+        Ok(Data { file: Arc::clone(file), form, user_fill, missing, extent, source })
+    }
+
+    /// Reads a hyperslab; what is beyond the extent and what was never written are fill values.
+    pub(crate) fn read(
+        &self,
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, ChunkError> {
+        match &self.source {
+            Source::Chunked(array) => array.read(&self.extent, slab, decode, out),
+            Source::Linear(array) => array.read(&self.extent, slab, decode, out),
+            // Read by its sources, which have forms of their own.
+            Source::Virtual(_) => Ok(Converted::default()),
+        }
+    }
+
+    /// What other datasets its elements are in.
+    pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
+        match &self.source {
+            Source::Virtual(found) => Some(found),
+            Source::Chunked(_) | Source::Linear(_) => None,
+        }
+    }
+
+    /// Elements along each dimension.
+    pub(crate) fn extent(&self) -> &[u64] {
+        &self.extent
+    }
+
+    /// The least that the cache of chunks may hold.
+    pub(crate) fn set_cache_floor(&self, bytes: usize) {
+        if let Source::Chunked(array) = &self.source {
+            array.set_cache_floor(bytes as u64);
+        }
+    }
+}
+
+fn is_there(find: &Find, spec: &FilterSpec) -> bool {
+    is_builtin(spec.id) || find.as_ref().is_some_and(|find| find(spec).is_some())
+}
+
+/// Pieces of a dataset in other files.
+fn external(
+    files: &Files,
+    slots: &[zonda_hdf5::ExternalSlot],
+    need: u64,
+) -> Result<Vec<Segment>, HdfError> {
+    let mut left = need;
+    let mut segments = Vec::new();
+    for slot in slots {
+        if left == 0 {
+            break;
+        }
+        let len = slot.len.min(left);
+        left = left.saturating_sub(len);
+        let storage = files.path_of(&slot.name).and_then(|path| open_storage(&path));
+        let missing = HdfError::Missing { structure: "external data", at: 0, what: "a file" };
+        let storage = storage.ok_or(missing)?;
+        let bytes = SegmentBytes::Stored { storage, at: slot.offset, zeros_behind: true };
+        segments.push(Segment { len, bytes });
+    }
+    Ok(segments)
+}
+
+/// Chunks as the pipeline wants them.
+#[derive(Debug)]
+struct Table(ChunkIndex);
+
+impl ChunkTable for Table {
+    fn locate(
+        &self,
+        first: &[u64],
+        last: &[u64],
+        found: &mut dyn FnMut(&[u64], ChunkAt),
+    ) -> Result<(), TableError> {
+        let mut tell = |coords: &[u64], place: zonda_hdf5::ChunkLocation| {
+            found(coords, ChunkAt { at: place.at, len: place.len, mask: place.mask });
+        };
+        Ok(self.0.locate(first, last, &mut tell)?)
+    }
+}
+
+/// Filters of metadata: the pipeline over one "chunk" of bytes.
+struct MetadataFilters {
+    find: Find,
+}
+
+impl std::fmt::Debug for MetadataFilters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MetadataFilters")
+    }
+}
+
+impl Unfilter for MetadataFilters {
+    fn unfilter(
+        &self,
+        filters: &[FilterDescription],
+        mask: u32,
+        stored: Vec<u8>,
+        most: usize,
+    ) -> Option<Vec<u8>> {
+        // The length is not known before, so the filters are undone one by one.
+        let mut bytes = stored;
+        for (i, filter) in filters.iter().enumerate().rev() {
+            let skipped = u32::try_from(i).is_ok_and(|i| mask.checked_shr(i).unwrap_or(0) & 1 == 1);
+            if skipped {
+                continue;
+            }
+            let spec = as_stored(filter);
+            let shape = ChunkShape { dims: vec![most as u64], elem_size: 1 };
+            let filter = make(&self.find, &spec, &shape).ok()?;
+            let mut out = Vec::new();
+            filter.decode(&bytes, most, &mut out).ok()?;
+            bytes = out;
+        }
+        (bytes.len() <= most).then_some(bytes)
+    }
+}
+
+fn make(
+    find: &Find,
+    spec: &FilterSpec,
+    shape: &ChunkShape,
+) -> Result<Arc<dyn Filter>, FilterError> {
+    match zonda_chunk::filter::builtin(spec.id) {
+        Some(make) => make(spec, shape).map(Arc::from),
+        None => find
+            .as_ref()
+            .and_then(|find| find(spec))
+            .ok_or_else(|| FilterError::Missing { id: spec.id, name: spec.name.clone() }),
+    }
+}
+
+/// What undoes the filters of metadata.
+pub(crate) fn unfilter(find: Find) -> Arc<dyn Unfilter> {
+    Arc::new(MetadataFilters { find })
+}

@@ -1,0 +1,151 @@
+//! What is decoded of an object when somebody asks for it, and then kept.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use zonda_chunk::FilterSpec;
+use zonda_convert::ByteOrder;
+use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::{File, HdfError, Object};
+use zonda_model::{ExtType, default_fill};
+
+use crate::attribute::{AttFault, AttList};
+use crate::bits;
+use crate::data::Data;
+use crate::files::{Files, ObjectAt};
+use crate::form::Form;
+use crate::model::{Endianness, StorageKind, VarInfo};
+use crate::types::Types;
+
+/// An object with what was asked of it. Its header is read again for its data, and not kept: its
+/// list of messages is as large as all the rest.
+#[derive(Debug)]
+pub(crate) struct Details {
+    pub(crate) at: ObjectAt,
+    pub(crate) file: Arc<File>,
+    /// Its attributes.
+    pub(crate) atts: Result<AttList, AttFault>,
+    /// How a dataset is stored.
+    info: Result<Arc<VarInfo>, HdfError>,
+    /// Chunk cache as it was set.
+    pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
+    pub(crate) data: OnceLock<Arc<Data>>,
+}
+
+/// The number of the shuffle filter.
+const SHUFFLE: u32 = 2;
+/// The number of the checksum filter.
+const FLETCHER32: u32 = 3;
+/// The number of the szip filter.
+const SZIP: u32 = 4;
+/// The bits of szip's options that a user sets; the others say what HDF5 made of the type.
+const SZIP_OPTIONS: u32 = 2 | 4 | 32;
+
+impl Details {
+    pub(crate) fn read(files: &Files, at: ObjectAt, types: &Types) -> Result<Details, HdfError> {
+        let file = files.get(at.file)?;
+        let object = file.object(at.addr)?;
+        let atts = AttList::read(Arc::clone(&file), &object, types);
+        let info = info(&file, &object).map(Arc::new);
+        Ok(Details { at, file, atts, info, cache: Mutex::default(), data: OnceLock::new() })
+    }
+
+    /// The object itself.
+    pub(crate) fn object(&self) -> Result<Object, HdfError> {
+        self.file.object(self.at.addr)
+    }
+
+    /// How a dataset is stored.
+    pub(crate) fn info(&self) -> Result<&Arc<VarInfo>, HdfError> {
+        self.info.as_ref().map_err(Clone::clone)
+    }
+}
+
+fn info(file: &File, object: &Object) -> Result<VarInfo, HdfError> {
+    let storage = match object.layout(file)? {
+        DataLayout::Compact { .. } => StorageKind::Compact,
+        DataLayout::Contiguous { .. } => {
+            let external = object.external_files(file)?.is_some();
+            if external { StorageKind::External } else { StorageKind::Contiguous }
+        }
+        DataLayout::Chunked(layout) => {
+            let dims = layout.chunk_dims.iter();
+            let dims = dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+            StorageKind::Chunked(dims.collect())
+        }
+        DataLayout::Virtual { .. } => StorageKind::Virtual,
+    };
+    let filters = reported(&object.filters(file)?);
+    let form = Form::of(&object.datatype(file)?);
+    let value = user_fill(file, object)?;
+    let no_fill = value.is_none();
+    let (mut endianness, mut fill_value) = (Endianness::Native, Vec::new());
+    if let Some(form) = form {
+        endianness = match form.order() {
+            Some(ByteOrder::Little) => Endianness::Little,
+            Some(ByteOrder::Big) => Endianness::Big,
+            None => Endianness::Native,
+        };
+        if let Some(ext) = form.atomic().and_then(ExtType::from_nc_type) {
+            fill_value = native_fill(&form, ext, value.as_deref());
+        }
+    }
+    Ok(VarInfo { storage, filters, endianness, no_fill, fill_value })
+}
+
+/// The fill value in file form, where the file has one of its own.
+pub(crate) fn user_fill(file: &File, object: &Object) -> Result<Option<Box<[u8]>>, HdfError> {
+    let fill = object.fill_value(file)?;
+    let value = fill.filter(|fill| !fill.undefined).and_then(|fill| fill.value);
+    Ok(value.filter(|value| !value.is_empty()))
+}
+
+/// The fill value of an atomic type in memory form.
+pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec<u8> {
+    let mut out = vec![0; form.size];
+    let from_file = user.filter(|value| {
+        if ext == ExtType::Char {
+            out.iter_mut().zip(value.iter()).for_each(|(to, from)| *to = *from);
+            return true;
+        }
+        bits::convert(form, value, &mut out).is_some()
+    });
+    if from_file.is_none() {
+        out.iter_mut().zip(default_fill(ext)).for_each(|(to, from)| *to = from);
+    }
+    out
+}
+
+/// Filters as netCDF reports them: of szip only what a user gave, each number once with its last
+/// parameters, and the checksum and the shuffle first, wherever they are in the pipeline.
+fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
+    let mut out: Vec<FilterSpec> = Vec::with_capacity(filters.len());
+    for filter in filters {
+        let mut spec = as_stored(filter);
+        if spec.id == SZIP && spec.params.len() == 4 {
+            spec.params.truncate(2);
+            if let Some(options) = spec.params.first_mut() {
+                *options &= SZIP_OPTIONS;
+            }
+        }
+        match out.iter_mut().find(|known| known.id == spec.id) {
+            Some(known) => *known = spec,
+            None if spec.id == FLETCHER32 => out.insert(0, spec),
+            None if spec.id == SHUFFLE => {
+                let after_checksum = out.first().is_some_and(|first| first.id == FLETCHER32);
+                out.insert(usize::from(after_checksum), spec);
+            }
+            None => out.push(spec),
+        }
+    }
+    out
+}
+
+/// A filter as it is in the file.
+pub(crate) fn as_stored(filter: &FilterDescription) -> FilterSpec {
+    FilterSpec {
+        id: u32::from(filter.id),
+        optional: filter.flags & 1 != 0,
+        name: String::from_utf8_lossy(&filter.name).into_owned(),
+        params: filter.params.clone(),
+    }
+}

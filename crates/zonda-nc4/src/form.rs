@@ -1,0 +1,378 @@
+//! The form that values of an HDF5 type have in the caller's memory.
+//!
+//! Memory is what a C program expects: integers of 1, 2, 4 or 8 bytes, `float` and `double`, structs
+//! with the alignment of C, strings as addresses, sequences as length and address. Two types of a
+//! file are the same type of netCDF where these forms are equal, whatever the file's byte orders.
+
+use zonda_convert::ByteOrder;
+use zonda_hdf5::message::{
+    ByteOrder as FileOrder, Charset, Class, Datatype, FixedPoint, FloatingPoint, Normalisation,
+    Padding, ReferenceKind,
+};
+use zonda_model::ExtType;
+
+use crate::model::Member;
+
+/// Bytes of a sequence in memory: its length and its address.
+const SEQUENCE: usize = 16;
+/// Bytes of an address in memory.
+const ADDRESS: usize = 8;
+
+/// How an element lies in memory, with what is needed to make it from the file's bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Form {
+    /// Bytes in the file.
+    pub(crate) file_size: usize,
+    /// Bytes in memory.
+    pub(crate) size: usize,
+    /// What its address in memory is a multiple of.
+    pub(crate) align: usize,
+    /// What it is.
+    pub(crate) shape: Shape,
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Shape {
+    /// A number or byte that kernels convert.
+    Number(ExtType, ByteOrder),
+    /// An integer with another number of bits than bytes hold.
+    Integer(FixedPoint),
+    /// A floating-point number that is neither IEEE single nor double.
+    Float(FloatingPoint),
+    /// Text of fixed length.
+    FixedText(Padding, Charset),
+    /// Text of any length.
+    Text(Padding, Charset),
+    /// Bytes that only the writer's program knows.
+    Opaque(Box<[u8]>),
+    /// A struct.
+    Compound(Vec<Part>),
+    /// Named integers, with their values in native bytes.
+    Enum(Box<Form>, Vec<Member>),
+    /// A sequence of any length.
+    Sequence(Box<Form>),
+    /// An array of this shape.
+    Array(Box<Form>, Vec<u32>),
+    /// Real and imaginary part.
+    Complex(Box<Form>),
+    /// Bits, an unsigned integer in memory.
+    Bits(FixedPoint),
+    /// A reference, whose bytes are kept.
+    Reference(ReferenceKind),
+}
+
+/// A member of a struct.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Name.
+    pub(crate) name: Box<[u8]>,
+    /// First byte in the file's element.
+    pub(crate) file_at: usize,
+    /// First byte in memory.
+    pub(crate) at: usize,
+    /// Its form.
+    pub(crate) form: Form,
+}
+
+impl Form {
+    /// The form of a type; `None` for what has none (times, sizes beyond memory).
+    pub(crate) fn of(datatype: &Datatype) -> Option<Form> {
+        let file_size = usize::try_from(datatype.size).ok()?;
+        let (size, align, shape) = match &datatype.class {
+            Class::FixedPoint(bits) => integer(*bits, file_size)?,
+            Class::FloatingPoint(bits) => float(*bits, file_size),
+            Class::Time { .. } => return None,
+            Class::String { padding, charset } => {
+                (file_size, 1, Shape::FixedText(*padding, *charset))
+            }
+            Class::VarLenString { padding, charset } => {
+                (ADDRESS, ADDRESS, Shape::Text(*padding, *charset))
+            }
+            Class::Bitfield(bits) => {
+                let size = bytes_for(bits.precision);
+                (size, size, Shape::Bits(*bits))
+            }
+            Class::Opaque { tag } => (file_size, 1, Shape::Opaque(tag.clone())),
+            Class::Compound(compound) => {
+                let mut size = 0usize;
+                let mut align = 1usize;
+                let mut parts = Vec::with_capacity(compound.members.len());
+                for member in &compound.members {
+                    let form = Form::of(&member.datatype)?;
+                    let file_at = usize::try_from(member.offset).ok()?;
+                    if file_at.checked_add(form.file_size)? > file_size {
+                        return None;
+                    }
+                    let at = size.checked_next_multiple_of(form.align)?;
+                    size = at.checked_add(form.size)?;
+                    align = align.max(form.align);
+                    parts.push(Part { name: member.name.clone(), file_at, at, form });
+                }
+                (size.checked_next_multiple_of(align)?, align, Shape::Compound(parts))
+            }
+            Class::Reference(kind) => match kind {
+                ReferenceKind::Object => (file_size.max(8), 8, Shape::Reference(*kind)),
+                ReferenceKind::DatasetRegion => (file_size.max(12), 1, Shape::Reference(*kind)),
+                ReferenceKind::Object2
+                | ReferenceKind::DatasetRegion2
+                | ReferenceKind::Attribute => (file_size.max(64), 8, Shape::Reference(*kind)),
+            },
+            Class::Enum { base, members } => {
+                let base = Form::of(base)?;
+                let mut named = Vec::with_capacity(members.len());
+                for member in members {
+                    let mut value = vec![0; base.size];
+                    crate::bits::convert(&base, &member.value, &mut value)?;
+                    named.push((member.name.clone(), value.into_boxed_slice()));
+                }
+                (base.size, base.align, Shape::Enum(Box::new(base), named))
+            }
+            Class::VarLenSequence { base } => {
+                (SEQUENCE, ADDRESS, Shape::Sequence(Box::new(Form::of(base)?)))
+            }
+            Class::Array { base, dims } => {
+                let base = Form::of(base)?;
+                let n = dims
+                    .iter()
+                    .try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))?;
+                if n.checked_mul(base.file_size)? > file_size {
+                    return None;
+                }
+                let size = n.checked_mul(base.size)?;
+                (size, base.align, Shape::Array(Box::new(base), dims.clone()))
+            }
+            Class::Complex { base } => {
+                let base = Form::of(base)?;
+                if base.file_size.checked_mul(2)? > file_size {
+                    return None;
+                }
+                (base.size.checked_mul(2)?, base.align, Shape::Complex(Box::new(base)))
+            }
+        };
+        Some(Form { file_size, size, align, shape })
+    }
+
+    /// Number of the atomic type of a variable or attribute of this form: fixed text of one byte is
+    /// `NC_CHAR`, longer text a string. `None` for what needs a user-defined type.
+    pub(crate) fn atomic(&self) -> Option<i32> {
+        match self.shape {
+            Shape::FixedText(..) if self.file_size == 1 => Some(ExtType::Char.nc_type()),
+            Shape::FixedText(..) => Some(NC_STRING),
+            _ => self.atomic_member(),
+        }
+    }
+
+    /// Number of the atomic type of a member of this form: fixed text is `NC_CHAR`, however long.
+    pub(crate) fn atomic_member(&self) -> Option<i32> {
+        match &self.shape {
+            Shape::Number(ext, _) => Some(ext.nc_type()),
+            Shape::Integer(bits) => Some(native_integer(self.size, bits.signed).nc_type()),
+            Shape::Float(_) => Some(native_float(self.size).nc_type()),
+            Shape::FixedText(..) => Some(ExtType::Char.nc_type()),
+            Shape::Text(..) => Some(NC_STRING),
+            Shape::Opaque(_)
+            | Shape::Compound(_)
+            | Shape::Enum(..)
+            | Shape::Sequence(_)
+            | Shape::Array(..)
+            | Shape::Complex(_)
+            | Shape::Bits(_)
+            | Shape::Reference(_) => None,
+        }
+    }
+
+    /// Byte order in the file, where the elements are numbers.
+    pub(crate) fn order(&self) -> Option<ByteOrder> {
+        let of = |order| match order {
+            FileOrder::Little => Some(ByteOrder::Little),
+            FileOrder::Big => Some(ByteOrder::Big),
+            FileOrder::Vax => None,
+        };
+        match &self.shape {
+            Shape::Number(_, order) => Some(*order),
+            Shape::Integer(bits) => of(bits.order),
+            Shape::Float(bits) => of(bits.order),
+            _ => None,
+        }
+    }
+
+    /// Leaves out the members of a compound that netCDF has no fields for: nobody could free what
+    /// they own.
+    pub(crate) fn show(&mut self, n_fields: Option<usize>) {
+        if let (Shape::Compound(parts), Some(n_fields)) = (&mut self.shape, n_fields) {
+            parts.truncate(n_fields);
+        }
+    }
+
+    /// Whether elements hold addresses of memory.
+    pub(crate) fn has_pointers(&self) -> bool {
+        match &self.shape {
+            Shape::Text(..) | Shape::Sequence(_) => true,
+            Shape::Compound(parts) => parts.iter().any(|part| part.form.has_pointers()),
+            Shape::Array(base, _) | Shape::Enum(base, _) | Shape::Complex(base) => {
+                base.has_pointers()
+            }
+            _ => false,
+        }
+    }
+
+    /// Bytes that are equal for equal forms in memory, in whatever order the file has members.
+    pub(crate) fn identity(&self) -> Box<[u8]> {
+        let mut out = Vec::new();
+        self.identify(&mut out);
+        out.into_boxed_slice()
+    }
+
+    fn identify(&self, out: &mut Vec<u8>) {
+        let mut head = |tag: u8, extra: [u8; 2]| {
+            out.extend([tag]);
+            out.extend(extra);
+            out.extend((self.size as u64).to_le_bytes());
+        };
+        match &self.shape {
+            // Integers of one size and sign are one type, however the file stores them.
+            Shape::Number(ext, _) => head(1, [nc_byte(ext.nc_type()), 0]),
+            Shape::Integer(bits) => {
+                head(1, [nc_byte(native_integer(self.size, bits.signed).nc_type()), 0]);
+            }
+            // What is longer than `double` is `long double`, another type.
+            Shape::Float(_) => {
+                let long = u8::from(self.file_size > 8);
+                head(1, [nc_byte(native_float(self.size).nc_type()), long]);
+            }
+            Shape::FixedText(padding, charset) => head(2, [*padding as u8, *charset as u8]),
+            Shape::Text(padding, charset) => head(3, [*padding as u8, *charset as u8]),
+            Shape::Opaque(tag) => {
+                head(4, [0, 0]);
+                text(tag, out);
+            }
+            Shape::Compound(parts) => {
+                head(5, [0, 0]);
+                let mut sorted: Vec<&Part> = parts.iter().collect();
+                sorted.sort_by(|a, b| a.name.cmp(&b.name));
+                out.extend((sorted.len() as u64).to_le_bytes());
+                for part in sorted {
+                    text(&part.name, out);
+                    out.extend((part.at as u64).to_le_bytes());
+                    part.form.identify(out);
+                }
+            }
+            Shape::Enum(base, members) => {
+                head(6, [0, 0]);
+                base.identify(out);
+                let mut sorted: Vec<_> = members.iter().collect();
+                sorted.sort();
+                out.extend((sorted.len() as u64).to_le_bytes());
+                for (name, value) in sorted {
+                    text(name, out);
+                    out.extend(value.iter());
+                }
+            }
+            Shape::Sequence(base) => {
+                head(7, [0, 0]);
+                base.identify(out);
+            }
+            Shape::Array(base, dims) => {
+                head(8, [nc_byte(i32::try_from(dims.len()).unwrap_or(i32::MAX)), 0]);
+                out.extend(dims.iter().flat_map(|dim| dim.to_le_bytes()));
+                base.identify(out);
+            }
+            Shape::Complex(base) => {
+                head(9, [0, 0]);
+                base.identify(out);
+            }
+            Shape::Bits(_) => head(10, [0, 0]),
+            Shape::Reference(kind) => head(11, [*kind as u8, 0]),
+        }
+    }
+}
+
+/// `NC_STRING`.
+pub(crate) const NC_STRING: i32 = 12;
+
+fn nc_byte(value: i32) -> u8 {
+    u8::try_from(value).unwrap_or(u8::MAX)
+}
+
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    out.extend((bytes.len() as u64).to_le_bytes());
+    out.extend(bytes);
+}
+
+/// Bytes of the smallest integer of C that holds so many bits.
+fn bytes_for(precision: u16) -> usize {
+    match precision {
+        0..=8 => 1,
+        9..=16 => 2,
+        17..=32 => 4,
+        _ => 8,
+    }
+}
+
+/// The type of an integer in memory.
+pub(crate) fn native_integer(size: usize, signed: bool) -> ExtType {
+    match (size, signed) {
+        (1, true) => ExtType::Byte,
+        (1, false) => ExtType::UByte,
+        (2, true) => ExtType::Short,
+        (2, false) => ExtType::UShort,
+        (4, true) => ExtType::Int,
+        (4, false) => ExtType::UInt,
+        (_, true) => ExtType::Int64,
+        (_, false) => ExtType::UInt64,
+    }
+}
+
+/// The type of a floating-point number in memory.
+pub(crate) fn native_float(size: usize) -> ExtType {
+    if size == 4 { ExtType::Float } else { ExtType::Double }
+}
+
+fn integer(bits: FixedPoint, file_size: usize) -> Option<(usize, usize, Shape)> {
+    if file_size == 0 {
+        return None;
+    }
+    let size = bytes_for(bits.precision);
+    let order = match bits.order {
+        FileOrder::Little => ByteOrder::Little,
+        FileOrder::Big => ByteOrder::Big,
+        FileOrder::Vax => return None,
+    };
+    let plain = size == file_size
+        && bits.bit_offset == 0
+        && usize::from(bits.precision) == file_size.saturating_mul(8);
+    let shape = if plain {
+        Shape::Number(native_integer(size, bits.signed), order)
+    } else {
+        Shape::Integer(bits)
+    };
+    Some((size, size, shape))
+}
+
+fn float(bits: FloatingPoint, file_size: usize) -> (usize, usize, Shape) {
+    let size = if file_size <= 4 { 4 } else { 8 };
+    let ieee = |precision, exponent_at, exponent_bits, bias| FloatingPoint {
+        order: bits.order,
+        bit_offset: 0,
+        precision,
+        normalisation: Normalisation::Implied,
+        sign: u8::try_from(precision).unwrap_or(0).saturating_sub(1),
+        exponent_at,
+        exponent_bits,
+        mantissa_at: 0,
+        mantissa_bits: exponent_at,
+        bias,
+    };
+    let order = match bits.order {
+        FileOrder::Little => Some(ByteOrder::Little),
+        FileOrder::Big => Some(ByteOrder::Big),
+        FileOrder::Vax => None,
+    };
+    let single = file_size == 4 && bits == ieee(32, 23, 8, 127);
+    let double = file_size == 8 && bits == ieee(64, 52, 11, 1023);
+    match order {
+        Some(order) if single || double => (size, size, Shape::Number(native_float(size), order)),
+        _ => (size, size, Shape::Float(bits)),
+    }
+}

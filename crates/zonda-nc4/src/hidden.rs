@@ -1,0 +1,170 @@
+//! Attributes that netCDF keeps for itself: what they say of a dataset, and which are not shown.
+
+use zonda_hdf5::message::{Class, Padding};
+use zonda_hdf5::{Attribute, Attributes, File, FileAddr, HdfError};
+use zonda_model::DimId;
+
+use crate::bits;
+use crate::form::{Form, Shape};
+
+/// Present in the root group of a file that keeps to the classic model.
+pub(crate) const STRICT: &[u8] = b"_nc3_strict";
+/// Which libraries wrote the file; found by name only.
+pub(crate) const PROPERTIES: &[u8] = b"_NCProperties";
+/// Whether netCDF wrote the file; in no file, found by name.
+pub(crate) const IS_NETCDF4: &[u8] = b"_IsNetcdf4";
+/// Version of the superblock; in no file, found by name.
+pub(crate) const SUPERBLOCK: &[u8] = b"_SuperblockVersion";
+
+const CLASS: &[u8] = b"CLASS";
+const NAME: &[u8] = b"NAME";
+const DIMENSION_LIST: &[u8] = b"DIMENSION_LIST";
+const DIM_ID: &[u8] = b"_Netcdf4Dimid";
+const COORDINATES: &[u8] = b"_Netcdf4Coordinates";
+
+/// Names that are not shown, in ascending order.
+const RESERVED: [&[u8]; 17] = [
+    CLASS,
+    DIMENSION_LIST,
+    NAME,
+    b"REFERENCE_LIST",
+    b"_ARRAY_DIMENSIONS",
+    b"_Codecs",
+    b"_Format",
+    IS_NETCDF4,
+    PROPERTIES,
+    COORDINATES,
+    DIM_ID,
+    SUPERBLOCK,
+    STRICT,
+    b"_nczarr_array",
+    b"_nczarr_attr",
+    b"_nczarr_group",
+    b"_nczarr_superblock",
+];
+
+/// Whether an attribute is not shown.
+pub(crate) fn is_reserved(name: &[u8]) -> bool {
+    RESERVED.binary_search(&name).is_ok()
+}
+
+/// Value of `CLASS` of a dimension scale, its NUL included.
+const SCALE: &[u8] = b"DIMENSION_SCALE\0";
+/// Beginning of `NAME` of a scale that is no variable.
+const ONLY_DIMENSION: &[u8] = b"This is a netCDF dimension but not a netCDF variable.";
+
+/// What the hidden attributes of a dataset say.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    /// It is a dimension scale.
+    pub(crate) is_scale: bool,
+    /// It stands for a dimension and is no variable.
+    pub(crate) is_only_dimension: bool,
+    /// Id of the dimension.
+    pub(crate) dim_id: Option<i32>,
+    /// Ids of the variable's dimensions.
+    pub(crate) coordinates: Option<Vec<DimId>>,
+}
+
+impl Hidden {
+    /// Reads them. Those that are not as netCDF writes them say nothing.
+    pub(crate) fn of(file: &File, attributes: &Attributes) -> Result<Hidden, HdfError> {
+        let mut hidden = Hidden::default();
+        for index in 0..attributes.len() {
+            let name = attributes.name(index);
+            if !matches!(name, CLASS | NAME | DIM_ID | COORDINATES) {
+                continue;
+            }
+            let attribute = attributes.decode(index, file)?;
+            match name {
+                CLASS => hidden.is_scale = is_scale(&attribute),
+                NAME => {
+                    hidden.is_only_dimension =
+                        matches!(attribute.datatype.class, Class::String { .. })
+                            && attribute.data.starts_with(ONLY_DIMENSION);
+                }
+                DIM_ID => {
+                    let ids = integers(&attribute).unwrap_or_default();
+                    hidden.dim_id = ids.first().and_then(|&id| i32::try_from(id).ok());
+                }
+                _ => {
+                    let ids = integers(&attribute);
+                    let id = |id: &i64| DimId(i32::try_from(*id).unwrap_or(-1));
+                    hidden.coordinates = ids.map(|ids| ids.iter().map(id).collect());
+                }
+            }
+        }
+        hidden.is_only_dimension &= hidden.is_scale;
+        Ok(hidden)
+    }
+}
+
+/// Only text of this length and padding marks a scale, for libhdf5, too.
+fn is_scale(attribute: &Attribute) -> bool {
+    let class = &attribute.datatype.class;
+    matches!(class, Class::String { padding: Padding::NullTerminated, .. })
+        && *attribute.data == *SCALE
+}
+
+/// Values of an attribute of integers.
+pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
+    let form = Form::of(&attribute.datatype)?;
+    let signed = match &form.shape {
+        Shape::Number(ext, _) => !matches!(ext.nc_type(), 7..=9 | 11),
+        Shape::Integer(bits) => bits.signed,
+        _ => return None,
+    };
+    let native = crate::form::native_integer(form.size, signed);
+    if form.order().is_none() || form.atomic() != Some(native.nc_type()) || form.file_size == 0 {
+        return None;
+    }
+    let mut out = Vec::new();
+    for element in attribute.data.chunks_exact(form.file_size) {
+        let mut bytes = [0; 8];
+        bits::convert(&form, element, bytes.get_mut(..form.size)?)?;
+        let negative = signed && bytes.get(form.size.checked_sub(1)?)? & 0x80 != 0;
+        if negative {
+            bytes.get_mut(form.size..)?.fill(0xff);
+        }
+        out.push(i64::from_le_bytes(bytes));
+    }
+    Some(out)
+}
+
+/// The scale that was attached last to each axis; `None` where the first axis has none.
+pub(crate) fn scales(
+    file: &File,
+    attributes: &Attributes,
+) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
+    let Some(index) = attributes.find(DIMENSION_LIST) else {
+        return Ok(None);
+    };
+    let attribute = attributes.decode(index, file)?;
+    let Class::VarLenSequence { base } = &attribute.datatype.class else {
+        return Ok(None);
+    };
+    let width = usize::from(file.sizes().offset);
+    if !matches!(base.class, Class::Reference(_)) || usize::try_from(base.size) != Ok(width) {
+        return Ok(None);
+    }
+    let mut out = Vec::new();
+    let element = usize::try_from(attribute.datatype.size).unwrap_or(0).max(1);
+    for element in attribute.data.chunks_exact(element) {
+        let mut reader = zonda_hdf5::Reader::new("DIMENSION_LIST", element, 0, file.sizes());
+        let n = usize::try_from(reader.u32()?).unwrap_or(0);
+        let collection = reader.addr()?.filter(|addr| n > 0 && addr.0 != 0);
+        let index = reader.u32()?;
+        let mut last = None;
+        if let Some(addr) = collection {
+            let collection = file.global_heap_collection(addr)?;
+            let references = collection.get(index).unwrap_or_default();
+            let at = n.saturating_sub(1).saturating_mul(width);
+            if let Some(reference) = references.get(at..) {
+                last = file.reader("object reference", addr, reference).addr()?;
+            }
+        }
+        out.push(last);
+    }
+    // An axis without scales says "no dimensions" only where it is the first.
+    Ok(out.first().copied().flatten().is_some().then_some(out))
+}

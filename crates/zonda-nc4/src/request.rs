@@ -1,0 +1,362 @@
+//! A request for elements, on its way through the forms that variables have.
+
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
+
+use zonda_chunk::Decode;
+use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
+use zonda_hdf5::HdfError;
+use zonda_model::{ExtType, Hyperslab, NcError};
+
+use crate::data::Data;
+use crate::details::native_fill;
+use crate::file::Nc4File;
+use crate::form::NC_STRING;
+use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, odd};
+use crate::model::Model;
+use crate::place::{Place, Target};
+use crate::values::Values;
+
+/// Bytes in file form that wait for their strings and sequences to be looked up.
+const BLOCK_BYTES: usize = 4 << 20;
+
+type Result<T> = std::result::Result<T, GetFault>;
+
+/// A hyperslab of a variable that is inside it.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) nc4: &'a Nc4File,
+    pub(crate) model: &'a Model,
+    pub(crate) nc_type: i32,
+    pub(crate) data: &'a Data,
+    /// Bytes of an element in memory.
+    pub(crate) elem: usize,
+    /// Virtual datasets that led here.
+    pub(crate) level: u8,
+    /// Elements that sources of virtual datasets may still be asked for.
+    pub(crate) work: &'a Cell<u64>,
+}
+
+impl Request<'_> {
+    pub(crate) fn read(
+        &self,
+        slab: &Hyperslab<'_>,
+        target: Target<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        if let Some(found) = self.data.as_virtual() {
+            return self.read_virtual(found, slab, target, out);
+        }
+        let form = &self.data.form;
+        let mem = match &target {
+            Target::Atomic(mem) => Some(*mem),
+            Target::Natural(_) => {
+                form.atomic().and_then(ExtType::from_nc_type).map(ExtType::natural_mem)
+            }
+        };
+        match (mem.and_then(|mem| numeric(form, mem)), target) {
+            (Some(Numeric::Kernel(decoder)), _) => {
+                Ok(self.data.read(slab, Decode::Convert(decoder), out)?)
+            }
+            (Some(Numeric::Odd(decoder)), _) => {
+                let run = |src: &[u8], dst: &mut [u8]| odd(form, &decoder, src, dst);
+                let (file_size, mem_size) = (form.file_size, decoder.mem_size());
+                Ok(self.data.read(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
+            }
+            (None, Target::Atomic(_)) => Err(GetFault::Refused(NcError::BadType)),
+            (None, Target::Natural(place)) => self.read_natural(slab, place, out),
+        }
+    }
+
+    fn read_natural(
+        &self,
+        slab: &Hyperslab<'_>,
+        place: &mut dyn Place,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        let (data, form) = (self.data, &self.data.form);
+        let (file_size, mem_size) = (form.file_size, self.elem);
+        let is_string = form.atomic() == Some(NC_STRING);
+        if !is_string && !form.has_pointers() {
+            if is_copy(form) {
+                return Ok(data.read(slab, Decode::Raw { elem_size: file_size }, out)?);
+            }
+            let failed = Mutex::new(None);
+            let run = |src: &[u8], dst: &mut [u8]| {
+                if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
+                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    *failed = Some(fault);
+                }
+                Converted::default()
+            };
+            let decode = Decode::Custom { file_size, mem_size, run: &run };
+            let converted = data.read(slab, decode, out)?;
+            let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+            return match failed {
+                Some(fault) => Err(fault.into()),
+                None => Ok(converted),
+            };
+        }
+        let most = BLOCK_BYTES.checked_div(file_size).unwrap_or(1).max(1);
+        let mut raw = Vec::new();
+        let mut left = out;
+        blocks(slab, most, &mut |part| {
+            let n = part.n_elems().unwrap_or(0);
+            let no_memory = || GetFault::Refused(NcError::NoMem);
+            let len = n.checked_mul(file_size).ok_or_else(no_memory)?;
+            raw.clear();
+            raw.try_reserve_exact(len).map_err(|_| no_memory())?;
+            raw.resize(len, 0);
+            let _all_fit = data.read(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
+            let cut = std::mem::take(&mut left).split_at_mut_checked(n.saturating_mul(mem_size));
+            let (here, rest) = cut.ok_or(GetFault::Refused(NcError::Internal))?;
+            left = rest;
+            natural(&data.file, form, place, &raw, here)
+        })?;
+        Ok(Converted::default())
+    }
+
+    /// Takes so many elements from the budget.
+    pub(crate) fn spend(&self, n: usize) -> Result<()> {
+        let left = self.work.get().checked_sub(n as u64).ok_or_else(|| {
+            let (structure, what) = ("virtual dataset", "elements of sources");
+            GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit: self.work.get() })
+        })?;
+        self.work.set(left);
+        Ok(())
+    }
+
+    /// One element that no source has: the fill value of the file, else zeros.
+    pub(crate) fn unwritten(
+        &self,
+        target: &mut Target<'_>,
+        element: &mut [u8],
+    ) -> Result<Converted> {
+        let form = &self.data.form;
+        let zeros;
+        let fill = match &self.data.user_fill {
+            Some(fill) => &fill[..],
+            None => {
+                zeros = vec![0; form.file_size];
+                &zeros
+            }
+        };
+        match target {
+            Target::Atomic(mem) => match numeric(form, *mem) {
+                Some(Numeric::Kernel(decoder)) => Ok(decoder.decode(fill, element)),
+                Some(Numeric::Odd(decoder)) => Ok(odd(form, &decoder, fill, element)),
+                None => Err(GetFault::Refused(NcError::BadType)),
+            },
+            Target::Natural(place) => {
+                natural(&self.data.file, form, &mut **place, fill, element)?;
+                Ok(Converted::default())
+            }
+        }
+    }
+
+    /// The same where only the first `count` elements of each axis exist: the rest are the
+    /// reference's fill values, not those of HDF5.
+    pub(crate) fn read_cut(
+        &self,
+        slab: &Hyperslab<'_>,
+        count: &[usize],
+        target: Target<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        let (form, elem) = (&self.data.form, self.elem);
+        let inner = Hyperslab { start: slab.start, count, stride: slab.stride };
+        let n_inner = inner.n_elems().unwrap_or(0);
+        let n_all = slab.n_elems().unwrap_or(0);
+        let n_fill = n_all.saturating_sub(n_inner) as u64;
+        let mut packed = Vec::new();
+        let len = n_inner.saturating_mul(elem);
+        packed.try_reserve_exact(len).map_err(|_| GetFault::Refused(NcError::NoMem))?;
+        packed.resize(len, 0);
+        let mut converted = Converted::default();
+        let mut fill = vec![0; elem];
+        match target {
+            Target::Atomic(mem) => {
+                let ext = form.atomic().and_then(ExtType::from_nc_type);
+                let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
+                let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+                let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
+                let one = decoder.decode(&native_fill(form, ext, None), &mut fill);
+                converted.out_of_range = one.out_of_range.saturating_mul(n_fill);
+                // Values that do not fit leave the caller's memory as it was.
+                if one.out_of_range == 0 || !decoder.keeps_unfit() {
+                    lay(out, slab.count, count, elem, &mut |place| {
+                        place.copy_from_slice(&fill);
+                        Ok(())
+                    })?;
+                }
+                if n_inner > 0 {
+                    converted =
+                        converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);
+                }
+            }
+            Target::Natural(place) => {
+                let (model, nc_type) = (self.model, self.nc_type);
+                lay(out, slab.count, count, elem, &mut |element| {
+                    default_element(model, nc_type, form, place, element)
+                })?;
+                if n_inner > 0 {
+                    let read = self.read(&inner, Target::Natural(place), &mut packed)?;
+                    converted = converted.and(read);
+                }
+            }
+        }
+        scatter(out, slab.count, count, elem, &packed);
+        Ok(converted)
+    }
+}
+
+/// Takes no strings: for forms that have none.
+struct NoPlace;
+
+impl Place for NoPlace {
+    fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
+        None
+    }
+}
+
+/// Calls `each` for the elements of an array of shape `count` that are outside its first `inner`.
+fn lay(
+    out: &mut [u8],
+    count: &[usize],
+    inner: &[usize],
+    elem: usize,
+    each: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let mut at = vec![0usize; count.len()];
+    for element in out.chunks_exact_mut(elem.max(1)) {
+        if at.iter().zip(inner).any(|(at, inner)| at >= inner) {
+            each(element)?;
+        }
+        advance(&mut at, count);
+    }
+    Ok(())
+}
+
+/// Puts the packed elements of shape `inner` to the beginning of each axis of `out`.
+fn scatter(out: &mut [u8], count: &[usize], inner: &[usize], elem: usize, packed: &[u8]) {
+    let mut at = vec![0usize; count.len()];
+    let mut packed = packed.chunks_exact(elem.max(1));
+    for element in out.chunks_exact_mut(elem.max(1)) {
+        if at.iter().zip(inner).all(|(at, inner)| at < inner)
+            && let Some(from) = packed.next()
+        {
+            element.copy_from_slice(from);
+        }
+        advance(&mut at, count);
+    }
+}
+
+/// The next index of a row-major array.
+fn advance(at: &mut [usize], count: &[usize]) {
+    for (at, &count) in at.iter_mut().zip(count).rev() {
+        *at = at.saturating_add(1);
+        if *at < count {
+            return;
+        }
+        *at = 0;
+    }
+}
+
+/// Cuts a hyperslab into parts of at most `most` elements that follow each other in row-major order.
+fn blocks(
+    slab: &Hyperslab<'_>,
+    most: usize,
+    each: &mut dyn FnMut(&Hyperslab<'_>) -> Result<()>,
+) -> Result<()> {
+    let rank = slab.count.len();
+    // The axes from `whole` on fit together.
+    let (mut whole, mut inner) = (rank, 1usize);
+    while let Some(axis) = whole.checked_sub(1) {
+        let next = inner.saturating_mul(slab.count.get(axis).copied().unwrap_or(1));
+        if next > most {
+            break;
+        }
+        (whole, inner) = (axis, next);
+    }
+    let Some(cut) = whole.checked_sub(1) else {
+        return each(slab);
+    };
+    let step = most.checked_div(inner.max(1)).unwrap_or(1).max(1);
+    let mut at = vec![0usize; whole];
+    let stride = |axis: usize| {
+        let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
+        usize::try_from(stride).unwrap_or(1)
+    };
+    loop {
+        let mut start = slab.start.to_vec();
+        let mut count = slab.count.to_vec();
+        for (axis, &at) in at.iter().enumerate() {
+            if let (Some(start), Some(count)) = (start.get_mut(axis), count.get_mut(axis)) {
+                *start = start.saturating_add(at.saturating_mul(stride(axis)));
+                *count = if axis == cut { count.saturating_sub(at).min(step) } else { 1 };
+            }
+        }
+        let done = count.get(cut).copied().unwrap_or(1);
+        each(&Hyperslab { start: &start, count: &count, stride: slab.stride })?;
+        if let Some(at) = at.get_mut(cut) {
+            *at = at.saturating_add(done.max(1));
+            if slab.count.get(cut).is_some_and(|&count| *at < count) {
+                continue;
+            }
+            *at = 0;
+        }
+        let outer = at.get_mut(..cut).unwrap_or_default();
+        advance(outer, slab.count.get(..cut).unwrap_or_default());
+        if outer.iter().all(|&at| at == 0) {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_follow_each_other() {
+        let (start, count, stride) = ([1, 0, 2], [3, 4, 5], [2, 1, 3]);
+        let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
+        for most in [1, 2, 4, 5, 7, 10, 19, 20, 21, 40, 60, 1000] {
+            let mut seen = Vec::new();
+            blocks(&slab, most, &mut |part| {
+                assert!(part.n_elems().unwrap() <= most);
+                for a in 0..part.count[0] {
+                    for b in 0..part.count[1] {
+                        for c in 0..part.count[2] {
+                            let at = |axis: usize, i| part.start[axis] + i * stride[axis] as usize;
+                            seen.push([at(0, a), at(1, b), at(2, c)]);
+                        }
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+            let mut all = Vec::new();
+            for a in 0..3 {
+                for b in 0..4 {
+                    for c in 0..5 {
+                        all.push([1 + a * 2, b, 2 + c * 3]);
+                    }
+                }
+            }
+            assert_eq!(seen, all, "at most {most}");
+        }
+    }
+
+    #[test]
+    fn a_scalar_is_one_block() {
+        let slab = Hyperslab { start: &[], count: &[], stride: None };
+        let mut n = 0;
+        blocks(&slab, 1, &mut |_| {
+            n += 1;
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(n, 1);
+    }
+}

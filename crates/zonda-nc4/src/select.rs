@@ -1,0 +1,101 @@
+//! Is this hyperslab inside the variable? The checks of the reference, in its order.
+//!
+//! A dimension that can grow bounds a variable by its own length, which may be beyond what the
+//! variable has: the rest reads as fill values. Any other bounds it by what the variable has.
+
+use zonda_model::{Hyperslab, NcError};
+
+/// One axis of a variable.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis {
+    /// Elements the variable has.
+    pub(crate) extent: u64,
+    /// Length of its dimension, where that can grow.
+    pub(crate) unlimited: Option<u64>,
+}
+
+/// Checks strides, then axis by axis the first and the last element.
+pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), NcError> {
+    let rank = axes.len();
+    let fits = slab.start.len() >= rank
+        && slab.count.len() >= rank
+        && slab.stride.is_none_or(|stride| stride.len() >= rank);
+    if !fits {
+        return Err(NcError::Inval);
+    }
+    if slab.stride.is_some_and(|stride| stride.iter().take(rank).any(|&stride| stride <= 0)) {
+        return Err(NcError::Stride);
+    }
+    for (axis, index) in axes.iter().zip(0..) {
+        let (start, count, stride) = selected(slab, index);
+        let len = axis.unlimited.unwrap_or(axis.extent);
+        if start > len || (start == len && count > 0) {
+            return Err(NcError::InvalidCoords);
+        }
+        let Some(steps) = count.checked_sub(1) else {
+            continue;
+        };
+        let last = steps.checked_mul(stride).and_then(|span| span.checked_add(start));
+        if last.is_none_or(|last| last >= len) {
+            return Err(NcError::Edge);
+        }
+    }
+    Ok(())
+}
+
+/// Start, count and stride of one axis.
+pub(crate) fn selected(slab: &Hyperslab<'_>, axis: usize) -> (u64, u64, u64) {
+    let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
+    let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
+    (of(slab.start), of(slab.count), u64::try_from(stride).unwrap_or(1))
+}
+
+/// How many elements of each axis exist in the variable, of those selected; all of them, or `None`.
+pub(crate) fn existing(axes: &[Axis], slab: &Hyperslab<'_>) -> Option<Vec<usize>> {
+    let mut all = true;
+    let counts = axes.iter().zip(0..).map(|(axis, index)| {
+        let (start, count, stride) = selected(slab, index);
+        let beyond = axis.extent.saturating_sub(start);
+        let n = beyond.div_ceil(stride.max(1)).min(count);
+        all &= n == count;
+        usize::try_from(n).unwrap_or(usize::MAX)
+    });
+    let counts = counts.collect();
+    if all { None } else { Some(counts) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(axes: &[Axis], start: &[usize], count: &[usize], stride: Option<&[isize]>) -> i32 {
+        check(axes, &Hyperslab { start, count, stride }).map_or_else(NcError::code, |()| 0)
+    }
+
+    #[test]
+    fn order_and_edges() {
+        let fixed = Axis { extent: 4, unlimited: None };
+        let grown = Axis { extent: 2, unlimited: Some(6) };
+        assert_eq!(code(&[fixed], &[0], &[4], None), 0);
+        assert_eq!(code(&[fixed], &[4], &[0], None), 0);
+        assert_eq!(code(&[fixed], &[4], &[1], None), NcError::InvalidCoords.code());
+        assert_eq!(code(&[fixed], &[5], &[0], None), NcError::InvalidCoords.code());
+        assert_eq!(code(&[fixed], &[1], &[4], None), NcError::Edge.code());
+        assert_eq!(code(&[fixed], &[1], &[usize::MAX], None), NcError::Edge.code());
+        assert_eq!(code(&[fixed], &[0], &[2], Some(&[3])), 0);
+        assert_eq!(code(&[fixed], &[0], &[2], Some(&[4])), NcError::Edge.code());
+        assert_eq!(code(&[fixed], &[9], &[9], Some(&[0])), NcError::Stride.code());
+        assert_eq!(code(&[grown, fixed], &[3, 5], &[3, 1], None), NcError::InvalidCoords.code());
+        assert_eq!(code(&[grown, fixed], &[3, 0], &[4, 9], None), NcError::Edge.code());
+        assert_eq!(code(&[], &[], &[], None), 0);
+    }
+
+    #[test]
+    fn what_exists() {
+        let grown = Axis { extent: 5, unlimited: Some(9) };
+        let slab = |start, count, stride| Hyperslab { start, count, stride };
+        assert_eq!(existing(&[grown], &slab(&[0], &[5], None)), None);
+        assert_eq!(existing(&[grown], &slab(&[1], &[4], Some(&[2]))), Some(vec![2]));
+        assert_eq!(existing(&[grown], &slab(&[7], &[2], None)), Some(vec![0]));
+    }
+}

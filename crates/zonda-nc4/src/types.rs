@@ -1,0 +1,126 @@
+//! User-defined types: named ones of the file, and those that a variable has for itself.
+//!
+//! A type that only a variable has gets a name of its own (`_AnonymousCompound1`), as in the
+//! reference since 4.9.3. A member that netCDF has no type for ends a compound there: the type stays
+//! listed with the members before it, and the variable that brought it is left out. Later variables
+//! of that type find it and are shown.
+
+use hashbrown::HashMap;
+
+use crate::form::{Form, Part, Shape};
+use crate::model::{Field, GroupId, UserClass, UserType};
+
+/// Number of the first user-defined type.
+const FIRST_USER_TYPE: i32 = 32;
+
+/// The types of a file while it is walked, and later those that attributes are matched with.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    pub(crate) listed: Vec<UserType>,
+    /// Compounds of which netCDF has only the first fields, and how many.
+    partial: hashbrown::HashMap<i32, usize>,
+    /// Number of the first type of each form.
+    by_form: HashMap<Box<[u8]>, i32>,
+    /// Types that only variables have, so far.
+    n_anonymous: u32,
+}
+
+impl Types {
+    /// Number of the type of a variable or attribute; `None` where netCDF has none.
+    pub(crate) fn of(&self, form: &Form) -> Option<i32> {
+        form.atomic().or_else(|| self.user(form))
+    }
+
+    fn user(&self, form: &Form) -> Option<i32> {
+        if self.by_form.is_empty() { None } else { self.by_form.get(&form.identity()).copied() }
+    }
+
+    fn of_member(&self, form: &Form) -> Option<i32> {
+        form.atomic_member().or_else(|| self.user(form))
+    }
+
+    /// Lists a type of the file. Named numbers are no types of netCDF and are left out.
+    pub(crate) fn add_named(&mut self, group: GroupId, name: &[u8], form: &Form) -> Option<i32> {
+        match form.shape {
+            Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Reference(_) => None,
+            _ => Some(self.add(group, name.into(), form).0),
+        }
+    }
+
+    /// Lists the type of a variable; `None` where it is not complete.
+    pub(crate) fn add_anonymous(&mut self, group: GroupId, form: &Form) -> Option<i32> {
+        let class = match form.shape {
+            Shape::Reference(_) => return None,
+            Shape::Enum(..) => "Enum",
+            Shape::Compound(_) => "Compound",
+            Shape::Sequence(_) => "Vlen",
+            Shape::Opaque(_) => "Opaque",
+            _ => "Unknown",
+        };
+        self.n_anonymous = self.n_anonymous.saturating_add(1);
+        let name = format!("_Anonymous{class}{}", self.n_anonymous).into_bytes();
+        let (id, complete) = self.add(group, name.into(), form);
+        complete.then_some(id)
+    }
+
+    fn add(&mut self, group: GroupId, name: Box<[u8]>, form: &Form) -> (i32, bool) {
+        let (class, complete) = self.class(form);
+        let id = number(self.listed.len());
+        if let (UserClass::Compound(fields), false) = (&class, complete) {
+            self.partial.insert(id, fields.len());
+        }
+        self.listed.push(UserType { name, group, size: form.size, class });
+        self.by_form.entry(form.identity()).or_insert(id);
+        (id, complete)
+    }
+
+    fn class(&self, form: &Form) -> (UserClass, bool) {
+        match &form.shape {
+            Shape::Compound(parts) => {
+                let fields: Vec<Field> = parts.iter().map_while(|part| self.field(part)).collect();
+                let complete = fields.len() == parts.len();
+                (UserClass::Compound(fields), complete)
+            }
+            Shape::Enum(base, members) => {
+                let base = base.atomic().unwrap_or(0);
+                (UserClass::Enum { base, members: members.clone() }, base != 0)
+            }
+            Shape::Opaque(_) => (UserClass::Opaque, true),
+            Shape::Sequence(base) => match self.of_member(base) {
+                Some(base) => (UserClass::Vlen { base }, true),
+                None => (UserClass::Vlen { base: 0 }, false),
+            },
+            Shape::FixedText(..) | Shape::Text(..) => (UserClass::String, true),
+            _ => (UserClass::Unknown, false),
+        }
+    }
+
+    /// The fields of a compound that has members of types that netCDF has not.
+    pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
+        self.partial.get(&nc_type).copied()
+    }
+
+    fn field(&self, part: &Part) -> Option<Field> {
+        let (form, dims) = match &part.form.shape {
+            Shape::Array(base, dims) => {
+                let dims = dims.iter().map(|&dim| i32::try_from(dim).unwrap_or(i32::MAX));
+                (&**base, dims.collect())
+            }
+            _ => (&part.form, Vec::new()),
+        };
+        let nc_type = self.of_member(form)?;
+        Some(Field { name: part.name.clone(), offset: part.at, nc_type, dims })
+    }
+}
+
+/// Number of the type at this place of the list.
+pub(crate) fn number(index: usize) -> i32 {
+    i32::try_from(index).unwrap_or(i32::MAX).saturating_add(FIRST_USER_TYPE)
+}
+
+impl UserType {
+    /// Number of the type that has this place in [`Model::types`](crate::Model::types).
+    pub(crate) fn index(nc_type: i32) -> Option<usize> {
+        usize::try_from(nc_type.checked_sub(FIRST_USER_TYPE)?).ok()
+    }
+}

@@ -1,0 +1,208 @@
+//! From the file's bytes of values to the caller's memory, whatever the type.
+//!
+//! Strings and sequences are in the global heap; each is looked up, held to what its heap object
+//! has, and handed to [`Place`]. Sequences may hold sequences: what one value may cost in total is
+//! bounded by the file's length, so that a heap object used again and again ends in an error.
+
+use std::sync::Arc;
+
+use zonda_convert::{Decoder, RangeRule};
+use zonda_hdf5::{Collection, File, FileAddr, HdfError};
+
+use crate::bits;
+use crate::form::{Form, Shape};
+use crate::place::Place;
+
+/// Why values cannot be delivered.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The file's bytes are damaged.
+    Hdf(HdfError),
+    /// The caller has no memory for a string or sequence.
+    NoMemory,
+}
+
+impl From<HdfError> for Fault {
+    fn from(error: HdfError) -> Fault {
+        Fault::Hdf(error)
+    }
+}
+
+/// Turns values of the file into values in memory.
+pub(crate) struct Values<'a> {
+    file: &'a File,
+    place: &'a mut dyn Place,
+    /// The heap collection of the value before, most likely that of the next, too.
+    last: Option<(FileAddr, Arc<Collection>)>,
+    /// Bytes that items of sequences in sequences may still have, for the present value.
+    budget: u64,
+}
+
+/// Bytes of items that the smallest file may have.
+const LEAST_BUDGET: u64 = 1 << 16;
+
+fn damaged(what: &'static str, value: u64) -> Fault {
+    Fault::Hdf(HdfError::BadValue { structure: "value", at: 0, what, value })
+}
+
+impl<'a> Values<'a> {
+    pub(crate) fn new(file: &'a File, place: &'a mut dyn Place) -> Values<'a> {
+        Values { file, place, last: None, budget: 0 }
+    }
+
+    /// All elements of `src`, as many as `dst` has room for.
+    pub(crate) fn all(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+        if form.file_size == 0 || form.size == 0 {
+            return Ok(());
+        }
+        for (src, dst) in src.chunks_exact(form.file_size).zip(dst.chunks_exact_mut(form.size)) {
+            self.budget = self.file.len().saturating_mul(4).saturating_add(LEAST_BUDGET);
+            self.one(form, src, dst)?;
+        }
+        Ok(())
+    }
+
+    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+        if let Shape::Number(ext, order) = &form.shape {
+            let decoder = Decoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict);
+            let decoder = decoder.map_err(|_| damaged("type", 0))?;
+            let _all_fit = decoder.decode(src, dst);
+            return Ok(());
+        }
+        if form.file_size == 0 || form.size == 0 {
+            return Ok(());
+        }
+        for (src, dst) in src.chunks_exact(form.file_size).zip(dst.chunks_exact_mut(form.size)) {
+            self.one(form, src, dst)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+        match &form.shape {
+            Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
+                bits::convert(form, src, dst).ok_or_else(|| damaged("bytes of a number", 0))
+            }
+            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => {
+                for (to, from) in dst.iter_mut().zip(src) {
+                    *to = *from;
+                }
+                Ok(())
+            }
+            Shape::Enum(base, _) => self.one(base, src, dst),
+            Shape::Array(base, _) | Shape::Complex(base) => self.many(base, src, dst),
+            Shape::Compound(parts) => {
+                dst.fill(0);
+                for part in parts {
+                    let from = src.get(part.file_at..).and_then(|s| s.get(..part.form.file_size));
+                    let to = dst.get_mut(part.at..).and_then(|d| d.get_mut(..part.form.size));
+                    let (Some(from), Some(to)) = (from, to) else {
+                        return Err(damaged("place of a member", part.file_at as u64));
+                    };
+                    self.one(&part.form, from, to)?;
+                }
+                Ok(())
+            }
+            Shape::Text(..) => {
+                let address = match self.heap_bytes(src, 1)? {
+                    None => 0,
+                    Some((len, object)) => {
+                        let bytes = object.bytes().get(..len).unwrap_or_default();
+                        self.text(until_nul(bytes))?
+                    }
+                };
+                store(dst, 0, address)
+            }
+            Shape::Sequence(base) => self.sequence(base, src, dst),
+        }
+    }
+
+    /// One string.
+    pub(crate) fn text(&mut self, bytes: &[u8]) -> Result<u64, Fault> {
+        self.place.place(bytes, true).ok_or(Fault::NoMemory)
+    }
+
+    fn sequence(&mut self, base: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
+        let found = self.heap_bytes(src, base.file_size)?;
+        let Some((n_items, object)) = found.filter(|(n_items, _)| *n_items > 0) else {
+            store(dst, 0, 0)?;
+            return store(dst, 8, 0);
+        };
+        let file_len = n_items.saturating_mul(base.file_size);
+        let len = n_items.checked_mul(base.size).ok_or(Fault::NoMemory)?;
+        self.budget = self
+            .budget
+            .checked_sub(file_len as u64)
+            .ok_or_else(|| damaged("bytes of sequences in one value, at least", file_len as u64))?;
+        let mut items = Vec::new();
+        items.try_reserve_exact(len).map_err(|_| Fault::NoMemory)?;
+        items.resize(len, 0);
+        self.many(base, object.bytes().get(..file_len).unwrap_or_default(), &mut items)?;
+        let address = self.place.place(&items, false).ok_or(Fault::NoMemory)?;
+        store(dst, 0, n_items as u64)?;
+        store(dst, 8, address)
+    }
+
+    /// Length in items and heap object of a string or sequence; `None` where nothing was written.
+    fn heap_bytes(
+        &mut self,
+        src: &[u8],
+        item: usize,
+    ) -> Result<Option<(usize, HeapObject)>, Fault> {
+        let mut reader =
+            zonda_hdf5::Reader::new("variable-length value", src, 0, self.file.sizes());
+        let n_items = reader.u32()?;
+        let addr = reader.addr()?;
+        let index = reader.u32()?;
+        let Some(addr) = addr.filter(|addr| addr.0 != 0) else {
+            return Ok(None);
+        };
+        let n_items = usize::try_from(n_items).map_err(|_| Fault::NoMemory)?;
+        if n_items == 0 {
+            return Ok(Some((0, HeapObject { collection: None, index: 0 })));
+        }
+        let collection = match &self.last {
+            Some((at, collection)) if *at == addr => Arc::clone(collection),
+            _ => {
+                let collection = self.file.global_heap_collection(addr)?;
+                self.last = Some((addr, Arc::clone(&collection)));
+                collection
+            }
+        };
+        let object = HeapObject { collection: Some(collection), index };
+        let need = n_items.checked_mul(item).ok_or(Fault::NoMemory)?;
+        if object.bytes().len() < need {
+            return Err(damaged("length of a variable-length value", n_items as u64));
+        }
+        Ok(Some((n_items, object)))
+    }
+}
+
+/// An object of the global heap.
+struct HeapObject {
+    collection: Option<Arc<Collection>>,
+    index: u32,
+}
+
+impl HeapObject {
+    fn bytes(&self) -> &[u8] {
+        self.collection
+            .as_ref()
+            .and_then(|collection| collection.get(self.index))
+            .unwrap_or_default()
+    }
+}
+
+/// What is before the first NUL: C knows no more of a text.
+pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    bytes.get(..end).unwrap_or(bytes)
+}
+
+fn store(dst: &mut [u8], at: usize, value: u64) -> Result<(), Fault> {
+    let place = dst.get_mut(at..).and_then(|dst| dst.get_mut(..8));
+    place
+        .ok_or_else(|| damaged("bytes of an element in memory", at as u64))?
+        .copy_from_slice(&value.to_ne_bytes());
+    Ok(())
+}

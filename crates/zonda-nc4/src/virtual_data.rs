@@ -1,0 +1,288 @@
+//! Virtual datasets: elements that are in other datasets, of this file or of others beside it.
+//!
+//! A source that is not there reads as fill values. Each request goes through all mappings, so that
+//! where targets overlap the later one holds.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use zonda_convert::Converted;
+use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget};
+use zonda_hdf5::selection::Selection;
+use zonda_hdf5::virtual_dataset::{Piece, Request as Wanted, VirtualMapping, VirtualSource};
+use zonda_hdf5::{File, FileAddr, HdfError, Object};
+use zonda_model::{ExtType, Hyperslab, NcError};
+
+use crate::details::Details;
+use crate::files::{Files, ObjectAt};
+use crate::get::GetFault;
+use crate::place::Target;
+use crate::request::Request;
+use crate::select;
+use crate::types::Types;
+
+const NAME: &str = "virtual dataset";
+/// Virtual datasets whose sources are virtual in turn.
+const MOST_LEVELS: u8 = 16;
+/// Sources that a numbered mapping may have.
+const MOST_BLOCKS: u64 = 1 << 16;
+
+/// Where the elements of a virtual dataset are.
+#[derive(Debug)]
+pub(crate) struct Virtual {
+    /// The file it is in.
+    home: u16,
+    mapping: VirtualMapping,
+    /// Sources met so far, by file and path; `None` for one that is not there.
+    sources: Mutex<HashMap<SourceName, Option<Arc<Details>>>>,
+}
+
+type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
+
+/// The extent of a dataset that can grow: of a virtual one, what its sources make it.
+pub(crate) fn extent(
+    files: &Files,
+    at: ObjectAt,
+    file: &File,
+    object: &Object,
+    space: &Dataspace,
+) -> Result<Vec<u64>, HdfError> {
+    match object.layout(file)? {
+        DataLayout::Virtual { heap, index } => {
+            Ok(Virtual::open(file, at.file, heap, index)?.extent(files, space))
+        }
+        _ => Ok(space.dims.clone()),
+    }
+}
+
+impl Virtual {
+    pub(crate) fn open(
+        file: &File,
+        home: u16,
+        heap: Option<FileAddr>,
+        index: u32,
+    ) -> Result<Virtual, HdfError> {
+        let mut mapping = VirtualMapping::default();
+        if let Some(addr) = heap {
+            let collection = file.global_heap_collection(addr)?;
+            let missing = HdfError::Missing { structure: NAME, at: addr.0, what: "its mapping" };
+            let bytes = collection.get(index).ok_or(missing)?;
+            mapping = VirtualMapping::decode(file.reader(NAME, addr, bytes))?;
+        }
+        Ok(Virtual { home, mapping, sources: Mutex::default() })
+    }
+
+    /// A source; `None` where it is not there or cannot be read.
+    fn source(&self, files: &Files, one: &VirtualSource) -> Option<Arc<Details>> {
+        let name = (one.file.clone(), one.dataset.clone());
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = sources.get(&name) {
+            return known.clone();
+        }
+        let open = || {
+            let number = match &one.file {
+                None => self.home,
+                Some(file) => files.other(file)?,
+            };
+            let root = ObjectAt { file: number, addr: files.get(number).ok()?.root() };
+            let at = files.follow(root, &LinkTarget::Soft(one.dataset.clone()))?;
+            // Nobody asks for its attributes.
+            Details::read(files, at, &Types::default()).ok().map(Arc::new)
+        };
+        let found = open();
+        sources.insert(name, found.clone());
+        found
+    }
+
+    /// The extent, where mappings without end make it longer or shorter than the file says.
+    pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> Vec<u64> {
+        let mut dims = space.dims.clone();
+        let unlimited: Vec<usize> =
+            self.mapping.sources.iter().filter_map(VirtualSource::unlimited_dim).collect();
+        for (axis, len) in dims.iter_mut().enumerate().filter(|(axis, _)| unlimited.contains(axis))
+        {
+            let ends = self.mapping.sources.iter().filter_map(|one| {
+                if one.unlimited_dim() == Some(axis) {
+                    self.end_of(files, one)
+                } else {
+                    fixed_end(&one.target, axis)
+                }
+            });
+            *len = ends.max().unwrap_or(0);
+        }
+        dims
+    }
+
+    /// How far a mapping without end reaches.
+    fn end_of(&self, files: &Files, one: &VirtualSource) -> Option<u64> {
+        if !one.is_numbered() {
+            let details = self.source(files, one)?;
+            return one.extent(&details.object().ok()?.dataspace(&details.file).ok()?.dims, 0);
+        }
+        let there = |number: &u64| self.source(files, &one.block(*number)).is_some();
+        let n = (0..MOST_BLOCKS).take_while(there).count() as u64;
+        one.extent(&[], n.checked_sub(1)?)
+    }
+}
+
+/// Where a target with an end has it, along one dimension.
+fn fixed_end(target: &Selection, axis: usize) -> Option<u64> {
+    match target {
+        Selection::Hyperslab(dims) => {
+            let dim = dims.get(axis).filter(|dim| !dim.is_unlimited())?;
+            Some(dim.at(dim.len().checked_sub(1)?).saturating_add(1))
+        }
+        _ => None,
+    }
+}
+
+impl Request<'_> {
+    /// Reads a hyperslab of a virtual dataset.
+    pub(crate) fn read_virtual(
+        &self,
+        found: &Virtual,
+        slab: &Hyperslab<'_>,
+        mut target: Target<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, GetFault> {
+        if self.level >= MOST_LEVELS {
+            let (structure, what) = (NAME, "sources that are virtual");
+            let limit = u64::from(MOST_LEVELS);
+            return Err(GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
+        }
+        let axes = 0..slab.count.len();
+        let picked: Vec<_> = axes.map(|axis| select::selected(slab, axis)).collect();
+        let start: Vec<_> = picked.iter().map(|axis| axis.0).collect();
+        let count: Vec<_> = picked.iter().map(|axis| axis.1).collect();
+        let stride: Vec<_> = picked.iter().map(|axis| axis.2).collect();
+        let wanted = Wanted { start: &start, count: &count, stride: &stride };
+        let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
+        result.covered.resize(slab.n_elems().unwrap_or(0), false);
+        for one in &found.mapping.sources {
+            if one.is_numbered() {
+                let (first, end) = one.blocks(&wanted);
+                for number in first..end.min(MOST_BLOCKS) {
+                    let one = one.block(number);
+                    self.read_source(found, &one, &wanted, &mut target, &mut result)?;
+                }
+            } else {
+                self.read_source(found, one, &wanted, &mut target, &mut result)?;
+            }
+        }
+        let Pieces { out, covered, mut converted } = result;
+        for (element, covered) in out.chunks_exact_mut(self.elem.max(1)).zip(covered) {
+            if !covered {
+                converted = converted.and(self.unwritten(&mut target, element)?);
+            }
+        }
+        Ok(converted)
+    }
+
+    /// What one mapping gives of a request.
+    fn read_source(
+        &self,
+        found: &Virtual,
+        one: &VirtualSource,
+        wanted: &Wanted<'_>,
+        target: &mut Target<'_>,
+        result: &mut Pieces<'_>,
+    ) -> Result<(), GetFault> {
+        let Some(details) = found.source(&self.nc4.files, one) else {
+            return Ok(());
+        };
+        let data = self.nc4.data_of(&details, None).map_err(GetFault::Hdf)?;
+        if let Some(spec) = &data.missing {
+            return Err(GetFault::missing(spec));
+        }
+        let mut failed = None;
+        let mut each = |piece: &Piece| {
+            let source = Request { data, level: self.level.saturating_add(1), ..*self };
+            self.read_piece(&source, piece, wanted.count, target, result).map_err(|fault| {
+                failed = Some(fault);
+                HdfError::Missing { structure: NAME, at: 0, what: "a piece" }
+            })
+        };
+        let told = one.pieces(self.data.extent(), data.extent(), wanted, &mut each);
+        match (failed, told) {
+            (Some(fault), _) => Err(fault),
+            (None, told) => told.map_err(GetFault::Hdf),
+        }
+    }
+
+    fn read_piece(
+        &self,
+        source: &Request<'_>,
+        piece: &Piece,
+        count: &[u64],
+        target: &mut Target<'_>,
+        result: &mut Pieces<'_>,
+    ) -> Result<(), GetFault> {
+        let size = |&n: &u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let from: Vec<usize> = piece.source.start.iter().map(size).collect();
+        let part: Vec<usize> = piece.source.count.iter().map(size).collect();
+        let step = piece.source.step.iter();
+        let step: Vec<isize> = step.map(|&n| isize::try_from(n).unwrap_or(isize::MAX)).collect();
+        let slab = Hyperslab { start: &from, count: &part, stride: Some(&step) };
+        let n = slab.n_elems().ok_or(GetFault::Refused(NcError::NoMem))?;
+        // Sources that overlap and have sources in turn must not cost more than any file means.
+        self.spend(n)?;
+        let len = n.checked_mul(self.elem).ok_or(GetFault::Refused(NcError::NoMem))?;
+        let mut packed = Vec::new();
+        packed.try_reserve_exact(len).map_err(|_| GetFault::Refused(NcError::NoMem))?;
+        packed.resize(len, 0u8);
+        let target = self.target_for(source, target)?;
+        let converted = source.read(&slab, target, &mut packed)?;
+        result.converted = result.converted.and(converted);
+        let mut index = vec![0u64; piece.target.count.len()];
+        for element in packed.chunks_exact(self.elem.max(1)) {
+            let axes = piece.target.start.iter().zip(&piece.target.step).zip(&index).zip(count);
+            let at = axes.fold(0u64, |at, (((start, step), i), count)| {
+                let here = start.saturating_add(step.saturating_mul(*i));
+                at.saturating_mul(*count).saturating_add(here)
+            });
+            let at = usize::try_from(at).unwrap_or(usize::MAX);
+            let place = at.checked_mul(self.elem).and_then(|from| result.out.get_mut(from..));
+            if let Some(place) = place.and_then(|place| place.get_mut(..self.elem)) {
+                place.copy_from_slice(element);
+            }
+            if let Some(covered) = result.covered.get_mut(at) {
+                *covered = true;
+            }
+            for (i, &count) in index.iter_mut().zip(&piece.target.count).rev() {
+                *i = i.saturating_add(1);
+                if *i < count {
+                    break;
+                }
+                *i = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// A source of another number type is converted, as HDF5 does.
+    fn target_for<'t>(
+        &self,
+        source: &Request<'_>,
+        target: &'t mut Target<'_>,
+    ) -> Result<Target<'t>, GetFault> {
+        let (here, there) = (&self.data.form, &source.data.form);
+        match target {
+            Target::Atomic(mem) => Ok(Target::Atomic(*mem)),
+            Target::Natural(place) if here.identity() == there.identity() => {
+                Ok(Target::Natural(&mut **place))
+            }
+            Target::Natural(_) => match here.atomic().and_then(ExtType::from_nc_type) {
+                Some(ext) => Ok(Target::Atomic(ext.natural_mem())),
+                None => Err(GetFault::Refused(NcError::BadType)),
+            },
+        }
+    }
+}
+
+/// What was read so far.
+struct Pieces<'a> {
+    out: &'a mut [u8],
+    /// Which elements some source had.
+    covered: Vec<bool>,
+    converted: Converted,
+}

@@ -1,0 +1,298 @@
+//! The walk over a file's objects that makes the model, in the order of the reference.
+//!
+//! Links of a group in order of creation where the group keeps that, else by name; datasets and
+//! named types at once, groups after them, depth first. Soft links to objects appear under the
+//! link's name; those that lead nowhere are left out (the reference then refuses the whole file).
+//! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
+//! neighbours can be read and whoever asks for it gets the error.
+
+use zonda_hdf5::message::{LinkTarget, SpaceKind};
+use zonda_hdf5::{File, HdfError, Object, ObjectKind};
+use zonda_model::{DimId, MAX_NAME_BYTES};
+
+use crate::dims::{self, Unmatched};
+use crate::files::{Files, ObjectAt};
+use crate::form::Form;
+use crate::hidden;
+use crate::model::{Dim, Group, GroupId, Model, Var};
+use crate::types::Types;
+
+/// Variables whose name is also that of a dimension they do not begin with have this before it.
+const NON_COORD: &[u8] = b"_nc4_non_coord_";
+/// Objects that may be met again through groups that were met before.
+const REVISITS: u64 = 1 << 20;
+
+/// A name and what it stands for.
+type Named = (Box<[u8]>, ObjectAt);
+
+/// The model in the making.
+pub(crate) struct Walk<'a> {
+    files: &'a Files,
+    pub(crate) model: Model,
+    types: Types,
+    pub(crate) next_dim: i32,
+    /// For each group the variables whose dimensions are to be found.
+    pub(crate) unmatched: Vec<Vec<Unmatched>>,
+    /// All scales with the groups they are in and the ids they have, also those that share one.
+    pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
+    seen_groups: hashbrown::HashSet<ObjectAt>,
+    revisits_left: u64,
+}
+
+/// Why the walk ends: what failed, and in which group.
+pub(crate) struct Failure {
+    pub(crate) path: String,
+    pub(crate) error: HdfError,
+}
+
+impl<'a> Walk<'a> {
+    /// Walks the whole file.
+    pub(crate) fn run(files: &'a Files) -> Result<Model, Failure> {
+        let mut walk = Walk {
+            files,
+            model: Model::default(),
+            types: Types::default(),
+            next_dim: 0,
+            unmatched: Vec::new(),
+            scales: Vec::new(),
+            seen_groups: hashbrown::HashSet::new(),
+            revisits_left: REVISITS,
+        };
+        walk.groups()?;
+        dims::match_all(&mut walk);
+        dims::lengths(&mut walk.model);
+        walk.model.types = std::mem::take(&mut walk.types.listed);
+        walk.model.forms = walk.types;
+        Ok(walk.model)
+    }
+
+    /// All groups, depth first. A stack instead of recursion: depth is up to the file.
+    fn groups(&mut self) -> Result<(), Failure> {
+        let root = self.files.root();
+        let mut waiting = vec![(None, Box::from(&b"/"[..]), root)];
+        while let Some((parent, name, at)) = waiting.pop() {
+            let Some(id) = self.add_group(parent, name, at) else {
+                break;
+            };
+            let fail = |error, walk: &Walk<'_>| Failure { path: walk.model.group_path(id), error };
+            let inner = self.group(id, at).map_err(|error| fail(error, self))?;
+            // The last pushed is the first popped.
+            waiting.extend(inner.into_iter().rev().map(|(name, at)| (Some(id), name, at)));
+        }
+        Ok(())
+    }
+
+    fn add_group(
+        &mut self,
+        parent: Option<GroupId>,
+        name: Box<[u8]>,
+        at: ObjectAt,
+    ) -> Option<GroupId> {
+        let id = GroupId(u16::try_from(self.model.groups.len()).ok()?);
+        if let Some(parent) = parent.and_then(|parent| self.model.group_mut(parent)) {
+            parent.children.push(id);
+        }
+        self.model.groups.push(Group::new(name, parent, at));
+        self.unmatched.push(Vec::new());
+        Some(id)
+    }
+
+    /// The members of one group; those that are groups are returned.
+    fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<Named>, HdfError> {
+        let file = self.files.get(at.file)?;
+        let object = file.object(at.addr)?;
+        if id == GroupId::ROOT {
+            self.model.is_classic = object.attribute(&file, hidden::STRICT)?.is_some();
+        }
+        let again = !self.seen_groups.insert(at);
+        let mut inner = Vec::new();
+        for link in object.links(&file)? {
+            if again {
+                let Some(left) = self.revisits_left.checked_sub(1) else {
+                    break;
+                };
+                self.revisits_left = left;
+            }
+            let target = match &link.target {
+                LinkTarget::Hard(addr) => Some(ObjectAt { file: at.file, addr: *addr }),
+                target => self.files.follow(at, target),
+            };
+            let Some(target) = target else {
+                continue;
+            };
+            let name = short(&link.name);
+            match self.member(id, name, target) {
+                Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
+                Ok(_) => {}
+                Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
+                Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+            }
+        }
+        Ok(inner)
+    }
+
+    /// Takes in what a link leads to; `true` for a group, which comes later.
+    fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> Result<bool, HdfError> {
+        let file = self.files.get(at.file)?;
+        let object = file.object(at.addr)?;
+        match object.kind() {
+            ObjectKind::Group => return Ok(true),
+            ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
+            ObjectKind::Datatype => {
+                if let Some(form) = Form::of(&object.datatype(&file)?) {
+                    self.types.add_named(group, name, &form).into_iter().for_each(|id| {
+                        if let Some(group) = self.model.group_mut(group) {
+                            group.types.push(id);
+                        }
+                    });
+                }
+            }
+            ObjectKind::Unknown => {}
+        }
+        Ok(false)
+    }
+
+    /// Whether a group is the one given or one that this is in.
+    fn is_within(&self, group: GroupId, at: ObjectAt) -> bool {
+        self.model.lineage(group).any(|group| group.at == at)
+    }
+
+    fn add_var(&mut self, group: GroupId, var: Var) {
+        if let Some(group) = self.model.group_mut(group) {
+            group.vars.push(var);
+        }
+    }
+
+    fn dataset(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        at: ObjectAt,
+        file: &File,
+        object: &Object,
+    ) -> Result<(), HdfError> {
+        let mut space = object.dataspace(file)?;
+        if space.max_dims.contains(&u64::MAX) {
+            space.dims = crate::virtual_data::extent(self.files, at, file, object, &space)?;
+        }
+        let attributes = object.attributes(file)?;
+        let hidden = hidden::Hidden::of(file, &attributes)?;
+        // A scale needs a dimension.
+        let mut scale = None;
+        if hidden.is_scale
+            && let Some(&len) = space.dims.first()
+        {
+            let max = space.max_dims.first().copied().unwrap_or(len);
+            // What the placeholder's extent says of an unlimited dimension means nothing.
+            let len = if hidden.is_only_dimension && max == u64::MAX { 0 } else { len };
+            scale = Some(self.add_scale(group, name, at, len, max, hidden.dim_id));
+            if hidden.is_only_dimension {
+                return Ok(());
+            }
+        }
+        let Some(form) = Form::of(&object.datatype(file)?) else {
+            return Ok(());
+        };
+        let known = self.types.of(&form);
+        let n_types = self.types.listed.len();
+        let nc_type = known.or_else(|| self.types.add_anonymous(group, &form));
+        if self.types.listed.len() > n_types {
+            let id = crate::types::number(n_types);
+            if let Some(group) = self.model.group_mut(group) {
+                group.types.push(id);
+            }
+        }
+        let Some(nc_type) = nc_type else {
+            return Ok(());
+        };
+        let rank = space.dims.len();
+        let is_simple = space.kind == SpaceKind::Simple;
+        let coordinates = hidden.coordinates.filter(|ids| is_simple && ids.len() == rank);
+        let mut dims = vec![DimId(-1); rank];
+        let mut pending = None;
+        match (scale, coordinates) {
+            (Some(id), _) if rank == 1 => dims = vec![id],
+            (_, Some(ids)) => dims = ids,
+            (Some(id), None) => {
+                // Only its first dimension says its name.
+                if let Some(first) = dims.first_mut() {
+                    *first = id;
+                }
+                pending = Some(None);
+            }
+            (None, None) => pending = Some(hidden::scales(file, &attributes)?),
+        }
+        let var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
+        if let Some(scales) = pending.filter(|_| rank > 0) {
+            let index = self.model.group(group).map_or(0, |group| group.vars.len());
+            let max = space.max_dims.iter();
+            let is_unlimited = (0..rank).zip(max.map(Some).chain(std::iter::repeat(None)));
+            let is_unlimited =
+                is_unlimited.map(|(_, max)| max.copied() == Some(u64::MAX)).collect();
+            let scales = scales.map(|scales| {
+                scales
+                    .iter()
+                    .map(|addr| addr.map(|addr| ObjectAt { file: at.file, addr }))
+                    .collect()
+            });
+            if let Some(list) = self.unmatched.get_mut(usize::from(group.0)) {
+                list.push(Unmatched { var: index, scales, is_unlimited });
+            }
+        }
+        self.add_var(group, var);
+        Ok(())
+    }
+
+    fn add_scale(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        at: ObjectAt,
+        len: u64,
+        max: u64,
+        wanted: Option<i32>,
+    ) -> DimId {
+        // No file has more dimensions than this; more would be memory that nothing in it justifies.
+        let file_len = self.files.get(at.file).map_or(0, |file| file.len());
+        let most = i32::try_from(file_len / 16).unwrap_or(i32::MAX).saturating_add(1024);
+        let wanted = wanted.filter(|&id| id >= 0 && id < most);
+        let id = wanted.unwrap_or(self.next_dim);
+        self.next_dim = self.next_dim.max(id.saturating_add(1));
+        // The reference takes length 0 for "unlimited", as its callers do.
+        let is_unlimited = max == u64::MAX || len == 0;
+        self.scales.push((at, group, DimId(id)));
+        let dim = Dim { name: name.into(), group, len, is_unlimited, at: Some(at) };
+        self.add_dim(id, dim);
+        DimId(id)
+    }
+
+    /// Lists a dimension.
+    pub(crate) fn add_dim(&mut self, id: i32, dim: Dim) {
+        let Ok(index) = usize::try_from(id) else {
+            return;
+        };
+        let group = dim.group;
+        let dims = &mut self.model.dims;
+        if dims.len() <= index {
+            dims.resize_with(index.saturating_add(1), || None);
+        }
+        if let Some(place) = dims.get_mut(index) {
+            // Two scales with one id: the later one has it, as in the reference.
+            *place = Some(dim);
+        }
+        if let Some(group) = self.model.group_mut(group)
+            && !group.dims.contains(&DimId(id))
+        {
+            group.dims.push(DimId(id));
+        }
+    }
+}
+
+/// Names have at most so many bytes in the reference.
+fn short(name: &[u8]) -> &[u8] {
+    name.get(..MAX_NAME_BYTES).unwrap_or(name)
+}
+
+fn stripped(name: &[u8]) -> &[u8] {
+    name.strip_prefix(NON_COORD).filter(|rest| !rest.is_empty()).unwrap_or(name)
+}

@@ -1,0 +1,329 @@
+//! A netCDF-4 file as a dataset: open for reading.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
+use std::time::{Duration, Instant};
+
+use zonda_convert::Converted;
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId, normalize_name};
+use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Target, VarInfo};
+use zonda_storage::Storage;
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::OpenOptions;
+use crate::refs::VarRef;
+
+/// Groups of fewer variables are searched from one end to the other.
+const SEARCHED: usize = 16;
+
+/// How long a fork waits for reads of other threads to end.
+const FREEZE_FOR: Duration = Duration::from_secs(2);
+
+/// An HDF5 file as the dataset keeps it.
+#[derive(Debug)]
+pub(crate) struct Nc4 {
+    pub(crate) file: Nc4File,
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) names: Names,
+    open: AtomicBool,
+    /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
+    gate: RwLock<()>,
+}
+
+/// Variables in the order of their names, for each group: made when a name is first looked up.
+#[derive(Debug, Default)]
+pub(crate) struct Names(OnceLock<Vec<Box<[u32]>>>);
+
+impl Names {
+    /// The variable of a group with that name, which is normalised first.
+    pub(crate) fn find_var(&self, model: &Model, group: GroupId, name: &[u8]) -> Result<VarId> {
+        let at = usize::from(group.0);
+        let vars = &model.groups.get(at).ok_or(NcError::BadGrpId)?.vars;
+        let name = normalize_name(name).map_err(|_| NcError::NotVar)?;
+        let found = if vars.len() < SEARCHED {
+            vars.iter().position(|var| *var.name == *name)
+        } else {
+            let sorted = self.0.get_or_init(|| model.groups.iter().map(by_name).collect());
+            let sorted = sorted.get(at).map_or(&[][..], |sorted| sorted);
+            let name_of = |&id: &u32| vars.get(id as usize).map(|var| &*var.name);
+            let place = sorted.binary_search_by(|id| name_of(id).cmp(&Some(&*name))).ok();
+            place.and_then(|place| sorted.get(place)).map(|&id| id as usize)
+        };
+        let id = found.and_then(|id| i32::try_from(id).ok()).ok_or(NcError::NotVar)?;
+        Ok(VarId(id))
+    }
+}
+
+fn by_name(group: &zonda_nc4::Group) -> Box<[u32]> {
+    let mut ids: Vec<u32> = (0..group.vars.len()).map_while(|id| u32::try_from(id).ok()).collect();
+    ids.sort_by_key(|&id| group.vars.get(id as usize).map(|var| &*var.name));
+    ids.into()
+}
+
+impl Nc4 {
+    /// `folder` is where the file lies, and where names of other files in it begin.
+    pub(crate) fn open(
+        storage: Arc<dyn Storage>,
+        folder: Option<&Path>,
+        options: &OpenOptions,
+    ) -> Result<Nc4> {
+        let mut how = OpenHow {
+            folder: folder.map(Path::to_owned),
+            find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
+            ..OpenHow::default()
+        };
+        how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
+        // Errors get the path of the file from the dataset.
+        let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
+        Ok(Nc4 {
+            file,
+            storage,
+            names: Names::default(),
+            open: AtomicBool::new(true),
+            gate: RwLock::default(),
+        })
+    }
+
+    /// To be kept while the file is worked with.
+    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody is at work with the file, and keeps it so; not for longer than
+    /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice.
+    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        let end = Instant::now() + FREEZE_FOR;
+        loop {
+            match self.gate.try_write() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                Err(TryLockError::WouldBlock) => return None,
+            }
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::Acquire)
+    }
+
+    /// Ends it; of several threads one does.
+    pub(crate) fn close(&self) -> Result<()> {
+        if self.open.swap(false, Ordering::AcqRel) { Ok(()) } else { Err(NcError::BadId.into()) }
+    }
+
+    /// The model, and that there is such a group.
+    pub(crate) fn group(&self, group: GroupId) -> Result<&Model> {
+        let model = self.file.model()?;
+        if usize::from(group.0) < model.groups.len() {
+            Ok(model)
+        } else {
+            Err(NcError::BadGrpId.into())
+        }
+    }
+
+    /// What a put to `var`, or of an attribute of it, is refused with.
+    pub(crate) fn refuse(&self, var: VarRef, mem: Option<MemType>) -> Error {
+        let check = || {
+            if var.var != VarId::GLOBAL || mem.is_some() {
+                let nc_type = self.nc_type(var)?;
+                mem.map_or(Ok(()), |mem| check_conversion(nc_type, mem))?;
+            }
+            Err(read_only())
+        };
+        check().map_or_else(|error| error, |()| read_only())
+    }
+
+    fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
+        let vars = &self.group(group)?.groups[usize::from(group.0)].vars;
+        let found = usize::try_from(var.0).ok().and_then(|id| vars.get(id));
+        Ok(found.ok_or(NcError::NotVar)?.nc_type)
+    }
+
+    pub(crate) fn get<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let VarRef { group, var: id } = var;
+        match mem {
+            Some(mem) => {
+                check_conversion(self.nc_type(var)?, mem)?;
+                self.file.get(group, id, slab, Target::Atomic(mem), out)
+            }
+            None => NoPlace::with(|place| {
+                self.file.get::<Error>(group, id, slab, Target::Natural(place), out)
+            }),
+        }
+    }
+
+    pub(crate) fn get_att<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let file = &self.file;
+        let Some(mem) = mem else {
+            return NoPlace::with(|place| {
+                file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
+            });
+        };
+        let (_, att) = file.find_att(owner.into(), name)?;
+        if att.len == 0 {
+            out(0)?;
+            return Ok(Converted { out_of_range: 0 });
+        }
+        check_conversion(att.nc_type, mem)?;
+        file.get_att(owner.into(), name, Target::Atomic(mem), out)
+    }
+}
+
+/// Which types can be read as which.
+fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
+    match (ExtType::from_nc_type(nc_type), mem) {
+        (Some(ExtType::Char), MemType::Text) => Ok(()),
+        (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
+        (Some(_), _) => Ok(()),
+        (None, _) => Err(NcError::BadType),
+    }
+}
+
+/// Whether chunks that went through a filter of that number can be read.
+#[must_use]
+pub fn filter_is_available(id: u32) -> bool {
+    zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
+}
+
+pub(crate) fn read_only() -> Error {
+    let why = "netCDF-4 and HDF5 files are open for reading";
+    Error::explained(NcError::Perm, why)
+}
+
+/// For values that own no memory.
+struct NoPlace {
+    asked: bool,
+}
+
+impl NoPlace {
+    fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
+        let mut place = NoPlace { asked: false };
+        let done = f(&mut place);
+        if !place.asked {
+            return done;
+        }
+        let why = "strings and sequences are read with a place to put them";
+        Err(Error::explained(NcError::BadType, why))
+    }
+}
+
+impl Place for NoPlace {
+    fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
+        self.asked = true;
+        None
+    }
+}
+
+/// Reading what only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
+impl Dataset {
+    fn nc4(&self) -> Result<&Nc4> {
+        self.as_nc4().ok_or(NcError::NotNc4.into())
+    }
+
+    /// How a variable is stored, its filters and fill value.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
+    pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
+        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.var_info(var.group, var.var)?)))
+    }
+
+    /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has
+    /// the size of an element.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
+        self.here(self.nc4().and_then(|nc4| {
+            Ok(nc4.file.fill_value(var.group, var.var, Target::Natural(place), out)?)
+        }))
+    }
+
+    /// Chunk cache of a variable: bytes, slots, preemption.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`.
+    pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
+        self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
+            Ok(nc4.file.chunk_cache(var.group, var.var)?)
+        }))
+    }
+
+    /// Sets the least that the chunk cache of a variable may hold.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
+    pub fn set_chunk_cache(
+        &self,
+        var: VarRef,
+        (bytes, slots, preemption): (usize, usize, f32),
+    ) -> Result<()> {
+        self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
+            Ok(nc4.file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
+        }))
+    }
+
+    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
+    /// `place` puts them. Else as [`Dataset::get_with`].
+    ///
+    /// # Errors
+    /// As [`Dataset::get_with`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_with(var, slab, None, out),
+            Some(nc4) => {
+                let _entered = nc4.enter();
+                let target = Target::Natural(place);
+                self.here(nc4.file.get::<Error>(var.group, var.var, slab, target, out))
+            }
+        }
+    }
+
+    /// Reads an attribute of any type as what it is, as [`Dataset::get_placed`] does a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::get_att`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_att_placed<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_att(owner, name, None, out),
+            Some(nc4) => {
+                let _entered = nc4.enter();
+                let target = Target::Natural(place);
+                self.here(nc4.file.get_att::<Error>(owner.into(), name, target, out))
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Any bytes as an HDF5 file: opened, inquired and read through the public interface of netCDF-4.
+//! Checksums are not verified under the fuzzer.
+#![no_main]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_nc4::{GroupId, Nc4File, OpenHow, Owner, Place, Target};
+use zonda_storage::backend::Memory;
+
+/// Elements read of one variable: damaged files may claim any size.
+const MOST: usize = 1 << 10;
+
+/// Keeps nothing; what it is told of must be in memory already.
+#[derive(Default)]
+struct Counted(u64);
+
+impl Place for Counted {
+    fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
+        self.0 = self.0.checked_add(bytes.len() as u64 + 1)?;
+        (self.0 < 64 << 20).then_some(self.0)
+    }
+}
+
+fn attributes(file: &Nc4File, owner: Owner) {
+    let Ok(n) = file.n_atts(owner) else { return };
+    for index in 0..n {
+        let Ok(att) = file.att(owner, index) else { continue };
+        let _ = file.find_att(owner, &att.name);
+        let mut memory = Vec::new();
+        let mut place = Counted::default();
+        for target in [Target::Natural(&mut place), Target::Atomic(MemType::F64)] {
+            let _ = file.get_att::<zonda_nc4::Nc4Error>(owner, &att.name, target, |len| {
+                memory.resize(len, 0);
+                Ok(&mut memory[..len])
+            });
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let storage = Arc::new(Memory::from_slice(bytes));
+    let Ok(file) = Nc4File::open(storage, Path::new("fuzz"), OpenHow::default()) else { return };
+    let Ok(model) = file.model() else { return };
+    for (g, group) in model.groups.iter().enumerate() {
+        let id = GroupId(g as u16);
+        attributes(&file, Owner { group: id, var: VarId::GLOBAL });
+        for (v, var) in group.vars.iter().enumerate() {
+            let var_id = VarId(v as i32);
+            attributes(&file, Owner { group: id, var: var_id });
+            let _ = file.var_info(id, var_id);
+            let shape: Vec<usize> = var
+                .dims
+                .iter()
+                .map(|dim| model.dims[dim.0 as usize].as_ref().expect("of a variable").len as usize)
+                .collect();
+            let mut left = MOST;
+            let count: Vec<usize> = shape
+                .iter()
+                .map(|&len| {
+                    let n = len.min(left);
+                    left /= n.max(1);
+                    n
+                })
+                .collect();
+            let end: Vec<usize> = shape.iter().zip(&count).map(|(len, n)| len - n).collect();
+            for start in [vec![0; shape.len()], end] {
+                for stride in [None, Some(vec![1isize; shape.len()])] {
+                    let slab = Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
+                    let (mut memory, mut place) = (Vec::new(), Counted::default());
+                    for target in [Target::Natural(&mut place), Target::Atomic(MemType::I16)] {
+                        let _ = file.get::<zonda_nc4::Nc4Error>(id, var_id, |_| slab, target, |len| {
+                            memory.resize(len.min(1 << 26), 0);
+                            memory.get_mut(..len).ok_or(zonda_nc4::Nc4Error::Refused {
+                                object: String::new(),
+                                code: zonda_model::NcError::NoMem,
+                            })
+                        });
+                    }
+                }
+            }
+        }
+    }
+});

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""The field's readers over many netCDF-4 files, on the distribution's libnetcdf and on Zonda's.
+
+    readers.py [--only REGEX] [--category netcdf4] [--programs ncdump,cdo] FOLDER
+
+FOLDER is a corpus with MANIFEST.tsv. Each program prints each file twice: on its own library, and on
+Zonda's (by LD_LIBRARY_PATH; the netCDF4 wheel by `zonda run`). Exit code and standard output must
+agree, except where the distribution's library itself crashes or does not end. Pairs of program and
+file that are allowed to differ are in readers-exceptions.txt, each with its reason.
+
+A program that is not installed is left out with a line. One line per difference, then
+`N passed, N failed, N skipped`.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIBDIR = os.path.abspath(os.environ.get("ZONDA_LIBDIR") or os.path.join(ROOT, "dist", "lib"))
+ZONDA = os.path.join(os.path.dirname(LIBDIR), "bin", "zonda")
+SECONDS = 60
+
+# Reads every variable of every group, and prints what the module makes of it.
+PYTHON_READER = """
+import sys, zlib, netCDF4, numpy as np
+def show(g, indent=''):
+    print(indent, 'group', g.path, list(g.ncattrs()))
+    for n in g.ncattrs():
+        print(indent, ' att', n, repr(g.getncattr(n))[:200])
+    for d in g.dimensions.values():
+        print(indent, ' dim', d.name, len(d), d.isunlimited())
+    for t in (g.cmptypes, g.vltypes, g.enumtypes):
+        print(indent, ' types', sorted(t))
+    for v in g.variables.values():
+        print(indent, ' var', v.name, v.dtype, v.dimensions, v.shape, v.chunking(), v.filters())
+        for n in v.ncattrs():
+            print(indent, '   att', n, repr(v.getncattr(n))[:200])
+        v.set_auto_maskandscale(False)
+        try:
+            a = v[...]
+            h = zlib.crc32(np.ascontiguousarray(a).tobytes()) if a.dtype.kind != 'O' else zlib.crc32(repr(a.tolist()).encode())
+            print(indent, '   data', a.shape, a.dtype, h)
+        except Exception as e:
+            print(indent, '   error', type(e).__name__)
+    for s in g.groups.values():
+        show(s, indent + ' ')
+with netCDF4.Dataset(sys.argv[1]) as f:
+    print(f.data_model)
+    show(f)
+"""
+
+PROGRAMS = {
+    "ncdump": ["ncdump", "{file}"],
+    "ncdump -s": ["ncdump", "-h", "-s", "{file}"],
+    "ncdump -x": ["ncdump", "-x", "{file}"],
+    "nccopy -k": ["sh", "-c", "ncdump -k {file}"],
+    "ncks": ["ncks", "--cdl", "{file}"],
+    "ncks -m": ["ncks", "-m", "--hdn", "{file}"],
+    "cdo": ["cdo", "-s", "infon", "{file}"],
+    "gdalinfo": ["gdalinfo", "NETCDF:{file}"],
+}
+MASKS = [
+    (re.compile(rb"\[[0-9.]+s [0-9]+MB\]"), b"[time]"),
+    (re.compile(rb"pid\d+"), b"pid"),
+    # Where the same error is met in the source of the program, and its text on another library.
+    (re.compile(rb"0x[0-9a-f]{6,}"), b"0x"),
+]
+
+
+def run(command, env, folder):
+    try:
+        r = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return "timeout", b""
+    out = r.stdout
+    for mask, plain in MASKS:
+        out = mask.sub(plain, out)
+    return r.returncode, out
+
+
+def environments(python):
+    base = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NETCDF_", "HDF5_", "ZONDA_"))}
+    base.update(LC_ALL="C.UTF-8", TZ="UTC", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+    return base, {**base, "LD_LIBRARY_PATH": LIBDIR}
+
+
+def exceptions():
+    found = {}
+    path = os.path.join(HERE, "readers-exceptions.txt")
+    for line in open(path) if os.path.exists(path) else ():
+        if line.strip() and not line.startswith("#"):
+            program, file, why = (x.strip() for x in line.split("|", 2))
+            found[program, file] = why
+    return found
+
+
+def first_difference(a, b):
+    for x, y in zip(a.splitlines(), b.splitlines()):
+        if x != y:
+            return "%.90s / %.90s" % (x.decode(errors="replace"), y.decode(errors="replace"))
+    return "%d and %d lines" % (len(a.splitlines()), len(b.splitlines()))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("folder")
+    p.add_argument("--only", default=".")
+    p.add_argument("--category", default="netcdf4")
+    p.add_argument("--programs", default="")
+    a = p.parse_args()
+    python = os.environ.get("ZONDA_WHEEL_PYTHON", "")
+    programs = dict(PROGRAMS)
+    if python and subprocess.run([python, "-c", "import netCDF4"], capture_output=True).returncode == 0:
+        script = os.path.join(tempfile.mkdtemp(), "reader.py")
+        open(script, "w").write(PYTHON_READER)
+        programs["netCDF4 wheel"] = [python, script, "{file}"]
+    else:
+        print("SKIP netCDF4 wheel -- ZONDA_WHEEL_PYTHON names no Python that has it")
+    skipped = "netCDF4 wheel" not in programs
+    if a.programs:
+        programs = {n: c for n, c in programs.items() if n in a.programs.split(",")}
+    for name in [n for n, c in programs.items() if not shutil.which(c[0])]:
+        print("SKIP %s -- not installed" % name)
+        skipped += 1
+        del programs[name]
+    rows = [l.rstrip("\n").split("\t") for l in open(os.path.join(a.folder, "MANIFEST.tsv"))]
+    files = [r[0] for r in rows if re.fullmatch(a.category, r[1]) and r[3] == "valid" and re.search(a.only, r[0])]
+    base, ours = environments(python)
+    allowed = exceptions()
+
+    def one(job):
+        name, file = job
+        full = os.path.join(os.path.abspath(a.folder), file)
+        command = [w.replace("{file}", full) for w in programs[name]]
+        want = run(command, base, os.path.dirname(full))
+        if want[0] == "timeout" or isinstance(want[0], int) and (want[0] < 0 or want[0] > 128):
+            return job, "SKIP", "the distribution's library: %s" % want[0]
+        if name == "netCDF4 wheel":
+            got = run([ZONDA, "run", "--", *command], base, os.path.dirname(full))
+        else:
+            got = run(command, ours, os.path.dirname(full))
+        if got == want:
+            return job, "PASS", ""
+        if got[0] != want[0]:
+            return job, "FAIL", "exit %s, expected %s" % (got[0], want[0])
+        return job, "FAIL", first_difference(want[1], got[1])
+
+    jobs = [(n, f) for f in files for n in programs]
+    count = {"PASS": 0, "FAIL": 0, "SKIP": skipped}
+    with ThreadPoolExecutor(2) as pool:
+        for (name, file), status, why in pool.map(one, jobs):
+            if status == "FAIL" and (name, os.path.basename(file)) in allowed:
+                status, why = "PASS", ""
+            count[status] += 1
+            if status == "FAIL":
+                print("FAIL %s %s: %s" % (name, file, why))
+    if not jobs:
+        print("no file was read")
+        count["FAIL"] += 1
+    print("%(PASS)d passed, %(FAIL)d failed, %(SKIP)d skipped" % count)
+    return 1 if count["FAIL"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
