@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::array::{Bench, Found, Inner, Numbers};
+use crate::array::{Bench, Inner, Numbers};
 use crate::cache::{Claim, Want};
 use crate::pool;
 use crate::selection::{Coords, Selection};
+use crate::stored::Found;
 use crate::table::ChunkAt;
 
 /// The last request, and how it came about.
