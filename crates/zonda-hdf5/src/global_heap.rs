@@ -3,6 +3,7 @@
 //! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
 //! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 use hashbrown::HashMap;
@@ -11,8 +12,11 @@ use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
 
 const NAME: &str = "global heap collection";
 
-/// Bytes of a collection as libraries write it, unless one object is longer.
-const FIRST_READ: u64 = 4096;
+/// Bytes of the least collection that libraries write.
+const FIRST_READ: usize = 4096;
+
+/// Most bytes that are read before the length of a collection is known.
+const MOST_FIRST_READ: usize = 1 << 20;
 
 /// Bytes of the header of a collection, and of that of an object.
 const HEADER: usize = 16;
@@ -115,7 +119,9 @@ impl File {
         if let Some(collection) = self.heap_cache().get(addr) {
             return Ok(collection);
         }
-        let mut bytes = self.read_up_to(NAME, addr, FIRST_READ)?;
+        // Collections of a file are mostly as long as each other, so that one read is enough.
+        let first = self.heap_cache().last_len.load(Ordering::Relaxed);
+        let mut bytes = self.read_up_to(NAME, addr, first as u64)?;
         let len = collection_len(&mut self.reader(NAME, addr, &bytes))?;
         let at = self.locate(NAME, addr, len)?;
         if let Some(missing) = len.checked_sub(bytes.len() as u64) {
@@ -124,6 +130,8 @@ impl File {
         } else {
             bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
         }
+        let usual = bytes.len().clamp(FIRST_READ, MOST_FIRST_READ);
+        self.heap_cache().last_len.store(usual, Ordering::Relaxed);
         let collection = Arc::new(Collection::decode(bytes.into(), at, self.sizes())?);
         self.heap_cache().put(addr, &collection);
         Ok(collection)
@@ -156,6 +164,8 @@ impl HeapCursor {
 pub(crate) struct HeapCache {
     generations: RwLock<Generations>,
     limit: usize,
+    /// Bytes of the collection that was read last, for the next.
+    last_len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -171,7 +181,8 @@ const TRIES: usize = 64;
 
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
-        HeapCache { generations: RwLock::default(), limit: limits.heap_cache_bytes }
+        let (generations, limit) = (RwLock::default(), limits.heap_cache_bytes);
+        HeapCache { generations, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {

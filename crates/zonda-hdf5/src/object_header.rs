@@ -153,7 +153,10 @@ fn whole(file: &File, addr: FileAddr, mut first: Vec<u8>, total: u64) -> Result<
     let have = first.len() as u64;
     if let Some(missing) = total.checked_sub(have) {
         // Checked as one, so that an address at the end of the numbers cannot wrap.
-        file.locate(NAME, addr, total)?;
+        let at = file.locate(NAME, addr, total)?;
+        if u32::try_from(total).is_err() {
+            return Err(limit_error(at, "bytes of all blocks", u64::from(u32::MAX)));
+        }
         let rest = FileAddr(addr.0.saturating_add(have));
         first.extend(file.read(NAME, rest, missing)?);
     } else {

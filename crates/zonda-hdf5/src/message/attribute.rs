@@ -143,6 +143,9 @@ mod tests {
         );
         assert_eq!((v1.datatype.rest(), v1.dataspace.rest()), (&b"TYPE"[..], &b"SP"[..]));
         assert_eq!(v1.data.rest(), b"data");
+        let whole = b"\x01\0\x08\0\x08\0\x10\0seven77\0DATATYPEDATASPACEDATASPAdata";
+        let whole = decode(whole).unwrap();
+        assert_eq!((whole.name, whole.data.rest()), (&b"seven77"[..], &b"data"[..]));
         let v2 = decode(b"\x02\x01\x06\0\x04\0\x02\0units\0TYPESPdata").unwrap();
         assert!(v2.datatype_shared && !v2.dataspace_shared);
         assert_eq!((v2.name, v2.data.rest()), (&b"units"[..], &b"data"[..]));

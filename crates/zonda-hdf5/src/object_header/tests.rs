@@ -142,7 +142,8 @@ fn blocks_over_each_other_are_bounded() {
     }
     bytes.bytes[64 + 16 + 8 + 8..][..8].copy_from_slice(&(end - 256).to_le_bytes());
     let bytes = bytes.pad_to(usize::try_from(end).unwrap());
-    assert!(read(bytes).is_err());
+    let error = read(bytes).unwrap_err();
+    assert!(matches!(error, HdfError::Limit { what: "bytes of all blocks", .. }), "{error}");
 }
 
 #[test]
