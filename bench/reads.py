@@ -192,7 +192,7 @@ def wheel(python: str, folder: Path) -> Path | None:
     """A folder in which the wheel's library has the name that the engines ask for."""
     find = "import netCDF4, pathlib; print(pathlib.Path(netCDF4.__file__).parent.parent)"
     out = subprocess.run([python, "-c", find], capture_output=True, text=True)
-    libs = Path(out.stdout.strip()) / "netCDF4.libs" if out.returncode == 0 else Path("none")
+    libs = Path(out.stdout.strip()) / "netcdf4.libs" if out.returncode == 0 else Path("none")
     found = sorted(libs.glob("libnetcdf-*.so*"))
     if not found:
         return None
