@@ -223,8 +223,9 @@ impl Dataset {
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
         match &self.inner {
-            Inner::Classic(classic) => classic
-                .with_header(|header, n_records| f(&Meta { of: Of::Classic { header, n_records } })),
+            Inner::Classic(classic) => classic.with_header(|header, n_records| {
+                f(&Meta { of: Of::Classic { header, n_records } })
+            }),
             Inner::Nc4(nc4) => f(&Meta::of_nc4(nc4, GroupId::ROOT)),
         }
     }
@@ -236,8 +237,11 @@ impl Dataset {
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
         match &self.inner {
-            Inner::Classic(classic) if group == GroupId::ROOT => Ok(classic
-                .with_header(|header, n_records| f(&Meta { of: Of::Classic { header, n_records } }))),
+            Inner::Classic(classic) if group == GroupId::ROOT => {
+                Ok(classic.with_header(|header, n_records| {
+                    f(&Meta { of: Of::Classic { header, n_records } })
+                }))
+            }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => {
                 self.here(nc4.group(group))?;

@@ -201,7 +201,10 @@ fn inquiries_cost_nothing() {
             count.reset();
             for _ in 0..10 {
                 file.meta(|meta| {
-                    assert_eq!((meta.n_dims(), meta.n_vars(), meta.n_atts(VarId::GLOBAL).ok()), (2, 6, Some(1)));
+                    assert_eq!(
+                        (meta.n_dims(), meta.n_vars(), meta.n_atts(VarId::GLOBAL).ok()),
+                        (2, 6, Some(1))
+                    );
                     assert_eq!(meta.n_records(), 7);
                     for i in 0..6 {
                         let var = meta.var(VarId(i)).expect("var");

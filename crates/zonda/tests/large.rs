@@ -218,7 +218,8 @@ fn records_beyond_4_gib() {
         let mut elements = Vec::new();
         for offset in [GIB * 2, GIB * 4, GIB * 5] {
             for (var, name) in [(VarId(0), "a"), (VarId(1), "b")] {
-                let begin = file.meta(|meta| meta.var(var).expect("var").classic.expect("classic").begin);
+                let begin =
+                    file.meta(|meta| meta.var(var).expect("var").classic.expect("classic").begin);
                 let record = ((offset - begin) / record_len) as usize;
                 let inside = ((offset - begin) % record_len) as usize / 2;
                 for column in [0, inside.saturating_sub(1).min(len - 1), len - 1] {

@@ -150,7 +150,7 @@ impl Source<'_> {
                 Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
             }
         }?;
-        input::only_classic(file)
+        Ok(file)
     }
 
     /// The format by its first bytes, of what is perhaps no readable dataset.

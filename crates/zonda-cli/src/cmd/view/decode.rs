@@ -78,7 +78,8 @@ fn default_of(ty: ExtType) -> Option<f64> {
 /// The numbers of an attribute; none if there is no such attribute, or it is a text.
 fn numbers(file: &Dataset, id: VarId, name: &str) -> Result<Vec<f64>> {
     let is_number = file.meta(|meta| {
-        meta.find_att(id, name.as_bytes()).is_ok_and(|(_, att)| att.ty().is_some_and(|ty| ty != ExtType::Char))
+        meta.find_att(id, name.as_bytes())
+            .is_ok_and(|(_, att)| att.ty().is_some_and(|ty| ty != ExtType::Char))
     });
     let mut bytes = Vec::new();
     if is_number {
