@@ -12,6 +12,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
+# Files of the reference that programs read.
+export ZONDA_NC4_DATA=$PWD/crates/zonda-nc4/tests/data
 libdir=$(realpath -m "${ZONDA_LIBDIR:-dist/lib}")
 incdir=$(realpath -m "${ZONDA_INCDIR:-dist/include}")
 here=$PWD/tests/c

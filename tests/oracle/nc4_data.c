@@ -4,14 +4,15 @@
 
 enum { ROOM = 64 };
 
-#define ALL_OF(suffix, ctype, format, shown)                              \
-    {                                                                     \
-        ctype out[ROOM];                                                  \
-        poison(out);                                                      \
-        R(nc_get_var_##suffix(nc, v, out));                               \
-        printf("   " #suffix " =");                                       \
-        for (int k = 0; k < 22; k++) printf(" " format, (shown)out[k]);   \
-        putchar('\n');                                                    \
+#define ALL_OF(suffix, ctype, format, shown)                                  \
+    {                                                                         \
+        ctype out[ROOM];                                                      \
+        poison(out);                                                          \
+        if (values_count(R(nc_get_var_##suffix(nc, v, out)), type)) {         \
+            printf("   " #suffix " =");                                       \
+            for (int k = 0; k < 22; k++) printf(" " format, (shown)out[k]);   \
+            putchar('\n');                                                    \
+        }                                                                     \
     }
 
 static int id_of(int nc, const char *name) {
@@ -23,15 +24,15 @@ static int id_of(int nc, const char *name) {
 static void numbers(int nc, const char *name) {
     int v = id_of(nc, name);
     char out[ROOM];
+    int type = 0;
     note("%s", name);
+    nc_inq_vartype(nc, v, &type);
     NUMERIC_FAMILIES(ALL_OF)
     poison(out);
     R(nc_get_var_text(nc, v, out));
     text("text", out, 22);
     char *strings[ROOM];
-    int type = 0;
     memset(strings, 0, sizeof strings);
-    nc_inq_vartype(nc, v, &type);
     int code = R(nc_get_var_string(nc, v, strings));
     if (!code && type == NC_STRING) {
         for (int k = 0; k < 5; k++) text("string", strings[k] ? strings[k] : "(null)", 30);
@@ -206,13 +207,18 @@ int main(int argc, char **argv) {
     shapes(nc, "v_int");
     shapes(nc, "v_char");
     shapes(nc, "v_double");
-    shapes(h, "both");
+    /* Not of variables that are shorter than their dimensions in two directions: there the
+     * reference leaves elements unwritten. */
+    shapes(g1, "deflated");
     for (size_t i = 0; i < COUNT(own); i++) users(nc, own[i].name, own[i].len);
     users(g1, "plain_fill", 5);
     users(g2, "inner", 3);
-    static const char *const stored[] = {"deflated", "big", "little", "compact", "unfilled", "filled", "quantized"};
+    static const char *const stored[] = {"deflated", "big", "little", "compact", "unfilled", "filled"};
     for (size_t i = 0; i < COUNT(stored); i++) numbers(g1, stored[i]);
-    numbers(h, "both");
+    /* The reference quantizes once more when it reads a quantized variable as another type. */
+    float quantized[20];
+    R(nc_get_var_float(g1, id_of(g1, "quantized"), quantized));
+    for (int k = 0; k < 20; k++) note("%.9g", quantized[k]);
     numbers(h, "short_t");
     numbers(h, "no_t");
     numbers(g2, "x");

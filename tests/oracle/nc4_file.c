@@ -55,10 +55,13 @@ int main(int argc, char **argv) {
     state(g);
     state(nc + 17);
     R(nc_close(nc + 17));
-    R(nc_abort(nc + 17));
+    R(nc_inq_format(nc, &other));
     R(nc_close(g));
     R(nc_inq_format(nc, &other));
-    R(nc_abort(nc));
+    R(nc_abort(nc + 17));
+    R(nc_inq_format(nc, &other));
+    R(nc_close(nc));
+    R(nc_open("tree.nc", NC_NOWRITE, &nc));
     R(nc_close(nc));
     R(nc_open("tree.nc", NC_NOWRITE, &nc));
     g = group_at(nc, "g1", "g2", NULL);

@@ -210,6 +210,12 @@ static inline int prepared(int argc, char **argv) {
     return 1;
 }
 
+/* Whether values are compared: of a float or double that does not fit an integer, what arrives is
+ * undefined in C, and the reference stores whatever the conversion gives. */
+static inline int values_count(int code, int type) {
+    return code == NC_NOERR || (code == NC_ERANGE && type != NC_FLOAT && type != NC_DOUBLE);
+}
+
 /* A group by its path below the root. */
 static inline int group_at(int nc, const char *a, const char *b, const char *c) {
     const char *steps[] = {a, b, c};

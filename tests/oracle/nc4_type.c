@@ -28,8 +28,15 @@ static void all_of_type(int nc, int t) {
     R(nc_inq_compound_size(nc, t, &size));
     R(nc_inq_compound_nfields(nc, t, &n));
     /* The reference crashes on the fields of a type without fields. */
-    for (int f = -1; f < 5 && class != NC_VLEN && class != NC_OPAQUE; f++) {
+    int has_fields = class != NC_VLEN && class != NC_OPAQUE && class != NC_ENUM;
+    for (int f = -1; f < 5; f++) {
         size = 77, base = ndims = -77;
+        poison(name);
+        R(nc_inq_enum_member(nc, t, f, name, &size));
+        text("name", name, 12);
+        bytes("value", &size, 8);
+        R(nc_inq_enum_member(nc, t, f, NULL, NULL));
+        if (!has_fields) continue;
         poison(name);
         poison(dims);
         R(nc_inq_compound_field(nc, t, f, name, &size, &base, &ndims, dims));
@@ -44,15 +51,9 @@ static void all_of_type(int nc, int t) {
         poison(dims);
         R(nc_inq_compound_fielddim_sizes(nc, t, f, dims));
         ints("dims", dims, 3);
-        poison(name);
-        size = 77;
-        R(nc_inq_enum_member(nc, t, f, name, &size));
-        text("name", name, 12);
-        bytes("value", &size, 8);
-        R(nc_inq_enum_member(nc, t, f, NULL, NULL));
     }
     static const char *const fields[] = {"a", "b", "c", "d", "", "last", "list"};
-    for (size_t i = 0; i < COUNT(fields) && class != NC_VLEN && class != NC_OPAQUE; i++) {
+    for (size_t i = 0; i < COUNT(fields) && has_fields; i++) {
         id = -77;
         R(nc_inq_compound_fieldindex(nc, t, fields[i], &id));
         note("%s %d", fields[i], id);
@@ -85,9 +86,11 @@ static void all_of_type(int nc, int t) {
     R(nc_inq_opaque(nc, t, NULL, NULL));
 }
 
+/* Of paths, only those that lead nowhere: the reference finds a type by its path, but does not say
+ * which, and none of the root group. */
 static void by_name(int nc) {
-    static const char *const names[] = {"plain_t", "/plain_t", "in_t", "/g1/g2/in_t", "g2/in_t", "/g1/in_t", "int",
-                                        "string", "/int", "", "none", "/none", "/none/none", "char", "undefined",
+    static const char *const names[] = {"plain_t", "in_t", "g2/in_t", "/g1/in_t", "int",
+                                        "string", "", "none", "/none/none", "char", "undefined",
                                         "INT", "ubyte", "/g1/g2/", "flag_t", "ints_t"};
     note("id %x", nc);
     for (size_t i = 0; i < COUNT(names); i++) {
@@ -110,14 +113,16 @@ static void equal(int nc1, int nc2) {
     R(nc_inq_type_equal(nc1, 99, nc2, 32, NULL));
 }
 
-static void changes(int nc) {
+/* In a file open for reading the reference accepts definitions of types, which then come to nothing;
+ * only those that it refuses are made. */
+static void changes(int nc, int strict) {
     int t = -77;
-    R(nc_def_compound(nc, 8, "c", &t));
-    R(nc_def_compound(nc, 8, "plain_t", &t));
-    R(nc_def_compound(nc, 0, "c", &t));
-    R(nc_def_opaque(nc, 8, "c", &t));
-    R(nc_def_vlen(nc, "v", NC_INT, &t));
-    R(nc_def_enum(nc, NC_INT, "e", &t));
+    if (strict) {
+        R(nc_def_compound(nc, 8, "c", &t));
+        R(nc_def_opaque(nc, 8, "c", &t));
+        R(nc_def_vlen(nc, "v", NC_INT, &t));
+        R(nc_def_enum(nc, NC_INT, "e", &t));
+    }
     R(nc_insert_compound(nc, 32, "f", 0, NC_INT));
     R(nc_insert_compound(nc, 99, "f", 0, NC_INT));
     R(nc_insert_array_compound(nc, 32, "f", 0, NC_INT, 1, &t));
@@ -165,8 +170,8 @@ int main(int argc, char **argv) {
     equal(nc, g);
     equal(nc, strict);
     equal(strict, nc);
-    changes(nc);
-    changes(strict);
+    changes(nc, 0);
+    changes(strict, 1);
     R(nc_close(nc));
     R(nc_close(strict));
     return 0;

@@ -26,7 +26,7 @@ static void old_calls(const char *path) {
     for (int v = -1; v < nv; v++) {
         poison(name);
         type = n = na = -77;
-        R(ncvarinq(nc, v, name, &type, &n, dims, &na));
+        if (R(ncvarinq(nc, v, name, &type, &n, dims, &na)) < 0) continue;
         text("name", name, 9);
         note("%d %d %d", type, n, na);
         poison(out);
@@ -80,7 +80,7 @@ int main(int argc, char **argv) {
     R(nc_def_dim(out, "x", 4, &d));
     R(nc_def_dim(out, "y", 5, &d));
     R(nc_enddef(out));
-    static const char *const names[] = {"v_int", "v_char", "v_uint64", "x", "scalar", "strings", "plains", "flags"};
+    static const char *const names[] = {"v_int", "v_char", "x", "scalar", "strings", "plains", "flags"};
     for (size_t i = 0; i < COUNT(names); i++) {
         R(nc_inq_varid(nc, names[i], &v));
         R(nc_copy_var(nc, v, out));
@@ -88,7 +88,6 @@ int main(int argc, char **argv) {
     R(nc_inq_varid(g1, "deflated", &v));
     R(nc_copy_var(g1, v, out));
     R(nc_copy_var(nc, 99, out));
-    R(nc_copy_var(nc, -1, out));
     R(nc_copy_var(nc, 0, nc));
     R(nc_close(out));
     R(nc_close(nc));

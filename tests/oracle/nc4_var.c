@@ -87,7 +87,10 @@ static void inquire(int nc, int v) {
     poison(fill);
     int code = R(nc_inq_var_fill(nc, v, &a, fill));
     ints("no_fill", &a, 1);
-    if (!code && type == NC_STRING) text("fill", *(char **)fill ? *(char **)fill : "(null)", 20);
+    if (!code && type == NC_STRING) {
+        text("fill", *(char **)fill ? *(char **)fill : "(null)", 20);
+        nc_free_string(1, (char **)fill);
+    }
     else if (!code && nc_inq_type(nc, type, NULL, n) == 0) bytes("fill", fill, n[0]);
     R(nc_inq_var_fill(nc, v, NULL, NULL));
     n[0] = n[1] = 77;

@@ -78,6 +78,12 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
         let from = handles::file(ncid_in)?;
         let source = Source::of(&from, VarId(varid_in))?;
         let from = &from.dataset;
+        if ExtType::from_nc_type(source.nc_type).is_none()
+            && !handles::file(ncid_out)?.dataset.is_hdf5()
+        {
+            // No classic file holds strings or values of user-defined types.
+            return Err(NcError::NotNc4.into());
+        }
         let mut dims = Vec::with_capacity(source.dim_names.len());
         for name in &source.dim_names {
             let to = handles::file(ncid_out)?;

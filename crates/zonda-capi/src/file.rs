@@ -57,10 +57,15 @@ pub extern "C" fn nc_sync(ncid: c_int) -> c_int {
 
 /// `int nc_abort(int ncid);`
 ///
-/// The file is closed even if this fails. Any group of it will do, as in the reference.
+/// The file is closed even if this fails, also where the id names no group of it; any group will
+/// do, as in the reference.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
-    boundary(|| Ok(handles::remove(ncid)?.dataset.abort()?))
+    boundary(|| {
+        let has_group = handles::file(ncid).map(drop);
+        handles::remove(ncid)?.dataset.abort()?;
+        Ok(has_group?)
+    })
 }
 
 /// `int nc_close(int ncid);`

@@ -270,7 +270,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_info(
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
     boundary(|| {
-        let file = handles::file(ncid)?;
+        let file = handles::any_group(ncid)?;
         if !file.dataset.is_hdf5() {
             return Err(NcError::NoFilter.into());
         }

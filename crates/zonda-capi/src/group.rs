@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{GroupId, NcError, check_name};
+use zonda::{Format, GroupId, NcError, check_name};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_list, put_text};
@@ -308,6 +308,9 @@ pub unsafe extern "C" fn nc_def_grp(
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
         check_name(name)?;
+        if file.meta(|meta| meta.format())? == Format::NetCdf4Classic {
+            return Err(NcError::StrictNc3.into());
+        }
         let is_used = file.meta(|meta| {
             let type_named = |&id: &c_int| meta.user_type(id).is_ok_and(|ty| *ty.name == *name);
             meta.find_group(name).is_ok()

@@ -165,7 +165,8 @@ impl<'t> Nested<'t> {
                     for (done, field) in fields.iter().enumerate() {
                         let Some(kind) = self.kind(field.nc_type) else { continue };
                         let n = count_of(field);
-                        let copied = self.copy(kind, from.add(field.offset), to.add(field.offset), n);
+                        let copied =
+                            self.copy(kind, from.add(field.offset), to.add(field.offset), n);
                         if let Err(error) = copied {
                             for field in &fields[..done] {
                                 if let Some(kind) = self.kind(field.nc_type) {

@@ -11,8 +11,8 @@ use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenFile};
 use crate::mem::{self, MallocMemory, PAGE};
 use crate::mode::{
-    DISKLESS, INMEMORY, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode, check_memory_flags,
-    check_no_user_format, format_asked_for, held_in_memory, shown_mode,
+    DISKLESS, INMEMORY, MMAP, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode,
+    check_memory_flags, check_no_user_format, format_asked_for, held_in_memory, shown_mode,
 };
 use crate::target::Target;
 use crate::tuning::chunk_cache;
@@ -149,6 +149,9 @@ unsafe fn open(
             failure => failure,
         }
     })?;
+    if omode & MMAP != 0 && dataset.is_hdf5() {
+        return Err(NcError::Inval.into());
+    }
     // SAFETY: the contract above.
     unsafe {
         answer_block_bytes(chunksizehintp, |asked| {

@@ -19,10 +19,8 @@ const CHUNKED: c_int = 0;
 const CONTIGUOUS: c_int = 1;
 /// `NC_COMPACT`
 const COMPACT: c_int = 2;
-/// `NC_UNKNOWN_STORAGE`: contiguous in other files
+/// `NC_UNKNOWN_STORAGE`
 const UNKNOWN_STORAGE: c_int = 3;
-/// `NC_VIRTUAL`
-const VIRTUAL: c_int = 4;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
 
@@ -345,11 +343,11 @@ pub extern "C" fn nc_def_var_endian(ncid: c_int, _varid: c_int, _endian: c_int) 
 /// Kind of storage as C counts it, and the shape of chunks.
 fn storage_of(storage: &StorageKind) -> (c_int, &[usize]) {
     match storage {
-        StorageKind::Contiguous => (CONTIGUOUS, &[]),
+        StorageKind::Contiguous | StorageKind::External => (CONTIGUOUS, &[]),
         StorageKind::Compact => (COMPACT, &[]),
         StorageKind::Chunked(shape) => (CHUNKED, shape),
-        StorageKind::External => (UNKNOWN_STORAGE, &[]),
-        StorageKind::Virtual => (VIRTUAL, &[]),
+        // As the reference, which has NC_VIRTUAL but does not say it.
+        StorageKind::Virtual => (UNKNOWN_STORAGE, &[]),
     }
 }
 
@@ -437,10 +435,11 @@ pub unsafe extern "C" fn nc_inq_var_endian(
 
 /// A netCDF-4 file, where quantization is concerned.
 fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
-    let file = handles::file(ncid)?;
     if varid == GLOBAL {
+        handles::any_group(ncid)?;
         return Err(NcError::Global);
     }
+    let file = handles::file(ncid)?;
     if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4) }
 }
 
@@ -481,7 +480,8 @@ pub unsafe extern "C" fn nc_inq_var_quantize(
         file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
         let mut found = (0, 0);
         for (mode, name) in (1..).zip(QUANTIZED) {
-            let len = file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;
+            let len =
+                file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;
             if !matches!(len, Ok(1)) {
                 continue;
             }

@@ -62,7 +62,7 @@ pub unsafe extern "C" fn nc_inq_type(
             return Ok(());
         }
         let Ok(found) = handles::any_group(ncid) else { return Err(NcError::BadType.into()) };
-        if !found.dataset.is_hdf5() || xtype < FIRST_USER_TYPE {
+        if xtype <= NAT || !found.dataset.is_hdf5() {
             return Err(NcError::BadType.into());
         }
         handles::file(ncid)?.meta(|meta| {
@@ -178,7 +178,8 @@ pub unsafe extern "C" fn nc_inq_typeid(
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let code = if found.dataset.is_hdf5() {
-            let named = |&code: &NcType| atomic(code).is_some_and(|(text, _)| text.as_bytes() == name);
+            let named =
+                |&code: &NcType| atomic(code).is_some_and(|(text, _)| text.as_bytes() == name);
             match (1..=STRING).find(named) {
                 Some(code) => code,
                 // What the reference calls type 0 here.

@@ -71,12 +71,7 @@ const NOWHERE: Answers = Answers {
 ///
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
-unsafe fn inquire(
-    ncid: c_int,
-    xtype: NcType,
-    class: Option<c_int>,
-    to: Answers,
-) -> c_int {
+unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: Answers) -> c_int {
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let (its_class, base, n_fields) = shape_of(ty);
@@ -176,12 +171,7 @@ pub unsafe extern "C" fn nc_inq_compound_nfields(
 
 /// Shows a field to `f`. A type without fields is `NC_EBADTYPE` (the reference crashes, or shows
 /// what lies there).
-fn with_field(
-    ncid: c_int,
-    xtype: NcType,
-    fieldid: c_int,
-    f: impl FnOnce(&Field),
-) -> CallResult {
+fn with_field(ncid: c_int, xtype: NcType, fieldid: c_int, f: impl FnOnce(&Field)) -> CallResult {
     with_type(ncid, xtype, NcError::BadType, |ty| {
         let UserClass::Compound(fields) = &ty.class else { return Err(NcError::BadType) };
         let field = usize::try_from(fieldid).ok().and_then(|id| fields.get(id));
@@ -247,9 +237,12 @@ pub unsafe extern "C" fn nc_inq_compound_fieldindex(
     fieldidp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        // The reference has two codes for a number that is no user-defined type.
-        let is_atomic = xtype < zonda::FIRST_USER_TYPE;
-        let missing = if is_atomic { NcError::BadType } else { NcError::BadTypId };
+        // The reference has three codes for a number that is no user-defined type.
+        let missing = match xtype {
+            ..0 => NcError::Inval,
+            0..=STRING => NcError::BadType,
+            _ => NcError::BadTypId,
+        };
         with_type(ncid, xtype, missing, |ty| {
             let UserClass::Compound(fields) = &ty.class else { return Err(NcError::BadType) };
             // SAFETY: the contract above is that of `bytes`.
@@ -325,7 +318,9 @@ pub unsafe extern "C" fn nc_inq_compound_fielddim_sizes(
 ) -> c_int {
     use std::ptr::null_mut as null;
     // SAFETY: same contract.
-    unsafe { nc_inq_compound_field(ncid, xtype, fieldid, null(), null(), null(), null(), dim_sizes) }
+    unsafe {
+        nc_inq_compound_field(ncid, xtype, fieldid, null(), null(), null(), null(), dim_sizes)
+    }
 }
 
 /// `int nc_inq_vlen(int ncid, nc_type xtype, char *name, size_t *datum_sizep, nc_type *base_nc_typep);`
@@ -428,7 +423,8 @@ pub unsafe extern "C" fn nc_inq_enum(
     base_sizep: *mut usize,
     num_membersp: *mut usize,
 ) -> c_int {
-    let to = Answers { name, size: base_sizep, base: base_nc_typep, n_fields: num_membersp, ..NOWHERE };
+    let to =
+        Answers { name, size: base_sizep, base: base_nc_typep, n_fields: num_membersp, ..NOWHERE };
     // SAFETY: same contract.
     unsafe { inquire(ncid, xtype, Some(ENUM), to) }
 }

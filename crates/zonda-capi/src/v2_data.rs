@@ -261,7 +261,9 @@ fn record_vars(ncid: c_int) -> Result<Option<Vec<RecordVar>>, NcError> {
             let mut shape = vec![0; var.dims.len()];
             meta.var_shape(VarId(id), &mut shape)?;
             shape[0] = 1;
-            let bytes = shape.iter().fold(meta.type_size(var.nc_type)?, |size, &len| size.wrapping_mul(len));
+            let bytes = shape
+                .iter()
+                .fold(meta.type_size(var.nc_type)?, |size, &len| size.wrapping_mul(len));
             found.push(RecordVar { id, shape, bytes });
         }
         Ok(Some(found))

@@ -115,15 +115,15 @@ pub unsafe extern "C" fn nc_def_var_fill(
     fill_value: *const c_void,
 ) -> c_int {
     boundary(|| {
-        let file = handles::file(ncid)?;
         let var = VarId(varid);
         if var == VarId::GLOBAL {
+            handles::any_group(ncid)?;
             return Err(NcError::Global.into());
         }
+        let file = handles::file(ncid)?;
         // Of a variable that does not exist the engine says so.
-        let size = file.meta(|meta| {
-            meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0)
-        })?;
+        let size = file
+            .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
@@ -144,12 +144,12 @@ pub unsafe extern "C" fn nc_inq_varid(
     varidp: *mut c_int,
 ) -> c_int {
     boundary(|| {
+        if varidp.is_null() && handles::any_group(ncid)?.dataset.is_hdf5() {
+            return Ok(());
+        }
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        if varidp.is_null() && file.dataset.is_hdf5() {
-            return Ok(());
-        }
         let var = file.meta(|meta| meta.find_var(name))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };
@@ -248,6 +248,10 @@ pub unsafe extern "C" fn nc_inq_vardimid(ncid: c_int, varid: c_int, dimidsp: *mu
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_varnatts(ncid: c_int, varid: c_int, nattsp: *mut c_int) -> c_int {
     boundary(|| {
+        if nattsp.is_null() && VarId(varid) == VarId::GLOBAL {
+            handles::any_group(ncid)?;
+            return Ok(());
+        }
         let n = handles::file(ncid)?.meta(|meta| meta.n_atts(VarId(varid)))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(nattsp, c_count(n)) };
@@ -302,7 +306,8 @@ pub unsafe extern "C" fn nc_inq_var_fill(
     })
 }
 
-/// [`nc_inq_var_fill`] of a netCDF-4 file, where the fill value may be of any type.
+/// [`nc_inq_var_fill`] of a netCDF-4 file, where the fill value may be of any type. A variable that is
+/// not filled has none, and nothing is written.
 ///
 /// # Safety
 /// As [`nc_inq_var_fill`].
@@ -317,7 +322,7 @@ unsafe fn fill_of_nc4(
     let info = file.dataset.var_info(var)?;
     // SAFETY: the contract above is `put`'s contract.
     unsafe { put(no_fill, c_int::from(info.no_fill)) };
-    if fill_value.is_null() {
+    if fill_value.is_null() || info.no_fill {
         return Ok(());
     }
     let mut value = vec![0; size];

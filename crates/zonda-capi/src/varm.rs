@@ -77,6 +77,9 @@ impl Transfer<'_> {
         if stride.iter().any(|&s| s == 0 || s.cast_unsigned() >= STRIDE_LIMIT) {
             return Err(NcError::Stride.into());
         }
+        if self.file.dataset.is_hdf5() {
+            check_strided(&var, start, count, stride)?;
+        }
         let Some(imap) = imap else {
             let unit = stride.iter().all(|&s| s == 1);
             if !unit {
@@ -196,6 +199,23 @@ impl Transfer<'_> {
             }
         }
     }
+}
+
+/// The last elements of a selection that starts and, were its strides one, would end inside the
+/// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad starts.
+fn check_strided(
+    var: &Var,
+    start: &[usize],
+    count: &[usize],
+    stride: &[isize],
+) -> Result<(), NcError> {
+    let leaves = |axis: usize| {
+        let (start, count, len) = (start[axis], count[axis], var.shape[axis]);
+        let reach = count.saturating_sub(1).saturating_mul(stride[axis].unsigned_abs());
+        start < len && start.saturating_add(count) <= len && start.saturating_add(reach) >= len
+    };
+    let is_empty = count.contains(&0);
+    if !is_empty && (0..count.len()).any(leaves) { Err(NcError::InvalidCoords) } else { Ok(()) }
 }
 
 /// How a selection is cut: whole trailing dimensions, and `step` rows at a time of the one before.

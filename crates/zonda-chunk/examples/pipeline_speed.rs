@@ -1,9 +1,10 @@
 //! What requests cost beside what they are made of, for `optimization-notes.md`.
 //!
-//!     cargo run --release --example pipeline_speed [FOLDER FOR FILES]
+//!     cargo run --release --example pipeline_speed [FOLDER [single|unfiltered|arrays [PATTERN]]]
 //!
-//! Single calls in nanoseconds; arrays as multiples of decoding each chunk once on one thread, or
-//! of reading the file's bytes.
+//! Single calls in nanoseconds of processor time. Arrays as multiples of the processor time that
+//! one thread takes to read and decode each chunk once: elapsed, and in brackets processor time of
+//! all threads.
 
 #![allow(clippy::print_stdout, reason = "that is what it is for")]
 
@@ -87,7 +88,7 @@ impl File {
         let path = folder.join(format!("pipeline-speed-{}.bin", std::process::id()));
         std::fs::write(&path, &bytes).expect("a folder to write to");
         let storage = zonda_storage::open(&path, &OpenOptions::default()).expect("opens");
-        
+
         File {
             storage,
             table: Arc::new(Table { grid, places }),
@@ -115,14 +116,14 @@ impl File {
         let mut stored = vec![0; 64 << 20];
         let mut out = vec![0; self.chunk.iter().product::<u64>() as usize * 4];
         let mut scratch = Scratch::default();
-        let begin = Instant::now();
+        let begin = thread_time();
         for place in &self.table.places {
             let stored = &mut stored[..place.len as usize];
             self.storage.read_at(place.at, stored).expect("reads");
             self.filters.decode(stored, place.mask, &mut scratch, &mut out).expect("decodes");
             black_box(&out);
         }
-        begin.elapsed()
+        thread_time() - begin
     }
 }
 
@@ -130,6 +131,20 @@ impl Drop for File {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// Time that this thread has had a processor, which others' work on the machine does not change.
+fn thread_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0))
+}
+
+/// The same for all threads of the process, in steps of 10 ms.
+fn process_time() -> Duration {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<i64> = text.split(' ').filter_map(|field| field.parse().ok()).collect();
+    // utime and stime; name and state are no numbers.
+    Duration::from_millis(10 * (fields[11] + fields[12]).unsigned_abs())
 }
 
 fn median(mut runs: Vec<Duration>) -> Duration {
@@ -151,16 +166,24 @@ fn slabs(extent: &[u64], count: &[usize]) -> Vec<Vec<usize>> {
 
 fn main() {
     let folder = std::env::args_os().nth(1).map_or_else(std::env::temp_dir, PathBuf::from);
-    single(&folder);
-    unfiltered(&folder);
-    arrays(&folder);
+    let only = std::env::args().nth(2);
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    if wanted("single") {
+        single(&folder);
+    }
+    if wanted("unfiltered") {
+        unfiltered(&folder);
+    }
+    if wanted("arrays") {
+        arrays(&folder);
+    }
 }
 
 fn per_call(n: usize, mut call: impl FnMut(usize)) -> f64 {
     let runs = (0..7).map(|_| {
-        let begin = Instant::now();
+        let begin = thread_time();
         (0..n).for_each(&mut call);
-        begin.elapsed()
+        thread_time() - begin
     });
     median(runs.collect()).as_secs_f64() * 1e9 / n as f64
 }
@@ -227,19 +250,23 @@ fn arrays(folder: &std::path::Path) {
             ("columns", [256, 256, 1]),
             ("series", [256, 1, 1]),
         ] {
-            let mut out = vec![0; count.iter().product::<usize>() * 4];
+            if std::env::args().nth(3).is_some_and(|only| only != name) {
+                continue;
+            }
+            let mut out = vec![1; count.iter().product::<usize>() * 4];
             let runs = (0..3).map(|_| {
                 let array = file.array(&Engine::process());
-                let begin = Instant::now();
+                let begin = (Instant::now(), process_time());
                 for start in slabs(&extent, &count) {
                     let slab = Hyperslab { start: &start, count: &count, stride: None };
                     let decode = Decode::Raw { elem_size: 4 };
                     let _ = array.read(&extent, &slab, decode, &mut out).expect("reads");
                 }
-                begin.elapsed()
+                (begin.0.elapsed(), process_time() - begin.1)
             });
-            let ratio = median(runs.collect()).as_secs_f64() / once.as_secs_f64();
-            print!(" {name} {ratio:.2}");
+            let (wall, processor): (Vec<_>, Vec<_>) = runs.unzip();
+            let ratio = |runs| median(runs).as_secs_f64() / once.as_secs_f64();
+            print!(" {name} {:.2} ({:.2})", ratio(wall), ratio(processor));
         }
         println!();
     }

@@ -69,7 +69,7 @@ const GRAIN_BYTES: usize = 64 << 10;
 /// taken.
 const LARGE_BYTES: u64 = 1 << 20;
 /// Elements side by side from which on a shuffled chunk is put together row by row.
-const SHUFFLED_ELEMS: usize = 32;
+const SHUFFLED_ELEMS: usize = 64;
 /// Chunks up to this size leave a thread its memory for the next request.
 const KEEP_BYTES: usize = 4 << 20;
 /// Unfiltered chunks up to this size may be kept, after so many small requests to the same one.
@@ -345,13 +345,15 @@ impl Inner {
             return vec![Hit::Absent; n];
         }
         let mut hits = Vec::with_capacity(n);
-        let keys = (batch.begin..batch.end).map(|number| {
-            let pieces = parts.pieces(number);
-            // No chunk has the number that stands for parts beyond the extent.
-            let piece = |(axis, k): (&crate::selection::Axis, usize)| {
-                axis.piece(k).map_or(u64::MAX, |piece| piece.chunk)
-            };
-            selection.axes.iter().zip(pieces).map(piece).collect()
+        let mut pieces = parts.pieces(batch.begin);
+        let keys = (batch.begin..batch.end).map(|_| {
+            let mut key = Coords::from_elem(0, pieces.len());
+            for ((axis, &k), index) in selection.axes.iter().zip(&pieces).zip(&mut key) {
+                // No chunk has the number that stands for parts beyond the extent.
+                *index = axis.piece(k).map_or(u64::MAX, |piece| piece.chunk);
+            }
+            parts.advance(&mut pieces);
+            key
         });
         self.cache.hits(keys, |hit| hits.push(hit));
         hits
@@ -378,7 +380,10 @@ impl Inner {
         } else {
             1
         };
-        let grain = (GRAIN_BYTES / chunk_bytes).max(1);
+        let grain = match n_tasks {
+            1 => usize::MAX,
+            _ => (GRAIN_BYTES / chunk_bytes).max(1),
+        };
         let outcome = Outcome::new();
         let work = || {
             let mut bench = Bench::take();

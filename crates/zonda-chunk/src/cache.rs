@@ -204,7 +204,7 @@ impl Cache {
     pub(crate) fn get(&self, key: &[u64]) -> Option<Arc<Chunk>> {
         let mut state = self.lock();
         let id = *state.map.get(key)?;
-        let chunk = state.hit(id)?;
+        let chunk = state.hit(id, tick())?;
         // Replacing the hot chunk costs more than a look-up: it is only done for one that is asked
         // for again and again.
         if state.last.replace(id) == Some(id) {
@@ -216,10 +216,11 @@ impl Cache {
 
     /// What there is of many chunks.
     pub(crate) fn hits(&self, keys: impl Iterator<Item = Coords>, mut found: impl FnMut(Hit)) {
+        let now = tick();
         let mut state = self.lock();
         for key in keys {
             let id = state.map.get(&key).copied();
-            let hit = id.map_or(Hit::Absent, |id| match state.hit(id) {
+            let hit = id.map_or(Hit::Absent, |id| match state.hit(id, now) {
                 Some(chunk) => Hit::Ready(chunk),
                 None => match state.nodes.get(id) {
                     Some(Entry { held: Held::Loading(_), .. }) => Hit::Loading,
@@ -240,7 +241,7 @@ impl Cache {
             let id = state.map.get(key).copied();
             let mut away = None;
             if let Some(id) = id {
-                if let Some(chunk) = state.hit(id) {
+                if let Some(chunk) = state.hit(id, now) {
                     self.note_oldest(&state);
                     return Claim::Ready(chunk);
                 }
@@ -412,11 +413,11 @@ enum Room {
 
 impl State {
     /// The chunk of a node, noted as used.
-    fn hit(&mut self, id: Id) -> Option<Arc<Chunk>> {
+    fn hit(&mut self, id: Id, now: u64) -> Option<Arc<Chunk>> {
         let entry = self.nodes.get_mut(id)?;
         let Held::Ready(chunk) = &entry.held else { return None };
         let chunk = Arc::clone(chunk);
-        entry.stamp = tick();
+        entry.stamp = now;
         entry.uses = entry.uses.saturating_add(1).min(REUSED);
         self.nodes.unlink(&mut self.ready, id);
         self.nodes.link(&mut self.ready, id);

@@ -162,6 +162,22 @@ impl Decode<'_> {
 
 /// Packs elements of `size` bytes that lie `step` bytes apart.
 fn gather(src: &[u8], step: usize, size: usize, packed: &mut [u8]) {
+    match size {
+        1 => gather_known::<1>(src, step, packed),
+        2 => gather_known::<2>(src, step, packed),
+        4 => gather_known::<4>(src, step, packed),
+        8 => gather_known::<8>(src, step, packed),
+        _ => gather_any(src, step, size, packed),
+    }
+}
+
+fn gather_known<const N: usize>(src: &[u8], step: usize, packed: &mut [u8]) {
+    for (i, elem) in packed.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+        elem.copy_from_slice(&src[i * step..][..N]);
+    }
+}
+
+fn gather_any(src: &[u8], step: usize, size: usize, packed: &mut [u8]) {
     for (i, elem) in packed.chunks_exact_mut(size).enumerate() {
         elem.copy_from_slice(&src[i * step..][..size]);
     }

@@ -381,11 +381,13 @@ impl Selection {
     /// part beyond the extent. `steps` are the distances of neighbours in the chunk.
     pub(crate) fn place(&self, pieces: &[usize], steps: &[u64]) -> Option<(u64, Coords)> {
         let mut base = 0;
-        let mut wide = Coords::new();
-        for ((axis, &k), &step) in self.axes.iter().zip(pieces).zip(steps) {
-            base += axis.piece(k)?.within * step;
+        let mut wide = Coords::from_slice(steps);
+        for ((axis, &k), step) in self.axes.iter().zip(pieces).zip(&mut wide) {
+            base += axis.piece(k)?.within * *step;
             // With one element there is no next one.
-            wide.push(if axis.cuts.len(k) > 1 { step * axis.stride } else { step });
+            if axis.stride > 1 && axis.cuts.len(k) > 1 {
+                *step *= axis.stride;
+            }
         }
         Some((base, wide))
     }

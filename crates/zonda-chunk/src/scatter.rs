@@ -72,7 +72,9 @@ impl Cuts {
             k.min(self.n_in)
         } else {
             let begin = (k as u64).saturating_mul(self.chunk).saturating_sub(self.offset);
-            usize::try_from(begin.div_ceil(self.stride)).unwrap_or(usize::MAX).min(self.n_in)
+            // A division costs more than all the rest.
+            let begin = if self.stride == 1 { begin } else { begin.div_ceil(self.stride) };
+            usize::try_from(begin).unwrap_or(usize::MAX).min(self.n_in)
         }
     }
 
@@ -82,6 +84,9 @@ impl Cuts {
         self.lower(k + 1).saturating_sub(self.lower(k))
     }
 }
+
+/// One piece of each dimension.
+pub(crate) type Pieces = SmallVec<[usize; 4]>;
 
 /// One dimension of the caller's memory.
 #[derive(Clone, Copy, Debug)]
@@ -150,14 +155,31 @@ impl<'a> Parts<'a> {
     }
 
     /// The piece of each dimension that the part `number` is made of.
-    pub(crate) fn pieces(&self, number: usize) -> SmallVec<[usize; 4]> {
-        let mut pieces: SmallVec<[usize; 4]> = SmallVec::from_elem(0, self.sides.len());
+    pub(crate) fn pieces(&self, number: usize) -> Pieces {
+        let mut pieces: Pieces = SmallVec::from_elem(0, self.sides.len());
         let mut rest = number;
         for (side, piece) in self.sides.iter().zip(pieces.iter_mut()).rev() {
-            *piece = rest % side.cuts.n_pieces();
-            rest /= side.cuts.n_pieces();
+            let n = side.cuts.n_pieces();
+            if rest < n {
+                *piece = rest;
+                break;
+            }
+            *piece = rest % n;
+            rest /= n;
         }
         pieces
+    }
+
+    /// From the pieces of a part to those of the next one; after the last comes the first.
+    #[inline]
+    pub(crate) fn advance(&self, pieces: &mut Pieces) {
+        for (side, piece) in self.sides.iter().zip(pieces.iter_mut()).rev() {
+            *piece += 1;
+            if *piece < side.cuts.n_pieces() {
+                return;
+            }
+            *piece = 0;
+        }
     }
 
     /// Takes the next up to `n` parts below `end`; `None` when all of these are taken.
@@ -165,7 +187,8 @@ impl<'a> Parts<'a> {
         let end = end.min(self.n_parts);
         let take = |at: usize| (at < end).then(|| at.saturating_add(n.max(1)).min(end));
         let from = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
-        Some(Claim { parts: self, range: from..take(from)? })
+        let range = from..take(from)?;
+        Some(Claim { parts: self, pieces: self.pieces(from), range })
     }
 }
 
@@ -174,6 +197,8 @@ impl<'a> Parts<'a> {
 pub(crate) struct Claim<'p, 'a> {
     parts: &'p Parts<'a>,
     range: Range<usize>,
+    /// The pieces of part `range.start`.
+    pieces: Pieces,
 }
 
 impl<'a> Iterator for Claim<'_, 'a> {
@@ -181,9 +206,10 @@ impl<'a> Iterator for Claim<'_, 'a> {
 
     fn next(&mut self) -> Option<Part<'a>> {
         let number = self.range.next()?;
-        let pieces = self.parts.pieces(number);
+        let pieces = self.pieces.clone();
+        self.parts.advance(&mut self.pieces);
         let mut first = 0;
-        let mut lens = SmallVec::new();
+        let mut lens: SmallVec<[(usize, usize); 4]> = SmallVec::with_capacity(pieces.len());
         for (side, &k) in self.parts.sides.iter().zip(&pieces) {
             let from = side.cuts.lower(k);
             first += from * side.step;
@@ -208,7 +234,7 @@ pub(crate) struct Part<'a> {
     /// Its number.
     pub number: usize,
     /// Its piece in each dimension.
-    pub pieces: SmallVec<[usize; 4]>,
+    pub pieces: Pieces,
     memory: *mut u8,
     len: usize,
     /// Its first byte.

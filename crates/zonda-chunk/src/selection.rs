@@ -23,6 +23,9 @@ pub(crate) struct Axis {
     pub chunk: u64,
     /// Elements that the array has.
     pub extent: u64,
+    /// Chunk of the first element, and that chunk's first coordinate.
+    first: u64,
+    begin: u64,
     /// Where the pieces begin and end, in selected elements.
     pub cuts: Cuts,
 }
@@ -42,8 +45,10 @@ impl Axis {
             None | Some(0) => 0,
             Some(left) => usize::try_from((left - 1) / stride + 1).unwrap_or(usize::MAX).min(count),
         };
-        let cuts = Cuts::new(start % chunk, stride, chunk, n_in, count);
-        Axis { start, stride, chunk, extent, cuts }
+        let first = start / chunk;
+        let begin = first * chunk;
+        let cuts = Cuts::new(start - begin, stride, chunk, n_in, count);
+        Axis { start, stride, chunk, extent, first, begin, cuts }
     }
 
     /// The coordinate of selected element `i`, which is inside the extent.
@@ -57,14 +62,18 @@ impl Axis {
             return None;
         }
         let at = self.coord(self.cuts.lower(k));
-        Some(Piece { chunk: at / self.chunk, within: at % self.chunk })
+        if self.stride > self.chunk && k > 0 {
+            return Some(Piece { chunk: at / self.chunk, within: at % self.chunk });
+        }
+        // Neighbouring chunks: no division.
+        let begin = self.begin + k as u64 * self.chunk;
+        Some(Piece { chunk: self.first + k as u64, within: at - begin })
     }
 
     /// The piece in chunk `index`, if one is.
     pub(crate) fn piece_in(&self, index: u64) -> Option<usize> {
-        let first = self.start / self.chunk;
-        let k = if self.stride < self.chunk {
-            index.checked_sub(first)?
+        let k = if self.stride <= self.chunk {
+            index.checked_sub(self.first)?
         } else {
             // One element to a chunk: the first at or behind the chunk's begin.
             index.checked_mul(self.chunk)?.saturating_sub(self.start).div_ceil(self.stride)

@@ -3,11 +3,13 @@
 use proptest::prelude::*;
 use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline, Scratch};
 
-/// Chunks of the reference, as `reference_codecs.py` prints them.
-const KEPT: [&str; 3] = [
+/// Chunks of the reference, as `random_chunks.py` prints them.
+const KEPT: [&str; 5] = [
+    include_str!("data/blosc2.tsv"),
     include_str!("data/nbit.tsv"),
     include_str!("data/scaleoffset.tsv"),
     include_str!("data/szip.tsv"),
+    include_str!("data/zfp.tsv"),
 ];
 
 #[derive(Clone, Debug)]

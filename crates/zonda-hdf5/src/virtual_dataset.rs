@@ -615,13 +615,12 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
+/// Takes a run along the last dimension: where it begins, its elements, the number of the first.
+type Run<'a> = dyn FnMut(&[u64], u64, u64) -> Result<()> + 'a;
+
 /// The runs of a regular selection in the box around a request, with the number of the first element
 /// of each.
-fn target_runs(
-    target: &Regular,
-    request: &Request<'_>,
-    run: &mut dyn FnMut(&[u64], u64, u64) -> Result<()>,
-) -> Result<()> {
+fn target_runs(target: &Regular, request: &Request<'_>, run: &mut Run<'_>) -> Result<()> {
     let bounds: SmallVec<[(u64, u64); 4]> = target
         .dims
         .iter()

@@ -177,7 +177,7 @@ fn check(dataset: &Dataset) {
 fn every_kind_of_index() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let all = datasets(&folder, "chunks.tsv");
-    assert_eq!(all.len(), 72);
+    assert_eq!(all.len(), 74);
     all.iter().for_each(check);
 }
 

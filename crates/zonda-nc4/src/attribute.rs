@@ -24,9 +24,18 @@ const SHORT_LIST: usize = 16;
 pub(crate) struct AttList {
     file: Arc<File>,
     attributes: Attributes,
-    /// Which of them are shown, in order.
-    shown: Box<[u32]>,
+    /// Those that are shown, in order.
+    shown: Box<[Shown]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
+}
+
+/// An attribute that is shown.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// Its place among all.
+    index: u32,
+    nc_type: i32,
+    len: u64,
 }
 
 /// Why a list is not to be had.
@@ -62,8 +71,9 @@ impl AttList {
                 continue;
             }
             let attribute = attributes.decode(index, &file)?;
-            if meaning(&attribute, types)?.is_some() {
-                shown.push(u32::try_from(index).unwrap_or(u32::MAX));
+            if let Some(Meaning { nc_type, len, .. }) = meaning(&attribute, types)? {
+                let index = u32::try_from(index).unwrap_or(u32::MAX);
+                shown.push(Shown { index, nc_type, len });
             }
         }
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
@@ -84,8 +94,8 @@ impl AttList {
     }
 
     fn index(&self, number: usize) -> Result<usize, AttFault> {
-        let index = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
-        Ok(usize::try_from(*index).unwrap_or(usize::MAX))
+        let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        Ok(usize::try_from(shown.index).unwrap_or(usize::MAX))
     }
 
     /// Number of the attribute with that name.
@@ -112,12 +122,10 @@ impl AttList {
     }
 
     /// What the attribute with that number is.
-    pub(crate) fn info(&self, number: usize, types: &Types) -> Result<AttInfo, AttFault> {
-        self.with(number, types, |attribute, meaning| AttInfo {
-            name: attribute.name.clone(),
-            nc_type: meaning.nc_type,
-            len: meaning.len,
-        })
+    pub(crate) fn info(&self, number: usize) -> Result<AttInfo, AttFault> {
+        let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        let name = self.name(number)?.into();
+        Ok(AttInfo { name, nc_type: shown.nc_type, len: shown.len })
     }
 
     /// Hands the attribute with that number over.

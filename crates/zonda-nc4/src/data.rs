@@ -13,7 +13,7 @@ use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
 use zonda_hdf5::{File, HdfError, Unfilter};
 use zonda_model::Hyperslab;
 
-use crate::details::{Details, as_stored};
+use crate::details::{Details, as_stored, user_fill};
 use crate::file::FindFilter;
 use crate::files::{Files, open_storage};
 use crate::form::Form;
@@ -47,7 +47,7 @@ pub(crate) type Find = Option<Arc<FindFilter>>;
 
 impl Data {
     pub(crate) fn open(files: &Files, find: &Find, details: &Details) -> Result<Data, HdfError> {
-        let (file, object) = (&details.file, &details.object);
+        let (file, object) = (&details.file, &details.object()?);
         let bad = |what, value| HdfError::BadValue {
             structure: RAW_DATA,
             at: object.addr().0,
@@ -61,7 +61,7 @@ impl Data {
         if elem == 0 {
             return Err(bad("bytes of an element", 0));
         }
-        let user_fill = details.user_fill()?.filter(|fill| fill.len() == elem);
+        let user_fill = user_fill(file, object)?.filter(|fill| fill.len() == elem);
         let fill = user_fill.clone().unwrap_or_default();
         let elements = space.dims.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim));
         let bytes = elements.and_then(|n| n.checked_mul(elem as u64));

@@ -1,6 +1,6 @@
 //! What is decoded of an object when somebody asks for it, and then kept.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use zonda_chunk::FilterSpec;
 use zonda_convert::ByteOrder;
@@ -16,16 +16,18 @@ use crate::form::Form;
 use crate::model::{Endianness, StorageKind, VarInfo};
 use crate::types::Types;
 
-/// An object with what was asked of it.
+/// An object with what was asked of it. Its header is read again for its data, and not kept: its
+/// list of messages is as large as all the rest.
 #[derive(Debug)]
 pub(crate) struct Details {
     pub(crate) at: ObjectAt,
     pub(crate) file: Arc<File>,
-    pub(crate) object: Object,
-    atts: OnceLock<Result<AttList, AttFault>>,
-    info: OnceLock<Arc<VarInfo>>,
+    /// Its attributes.
+    pub(crate) atts: Result<AttList, AttFault>,
+    /// How a dataset is stored.
+    info: Result<Arc<VarInfo>, HdfError>,
     /// Chunk cache as it was set.
-    pub(crate) cache: std::sync::Mutex<Option<(usize, usize, f32)>>,
+    pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
     pub(crate) data: OnceLock<Arc<Data>>,
 }
 
@@ -39,74 +41,62 @@ const SZIP: u32 = 4;
 const SZIP_OPTIONS: u32 = 2 | 4 | 32;
 
 impl Details {
-    pub(crate) fn read(files: &Files, at: ObjectAt) -> Result<Details, HdfError> {
+    pub(crate) fn read(files: &Files, at: ObjectAt, types: &Types) -> Result<Details, HdfError> {
         let file = files.get(at.file)?;
         let object = file.object(at.addr)?;
-        Ok(Details {
-            at,
-            file,
-            object,
-            atts: OnceLock::new(),
-            info: OnceLock::new(),
-            cache: std::sync::Mutex::default(),
-            data: OnceLock::new(),
-        })
+        let atts = AttList::read(Arc::clone(&file), &object, types);
+        let info = info(&file, &object).map(Arc::new);
+        Ok(Details { at, file, atts, info, cache: Mutex::default(), data: OnceLock::new() })
     }
 
-    /// Its attributes.
-    pub(crate) fn atts(&self, types: &Types) -> Result<&AttList, AttFault> {
-        let read = || AttList::read(Arc::clone(&self.file), &self.object, types);
-        self.atts.get_or_init(read).as_ref().map_err(Clone::clone)
+    /// The object itself.
+    pub(crate) fn object(&self) -> Result<Object, HdfError> {
+        self.file.object(self.at.addr)
     }
 
     /// How a dataset is stored.
-    pub(crate) fn info(&self) -> Result<Arc<VarInfo>, HdfError> {
-        if let Some(info) = self.info.get() {
-            return Ok(Arc::clone(info));
-        }
-        let info = Arc::new(self.decode_info()?);
-        Ok(Arc::clone(self.info.get_or_init(|| info)))
+    pub(crate) fn info(&self) -> Result<&Arc<VarInfo>, HdfError> {
+        self.info.as_ref().map_err(Clone::clone)
     }
+}
 
-    fn decode_info(&self) -> Result<VarInfo, HdfError> {
-        let (file, object) = (&*self.file, &self.object);
-        let storage = match object.layout(file)? {
-            DataLayout::Compact { .. } => StorageKind::Compact,
-            DataLayout::Contiguous { .. } => {
-                let external = object.external_files(file)?.is_some();
-                if external { StorageKind::External } else { StorageKind::Contiguous }
-            }
-            DataLayout::Chunked(layout) => {
-                let dims = layout.chunk_dims.iter();
-                let dims = dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
-                StorageKind::Chunked(dims.collect())
-            }
-            DataLayout::Virtual { .. } => StorageKind::Virtual,
+fn info(file: &File, object: &Object) -> Result<VarInfo, HdfError> {
+    let storage = match object.layout(file)? {
+        DataLayout::Compact { .. } => StorageKind::Compact,
+        DataLayout::Contiguous { .. } => {
+            let external = object.external_files(file)?.is_some();
+            if external { StorageKind::External } else { StorageKind::Contiguous }
+        }
+        DataLayout::Chunked(layout) => {
+            let dims = layout.chunk_dims.iter();
+            let dims = dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+            StorageKind::Chunked(dims.collect())
+        }
+        DataLayout::Virtual { .. } => StorageKind::Virtual,
+    };
+    let filters = reported(&object.filters(file)?);
+    let form = Form::of(&object.datatype(file)?);
+    let value = user_fill(file, object)?;
+    let no_fill = value.is_none();
+    let (mut endianness, mut fill_value) = (Endianness::Native, Vec::new());
+    if let Some(form) = form {
+        endianness = match form.order() {
+            Some(ByteOrder::Little) => Endianness::Little,
+            Some(ByteOrder::Big) => Endianness::Big,
+            None => Endianness::Native,
         };
-        let filters = reported(&object.filters(file)?);
-        let form = Form::of(&object.datatype(file)?);
-        let value = self.user_fill()?;
-        let no_fill = value.is_none();
-        let (mut endianness, mut fill_value) = (Endianness::Native, Vec::new());
-        if let Some(form) = form {
-            endianness = match form.order() {
-                Some(ByteOrder::Little) => Endianness::Little,
-                Some(ByteOrder::Big) => Endianness::Big,
-                None => Endianness::Native,
-            };
-            if let Some(ext) = form.atomic().and_then(ExtType::from_nc_type) {
-                fill_value = native_fill(&form, ext, value.as_deref());
-            }
+        if let Some(ext) = form.atomic().and_then(ExtType::from_nc_type) {
+            fill_value = native_fill(&form, ext, value.as_deref());
         }
-        Ok(VarInfo { storage, filters, endianness, no_fill, fill_value })
     }
+    Ok(VarInfo { storage, filters, endianness, no_fill, fill_value })
+}
 
-    /// The fill value in file form, where the file has one of its own.
-    pub(crate) fn user_fill(&self) -> Result<Option<Box<[u8]>>, HdfError> {
-        let fill = self.object.fill_value(&self.file)?;
-        let value = fill.filter(|fill| !fill.undefined).and_then(|fill| fill.value);
-        Ok(value.filter(|value| !value.is_empty()))
-    }
+/// The fill value in file form, where the file has one of its own.
+pub(crate) fn user_fill(file: &File, object: &Object) -> Result<Option<Box<[u8]>>, HdfError> {
+    let fill = object.fill_value(file)?;
+    let value = fill.filter(|fill| !fill.undefined).and_then(|fill| fill.value);
+    Ok(value.filter(|value| !value.is_empty()))
 }
 
 /// The fill value of an atomic type in memory form.

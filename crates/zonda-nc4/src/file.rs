@@ -16,6 +16,7 @@ use crate::files::{Files, ObjectAt};
 use crate::hidden;
 use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
+use crate::types::Types;
 use crate::walk::Walk;
 use crate::{Nc4Error, Result};
 
@@ -121,8 +122,7 @@ impl Nc4File {
     /// # Errors
     /// As [`Nc4File::n_atts`]; `NC_ENOTATT`.
     pub fn att(&self, owner: Owner, index: usize) -> Result<AttInfo> {
-        let types = &self.model()?.forms;
-        self.att_list(owner)?.info(index, types).map_err(|fault| self.att_fault(owner, fault))
+        self.att_list(owner)?.info(index).map_err(|fault| self.att_fault(owner, fault))
     }
 
     /// The attribute with that name (normalised here) and its number. Reserved ones that the
@@ -138,7 +138,7 @@ impl Nc4File {
         }
         let fail = |fault| self.att_fault(owner, fault);
         let number = list.find(&name).map_err(fail)?;
-        let info = list.info(number, &self.model()?.forms).map_err(fail)?;
+        let info = list.info(number).map_err(fail)?;
         Ok((i32::try_from(number).unwrap_or(i32::MAX), info))
     }
 
@@ -177,7 +177,7 @@ impl Nc4File {
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, group: GroupId, var: VarId) -> Result<Arc<VarInfo>> {
         let (model, var) = self.var(group, var)?;
-        let info = self.details(var).and_then(|details| details.info());
+        let info = self.details(var).and_then(|details| details.info().cloned());
         info.map_err(|error| hdf(model.var_path(group, var), error))
     }
 
@@ -253,7 +253,9 @@ impl Nc4File {
         at: ObjectAt,
     ) -> std::result::Result<&'v Details, HdfError> {
         if place.get().is_none() {
-            let details = Arc::new(Details::read(&self.files, at)?);
+            let types = self.model.get().map(|model| &model.forms);
+            let none = Types::default();
+            let details = Arc::new(Details::read(&self.files, at, types.unwrap_or(&none))?);
             let _first = place.set(details);
         }
         let missing = HdfError::Missing { structure: "object", at: at.addr.0, what: "it" };
@@ -272,7 +274,7 @@ impl Nc4File {
             self.details(self.var(owner.group, owner.var)?.1)
         };
         let details = details.map_err(|error| hdf(self.path(owner), error))?;
-        details.atts(&model.forms).map_err(|fault| self.att_fault(owner, fault))
+        details.atts.as_ref().map_err(|fault| self.att_fault(owner, fault.clone()))
     }
 
     /// The path of what an attribute belongs to.

@@ -148,9 +148,10 @@ impl Nc4File {
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let read = || -> std::result::Result<(), GetFault> {
             let details = self.details(var).map_err(GetFault::Hdf)?;
-            let datatype = details.object.datatype(&details.file).map_err(GetFault::Hdf)?;
+            let object = details.object().map_err(GetFault::Hdf)?;
+            let datatype = object.datatype(&details.file).map_err(GetFault::Hdf)?;
             let form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
-            let user = details.user_fill().map_err(GetFault::Hdf)?;
+            let user = crate::details::user_fill(&details.file, &object).map_err(GetFault::Hdf)?;
             let user = user.filter(|user| user.len() == form.file_size);
             match (target, user) {
                 (Target::Atomic(mem), user) => {

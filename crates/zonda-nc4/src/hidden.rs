@@ -1,7 +1,7 @@
 //! Attributes that netCDF keeps for itself: what they say of a dataset, and which are not shown.
 
 use zonda_hdf5::message::{Class, Padding};
-use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
+use zonda_hdf5::{Attribute, Attributes, File, FileAddr, HdfError};
 use zonda_model::DimId;
 
 use crate::bits;
@@ -64,18 +64,15 @@ pub(crate) struct Hidden {
     pub(crate) dim_id: Option<i32>,
     /// Ids of the variable's dimensions.
     pub(crate) coordinates: Option<Vec<DimId>>,
-    /// The scale attached to each axis; `None` where the first axis has none.
-    pub(crate) scales: Option<Vec<Option<FileAddr>>>,
 }
 
 impl Hidden {
     /// Reads them. Those that are not as netCDF writes them say nothing.
-    pub(crate) fn of(file: &File, object: &Object) -> Result<Hidden, HdfError> {
+    pub(crate) fn of(file: &File, attributes: &Attributes) -> Result<Hidden, HdfError> {
         let mut hidden = Hidden::default();
-        let attributes = object.attributes(file)?;
         for index in 0..attributes.len() {
             let name = attributes.name(index);
-            if !matches!(name, CLASS | NAME | DIMENSION_LIST | DIM_ID | COORDINATES) {
+            if !matches!(name, CLASS | NAME | DIM_ID | COORDINATES) {
                 continue;
             }
             let attribute = attributes.decode(index, file)?;
@@ -90,12 +87,11 @@ impl Hidden {
                     let ids = integers(&attribute).unwrap_or_default();
                     hidden.dim_id = ids.first().and_then(|&id| i32::try_from(id).ok());
                 }
-                COORDINATES => {
+                _ => {
                     let ids = integers(&attribute);
                     let id = |id: &i64| DimId(i32::try_from(*id).unwrap_or(-1));
                     hidden.coordinates = ids.map(|ids| ids.iter().map(id).collect());
                 }
-                _ => hidden.scales = scales(file, &attribute)?,
             }
         }
         hidden.is_only_dimension &= hidden.is_scale;
@@ -135,8 +131,15 @@ pub(crate) fn integers(attribute: &Attribute) -> Option<Vec<i64>> {
     Some(out)
 }
 
-/// For each axis the scale that was attached last.
-fn scales(file: &File, attribute: &Attribute) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
+/// The scale that was attached last to each axis; `None` where the first axis has none.
+pub(crate) fn scales(
+    file: &File,
+    attributes: &Attributes,
+) -> Result<Option<Vec<Option<FileAddr>>>, HdfError> {
+    let Some(index) = attributes.find(DIMENSION_LIST) else {
+        return Ok(None);
+    };
+    let attribute = attributes.decode(index, file)?;
     let Class::VarLenSequence { base } = &attribute.datatype.class else {
         return Ok(None);
     };

@@ -19,6 +19,7 @@ use crate::get::GetFault;
 use crate::place::Target;
 use crate::request::Request;
 use crate::select;
+use crate::types::Types;
 
 const NAME: &str = "virtual dataset";
 /// Virtual datasets whose sources are virtual in turn.
@@ -85,7 +86,8 @@ impl Virtual {
             };
             let root = ObjectAt { file: number, addr: files.get(number).ok()?.root() };
             let at = files.follow(root, &LinkTarget::Soft(one.dataset.clone()))?;
-            Details::read(files, at).ok().map(Arc::new)
+            // Nobody asks for its attributes.
+            Details::read(files, at, &Types::default()).ok().map(Arc::new)
         };
         let found = open();
         sources.insert(name, found.clone());
@@ -115,7 +117,7 @@ impl Virtual {
     fn end_of(&self, files: &Files, one: &VirtualSource) -> Option<u64> {
         if !one.is_numbered() {
             let details = self.source(files, one)?;
-            return one.extent(&details.object.dataspace(&details.file).ok()?.dims, 0);
+            return one.extent(&details.object().ok()?.dataspace(&details.file).ok()?.dims, 0);
         }
         let there = |number: &u64| self.source(files, &one.block(*number)).is_some();
         let n = (0..MOST_BLOCKS).take_while(there).count() as u64;

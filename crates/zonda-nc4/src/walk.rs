@@ -175,7 +175,8 @@ impl<'a> Walk<'a> {
         if space.max_dims.contains(&u64::MAX) {
             space.dims = crate::virtual_data::extent(self.files, at, file, object, &space)?;
         }
-        let hidden = hidden::Hidden::of(file, object)?;
+        let attributes = object.attributes(file)?;
+        let hidden = hidden::Hidden::of(file, &attributes)?;
         // A scale needs a dimension.
         let mut scale = None;
         if hidden.is_scale
@@ -219,7 +220,7 @@ impl<'a> Walk<'a> {
                 }
                 pending = Some(None);
             }
-            (None, None) => pending = Some(hidden.scales),
+            (None, None) => pending = Some(hidden::scales(file, &attributes)?),
         }
         let var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
         if let Some(scales) = pending.filter(|_| rank > 0) {

@@ -37,8 +37,8 @@ fn doubles(
     let id = var(file.model().unwrap(), group, name);
     let mut memory = Vec::new();
     let target = Target::Atomic(MemType::F64);
-    file.get(group, id, |_| slab, target, |len| lend(&mut memory, len))
-        .map_err(|error: Nc4Error| error.nc_error())?;
+    let read = file.get(group, id, |_| slab, target, |len| lend(&mut memory, len));
+    let _ = read.map_err(|error: Nc4Error| error.nc_error())?;
     let numbers = memory.chunks_exact(8).map(|bytes| f64::from_ne_bytes(bytes.try_into().unwrap()));
     Ok(numbers.collect())
 }
@@ -127,7 +127,9 @@ fn storage_and_fill() {
     file.fill_value(ROOT, text, Target::Natural(&mut kept), &mut out).unwrap();
     let address = u64::from_ne_bytes(out);
     assert!(address == 0 || kept.0[address as usize - 1].is_empty());
-    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (16 << 20, 4133, 0.75));
+    assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 521, 0.75));
+    let chunked = var(model, ROOT, "a");
+    assert_eq!(file.chunk_cache(ROOT, chunked).unwrap(), (16 << 20, 4133, 0.75));
     file.set_chunk_cache(ROOT, text, 1 << 20, 7, 0.5).unwrap();
     assert_eq!(file.chunk_cache(ROOT, text).unwrap(), (1 << 20, 7, 0.5));
     let error = file.set_chunk_cache(ROOT, text, 1, 1, 1.5).unwrap_err();
@@ -238,6 +240,7 @@ fn plain_hdf5() {
         "half",
         "line",
         "outside",
+        "packed",
         "raw",
         "soft",
         "square",
@@ -277,8 +280,13 @@ fn data_of_plain_hdf5() {
     let model = file.model().unwrap();
     let nc_type = |name| model.var(ROOT, var(model, ROOT, name)).unwrap().nc_type;
     assert_eq!((nc_type("half"), nc_type("three"), nc_type("text")), (5, 4, 12));
-    assert_eq!(nc_type("yes"), 32);
-    assert_eq!(&*model.types[0].name, b"_AnonymousEnum1");
+    assert_eq!((nc_type("packed"), nc_type("yes")), (32, 33));
+    assert_eq!(&*model.types[1].name, b"_AnonymousEnum2");
+    // In the file without gaps, in memory as C has it.
+    let UserClass::Compound(fields) = &model.types[0].class else { panic!() };
+    assert_eq!((model.types[0].size, fields[1].offset), (16, 8));
+    let packed = support::read(&file, ROOT, var(model, ROOT, "packed").0, &[1], &[1]).unwrap();
+    assert_eq!(packed, [&[0xff][..], &(-2.5f64).to_le_bytes()].concat());
     let text = support::read(&file, ROOT, var(model, ROOT, "text").0, &[0], &[2]).unwrap();
     let mut expected = 2u64.to_le_bytes().to_vec();
     expected.extend(b"ab");
@@ -296,7 +304,7 @@ fn attributes_of_plain_hdf5() {
     let mut all: Vec<_> = all.iter().map(|a| (&*a.name, a.nc_type, a.len)).collect();
     all.sort();
     let expected: [(&[u8], i32, u64); 4] =
-        [(b"fixed", 2, 3), (b"flag", 32, 1), (b"list", 12, 2), (b"nothing", 4, 0)];
+        [(b"fixed", 2, 3), (b"flag", 33, 1), (b"list", 12, 2), (b"nothing", 4, 0)];
     assert_eq!(all, expected);
     // One of two dimensions spoils the list.
     let line = Owner { group: ROOT, var: var(file.model().unwrap(), ROOT, "line") };

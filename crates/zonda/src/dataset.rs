@@ -31,6 +31,7 @@ pub struct Dataset {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
 enum Inner {
     Classic(ClassicFile),
     /// An HDF5 file, open for reading.
@@ -428,7 +429,7 @@ impl Dataset {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
             }
-            Err(nc4) => self.here(Err(nc4.refuse(owner))),
+            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
         }
     }
 
@@ -501,7 +502,7 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.here(Err(nc4.refuse(var))),
+            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
         }
     }
 

@@ -90,12 +90,16 @@ impl Nc4 {
         }
     }
 
-    /// What a put, or a definition that belongs to `var`, is refused with.
-    pub(crate) fn refuse(&self, var: VarRef) -> Error {
-        if var.var == VarId::GLOBAL {
-            return read_only();
-        }
-        self.nc_type(var).map_or_else(|error| error, |_| read_only())
+    /// What a put to `var`, or of an attribute of it, is refused with.
+    pub(crate) fn refuse(&self, var: VarRef, mem: Option<MemType>) -> Error {
+        let check = || {
+            if var.var != VarId::GLOBAL || mem.is_some() {
+                let nc_type = self.nc_type(var)?;
+                mem.map_or(Ok(()), |mem| check_conversion(nc_type, mem))?;
+            }
+            Err(read_only())
+        };
+        check().map_or_else(|error| error, |()| read_only())
     }
 
     fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {

@@ -33,13 +33,46 @@ const ONE_STREAM: u8 = 16;
 
 /// Formats, as in bits 5 to 7 of the flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(super) enum Format {
     BloscLz = 0,
     /// Also what lz4hc writes.
     Lz4 = 1,
     Snappy = 2,
     Zlib = 3,
     Zstd = 4,
+}
+
+impl Format {
+    /// The format that a chunk's flags say.
+    pub(super) fn of(flags: u8) -> Option<Format> {
+        Some(match flags >> 5 {
+            0 => Format::BloscLz,
+            1 => Format::Lz4,
+            2 => Format::Snappy,
+            3 => Format::Zlib,
+            4 => Format::Zstd,
+            _ => return None,
+        })
+    }
+
+    /// Decodes a stream that lies at `at`. Bytes that `out` was filled with from its beginning.
+    pub(super) fn decompress(
+        self,
+        filter: &'static str,
+        at: usize,
+        stored: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, FilterError> {
+        match self {
+            Format::BloscLz => blosclz::decompress(filter, stored, out),
+            Format::Lz4 => lz4::decompress(filter, at, stored, out).map(|()| out.len()),
+            Format::Zlib => deflate::inflate_into(filter, stored, out).map(|()| out.len()),
+            Format::Zstd => zstd::decompress(filter, stored, out),
+            Format::Snappy => snap::raw::Decoder::new()
+                .decompress(stored, out)
+                .map_err(|_| FilterError::Damaged { filter, at, what: "no valid snappy data" }),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,14 +210,8 @@ impl<'a> Frame<'a> {
             out.copy_from_slice(bytes.ok_or_else(|| damaged(HEADER, "ends early"))?);
             return Ok(());
         }
-        let format = match self.flags >> 5 {
-            0 => Format::BloscLz,
-            1 => Format::Lz4,
-            2 => Format::Snappy,
-            3 => Format::Zlib,
-            4 => Format::Zstd,
-            _ => return Err(FilterError::Unsupported { filter: NAME, what: "this codec" }),
-        };
+        let format = Format::of(self.flags)
+            .ok_or(FilterError::Unsupported { filter: NAME, what: "this codec" })?;
         let elem_size = self.elem_size;
         let shuffling = if self.flags & SHUFFLED != 0 && elem_size > 1 {
             Shuffling::Bytes
@@ -247,15 +274,7 @@ impl<'a> Frame<'a> {
                 out.copy_from_slice(stored);
                 continue;
             }
-            let full = match format {
-                Format::BloscLz => blosclz::decompress(NAME, stored, out)?,
-                Format::Lz4 => lz4::decompress(NAME, at, stored, out).map(|()| out.len())?,
-                Format::Zlib => deflate::inflate_into(NAME, stored, out).map(|()| out.len())?,
-                Format::Zstd => zstd::decompress(NAME, stored, out)?,
-                Format::Snappy => snap::raw::Decoder::new()
-                    .decompress(stored, out)
-                    .map_err(|_| damaged(at - len, "no valid snappy data"))?,
-            };
+            let full = format.decompress(NAME, at - len, stored, out)?;
             if full != out.len() {
                 return Err(damaged(at - len, "a stream with too few bytes"));
             }
@@ -361,7 +380,7 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
                 false => raw_block.len(),
             };
             for stream in shuffled.chunks(each) {
-                stream_to(plan, stream, out)?;
+                stream_to(NAME, (plan.format, plan.level), stream, out)?;
                 if out.len() > raw.len() {
                     return Ok(false);
                 }
@@ -374,30 +393,35 @@ fn encode(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterErro
 }
 
 /// Appends a stream and its length before it; as it is where it does not become shorter.
-fn stream_to(plan: &Plan, raw: &[u8], out: &mut Vec<u8>) -> Result<(), FilterError> {
+pub(super) fn stream_to(
+    filter: &'static str,
+    (format, level): (Format, u32),
+    raw: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), FilterError> {
     let from = out.len();
     out.extend_from_slice(&[0; 4]);
     let begin = out.len();
-    let shorter = match plan.format {
+    let shorter = match format {
         Format::BloscLz => blosclz::compress(raw, raw.len(), out),
-        Format::Lz4 => lz4::compress(NAME, raw, out)? < raw.len(),
+        Format::Lz4 => lz4::compress(filter, raw, out)? < raw.len(),
         Format::Zlib => {
-            deflate::deflate(NAME, deflate::level(plan.level), raw, out)?;
+            deflate::deflate(filter, deflate::level(level), raw, out)?;
             out.len() - begin < raw.len()
         }
         Format::Zstd => {
             // Nine levels for twenty-two, the last but one being the highest that is practical.
-            let level = if plan.level < 9 { plan.level * 2 - 1 } else { 22 };
-            zstd::compress(NAME, level as i32, raw, out)?;
+            let level = if level < 9 { level * 2 - 1 } else { 22 };
+            zstd::compress(filter, level as i32, raw, out)?;
             out.len() - begin < raw.len()
         }
         Format::Snappy => {
             let most = snap::raw::max_compress_len(raw.len());
-            reserve(NAME, out, most)?;
+            reserve(filter, out, most)?;
             out.resize(begin + most, 0);
             let len = snap::raw::Encoder::new()
                 .compress(raw, &mut out[begin..])
-                .map_err(|_| FilterError::Unsupported { filter: NAME, what: "this length" })?;
+                .map_err(|_| FilterError::Unsupported { filter, what: "this length" })?;
             out.truncate(begin + len);
             len < raw.len()
         }

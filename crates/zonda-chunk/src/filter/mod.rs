@@ -7,19 +7,22 @@ mod aec;
 mod bits;
 mod bitshuffle;
 mod blosc;
+mod blosc2;
 mod blosclz;
 mod bzip2;
 mod deflate;
 mod fletcher32;
-mod lz4;
 mod lz;
+mod lz4;
 mod lzf;
 mod nbit;
 mod pipeline;
+mod quantize;
 mod room;
 mod scaleoffset;
 pub mod shuffle;
 mod szip;
+mod zfp;
 mod zstd;
 
 use std::cell::Cell;
@@ -38,15 +41,18 @@ pub fn builtin(id: u32) -> Option<Make> {
         1 => deflate::new,
         2 => shuffle::new,
         3 => fletcher32::new,
+        4 => szip::new,
+        5 => nbit::new,
+        6 => scaleoffset::new,
         307 => bzip2::new,
         32000 => lzf::new,
         32001 => blosc::new,
         32004 => lz4::new,
         32008 => bitshuffle::new,
+        32013 => zfp::new,
         32015 => zstd::new,
-        4 => szip::new,
-        5 => nbit::new,
-        6 => scaleoffset::new,
+        32022 | 32023 => quantize::new,
+        32026 => blosc2::new,
         _ => return None,
     };
     Some(make)

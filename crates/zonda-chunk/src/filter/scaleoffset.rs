@@ -330,3 +330,74 @@ impl ScaleOffset {
         Plan { bits, least: stored_least, codes: Some(values.iter().map(code).collect()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::new;
+    use crate::filter::{ChunkShape, FilterSpec};
+    use proptest::prelude::*;
+
+    /// Encodes and decodes elements of `size` bytes; class 0 is integers, 1 floating-point numbers.
+    fn there_and_back(params: &[u32], raw: &[u8]) -> Vec<u8> {
+        let mut params = params.to_vec();
+        params.resize(20, 0);
+        let elem_size = params[4] as usize;
+        params[2] = (raw.len() / elem_size) as u32;
+        let shape = ChunkShape { dims: vec![params[2].into()], elem_size };
+        let spec = FilterSpec { id: 6, optional: true, name: String::new(), params };
+        let filter = new(&spec, &shape).unwrap();
+        let (mut stored, mut out) = (Vec::new(), Vec::new());
+        assert_eq!(filter.encode(raw, &mut stored), Ok(true));
+        filter.decode(&stored, raw.len(), &mut out).unwrap();
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn integers_come_back(
+            (size, sign, order) in (prop_oneof![Just(1u32), Just(2), Just(4), Just(8)], 0u32..2, 0u32..2),
+            has_fill in 0u32..2,
+            base in any::<u64>(),
+            steps in proptest::collection::vec((any::<u64>(), 0u32..64), 1..40),
+        ) {
+            let raw: Vec<u8> = steps
+                .iter()
+                .map(|(step, unused)| base.wrapping_add(step >> unused))
+                .flat_map(|value| value.to_le_bytes().into_iter().take(size as usize))
+                .collect();
+            let (low, high) = (base as u32, (base >> 32) as u32);
+            let params = [2, 0, 0, 0, size, sign, order, has_fill, low, high];
+            prop_assert_eq!(there_and_back(&params, &raw), raw);
+        }
+
+        #[test]
+        fn numbers_keep_their_digits(
+            digits in 0u32..6,
+            order in 0u32..2,
+            fill in proptest::option::of(-10.0f64..10.0),
+            values in proptest::collection::vec(-10.0f64..10.0, 1..40),
+        ) {
+            let bits = fill.map_or(0, f64::to_bits);
+            let has_fill = fill.is_some().into();
+            let params = [0, digits, 0, 1, 8, 0, order, has_fill, bits as u32, (bits >> 32) as u32];
+            let bytes = |value: &f64| if order == 0 { value.to_le_bytes() } else { value.to_be_bytes() };
+            let raw: Vec<u8> = values.iter().flat_map(bytes).collect();
+            let out = there_and_back(&params, &raw);
+            let unit = 0.1f64.powi(digits as i32);
+            for (value, bytes) in values.iter().zip(out.chunks_exact(8)) {
+                let bytes: [u8; 8] = bytes.try_into().unwrap();
+                let back = if order == 0 { f64::from_le_bytes(bytes) } else { f64::from_be_bytes(bytes) };
+                // What is nearer to the fill value than a digit becomes it, as in HDF5.
+                let allowed = if Some(back) == fill { unit } else { unit / 2.0 };
+                prop_assert!((value - back).abs() <= allowed * 1.000_001, "{value} {back}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_digits_can_say_is_kept_as_it_is() {
+        let values = [1.0f32, f32::NAN, f32::INFINITY, -3.25e30];
+        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_be_bytes()).collect();
+        assert_eq!(there_and_back(&[0, 2, 0, 1, 4, 0, 1, 0], &raw), raw);
+    }
+}

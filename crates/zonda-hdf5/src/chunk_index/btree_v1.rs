@@ -99,7 +99,7 @@ impl Nodes {
             lower.push(from);
             children.push(Child::new(node.child(i)?, 0, below));
         }
-        let chunks = Leaf { keys: Keys::new(&[]), table: Builder::default().finish() };
+        let chunks = Leaf { keys: Keys::new(&[]), table: Builder::with_capacity(0).finish() };
         let (lower, children) = (lower.into(), children.into());
         Ok((Node::Inner { lower, children, chunks }, node.bytes()))
     }

@@ -214,11 +214,10 @@ impl<'a> Region<'a> {
         Some(Region { grid, first: from, last: to, along })
     }
 
-    /// Whether it is the whole grid.
-    pub(super) fn is_everything(&self) -> bool {
-        self.along == 0
-            && get(&self.first, 0) == 0
-            && get(&self.last, 0).checked_add(1) == self.grid.spans.first().copied()
+    /// Chunks in the box.
+    pub(super) fn len(&self) -> u64 {
+        let sides = self.first.iter().zip(&self.last);
+        sides.fold(1, |n, (a, b)| b.saturating_sub(*a).saturating_add(1).saturating_mul(n))
     }
 
     /// The next keys of the box at or after `key`: from the first up to, not including, the second.

@@ -20,8 +20,8 @@ pub(super) struct Entry {
 #[derive(Debug)]
 enum Lens {
     All(u64),
-    Narrow(Box<[u32]>),
-    Wide(Box<[u64]>),
+    Narrow(Vec<u32>),
+    Wide(Vec<u64>),
 }
 
 /// Locations by position.
@@ -34,6 +34,11 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Number of positions.
+    pub(super) fn len(&self) -> usize {
+        self.at.len()
+    }
+
     /// What is at a position; `None` where there is no chunk.
     #[inline]
     pub(super) fn get(&self, i: usize) -> Option<ChunkLocation> {
@@ -54,43 +59,106 @@ impl Table {
     }
 }
 
-/// Collects a table.
-#[derive(Debug, Default)]
+/// Collects a table, in no more memory than it will have.
+#[derive(Debug)]
 pub(super) struct Builder {
-    entries: Vec<Entry>,
+    at: Vec<u64>,
+    len: Lens,
+    mask: Option<Vec<u32>>,
+    /// No chunk so far, so any length may still be that of all.
+    is_bare: bool,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder::with_capacity(0)
+    }
 }
 
 impl Builder {
     /// For `n` entries, a number that was compared with the bytes there.
     pub(super) fn with_capacity(n: usize) -> Builder {
-        Builder { entries: Vec::with_capacity(n) }
+        Builder { at: Vec::with_capacity(n), len: Lens::All(0), mask: None, is_bare: true }
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
-        self.entries.push(entry);
+        let Some(at) = entry.at else {
+            self.at.push(ABSENT);
+            match &mut self.len {
+                Lens::All(_) => {}
+                Lens::Narrow(lens) => lens.push(0),
+                Lens::Wide(lens) => lens.push(0),
+            }
+            self.mask.iter_mut().for_each(|mask| mask.push(0));
+            return;
+        };
+        if let Lens::All(common) = &mut self.len {
+            if self.is_bare {
+                *common = entry.len;
+            } else if *common != entry.len {
+                let (n, room) = (self.at.len(), self.at.capacity());
+                match u32::try_from(*common) {
+                    Ok(common) => self.len = Lens::Narrow(repeated(common, n, room)),
+                    Err(_) => self.len = Lens::Wide(repeated(*common, n, room)),
+                }
+            }
+        }
+        if let Lens::Narrow(lens) = &mut self.len {
+            match u32::try_from(entry.len) {
+                Ok(len) => lens.push(len),
+                Err(_) => self.len = Lens::Wide(lens.iter().map(|&len| u64::from(len)).collect()),
+            }
+        }
+        if let Lens::Wide(lens) = &mut self.len {
+            lens.push(entry.len);
+        }
+        if entry.mask != 0 && self.mask.is_none() {
+            self.mask = Some(repeated(0, self.at.len(), self.at.capacity()));
+        }
+        self.mask.iter_mut().for_each(|mask| mask.push(entry.mask));
+        // An address that would mean "absent" is as far outside any file as the one before it.
+        self.at.push(at.min(ABSENT.wrapping_sub(1)));
+        self.is_bare = false;
     }
 
-    pub(super) fn finish(self) -> Table {
-        let entries = self.entries;
-        // An address that would mean "absent" is as far outside any file as the one before it.
-        let place = |entry: &Entry| entry.at.map_or(ABSENT, |at| at.min(ABSENT.wrapping_sub(1)));
-        let at = entries.iter().map(place).collect();
-        let present = || entries.iter().filter(|entry| entry.at.is_some());
-        let common = present().next().map_or(0, |entry| entry.len);
-        let len = if present().all(|entry| entry.len == common) {
-            Lens::All(common)
-        } else {
-            let narrow: Option<Box<[u32]>> =
-                entries.iter().map(|entry| u32::try_from(entry.len).ok()).collect();
-            match narrow {
-                Some(lens) => Lens::Narrow(lens),
-                None => Lens::Wide(entries.iter().map(|entry| entry.len).collect()),
-            }
-        };
-        let mask = present()
-            .any(|entry| entry.mask != 0)
-            .then(|| entries.iter().map(|entry| entry.mask).collect());
-        Table { at, len, mask }
+    /// Puts entry `i` at position `keys[i]` of `n`, nothing at the others. Keys have to ascend.
+    pub(super) fn spread(&mut self, keys: &[u64], n: usize) {
+        spread(&mut self.at, keys, n, ABSENT);
+        match &mut self.len {
+            Lens::All(_) => {}
+            Lens::Narrow(lens) => spread(lens, keys, n, 0),
+            Lens::Wide(lens) => spread(lens, keys, n, 0),
+        }
+        self.mask.iter_mut().for_each(|mask| spread(mask, keys, n, 0));
+    }
+
+    pub(super) fn finish(mut self) -> Table {
+        match &mut self.len {
+            Lens::All(_) => {}
+            Lens::Narrow(lens) => lens.shrink_to_fit(),
+            Lens::Wide(lens) => lens.shrink_to_fit(),
+        }
+        Table { at: self.at.into(), len: self.len, mask: self.mask.map(Vec::into_boxed_slice) }
+    }
+}
+
+fn repeated<T: Clone>(value: T, n: usize, room: usize) -> Vec<T> {
+    let mut out = Vec::with_capacity(room.max(n));
+    out.resize(n, value);
+    out
+}
+
+/// From the last to the first, so that it needs no second list: no value moves towards the front.
+fn spread<T: Copy>(values: &mut Vec<T>, keys: &[u64], n: usize, nothing: T) {
+    values.resize(n, nothing);
+    for (i, &key) in keys.iter().enumerate().rev() {
+        let Some(value) = values.get(i).copied() else { continue };
+        if let Some(place) = values.get_mut(i) {
+            *place = nothing;
+        }
+        if let Some(place) = usize::try_from(key).ok().and_then(|key| values.get_mut(key)) {
+            *place = value;
+        }
     }
 }
 
@@ -167,6 +235,26 @@ mod tests {
                 assert_eq!(at(2), Some((u64::MAX - 1, lens[1], masks[1])));
                 assert_eq!(at(3), Some((9, lens[2], masks[2])));
                 assert_eq!(at(4), None);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_are_spread_in_place() {
+        for lens in [[7, 7, 7], [1, 2, 3], [u64::MAX, 2, 3]] {
+            let entry = |i: usize| Entry { at: Some(i as u64), len: lens[i], mask: i as u32 };
+            for keys in [[0, 1, 2], [0, 1, 5], [3, 4, 5], [0, 3, 4]] {
+                let mut builder = Builder::with_capacity(0);
+                (0..3).for_each(|i| builder.push(entry(i)));
+                builder.spread(&keys, 6);
+                let table = builder.finish();
+                for key in 0..6 {
+                    let i = keys.iter().position(|&other| other == key);
+                    let want = i.map(|i| (i as u64, lens[i], i as u32));
+                    let found =
+                        table.get(key as usize).map(|found| (found.at, found.len, found.mask));
+                    assert_eq!(found, want);
+                }
             }
         }
     }

@@ -4,7 +4,8 @@
 //! `i`; in version 2, internal nodes hold chunks themselves, which separate their children. Either
 //! may be outside the extent, so children are told apart by where their keys begin.
 //! Nodes are read when a box needs them, each once; the first to read a node publishes it, so that
-//! finding a chunk takes no lock.
+//! finding a chunk takes no lock. When a good part of the chunks is wanted, all are put into one flat
+//! table instead, which is smaller than the nodes and found in at once.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -13,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zonda_storage::ReadRange;
 
 use super::grid::{Grid, Region};
-use super::table::{Keys, Table};
-use super::{Segment, What, btree_v1, btree_v2};
+use super::table::{Builder, Entry, Keys, Table};
+use super::{ChunkLocation, Segment, What, btree_v1, btree_v2};
 use crate::{File, FileAddr, HdfError, Result};
 
 const NAME: &str = "B-tree of chunks";
@@ -27,6 +28,15 @@ const NODES_AT_ONCE: usize = 1024;
 pub(super) struct Leaf {
     pub(super) keys: Keys,
     pub(super) table: Table,
+}
+
+impl Leaf {
+    /// Chunks with keys from `low` up to, not including, `high`.
+    fn iter(&self, low: u64, high: u64) -> impl Iterator<Item = (u64, ChunkLocation)> {
+        (self.keys.below(low)..)
+            .map_while(move |i| Some((self.keys.get(i).filter(|&key| key < high)?, i)))
+            .filter_map(|(key, i)| Some((key, self.table.get(i)?)))
+    }
 }
 
 /// A node in the file, and in memory once it was read.
@@ -43,6 +53,11 @@ pub(super) struct Child {
 impl Child {
     pub(super) fn new(addr: FileAddr, records: u16, level: Option<u8>) -> Child {
         Child { addr, records, level, node: OnceLock::new() }
+    }
+
+    /// The same node, not in memory.
+    fn again(&self) -> Child {
+        Child::new(self.addr, self.records, self.level)
     }
 }
 
@@ -61,6 +76,47 @@ pub(super) enum Node {
     },
 }
 
+/// All chunks of a tree.
+#[derive(Debug)]
+enum Flat {
+    /// By key: where at least half of them exist.
+    Dense(Table),
+    Sparse(Leaf),
+}
+
+/// All chunks of a tree, while they are read.
+#[derive(Debug, Default)]
+struct Gathered {
+    /// Ascending.
+    keys: Vec<u64>,
+    table: Builder,
+    /// Chunks of internal nodes, all of which are read before the leaves.
+    between: Vec<(u64, ChunkLocation)>,
+    /// Those of them that are in the table.
+    taken: usize,
+}
+
+impl Gathered {
+    fn push(&mut self, key: u64, ChunkLocation { at, len, mask }: ChunkLocation) {
+        self.keys.push(key);
+        self.table.push(Entry { at: Some(at), len, mask });
+    }
+
+    /// The chunks of internal nodes that come before a key.
+    fn take_between(&mut self, key: u64) {
+        while let Some(&(before, location)) = self.between.get(self.taken).filter(|c| c.0 < key) {
+            self.push(before, location);
+            self.taken = self.taken.saturating_add(1);
+        }
+    }
+
+    /// The chunks of the next leaf.
+    fn take(&mut self, leaf: &Leaf, low: u64, high: u64) {
+        self.take_between(low);
+        leaf.iter(low, high).for_each(|(key, location)| self.push(key, location));
+    }
+}
+
 /// How nodes are read.
 #[derive(Debug)]
 pub(super) enum Version {
@@ -77,8 +133,11 @@ pub(super) struct Tree {
     /// Bytes of the nodes in memory as they were in the file. The nodes of a sound tree do not
     /// overlap, so they are not longer than the file.
     spent: AtomicU64,
-    /// Everything is in memory.
-    is_whole: AtomicBool,
+    /// Chunks in the nodes in memory.
+    n_chunks: AtomicU64,
+    flat: OnceLock<Flat>,
+    /// A node is damaged, so that there will be no flat table.
+    is_damaged: AtomicBool,
 }
 
 impl Tree {
@@ -88,7 +147,9 @@ impl Tree {
             version,
             root: OnceLock::new(),
             spent: AtomicU64::new(0),
-            is_whole: AtomicBool::new(false),
+            n_chunks: AtomicU64::new(0),
+            flat: OnceLock::new(),
+            is_damaged: AtomicBool::new(false),
         }
     }
 
@@ -121,26 +182,51 @@ impl Tree {
         }
     }
 
+    /// A node and its bytes in the file.
+    fn decode(&self, grid: &Grid, child: &Child, bytes: Vec<u8>) -> Result<(Node, u64)> {
+        match &self.version {
+            Version::One(nodes) => nodes.decode(&self.file, grid, child, bytes),
+            Version::Two(nodes) => nodes.decode(&self.file, grid, child, bytes),
+        }
+    }
+
+    fn check_spent(&self, spent: u64, child: &Child) -> Result<()> {
+        let (structure, at, limit) = (NAME, child.addr.0, self.file.len());
+        if spent > limit {
+            return Err(HdfError::Limit { structure, at, what: "bytes in one tree", limit });
+        }
+        Ok(())
+    }
+
     fn publish<'a>(&self, grid: &Grid, child: &'a Child, bytes: Vec<u8>) -> Result<&'a Node> {
-        let (node, len) = match &self.version {
-            Version::One(nodes) => nodes.decode(&self.file, grid, child, bytes)?,
-            Version::Two(nodes) => nodes.decode(&self.file, grid, child, bytes)?,
+        let (node, len) = self.decode(grid, child, bytes)?;
+        let n = match &node {
+            Node::Leaf(chunks) | Node::Inner { chunks, .. } => chunks.table.len() as u64,
         };
         // Several threads may have read the same node: only the one that is kept counts.
         let spent = match child.node.set(Box::new(node)) {
-            Ok(()) => self.spent.fetch_add(len, Ordering::Relaxed).saturating_add(len),
+            Ok(()) => {
+                self.n_chunks.fetch_add(n, Ordering::Relaxed);
+                self.spent.fetch_add(len, Ordering::Relaxed).saturating_add(len)
+            }
             Err(_) => self.spent.load(Ordering::Relaxed),
         };
-        if spent > self.file.len() {
-            let (structure, at, limit) = (NAME, child.addr.0, self.file.len());
-            return Err(HdfError::Limit { structure, at, what: "bytes in one tree", limit });
-        }
+        self.check_spent(spent, child)?;
         let (structure, at, what) = (NAME, child.addr.0, "the node that was just read");
         child.node.get().map(|node| &**node).ok_or(HdfError::Missing { structure, at, what })
     }
 
     /// What there is at `key` and up to some later one.
     pub(super) fn segment(&self, grid: &Grid, key: u64) -> Result<Segment<'_>> {
+        match self.flat.get() {
+            Some(Flat::Dense(table)) => {
+                return Ok(Segment { high: grid.total, what: What::Linear { low: 0, table } });
+            }
+            Some(Flat::Sparse(leaf)) => {
+                return Ok(Segment { high: u64::MAX, what: What::Sorted(leaf) });
+            }
+            None => {}
+        }
         let mut high = u64::MAX;
         let Some(mut child) = self.root(grid)? else {
             return Ok(Segment { high, what: What::Nothing });
@@ -173,8 +259,22 @@ impl Tree {
 
     /// Reads all nodes that a box needs, level by level, many at a time.
     pub(super) fn prepare(&self, grid: &Grid, region: &Region<'_>) -> Result<()> {
-        if self.is_whole.load(Ordering::Acquire) {
+        if self.flat.get().is_some() {
             return Ok(());
+        }
+        let loaded = self.n_chunks.load(Ordering::Relaxed);
+        if region.len().max(loaded) >= grid.total.div_ceil(4)
+            && !self.is_damaged.load(Ordering::Relaxed)
+        {
+            match self.flatten(grid) {
+                Ok(flat) => {
+                    // Another thread may have been first, with the same chunks.
+                    let _ = self.flat.set(flat);
+                    return Ok(());
+                }
+                // The box may do without what is damaged.
+                Err(_) => self.is_damaged.store(true, Ordering::Relaxed),
+            }
         }
         let Some(root) = self.root(grid)? else { return Ok(()) };
         // Children with the keys they may hold: from the first up to, not including, the second.
@@ -205,36 +305,92 @@ impl Tree {
             }
             level = below;
         }
-        if region.is_everything() {
-            self.is_whole.store(true, Ordering::Release);
-        }
         Ok(())
+    }
+
+    /// Reads all chunks, keeping no nodes.
+    fn flatten(&self, grid: &Grid) -> Result<Flat> {
+        let mut all = Gathered::default();
+        let mut spent = 0u64;
+        // As in `prepare`, but these children belong to no node.
+        let mut level: Vec<(Child, u64, u64)> = Vec::new();
+        level.extend(self.root(grid)?.map(|root| (root.again(), 0, u64::MAX)));
+        while !level.is_empty() {
+            all.between.sort_unstable_by_key(|(key, _)| *key);
+            let mut below = Vec::new();
+            for some in level.chunks(NODES_AT_ONCE) {
+                let children: Vec<&Child> = some.iter().map(|(child, ..)| child).collect();
+                for ((child, low, high), bytes) in some.iter().zip(self.read_many(&children)?) {
+                    let (node, len) = self.decode(grid, child, bytes)?;
+                    spent = spent.saturating_add(len);
+                    self.check_spent(spent, child)?;
+                    match node {
+                        Node::Leaf(leaf) => all.take(&leaf, *low, *high),
+                        Node::Inner { lower, children, chunks } => {
+                            all.between.extend(chunks.iter(*low, *high));
+                            for (i, child) in children.into_iter().enumerate() {
+                                let from = lower.get(i).copied().unwrap_or(0).max(*low);
+                                let next = i.checked_add(1).and_then(|i| lower.get(i).copied());
+                                let chunk = chunks.keys.get(chunks.keys.below(from));
+                                let end = [next, chunk].into_iter().flatten().min();
+                                let end = end.unwrap_or(u64::MAX).min(*high);
+                                if from < end {
+                                    below.push((child, from, end));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            level = below;
+        }
+        all.take_between(u64::MAX);
+        let Gathered { keys, mut table, .. } = all;
+        match usize::try_from(grid.total) {
+            Ok(total) if keys.len() >= total / 2 => {
+                table.spread(&keys, total);
+                Ok(Flat::Dense(table.finish()))
+            }
+            _ => Ok(Flat::Sparse(Leaf { keys: Keys::new(&keys), table: table.finish() })),
+        }
     }
 
     /// Reads those of the nodes that are not in memory.
     fn read_all(&self, grid: &Grid, mut children: Vec<&Child>) -> Result<()> {
         children.retain(|child| child.node.get().is_none());
-        // What a cache image covers is not in the storage: such nodes are read one by one.
-        if children.len() < 2 || self.file.has_cache_image() {
+        if children.len() < 2 {
             return Ok(());
         }
-        children.sort_unstable_by_key(|child| child.addr);
         for some in children.chunks(NODES_AT_ONCE) {
-            let mut buffers = Vec::with_capacity(some.len());
-            for child in some {
-                let at = self.file.locate(NAME, child.addr, 1)?;
-                let len = self.read_len(child)?.min(self.file.len().saturating_sub(at));
-                buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
-            }
-            let mut ranges: Vec<ReadRange<'_>> =
-                buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
-            self.file.storage().read_ranges(&mut ranges)?;
-            let got: Vec<usize> = ranges.iter().map(|range| range.got).collect();
-            for ((child, (_, mut bytes)), got) in some.iter().zip(buffers).zip(got) {
-                bytes.truncate(got);
+            for (child, bytes) in some.iter().zip(self.read_many(some)?) {
                 self.publish(grid, child, bytes)?;
             }
         }
         Ok(())
+    }
+
+    /// The bytes of nodes, each as far as is sure or usual.
+    fn read_many(&self, children: &[&Child]) -> Result<Vec<Vec<u8>>> {
+        if self.file.has_cache_image() {
+            // What a cache image covers is not in the storage.
+            let read =
+                |child: &&Child| self.file.read_up_to(NAME, child.addr, self.read_len(child)?);
+            return children.iter().map(read).collect();
+        }
+        let mut buffers = Vec::with_capacity(children.len());
+        for child in children {
+            let at = self.file.locate(NAME, child.addr, 1)?;
+            let len = self.read_len(child)?.min(self.file.len().saturating_sub(at));
+            buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
+        }
+        let mut ranges: Vec<ReadRange<'_>> =
+            buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
+        ranges.sort_unstable_by_key(|range| range.at);
+        self.file.storage().read_ranges(&mut ranges)?;
+        if ranges.iter().any(|range| range.got < range.buf.len()) {
+            let (structure, at, end) = (NAME, self.file.len(), self.file.len());
+            return Err(HdfError::OutOfFile { structure, at, len: 1, end });
+        }
+        Ok(buffers.into_iter().map(|(_, bytes)| bytes).collect())
     }
 }

@@ -208,7 +208,10 @@ def small(folder, out):
         if version == "v110" and userblock == 0:
             # Super blocks; pages, of which few are written; edges without filters.
             file.add("extensible", (2, 150), (2, None), (1, 1), True, some)
-            file.add("fixed", (1030,), (1030,), (1,), False, few)
+            for n in 1024, 1030:
+                file.add("fixed", (n,), (n,), (1,), False, few)
+            # A page that was never written, and a chunk right after it.
+            file.add("fixed", (1030,), (1030,), (1,), False, every, places=[(1024,)])
             places = [(3,), (200,), (131060 + 2 * 2048 + 1030,)]
             file.add("extensible", (140000,), (None,), (1,), False, every, places=places)
             file.add("fixed", (7, 5), (7, 5), (2, 2), True, every, edges=False)

@@ -52,6 +52,7 @@ def model():
     inner = g.createGroup("inner")
     i = inner.createVariable("up", "i2", ("x", "time"))
     i[:, 0:6] = np.arange(12).reshape(2, 6)
+    inner.createVariable("short", "i1", ("time",))[0:1] = 1
     d.close()
 
 
@@ -66,6 +67,7 @@ def plain():
         f.create_dataset("grow", (3, 2), "i2", maxshape=(None, 2), chunks=(2, 2), data=np.arange(6).reshape(3, 2))
         f["text"] = np.array([b"ab", b"cde"], "S3")
         f.create_dataset("unwritten", (2,), h5py.string_dtype())
+        f["packed"] = np.array([(1, 2.5), (-1, -2.5)], [("a", "i1"), ("b", "<f8")])
         f["half"] = np.array([1.5, -2.0], "f2")
         f["yes"] = np.array([True, False])
         f["soft"] = h5py.SoftLink("/line")

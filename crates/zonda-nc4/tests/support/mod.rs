@@ -136,3 +136,38 @@ pub(crate) fn read_att(
     canonical(file.model()?, nc_type, &kept, &memory, &mut bytes);
     Ok(bytes)
 }
+
+/// Asks for everything of a file that may be damaged: answers or errors, no panic.
+pub(crate) fn touch(file: &Nc4File) {
+    let Ok(model) = file.model() else {
+        return;
+    };
+    for (group, id) in model.groups.iter().zip(0u16..) {
+        let group_id = GroupId(id);
+        touch_atts(file, Owner { group: group_id, var: VarId::GLOBAL });
+        for (var, index) in group.vars.iter().zip(0i32..) {
+            touch_atts(file, Owner { group: group_id, var: VarId(index) });
+            let _ = file.var_info(group_id, VarId(index));
+            let count: Vec<_> = var
+                .dims
+                .iter()
+                .map(|&id| model.dim(id).map_or(1, |dim| dim.len as usize))
+                .collect();
+            if count
+                .iter()
+                .try_fold(1usize, |n, &dim| n.checked_mul(dim))
+                .is_some_and(|n| n < 1 << 24)
+            {
+                let _ = read(file, group_id, index, &vec![0; count.len()], &count);
+            }
+        }
+    }
+}
+
+fn touch_atts(file: &Nc4File, owner: Owner) {
+    for i in 0..file.n_atts(owner).unwrap_or(0) {
+        if let Ok(info) = file.att(owner, i) {
+            let _ = read_att(file, owner, &info.name, info.nc_type);
+        }
+    }
+}

@@ -1,5 +1,5 @@
 //! Filters against the reference library: chunks that it wrote, kept in `data/` and made afresh,
-//! and what it reads from chunks written here. `reference_codecs.py` is its side; without the variable
+//! and what it reads from chunks written here. `random_chunks.py` is its side; without the variable
 //! `ZONDA_PYTHON`, an interpreter with h5py and hdf5plugin, only the kept chunks are tested.
 
 use std::io::Write;
@@ -83,7 +83,7 @@ fn python(what: &str, filter: &str, count: usize, seed: u64, input: &str) -> Opt
         eprintln!("skipped: ZONDA_PYTHON is not set");
         return None;
     };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reference_codecs.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/random_chunks.py");
     let (count, seed) = (count.to_string(), seed.to_string());
     let mut child = Command::new(python)
         .args([script, what, filter, &count, &seed])
@@ -95,7 +95,7 @@ fn python(what: &str, filter: &str, count: usize, seed: u64, input: &str) -> Opt
     stdin.write_all(input.as_bytes()).expect("the script reads");
     drop(stdin);
     let output = child.wait_with_output().expect("the script ends");
-    assert!(output.status.success(), "reference_codecs.py {what} {filter} {count} {seed} failed");
+    assert!(output.status.success(), "random_chunks.py {what} {filter} {count} {seed} failed");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 
@@ -119,7 +119,7 @@ fn both_ways(filter: &str, count: usize, exact: bool) {
         input += &format!("{key}\t{}\n", hex(&stored));
         expected.push((key, case, stored, out));
     }
-    assert!(expected.len() > count / 2, "{filter}: {} encoded of {count}", expected.len());
+    assert!(expected.len() > count / 4, "{filter}: {} encoded of {count}", expected.len());
     let Some(read) = python("check", filter, count, seed, &input) else { return };
     let mut lines = read.lines();
     for (key, case, stored, out) in &expected {
@@ -164,4 +164,24 @@ fn szip_chunks_that_were_kept() {
 #[test]
 fn szip_both_ways() {
     both_ways("szip", 400, true);
+}
+
+#[test]
+fn zfp_chunks_that_were_kept() {
+    assert_decodes(&cases(include_str!("data/zfp.tsv")));
+}
+
+#[test]
+fn zfp_both_ways() {
+    both_ways("zfp", 400, false);
+}
+
+#[test]
+fn blosc2_chunks_that_were_kept() {
+    assert_decodes(&cases(include_str!("data/blosc2.tsv")));
+}
+
+#[test]
+fn blosc2_both_ways() {
+    both_ways("blosc2", 400, false);
 }

@@ -1,8 +1,8 @@
 """Chunks filtered by the reference library, and what it makes of chunks filtered by others.
 
-    reference.py make FILTER COUNT SEED    prints COUNT cases, one a line:
+    random_chunks.py make FILTER COUNT SEED    prints COUNT cases, one a line:
         name, filter id, parameters, chunk dimensions, element size, stored bytes, chunk as read
-    reference.py check FILTER COUNT SEED   the same cases; standard input has "name, stored bytes"
+    random_chunks.py check FILTER COUNT SEED   the same cases; standard input has "name, stored bytes"
         of another encoder, and "name, chunk as read" is printed
 
 Fields are separated by tabs, bytes are in hexadecimal. Needs h5py, and hdf5plugin for filters that
@@ -190,6 +190,69 @@ def szip(rng):
             filetype = narrow(filetype, precision, 0)
             values &= np.array(2**precision - 1, dtype=kind)
     return values, filetype, lambda p: p.set_szip(option, block), None
+
+
+def plugin(options):
+    """What hdf5plugin says, as a filter set by number."""
+    values = tuple(int(value) for value in options["compression_opts"])
+    return lambda plist: plist.set_filter(options["compression"], 1, values)
+
+
+def zfp(rng):
+    import hdf5plugin
+
+    kind = str(rng.choice(["i4", "i8", "f4", "f8"]))
+    while True:
+        dims = shape(rng, 4, 12)
+        if np.prod(dims) < 3000:
+            break
+    if kind[0] == "f":
+        values = floats(rng, kind, dims)
+        if rng.random() < 0.1:
+            values.flat[0] = rng.choice([np.nan, np.inf, -0.0, 1e-40])
+    else:
+        # The codec leaves two bits for its transform.
+        values = integers(rng, kind, dims) // 4
+    way = rng.integers(5)
+    if way == 0:
+        options = hdf5plugin.Zfp(rate=float(rng.choice([1, 4, 7.5, 8, 16, 24])))
+    elif way == 1:
+        options = hdf5plugin.Zfp(precision=int(rng.integers(1, 40)))
+    elif way == 2:
+        options = hdf5plugin.Zfp(accuracy=float(rng.choice([1e-6, 1e-3, 0.1, 10])))
+    elif way == 3:
+        options = hdf5plugin.Zfp(reversible=True)
+    else:
+        options = hdf5plugin.Zfp(minbits=int(rng.integers(1, 60)), maxbits=int(rng.integers(60, 2000)),
+                                 maxprec=int(rng.integers(1, 64)), minexp=int(rng.integers(-1074, 0)))
+    filetype = (FLOATS if kind[0] == "f" else INTEGERS)[kind, "<"]
+    return values, filetype, plugin(options), None
+
+
+def blosc2(rng):
+    import hdf5plugin
+
+    order = str(rng.choice(["<", ">"]))
+    if rng.random() < 0.05:
+        # Several blocks, and some that stick out of the chunk.
+        dims = tuple(int(n) for n in rng.choice([37, 50, 61, 70], size=3))
+        dims = dims if rng.random() < 0.7 else (int(np.prod(dims)),)
+    else:
+        dims = shape(rng, 4, int(rng.choice([4, 40, 40, 40])))
+        while np.prod(dims) > 40000:
+            dims = dims[1:]
+    if rng.random() < 0.4:
+        kind = str(rng.choice(["f4", "f8"]))
+        values, filetype = floats(rng, kind, dims), FLOATS[kind, order]
+    else:
+        kind = str(rng.choice([k for k, o in INTEGERS if o == order]))
+        values, filetype = integers(rng, kind, dims), INTEGERS[kind, order]
+    if rng.random() < 0.1:
+        values[...] = rng.choice([0, 7])
+    filters = int(rng.choice([0, 1, 2, 3]))
+    options = hdf5plugin.Blosc2(cname=str(rng.choice(["blosclz", "lz4", "lz4hc", "zlib", "zstd"])),
+                                clevel=int(rng.integers(0, 10)), filters=filters)
+    return values, filetype, plugin(options), None
 
 
 def cases(name, count, seed):

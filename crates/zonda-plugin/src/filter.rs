@@ -1,0 +1,129 @@
+//! A plugin as a filter like the built-in ones.
+
+use std::ffi::{c_uint, c_void};
+use std::ptr::NonNull;
+use std::sync::{Arc, PoisonError};
+
+use zonda_chunk::filter::{Filter, FilterError};
+
+use crate::load::Plugin;
+
+/// `H5Z_FLAG_REVERSE`: undo.
+const REVERSE: c_uint = 0x0100;
+
+/// A plugin's filter with the parameters of one array.
+#[derive(Debug)]
+pub(crate) struct PluginFilter {
+    plugin: Arc<Plugin>,
+    params: Vec<u32>,
+    /// Of `params`; behind them there is at least one more, so that the pointer is to something.
+    n_params: usize,
+}
+
+impl PluginFilter {
+    pub(crate) fn new(plugin: Arc<Plugin>, params: &[u32]) -> PluginFilter {
+        let n_params = params.len();
+        let params = params.iter().copied().chain([0]).collect();
+        PluginFilter { plugin, params, n_params }
+    }
+
+    /// Lets the plugin work on a copy of `input` and appends at most `most` bytes to `out`.
+    fn call(
+        &self,
+        flags: c_uint,
+        input: &[u8],
+        most: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        let failed = FilterError::Plugin { id: self.plugin.id };
+        let mut memory = CMemory::copy_of(input)
+            .ok_or(FilterError::NoMemory { filter: self.plugin.name, bytes: input.len() })?;
+        let len = {
+            let _alone = self.plugin.alone.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: the contract of H5Z_func_t: `buf` is memory from malloc with `buf_size`
+            // bytes, of which the first `nbytes` are the input; the function leaves there the
+            // memory that holds its result, which has `buf_size` bytes, and returns the result's
+            // length, or 0 and the memory as it was.
+            unsafe {
+                (self.plugin.function)(
+                    flags,
+                    self.n_params,
+                    self.params.as_ptr(),
+                    input.len(),
+                    &raw mut memory.size,
+                    &raw mut memory.start,
+                )
+            }
+        };
+        if len == 0 {
+            return Err(failed);
+        }
+        if len > most {
+            let filter = self.plugin.name;
+            return Err(FilterError::WrongLength { filter, got: len, expected: most });
+        }
+        // SAFETY: the length is what the plugin returned for this memory.
+        let result = unsafe { memory.bytes(len) }.ok_or(failed)?;
+        out.try_reserve(len)
+            .map_err(|_| FilterError::NoMemory { filter: self.plugin.name, bytes: len })?;
+        out.extend_from_slice(result);
+        Ok(())
+    }
+}
+
+impl Filter for PluginFilter {
+    fn name(&self) -> &'static str {
+        self.plugin.name
+    }
+
+    fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
+        if !self.plugin.decodes {
+            let what = "undoing it by its plugin";
+            return Err(FilterError::Unsupported { filter: self.plugin.name, what });
+        }
+        self.call(REVERSE, stored, most, out)
+    }
+
+    fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
+        if !self.plugin.encodes {
+            let what = "applying it by its plugin";
+            return Err(FilterError::Unsupported { filter: self.plugin.name, what });
+        }
+        self.call(0, raw, isize::MAX as usize, out)?;
+        Ok(true)
+    }
+}
+
+/// Memory from malloc that a plugin may free, grow or replace.
+struct CMemory {
+    start: *mut c_void,
+    size: usize,
+}
+
+impl CMemory {
+    fn copy_of(bytes: &[u8]) -> Option<CMemory> {
+        // SAFETY: any length may be asked for; one byte at least, so that null is a failure.
+        let start = NonNull::new(unsafe { libc::malloc(bytes.len().max(1)) })?.as_ptr();
+        // SAFETY: the new memory has room for the bytes and overlaps nothing.
+        unsafe { start.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Some(CMemory { start, size: bytes.len() })
+    }
+
+    /// The first `len` bytes; none if there is no memory any more.
+    ///
+    /// # Safety
+    /// A plugin says that so many bytes are there. `size` does not have to: plugins exist that
+    /// replace the memory and leave it.
+    unsafe fn bytes(&self, len: usize) -> Option<&[u8]> {
+        let start = NonNull::new(self.start)?.cast::<u8>();
+        // SAFETY: the contract above.
+        Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), len) })
+    }
+}
+
+impl Drop for CMemory {
+    fn drop(&mut self) {
+        // SAFETY: from malloc, by `copy_of` or by the plugin, and owned by this value.
+        unsafe { libc::free(self.start) };
+    }
+}

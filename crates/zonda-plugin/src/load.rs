@@ -1,0 +1,160 @@
+//! Opening a plugin's file: what HDF5's header `H5PLextern.h` asks of it.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once};
+
+/// `H5PL_TYPE_FILTER`.
+const TYPE_FILTER: c_int = 0;
+/// `H5Z_CLASS_T_VERS`: the one version of the structure below.
+const CLASS_VERSION: c_int = 1;
+
+/// `H5Z_func_t`.
+pub(crate) type FilterFn = unsafe extern "C" fn(
+    flags: c_uint,
+    cd_nelmts: usize,
+    cd_values: *const c_uint,
+    nbytes: usize,
+    buf_size: *mut usize,
+    buf: *mut *mut c_void,
+) -> usize;
+
+/// `H5Z_class2_t`.
+#[repr(C)]
+struct Class {
+    version: c_int,
+    id: c_int,
+    encoder_present: c_uint,
+    decoder_present: c_uint,
+    name: *const c_char,
+    can_apply: *const c_void,
+    set_local: *const c_void,
+    filter: Option<FilterFn>,
+}
+
+/// A filter in a loaded file, which stays loaded.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    pub(crate) id: u32,
+    pub(crate) name: &'static str,
+    pub(crate) encodes: bool,
+    pub(crate) decodes: bool,
+    pub(crate) function: FilterFn,
+    /// Held during calls: HDF5 never calls a filter from two threads, and some rely on it.
+    pub(crate) alone: Mutex<()>,
+}
+
+/// The filter in a file; none if it does not load or is no filter.
+pub(crate) fn open(file: &Path) -> Option<Arc<Plugin>> {
+    let library = Library::open(file)?;
+    // SAFETY: by these names, plugins define functions of these types (H5PLextern.h).
+    let (plugin_type, plugin_info) = unsafe {
+        (
+            library.function::<unsafe extern "C" fn() -> c_int>(c"H5PLget_plugin_type")?,
+            library.function::<unsafe extern "C" fn() -> *const Class>(c"H5PLget_plugin_info")?,
+        )
+    };
+    // SAFETY: both functions take nothing and may be called at any time.
+    let class = unsafe {
+        if plugin_type() != TYPE_FILTER {
+            return None;
+        }
+        // What a filter plugin returns is its class, in static memory; null is checked for.
+        plugin_info().as_ref()?
+    };
+    if class.version != CLASS_VERSION {
+        return None;
+    }
+    let name = if class.name.is_null() {
+        String::from("plugin")
+    } else {
+        // SAFETY: not null, so a NUL-terminated text as the interface says.
+        unsafe { CStr::from_ptr(class.name) }.to_string_lossy().into_owned()
+    };
+    Some(Arc::new(Plugin {
+        id: u32::try_from(class.id).ok()?,
+        // Plugins stay, and are few.
+        name: String::leak(name),
+        encodes: class.encoder_present != 0,
+        decodes: class.decoder_present != 0,
+        function: class.filter?,
+        alone: Mutex::new(()),
+    }))
+}
+
+/// A loaded file. Never closed.
+struct Library(*mut c_void);
+
+impl Library {
+    /// Loads a file with everything it needs bound, so that a symbol nobody has is a failure here
+    /// and not the end of the process later.
+    fn open(file: &Path) -> Option<Library> {
+        let name = CString::new(file.as_os_str().as_bytes()).ok()?;
+        load(&name, libc::RTLD_LOCAL)
+            .or_else(|| {
+                load_shim();
+                load(&name, libc::RTLD_LOCAL)
+            })
+            .map(Library)
+    }
+
+    /// A function of the file.
+    ///
+    /// # Safety
+    /// `F` is the type of a pointer to what the file has under this name.
+    unsafe fn function<F: Copy>(&self, name: &CStr) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        // SAFETY: the handle is open, the name is NUL-terminated.
+        let symbol = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        if symbol.is_null() {
+            return None;
+        }
+        // SAFETY: of one size, and of the right type by contract.
+        Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&symbol) })
+    }
+}
+
+fn load(name: &CStr, scope: c_int) -> Option<*mut c_void> {
+    // SAFETY: the name is NUL-terminated. Initialisers of the file run: whoever names the folder
+    // trusts what is in it.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | scope) };
+    (!handle.is_null()).then_some(handle)
+}
+
+/// Gives plugins the HDF5 functions they lack, from the file beside the library that this code is
+/// in. Only once a plugin did not load without: a program's real libhdf5 has them already.
+fn load_shim() {
+    const SHIM: &CStr = c"libzonda-h5shim.so";
+    static LOADED: Once = Once::new();
+    LOADED.call_once(|| {
+        let beside = own_file().and_then(|own| {
+            let path = own.with_file_name(OsStr::from_bytes(SHIM.to_bytes()));
+            load(&CString::new(path.as_os_str().as_bytes()).ok()?, libc::RTLD_GLOBAL)
+        });
+        if beside.is_none() {
+            load(SHIM, libc::RTLD_GLOBAL);
+        }
+    });
+}
+
+/// The file that this code was loaded from: libnetcdf, or a program.
+fn own_file() -> Option<PathBuf> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    let here: fn() -> Option<PathBuf> = own_file;
+    // SAFETY: any address may be asked about, and `info` is valid for the answer.
+    let found = unsafe { libc::dladdr(here as *const c_void, info.as_mut_ptr()) };
+    if found == 0 {
+        return None;
+    }
+    // SAFETY: filled in, and all zeros were a value of the type before.
+    let info = unsafe { info.assume_init() };
+    if info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so the name of a loaded file, which outlives this call.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    // A program is listed as it was called, so perhaps not by a path.
+    let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
+    if path.is_absolute() { Some(path) } else { std::env::current_exe().ok() }
+}
