@@ -251,11 +251,12 @@ test_info() {
     "$ncgen" -k nc4 -o groups.nc "$here/dump/nc4_groups.cdl"
     "$ncgen" -k nc7 -o model.nc "$here/dump/packed.cdl"
     head -c -3000 storage.nc >broken.nc
+    sed 's/TREE/TRUE/g' storage.nc >damaged.nc
     { head -c 512 /dev/zero; cat storage.nc; } >behind.nc
     printf 'no netCDF at all\n' >text.nc
     : >nothing.nc
     for label in types packed cdf5 empty norecords short cut hdf5 text nothing missing storage \
-        groups model broken behind; do
+        groups model broken damaged behind; do
         golden "info $label" "$here/info/$label.txt" "$zonda" info "$label.nc"
         golden "info --json $label" "$here/info/$label.json.txt" "$zonda" info --json "$label.nc"
     done

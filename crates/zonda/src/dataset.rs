@@ -133,7 +133,7 @@ impl Dataset {
                     let why = "netCDF-4 and HDF5 files can be opened for reading only";
                     return Err(Error::explained(NcError::NotBuilt, why));
                 }
-                Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, name, folder, options)?)),
+                Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, folder, options)?)),
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));

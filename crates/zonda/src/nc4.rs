@@ -60,14 +60,14 @@ impl Nc4 {
     /// `folder` is where the file lies, and where names of other files in it begin.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
-        name: &Path,
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
         // Plugins: `zonda_plugin::find` belongs into `find_filter`.
         let mut how = OpenHow { folder: folder.map(Path::to_owned), ..OpenHow::default() };
         how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
-        let file = Nc4File::open(Arc::clone(&storage), name, how)?;
+        // The path is said by who opens the dataset; here it is about the root group.
+        let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
         Ok(Nc4 { file, storage, names: Names::default(), open: AtomicBool::new(true) })
     }
 

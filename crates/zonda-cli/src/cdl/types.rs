@@ -322,7 +322,7 @@ fn declare(lines: &mut Lines<'_>, meta: &Meta<'_>, id: i32) -> Result<()> {
             text.extend_from_slice(b" ;\n");
         }
         UserClass::Enum { base, members } => {
-            return declare_enum(lines, meta, (&ty.name, *base, members));
+            return declare_enum(lines, meta, &ty.name, *base, members);
         }
         UserClass::Compound(fields) => {
             text.extend_from_slice(b"compound ");
@@ -364,7 +364,9 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
 fn declare_enum(
     lines: &mut Lines<'_>,
     meta: &Meta<'_>,
-    (name, base, members): (&[u8], i32, &[(Box<[u8]>, Box<[u8]>)]),
+    name: &[u8],
+    base: i32,
+    members: &[(Box<[u8]>, Box<[u8]>)],
 ) -> Result<()> {
     lines.indent()?;
     let mut text = Vec::new();
@@ -396,4 +398,71 @@ fn declare_enum(
 pub(crate) fn outward<'a>(meta: &Meta<'a>) -> impl Iterator<Item = Meta<'a>> {
     let own = meta.group(meta.group_id()).ok();
     std::iter::successors(own, |group| group.group(group.group_parent()?).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda::Place;
+
+    use super::*;
+
+    fn int() -> Type {
+        Type { size: 4, kind: Kind::Atomic(ExtType::Int) }
+    }
+
+    fn text(ty: &Type, element: &[u8], pieces: &Pieces) -> String {
+        let mut out = Vec::new();
+        ty.push(&mut out, element, pieces, Precision::default());
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn values_without_a_name_are_numbers() {
+        let named = |value: i32, name: &str| (value.to_ne_bytes().to_vec(), name.into());
+        let mut sorted = vec![named(300, "high"), named(1, "low"), named(1, "again")];
+        sorted.sort_by(|a, b| a.0.cmp(&b.0));
+        let symbols = Symbols { base: Some(ExtType::Int), sorted };
+        let ty = Type { size: 4, kind: Kind::Enum(symbols) };
+        for (value, expected) in [(300, "high"), (1, "low"), (-7, "-7")] {
+            assert_eq!(text(&ty, &i32::to_ne_bytes(value), &Pieces::default()), expected);
+        }
+    }
+
+    #[test]
+    fn nested_values() {
+        let mut pieces = Pieces::default();
+        let items: Vec<u8> = [5i32, 6].iter().flat_map(|item| item.to_ne_bytes()).collect();
+        let list = pieces.place(&items, false).unwrap();
+        let label = pieces.place(b"a\"b\n\x07", true).unwrap();
+        let vlen = Type { size: 16, kind: Kind::Vlen(Box::new(int())) };
+        let string = Type { size: 8, kind: Kind::String };
+        let chars = Type { size: 1, kind: Kind::Atomic(ExtType::Char) };
+        let part = |offset, dims: &[usize], ty| Part { offset, dims: dims.to_vec(), ty };
+        let parts = vec![
+            part(0, &[], vlen),
+            part(16, &[2], string),
+            part(32, &[2, 3], chars.clone()),
+            part(38, &[], chars),
+            part(40, &[2], int()),
+        ];
+        let ty = Type { size: 48, kind: Kind::Compound(parts) };
+        let mut element = [2u64, list, label, 0].map(u64::to_ne_bytes).concat();
+        element.extend_from_slice(b"ab\0c'dx\0");
+        element.extend([7i32, -8].map(i32::to_ne_bytes).concat());
+        let expected = r#"{{5, 6}, {"a\"b\n\007", NIL}, {"ab", "c\'d"}, "x", {7, -8}}"#;
+        assert_eq!(text(&ty, &element, &pieces), expected);
+
+        // The same value with its pieces elsewhere, and another one.
+        let mut others = Pieces::default();
+        let label = others.place(b"a\"b\n\x07", true).unwrap();
+        let list = others.place(&items, false).unwrap();
+        let mut other = element.clone();
+        other[8..24].copy_from_slice(&[list, label].map(u64::to_ne_bytes).concat());
+        assert!(ty.same((&element, &pieces), (&other, &others)));
+        other[44] ^= 1;
+        assert!(!ty.same((&element, &pieces), (&other, &others)));
+        other[44] ^= 1;
+        other[16..24].copy_from_slice(&list.to_ne_bytes());
+        assert!(!ty.same((&element, &pieces), (&other, &others)));
+    }
 }

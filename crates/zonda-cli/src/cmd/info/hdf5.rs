@@ -25,7 +25,8 @@ pub(super) struct Stored {
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks_of: Option<u64>,
     /// Bytes in the file.
-    stored_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_bytes: Option<u64>,
     /// How many times the data are as large as what is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
@@ -107,7 +108,7 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         })??;
     }
     set_percents(&mut facts.variables, |variable| {
-        variable.stored.as_ref().map_or(0, |stored| stored.stored_bytes)
+        variable.stored.as_ref().and_then(|stored| stored.stored_bytes).unwrap_or(0)
     });
     let errors = facts.variables.iter().filter_map(|variable| variable.stored.as_ref());
     facts.error = errors.filter_map(|stored| stored.error.clone()).next();
@@ -189,7 +190,7 @@ fn stored(file: &Dataset, var: VarRef) -> (Stored, u64) {
     match file.stored(var) {
         Ok(found) => {
             bytes = found.data_bytes;
-            stored.stored_bytes = found.bytes;
+            stored.stored_bytes = Some(found.bytes);
             (stored.chunks, stored.chunks_of) = found.chunks.unzip();
             if found.bytes > 0 {
                 stored.ratio = Some(rounded(bytes as f64 / found.bytes as f64));
@@ -253,7 +254,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
             stored.layout(),
             filters.join(" "),
             stored.n_chunks(),
-            grouped(stored.stored_bytes),
+            stored.stored_bytes.map_or_else(|| "?".to_owned(), grouped),
             stored.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
             format!("{:.1}", variable.percent),
         ]);
