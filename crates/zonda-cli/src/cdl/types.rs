@@ -360,13 +360,16 @@ fn push_field(text: &mut Vec<u8>, meta: &Meta<'_>, field: &Field) -> Result<()> 
     Ok(())
 }
 
+/// Name of a member of an enumeration, and its value in native bytes.
+type Member = (Box<[u8]>, Box<[u8]>);
+
 /// An enumeration is wrapped as values are.
 fn declare_enum(
     lines: &mut Lines<'_>,
     meta: &Meta<'_>,
     name: &[u8],
     base: i32,
-    members: &[(Box<[u8]>, Box<[u8]>)],
+    members: &[Member],
 ) -> Result<()> {
     lines.indent()?;
     let mut text = Vec::new();
