@@ -44,6 +44,11 @@ link() {
         -lgcc_s -lpthread -ldl -lm -lc
 }
 
+# What filter plugins take from HDF5, for processes that have none. libm, because plugins count on it.
+"$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-h5shim.so \
+    -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-h5shim.so" \
+    crates/zonda-plugin/shim/h5shim.c -Wl,--no-as-needed -lm -ldl
+
 "$cc" -std=gnu11 -O2 -fPIC -Wall -Wextra -shared -Wl,-soname,libzonda-hdf5-version.so \
     -Wl,-z,relro -Wl,-z,now -o "$scratch/libzonda-hdf5-version.so" \
     crates/zonda-capi/csrc/hdf5_version.c -ldl
@@ -76,7 +81,7 @@ put() {
 }
 
 put "$scratch"/libnetcdf.so.19 "$scratch"/libzonda-preload.so \
-    "$scratch"/libzonda-hdf5-version.so "$scratch"/libnetcdf.a lib
+    "$scratch"/libzonda-hdf5-version.so "$scratch"/libzonda-h5shim.so "$scratch"/libnetcdf.a lib
 # One file under all names, so that a process that loads two of them has one engine.
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so"
 ln -sfn libnetcdf.so.19 "$prefix/lib/libnetcdf.so.22"

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
-use zonda::Frozen;
+use zonda::{Frozen, Quiet};
 
 use crate::handles::{self, OpenFile};
 
@@ -31,6 +31,8 @@ impl Held {
 thread_local! {
     /// What this thread holds over its fork.
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
+    /// What keeps work in the background from taking locks meanwhile.
+    static QUIET: RefCell<Option<Quiet>> = const { RefCell::new(None) };
 }
 
 /// To be called before the first file opens.
@@ -54,6 +56,7 @@ fn guarded(body: impl FnOnce()) {
 
 extern "C" fn before() {
     guarded(|| {
+        let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet())));
         let files = handles::all();
         let _ = HELD.try_with(|held| {
             held.borrow_mut().extend(files.into_iter().map(Held::new));
@@ -64,6 +67,7 @@ extern "C" fn before() {
 extern "C" fn in_parent() {
     guarded(|| {
         let _ = HELD.try_with(|held| held.take());
+        let _ = QUIET.try_with(|held| held.take());
     });
 }
 
@@ -74,6 +78,7 @@ extern "C" fn in_child() {
                 held.file.dataset.mark_forked();
             }
         });
+        let _ = QUIET.try_with(|held| held.take());
     });
 }
 

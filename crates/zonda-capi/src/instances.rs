@@ -191,6 +191,7 @@ pub unsafe extern "C" fn nc_copy_data(
         if !worth {
             return Ok(());
         }
+        size_in_memory(ncid, xtype)?;
         nested(ncid, xtype, |nested, kind| {
             // SAFETY: the contract above.
             unsafe { nested.copy(kind, memory.cast(), copy.cast(), count) }
@@ -257,6 +258,7 @@ pub unsafe extern "C" fn nc_dump_data(
         if !worth_doing(ncid, xtype, memory, count)? {
             return Ok(());
         }
+        size_in_memory(ncid, xtype)?;
         let text = nested(ncid, xtype, |nested, kind| {
             let mut text = Vec::new();
             let size = nested.size(kind);

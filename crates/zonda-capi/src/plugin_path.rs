@@ -1,6 +1,6 @@
 //! The folders searched for filter plugins, as one list of the process (netCDF-C 4.9.3 and later).
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -48,7 +48,9 @@ pub(crate) fn current() -> Vec<Vec<u8>> {
 
 /// Makes `dirs` the list in use.
 pub(crate) fn replace(dirs: Vec<Vec<u8>>) {
+    let folders = dirs.iter().cloned().map(|dir| OsString::from_vec(dir).into()).collect();
     *list() = dirs;
+    zonda::set_plugin_path(folders);
 }
 
 /// The folders that a C list holds; null entries count as empty names.

@@ -8,19 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
-use zonda_storage::{ReadRange, Storage};
+use zonda_storage::Storage;
 
+use crate::ChunkError;
 use crate::cache::{Cache, Claim, Hit, Want, tick};
 use crate::decode::Decode;
 use crate::filter::{Decoded, Pipeline, Scratch};
-use crate::linear::{self, Memory, Source};
+use crate::linear::{self, Memory};
 use crate::plan::{self, Batch};
 use crate::pool::Engine;
 use crate::prefetch::{Ahead, Background, Pattern};
 use crate::scatter::{Part, Parts};
 use crate::selection::{Coords, Selection};
+use crate::stored::{Found, RawChunk, lengthen};
 use crate::table::{ChunkAt, ChunkTable};
-use crate::{ChunkError, FilterError};
 
 /// The shape of an array's chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +42,9 @@ pub struct ChunkedArray {
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub engine: Arc<Engine>,
-    storage: Arc<dyn Storage>,
+    pub storage: Arc<dyn Storage>,
     pub table: Arc<dyn ChunkTable>,
-    filters: Arc<Pipeline>,
+    pub filters: Arc<Pipeline>,
     pub chunk_dims: Vec<u64>,
     elem_size: usize,
     /// Bytes of a chunk; none for a shape that no array can have.
@@ -51,7 +52,7 @@ pub(crate) struct Inner {
     /// Bytes from one element of a chunk to the next in each dimension.
     steps: Coords,
     fill: Box<[u8]>,
-    partial_edge_unfiltered: bool,
+    pub partial_edge_unfiltered: bool,
     pub cache: Arc<Cache>,
     /// When the last request began.
     pub since: AtomicU64,
@@ -65,9 +66,6 @@ const POOL_BYTES: usize = 256 << 10;
 const POOL_CACHED_BYTES: usize = 4 << 20;
 /// Decoded bytes that a thread takes on at a time.
 const GRAIN_BYTES: usize = 64 << 10;
-/// Stored bytes of a chunk from which on the length of the storage is looked at before memory is
-/// taken.
-const LARGE_BYTES: u64 = 1 << 20;
 /// Elements side by side from which on a shuffled chunk is put together row by row.
 const SHUFFLED_ELEMS: usize = 64;
 /// Chunks up to this size leave a thread its memory for the next request.
@@ -197,7 +195,7 @@ struct Request<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Bench {
     pub memory: Memory,
-    filter: Scratch,
+    pub filter: Scratch,
     chunk: Vec<u8>,
 }
 
@@ -519,133 +517,6 @@ impl Inner {
         self.filters.decode(stored, mask, filter, bytes).map_err(failed)?;
         scatter_rows(bytes, part, base, steps, decode, block)
     }
-
-    /// Decodes a chunk for the cache.
-    fn decode_chunk(
-        &self,
-        found: &Found<'_>,
-        chunk_bytes: usize,
-        bench: &mut Bench,
-    ) -> Result<Vec<u8>, ChunkError> {
-        if self.is_raw(found) {
-            let source = RawChunk { inner: self, found, chunk_bytes };
-            source.check()?;
-            let mut bytes = Vec::new();
-            lengthen(&mut bytes, chunk_bytes)?;
-            source.read(&mut [ReadRange::new(0, &mut bytes)])?;
-            return Ok(bytes);
-        }
-        self.fetch(found, &mut bench.memory.stored)?;
-        self.unfilter(found, chunk_bytes, bench)
-    }
-
-    /// Undoes the filters of the chunk whose bytes were fetched.
-    pub(crate) fn unfilter(
-        &self,
-        found: &Found<'_>,
-        chunk_bytes: usize,
-        bench: &mut Bench,
-    ) -> Result<Vec<u8>, ChunkError> {
-        let stored = &bench.memory.stored[..found.place.len as usize];
-        let mut bytes = Vec::new();
-        lengthen(&mut bytes, chunk_bytes)?;
-        let decoded = self.filters.decode(stored, found.place.mask, &mut bench.filter, &mut bytes);
-        decoded.map_err(|error| self.filter_error(found, error))?;
-        Ok(bytes)
-    }
-
-    /// Reads the stored bytes of a chunk.
-    pub(crate) fn fetch(&self, found: &Found<'_>, stored: &mut Vec<u8>) -> Result<(), ChunkError> {
-        let ChunkAt { at, len, .. } = found.place;
-        if len > LARGE_BYTES {
-            let end = at.checked_add(len);
-            let file_len = self.storage.len()?;
-            if end.is_none_or(|end| end > file_len) {
-                return Err(found.out_of_file());
-            }
-        }
-        let n = usize::try_from(len).map_err(|_| ChunkError::NoMemory { bytes: len })?;
-        lengthen(stored, n)?;
-        let buf = &mut stored[..n];
-        // Offsets that no file can have are not the storage's business.
-        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64)
-            || self.storage.read_at(at, buf)? < n
-        {
-            return Err(found.out_of_file());
-        }
-        Ok(())
-    }
-
-    /// Whether chunks may be stored otherwise than they are.
-    pub(crate) fn is_filtered(&self) -> bool {
-        !self.filters.is_identity()
-    }
-
-    /// Whether a chunk is stored as it is.
-    pub(crate) fn is_raw(&self, found: &Found<'_>) -> bool {
-        self.filters.skips_all(found.place.mask) || (self.partial_edge_unfiltered && found.is_edge)
-    }
-
-    fn filter_error(&self, found: &Found<'_>, error: FilterError) -> ChunkError {
-        ChunkError::Filter { chunk: found.key.to_vec(), at: found.place.at, error }
-    }
-}
-
-/// A chunk in the storage.
-#[derive(Debug)]
-pub(crate) struct Found<'a> {
-    pub key: &'a [u64],
-    pub place: ChunkAt,
-    /// It reaches beyond the extent.
-    pub is_edge: bool,
-}
-
-impl Found<'_> {
-    fn out_of_file(&self) -> ChunkError {
-        let ChunkAt { at, len, .. } = self.place;
-        ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
-    }
-}
-
-/// A chunk that no filter was applied to.
-struct RawChunk<'a> {
-    inner: &'a Inner,
-    found: &'a Found<'a>,
-    chunk_bytes: usize,
-}
-
-impl RawChunk<'_> {
-    fn check(&self) -> Result<(), ChunkError> {
-        let (ChunkAt { at, len, .. }, expected) = (self.found.place, self.chunk_bytes as u64);
-        if len != expected {
-            let chunk = self.found.key.to_vec();
-            return Err(ChunkError::Length { chunk, at, got: len, expected });
-        }
-        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
-            return Err(self.found.out_of_file());
-        }
-        // The same answer whichever part of the chunk is wanted.
-        if at + len > self.inner.storage.len()? {
-            return Err(self.found.out_of_file());
-        }
-        Ok(())
-    }
-}
-
-impl Source for RawChunk<'_> {
-    fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
-        for range in &mut *ranges {
-            range.at = range.at.saturating_add(self.found.place.at);
-        }
-        match &mut *ranges {
-            [one] => one.got = self.inner.storage.read_at(one.at, one.buf)?,
-            many => self.inner.storage.read_ranges(many)?,
-        }
-        if ranges.iter().any(|range| range.got < range.buf.len()) {
-            return Err(self.found.out_of_file());
-        }
-        Ok(())
-    }
 }
 
 /// From a decoded chunk to the caller's memory.
@@ -675,15 +546,6 @@ fn scatter_rows(
         Ok::<(), ChunkError>(())
     })?;
     Ok(converted)
-}
-
-/// Makes `bytes` at least `len` long, if there is memory for it.
-fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<(), ChunkError> {
-    if let Some(more) = len.checked_sub(bytes.len()) {
-        bytes.try_reserve_exact(more).map_err(|_| ChunkError::NoMemory { bytes: len as u64 })?;
-        bytes.resize(len, 0);
-    }
-    Ok(())
 }
 
 /// Few numbers on the stack.

@@ -13,6 +13,7 @@ mod prefetch;
 mod recency;
 mod scatter;
 mod selection;
+mod stored;
 mod table;
 
 pub use array::{ArrayShape, ChunkedArray};

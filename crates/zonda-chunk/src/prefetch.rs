@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 
-use crate::array::{Bench, Found, Inner, Numbers};
+use crate::array::{Bench, Inner, Numbers};
 use crate::cache::{Claim, Want};
 use crate::pool;
 use crate::selection::{Coords, Selection};
+use crate::stored::Found;
 use crate::table::ChunkAt;
 
 /// The last request, and how it came about.
@@ -270,7 +271,8 @@ impl Ahead {
                 let engine = Arc::clone(&job.running.0.engine);
                 for _ in 1..job.chunks.len().min(engine.threads()) {
                     let job = Arc::clone(&job);
-                    if !engine.spawn(move || job.work()) {
+                    let gate = pool::enter();
+                    if gate.is_none() || !engine.spawn(move || job.work()) {
                         break;
                     }
                 }

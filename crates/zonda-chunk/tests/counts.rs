@@ -170,6 +170,16 @@ fn a_request_larger_than_the_budget_keeps_a_part() {
     }
 }
 
+/// What such a request keeps is not pushed out by itself: its first chunks stay.
+#[test]
+fn a_request_larger_than_the_budget_keeps_its_first_chunks() {
+    let made = cube();
+    let array = made.array(&Engine::new(1, 12 * 8 * 5 * 6 * 4));
+    read(&made, &array, &[1, 1, 1], &[28, 13, 10]);
+    read(&made, &array, &[1, 1, 1], &[14, 13, 10]);
+    assert_eq!(made.undone(), 24);
+}
+
 /// Walks by layers, again and again, with room for one row of chunks: each walk decodes each chunk
 /// once, although all have been there before.
 #[test]

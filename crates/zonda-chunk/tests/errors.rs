@@ -87,18 +87,20 @@ fn a_filter_that_is_not_there_is_named() {
 /// The first damaged chunk is named, whichever thread meets which first, and again each time.
 #[test]
 fn the_first_damaged_chunk_is_named() {
-    let recipe = Recipe::new(&[50, 1000], &[10, 100], 4, &[9999]);
+    // Large enough for several threads, and neighbours for different ones.
+    let recipe = Recipe::new(&[50, 2000], &[10, 200], 4, &[9999]);
     let mut made = Made::new(recipe, Flip { damaged: Some([1, 2, 3, 4]), ..Flip::default() });
-    for chunk in [[2, 3], [2, 4], [4, 0]] {
-        let at = made.table.chunks[&chunk[..]].at;
-        made.storage.write_at(at, &[1, 2, 3, 4]).expect("writes");
-    }
-    for threads in [1, 2, 4] {
+    for (threads, slow) in [(1, [0, 0]), (2, [0, 9]), (2, [9, 0]), (4, [0, 9]), (4, [9, 0])] {
+        // Either of two neighbours may be found first.
+        for (chunk, slow) in [([2, 3], slow[0]), ([2, 4], slow[1]), ([4, 0], 0)] {
+            let at = made.table.chunks[&chunk[..]].at;
+            made.storage.write_at(at, &[1, 2, 3, 4, slow]).expect("writes");
+        }
         let array = made.array(&Engine::new(threads, 1 << 30));
-        for _ in 0..5 {
-            let mut out = vec![0; 50 * 1000 * 4];
-            let slab = Hyperslab { start: &[0, 0], count: &[50, 1000], stride: None };
-            let error = array.read(&[50, 1000], &slab, RAW4, &mut out).expect_err("damaged");
+        for _ in 0..15 {
+            let mut out = vec![0; 50 * 2000 * 4];
+            let slab = Hyperslab { start: &[0, 0], count: &[50, 2000], stride: None };
+            let error = array.read(&[50, 2000], &slab, RAW4, &mut out).expect_err("damaged");
             let ChunkError::Filter { chunk, error: FilterError::Damaged { .. }, .. } = error else {
                 panic!("{error}")
             };
@@ -109,23 +111,23 @@ fn the_first_damaged_chunk_is_named() {
         for _ in 0..3 {
             let mut out = [0; 4];
             let slab = Hyperslab { start: &[45, 5], count: &[1, 1], stride: None };
-            assert!(array.read(&[50, 1000], &slab, RAW4, &mut out).is_err());
-            let slab = Hyperslab { start: &[45, 105], count: &[1, 1], stride: None };
-            assert!(array.read(&[50, 1000], &slab, RAW4, &mut out).is_ok());
+            assert!(array.read(&[50, 2000], &slab, RAW4, &mut out).is_err());
+            let slab = Hyperslab { start: &[45, 205], count: &[1, 1], stride: None };
+            assert!(array.read(&[50, 2000], &slab, RAW4, &mut out).is_ok());
         }
-        assert_eq!(array.cached_bytes(), 4000);
+        assert_eq!(array.cached_bytes(), 8000);
     }
     // A walk into the damage: what is decoded ahead fails silently, the request itself does not.
-    made.recipe.extent = vec![50, 1000];
+    made.recipe.extent = vec![50, 2000];
     let array = made.array(&Engine::new(4, 1 << 30));
     for row in 0..20 {
-        let mut out = vec![0; 4000];
-        let slab = Hyperslab { start: &[row, 0], count: &[1, 1000], stride: None };
-        assert!(array.read(&[50, 1000], &slab, RAW4, &mut out).is_ok());
+        let mut out = vec![0; 8000];
+        let slab = Hyperslab { start: &[row, 0], count: &[1, 2000], stride: None };
+        assert!(array.read(&[50, 2000], &slab, RAW4, &mut out).is_ok());
     }
-    let mut out = vec![0; 4000];
-    let slab = Hyperslab { start: &[20, 0], count: &[1, 1000], stride: None };
-    assert!(array.read(&[50, 1000], &slab, RAW4, &mut out).is_err());
+    let mut out = vec![0; 8000];
+    let slab = Hyperslab { start: &[20, 0], count: &[1, 2000], stride: None };
+    assert!(array.read(&[50, 2000], &slab, RAW4, &mut out).is_err());
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Many threads at one array, with little memory.
+//! Many threads at one array, with little memory. `ZONDA_STRESS` gives the number of rounds.
 
 mod arrays;
 
@@ -17,7 +17,7 @@ fn stress(budget: u64, threads: usize, filters: &[u32]) {
     let made = Arc::new(Made::new(recipe, Flip::default()));
     let engine = Engine::new(threads, budget);
     let array = Arc::new(made.array(&engine));
-    let rounds = if cfg!(debug_assertions) { 40 } else { 1500 };
+    let rounds = std::env::var("ZONDA_STRESS").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
     let workers: Vec<_> = (0..8)
         .map(|t| {
             let (made, array) = (made.clone(), array.clone());

@@ -144,7 +144,7 @@ impl AttList {
 
 /// What an attribute is to netCDF; `None` for a type that it has not.
 pub(crate) fn meaning(attribute: &Attribute, types: &Types) -> Result<Option<Meaning>, AttFault> {
-    let Some(form) = Form::of(&attribute.datatype) else {
+    let Some(mut form) = Form::of(&attribute.datatype) else {
         return Ok(None);
     };
     let space = &attribute.dataspace;
@@ -164,5 +164,6 @@ pub(crate) fn meaning(attribute: &Attribute, types: &Types) -> Result<Option<Mea
         }
         _ => (member_type, n_elems),
     };
+    form.show(types.shown_fields(member_type));
     Ok(Some(Meaning { form, nc_type, len }))
 }

@@ -243,6 +243,11 @@ impl Nc4File {
         Ok((model, var))
     }
 
+    /// The fields of a compound that has members of types that netCDF has not.
+    pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
+        self.model.get()?.forms.shown_fields(nc_type)
+    }
+
     pub(crate) fn details<'v>(&self, var: &'v Var) -> std::result::Result<&'v Details, HdfError> {
         self.kept(&var.details, var.at)
     }

@@ -197,6 +197,14 @@ impl Form {
         }
     }
 
+    /// Leaves out the members of a compound that netCDF has no fields for: nobody could free what
+    /// they own.
+    pub(crate) fn show(&mut self, n_fields: Option<usize>) {
+        if let (Shape::Compound(parts), Some(n_fields)) = (&mut self.shape, n_fields) {
+            parts.truncate(n_fields);
+        }
+    }
+
     /// Whether elements hold addresses of memory.
     pub(crate) fn has_pointers(&self) -> bool {
         match &self.shape {

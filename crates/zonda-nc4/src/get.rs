@@ -180,16 +180,19 @@ impl Nc4File {
     }
 
     pub(crate) fn data<'v>(&self, var: &'v Var) -> std::result::Result<&'v Data, HdfError> {
-        self.data_of(self.details(var)?)
+        let n_fields = self.shown_fields(var.nc_type);
+        self.data_of(self.details(var)?, n_fields)
     }
 
-    /// Where the elements of a dataset are.
+    /// Where the elements of a dataset are, with so many of a compound's members as netCDF shows.
     pub(crate) fn data_of<'v>(
         &self,
         details: &'v Details,
+        n_fields: Option<usize>,
     ) -> std::result::Result<&'v Data, HdfError> {
         if details.data.get().is_none() {
-            let data = Data::open(&self.files, &self.how.find_filter, details)?;
+            let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
+            data.form.show(n_fields);
             let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if let Some((bytes, _, _)) = *set {
                 data.set_cache_floor(bytes);

@@ -17,6 +17,8 @@ const FIRST_USER_TYPE: i32 = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     pub(crate) listed: Vec<UserType>,
+    /// Compounds of which netCDF has only the first fields, and how many.
+    partial: hashbrown::HashMap<i32, usize>,
     /// Number of the first type of each form.
     by_form: HashMap<Box<[u8]>, i32>,
     /// Types that only variables have, so far.
@@ -64,6 +66,9 @@ impl Types {
     fn add(&mut self, group: GroupId, name: Box<[u8]>, form: &Form) -> (i32, bool) {
         let (class, complete) = self.class(form);
         let id = number(self.listed.len());
+        if let (UserClass::Compound(fields), false) = (&class, complete) {
+            self.partial.insert(id, fields.len());
+        }
         self.listed.push(UserType { name, group, size: form.size, class });
         self.by_form.entry(form.identity()).or_insert(id);
         (id, complete)
@@ -88,6 +93,11 @@ impl Types {
             Shape::FixedText(..) | Shape::Text(..) => (UserClass::String, true),
             _ => (UserClass::Unknown, false),
         }
+    }
+
+    /// The fields of a compound that has members of types that netCDF has not.
+    pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
+        self.partial.get(&nc_type).copied()
     }
 
     fn field(&self, part: &Part) -> Option<Field> {

@@ -190,7 +190,7 @@ impl Request<'_> {
         let Some(details) = found.source(&self.nc4.files, one) else {
             return Ok(());
         };
-        let data = self.nc4.data_of(&details).map_err(GetFault::Hdf)?;
+        let data = self.nc4.data_of(&details, None).map_err(GetFault::Hdf)?;
         if let Some(spec) = &data.missing {
             return Err(GetFault::missing(spec));
         }

@@ -42,6 +42,7 @@ enum Inner {
 #[derive(Debug)]
 pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
+    _nc4: Option<std::sync::RwLockWriteGuard<'a, ()>>,
 }
 
 /// The version of the classic format asked for.
@@ -227,7 +228,10 @@ impl Dataset {
             Inner::Classic(classic) => classic.with_header(|header, n_records| {
                 f(&Meta { of: Of::Classic { header, n_records } })
             }),
-            Inner::Nc4(nc4) => f(&Meta::of_nc4(nc4, GroupId::ROOT)),
+            Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
+                f(&Meta::of_nc4(nc4, GroupId::ROOT))
+            }
         }
     }
 
@@ -245,6 +249,7 @@ impl Dataset {
             }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
                 self.here(nc4.group(group))?;
                 Ok(f(&Meta::of_nc4(nc4, group)))
             }
@@ -256,7 +261,10 @@ impl Dataset {
     pub fn has_group(&self, group: GroupId) -> bool {
         match &self.inner {
             Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => nc4.group(group).is_ok(),
+            Inner::Nc4(nc4) => {
+                let _entered = nc4.enter();
+                nc4.group(group).is_ok()
+            }
         }
     }
 
@@ -536,18 +544,20 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
-            Err(nc4) => self.here(nc4.get(var, slab, mem, out)),
+            Err(nc4) => {
+                let _entered = nc4.enter();
+                self.here(nc4.get(var, slab, mem, out))
+            }
         }
     }
 
     /// Takes every lock of this dataset, for a fork.
     #[must_use]
     pub fn freeze(&self) -> Frozen<'_> {
-        let _classic = match &self.inner {
-            Inner::Classic(classic) => Some(classic.freeze()),
-            Inner::Nc4(_) => None,
-        };
-        Frozen { _classic }
+        match &self.inner {
+            Inner::Classic(classic) => Frozen { _classic: Some(classic.freeze()), _nc4: None },
+            Inner::Nc4(nc4) => Frozen { _classic: None, _nc4: nc4.freeze() },
+        }
     }
 
     /// To be called in a forked child: what is not yet written belongs to the parent from now on, so

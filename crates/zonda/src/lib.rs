@@ -42,6 +42,7 @@ pub use open::{CreateOptions, OpenOptions, Persist};
 pub use recovery::{Recovery, recover};
 pub use refs::VarRef;
 pub use zonda_chunk::FilterSpec;
+pub use zonda_chunk::{Quiet, quiet};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
@@ -51,4 +52,5 @@ pub use zonda_model::{
 pub use zonda_nc4::{
     Endianness, Field, GroupId, Place, StorageKind, Stored, UserClass, UserType, VarInfo,
 };
+pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

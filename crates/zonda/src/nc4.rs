@@ -2,7 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+};
+use std::time::{Duration, Instant};
 
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId, normalize_name};
@@ -17,6 +20,9 @@ use crate::refs::VarRef;
 /// Groups of fewer variables are searched from one end to the other.
 const SEARCHED: usize = 16;
 
+/// How long a fork waits for reads of other threads to end.
+const FREEZE_FOR: Duration = Duration::from_secs(2);
+
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
 pub(crate) struct Nc4 {
@@ -24,6 +30,8 @@ pub(crate) struct Nc4 {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) names: Names,
     open: AtomicBool,
+    /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
+    gate: RwLock<()>,
 }
 
 /// Variables in the order of their names, for each group: made when a name is first looked up.
@@ -63,12 +71,42 @@ impl Nc4 {
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
-        // Plugins: `zonda_plugin::find` belongs into `find_filter`.
-        let mut how = OpenHow { folder: folder.map(Path::to_owned), ..OpenHow::default() };
+        let mut how = OpenHow {
+            folder: folder.map(Path::to_owned),
+            find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
+            ..OpenHow::default()
+        };
         how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
-        // The path is said by who opens the dataset; here it is about the root group.
+        // Errors get the path of the file from the dataset.
         let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
-        Ok(Nc4 { file, storage, names: Names::default(), open: AtomicBool::new(true) })
+        Ok(Nc4 {
+            file,
+            storage,
+            names: Names::default(),
+            open: AtomicBool::new(true),
+            gate: RwLock::default(),
+        })
+    }
+
+    /// To be kept while the file is worked with.
+    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody is at work with the file, and keeps it so; not for longer than
+    /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice.
+    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        let end = Instant::now() + FREEZE_FOR;
+        loop {
+            match self.gate.try_write() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_micros(50));
+                }
+                Err(TryLockError::WouldBlock) => return None,
+            }
+        }
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -163,8 +201,7 @@ fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcErr
 /// Whether chunks that went through a filter of that number can be read.
 #[must_use]
 pub fn filter_is_available(id: u32) -> bool {
-    // Plugins: `zonda_plugin::find` is to be asked here as well.
-    zonda_chunk::filter::is_builtin(id)
+    zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
 }
 
 pub(crate) fn read_only() -> Error {
@@ -240,7 +277,10 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
-        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.chunk_cache(var.group, var.var)?)))
+        self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
+            Ok(nc4.file.chunk_cache(var.group, var.var)?)
+        }))
     }
 
     /// Sets the least that the chunk cache of a variable may hold.
@@ -253,6 +293,7 @@ impl Dataset {
         (bytes, slots, preemption): (usize, usize, f32),
     ) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
             Ok(nc4.file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
         }))
     }
@@ -272,6 +313,7 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_with(var, slab, None, out),
             Some(nc4) => {
+                let _entered = nc4.enter();
                 let target = Target::Natural(place);
                 self.here(nc4.file.get::<Error>(var.group, var.var, slab, target, out))
             }
@@ -292,6 +334,7 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_att(owner, name, None, out),
             Some(nc4) => {
+                let _entered = nc4.enter();
                 let target = Target::Natural(place);
                 self.here(nc4.file.get_att::<Error>(owner.into(), name, target, out))
             }

@@ -128,3 +128,29 @@ fn damaged(decoder: &Decompress, what: &'static str) -> FilterError {
     let at = usize::try_from(decoder.total_in()).unwrap_or(usize::MAX);
     FilterError::Damaged { filter: NAME, at, what }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_length_and_a_short_stream_are_told_apart() {
+        let raw: Vec<u8> = (0..250_000u32).map(|i| (i % 1009 * i / 1000) as u8).collect();
+        let filter = Bzip2 { block: 1 };
+        let mut stored = Vec::new();
+        assert_eq!(filter.encode(&raw, &mut stored), Ok(true));
+        let into = |stored: &[u8], len| filter.decode_into(stored, &mut vec![0; len]);
+        let grown = |stored: &[u8], most| filter.decode(stored, most, &mut Vec::new());
+        assert_eq!((into(&stored, raw.len()), grown(&stored, raw.len())), (Ok(()), Ok(())));
+        for len in [0, 1, 99_999, 249_999, 250_001] {
+            let result = into(&stored, len);
+            assert!(matches!(result, Err(FilterError::WrongLength { .. })), "{len}: {result:?}");
+            assert_eq!(grown(&stored, len).is_ok(), len > raw.len());
+        }
+        for len in [0, 3, 4, 30, stored.len() / 2, stored.len() - 1] {
+            for result in [into(&stored[..len], raw.len()), grown(&stored[..len], raw.len())] {
+                assert!(matches!(result, Err(FilterError::Damaged { .. })), "{len}: {result:?}");
+            }
+        }
+    }
+}

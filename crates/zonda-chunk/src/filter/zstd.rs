@@ -147,6 +147,19 @@ mod tests {
     }
 
     #[test]
+    fn levels_count() {
+        let raw: Vec<u8> = (0..50_000u32).map(|i| (i * i / 977 % 251 / 3) as u8).collect();
+        let len = |level| {
+            let mut out = Vec::new();
+            compress(NAME, level, &raw, &mut out).unwrap();
+            out.len()
+        };
+        assert!(len(-20) > len(3) && len(3) > len(19), "{} {} {}", len(-20), len(3), len(19));
+        assert_eq!(len(i32::MIN), len(-1_000_000));
+        assert_eq!(len(1000), len(22));
+    }
+
+    #[test]
     fn frames_need_not_say_their_length() {
         let raw: Vec<u8> = (0..100_000u32).map(|i| (i / 300) as u8).collect();
         let mut two = silent(&raw[..70_000]);

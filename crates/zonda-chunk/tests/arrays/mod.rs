@@ -38,7 +38,8 @@ pub struct Flip {
     pub undone: AtomicUsize,
     /// Work for the length of a chunk, so that threads meet.
     pub slow: std::time::Duration,
-    /// Stored bytes that begin with this are damaged.
+    /// Stored bytes that begin with this are damaged; the next byte says how many milliseconds it
+    /// takes to find out.
     pub damaged: Option<[u8; 4]>,
 }
 
@@ -50,6 +51,7 @@ impl Filter for Flip {
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
         self.undone.fetch_add(1, Ordering::SeqCst);
         if self.damaged.is_some_and(|mark| stored.starts_with(&mark)) {
+            std::thread::sleep(std::time::Duration::from_millis(stored[4].into()));
             return Err(FilterError::Damaged { filter: "flip", at: 0, what: "the mark is there" });
         }
         if stored.len() > most {

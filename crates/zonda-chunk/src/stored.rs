@@ -1,0 +1,151 @@
+//! Chunks as they are stored: fetched, freed of their filters, or read row by row where they have
+//! none.
+
+use zonda_storage::ReadRange;
+
+use crate::array::{Bench, Inner};
+use crate::linear::Source;
+use crate::table::ChunkAt;
+use crate::{ChunkError, FilterError};
+
+/// Stored bytes of a chunk from which on the length of the storage is looked at before memory is
+/// taken.
+const LARGE_BYTES: u64 = 1 << 20;
+
+impl Inner {
+    /// Decodes a chunk for the cache.
+    pub(crate) fn decode_chunk(
+        &self,
+        found: &Found<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Vec<u8>, ChunkError> {
+        if self.is_raw(found) {
+            let source = RawChunk { inner: self, found, chunk_bytes };
+            source.check()?;
+            let mut bytes = Vec::new();
+            lengthen(&mut bytes, chunk_bytes)?;
+            source.read(&mut [ReadRange::new(0, &mut bytes)])?;
+            return Ok(bytes);
+        }
+        self.fetch(found, &mut bench.memory.stored)?;
+        self.unfilter(found, chunk_bytes, bench)
+    }
+
+    /// Undoes the filters of the chunk whose bytes were fetched.
+    pub(crate) fn unfilter(
+        &self,
+        found: &Found<'_>,
+        chunk_bytes: usize,
+        bench: &mut Bench,
+    ) -> Result<Vec<u8>, ChunkError> {
+        let stored = &bench.memory.stored[..found.place.len as usize];
+        let mut bytes = Vec::new();
+        lengthen(&mut bytes, chunk_bytes)?;
+        let decoded = self.filters.decode(stored, found.place.mask, &mut bench.filter, &mut bytes);
+        decoded.map_err(|error| self.filter_error(found, error))?;
+        Ok(bytes)
+    }
+
+    /// Reads the stored bytes of a chunk.
+    pub(crate) fn fetch(&self, found: &Found<'_>, stored: &mut Vec<u8>) -> Result<(), ChunkError> {
+        let ChunkAt { at, len, .. } = found.place;
+        if len > LARGE_BYTES {
+            let end = at.checked_add(len);
+            let file_len = self.storage.len()?;
+            if end.is_none_or(|end| end > file_len) {
+                return Err(found.out_of_file());
+            }
+        }
+        let n = usize::try_from(len).map_err(|_| ChunkError::NoMemory { bytes: len })?;
+        lengthen(stored, n)?;
+        let buf = &mut stored[..n];
+        // Offsets that no file can have are not the storage's business.
+        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64)
+            || self.storage.read_at(at, buf)? < n
+        {
+            return Err(found.out_of_file());
+        }
+        Ok(())
+    }
+
+    /// Whether chunks may be stored otherwise than they are.
+    pub(crate) fn is_filtered(&self) -> bool {
+        !self.filters.is_identity()
+    }
+
+    /// Whether a chunk is stored as it is.
+    pub(crate) fn is_raw(&self, found: &Found<'_>) -> bool {
+        self.filters.skips_all(found.place.mask) || (self.partial_edge_unfiltered && found.is_edge)
+    }
+
+    pub(crate) fn filter_error(&self, found: &Found<'_>, error: FilterError) -> ChunkError {
+        ChunkError::Filter { chunk: found.key.to_vec(), at: found.place.at, error }
+    }
+}
+
+/// A chunk in the storage.
+#[derive(Debug)]
+pub(crate) struct Found<'a> {
+    pub key: &'a [u64],
+    pub place: ChunkAt,
+    /// It reaches beyond the extent.
+    pub is_edge: bool,
+}
+
+impl Found<'_> {
+    fn out_of_file(&self) -> ChunkError {
+        let ChunkAt { at, len, .. } = self.place;
+        ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
+    }
+}
+
+/// A chunk that no filter was applied to.
+pub(crate) struct RawChunk<'a> {
+    pub inner: &'a Inner,
+    pub found: &'a Found<'a>,
+    pub chunk_bytes: usize,
+}
+
+impl RawChunk<'_> {
+    pub(crate) fn check(&self) -> Result<(), ChunkError> {
+        let (ChunkAt { at, len, .. }, expected) = (self.found.place, self.chunk_bytes as u64);
+        if len != expected {
+            let chunk = self.found.key.to_vec();
+            return Err(ChunkError::Length { chunk, at, got: len, expected });
+        }
+        if at.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+            return Err(self.found.out_of_file());
+        }
+        // The same answer whichever part of the chunk is wanted.
+        if at + len > self.inner.storage.len()? {
+            return Err(self.found.out_of_file());
+        }
+        Ok(())
+    }
+}
+
+impl Source for RawChunk<'_> {
+    fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError> {
+        for range in &mut *ranges {
+            range.at = range.at.saturating_add(self.found.place.at);
+        }
+        match &mut *ranges {
+            [one] => one.got = self.inner.storage.read_at(one.at, one.buf)?,
+            many => self.inner.storage.read_ranges(many)?,
+        }
+        if ranges.iter().any(|range| range.got < range.buf.len()) {
+            return Err(self.found.out_of_file());
+        }
+        Ok(())
+    }
+}
+
+/// Makes `bytes` at least `len` long, if there is memory for it.
+pub(crate) fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<(), ChunkError> {
+    if let Some(more) = len.checked_sub(bytes.len()) {
+        bytes.try_reserve_exact(more).map_err(|_| ChunkError::NoMemory { bytes: len as u64 })?;
+        bytes.resize(len, 0);
+    }
+    Ok(())
+}
