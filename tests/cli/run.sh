@@ -4,12 +4,13 @@
 #   tests/cli/run.sh [dump|info|view|trace|usage|run ...]      all by default
 #
 #   ZONDA_PREFIX   where zonda and its library are (default: dist)
-#   ZONDA_CORPUS   folder of further files; the classic ones go through `zonda dump`, too
+#   ZONDA_CORPUS   folder of further files, which go through `zonda dump`, too
 #   ZONDA_VENV     Python environment with the netCDF4 wheel (default: out/venv)
 #   UPDATE=1       writes the expected output of `info`, `view`, `trace` and `usage` anew instead of comparing
 #
 # `zonda dump` is compared byte by byte with the distribution's ncdump, on what ncgen makes of
-# dump/*.cdl, on what odd_files.py writes, and on real files. A case whose tool is missing is skipped.
+# dump/*.cdl, on what odd_files.py writes, and on real files but those of dump/exceptions.txt. A case
+# whose tool is missing is skipped.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -58,6 +59,8 @@ same_dump() {
     local want=$?
     "$zonda" dump "$@" "$file" >got 2>got.err
     local have=$?
+    # 0 in ncdump 4.9.0 for files without dimensions and for those of the classic model.
+    sed -i '/^\t\t:_IsNetcdf4 = /d' expected got
     if [ $want -eq 0 ] && [ $have -eq 0 ] && cmp -s expected got; then
         return 0
     fi
@@ -82,6 +85,59 @@ all_options() {
     if ((ok)); then pass "dump $label ($# sets of options)"; else fail "dump $label"; fi
 }
 
+# Real files, classic and HDF5. Of HDF5 files the reference 4.9.0 leaves out variables whose type has
+# no name, which Zonda names as later ones do: these files only have to be readable.
+real_files() {
+    local file magic n=0 bad=0 refused=0 unnamed=0 excepted=0 slow=0 status
+    while read -r -d '' file; do
+        magic=$(head -c 4 "$file" | tr -d '\0')
+        [[ $magic == CDF* || $magic == $'\x89HDF' ]] || continue
+        n=$((n + 1))
+        # In a group, since bash has a word to say on programs that crash.
+        { timeout 20 "$ncdump" "$file" >expected; } 2>/dev/null
+        status=$?
+        if [ $status -eq 124 ]; then
+            # More data than tests wait for.
+            slow=$((slow + 1))
+            continue
+        fi
+        timeout 60 "$zonda" dump "$file" >got 2>got.err
+        case $status:$?:$(wc -l <got.err) in
+            0:0:0)
+                if cmp -s expected got; then
+                    continue
+                elif grep -q '_Anonymous' got; then
+                    unnamed=$((unnamed + 1))
+                    continue
+                elif grep -qF "${file##*/} |" "$here/dump/exceptions.txt"; then
+                    excepted=$((excepted + 1))
+                    continue
+                fi
+                ;;
+            0:1:1)
+                # A filter that only the variable without a named type has.
+                if grep -q '_Anonymous' got; then
+                    unnamed=$((unnamed + 1))
+                    continue
+                fi
+                ;;
+            0:*) ;;
+            # What the reference refuses, or dies of, may be read or refused, by one line.
+            *:0:* | *:1:1)
+                refused=$((refused + 1))
+                continue
+                ;;
+        esac
+        bad=$((bad + 1))
+        echo "        $file: $(head -n 3 got.err)"
+        diff expected got | head -n 5 | cut -c 1-200 | sed 's/^/        /'
+    done < <(find "$root/tests/corpus" ${corpus:+"$corpus"} -type f -size -20M -print0)
+    if ((bad)); then fail "dump of real files: $bad of $n"; else
+        pass "dump of $n real files, of which $refused refused by ncdump, $unnamed with types without" \
+            "names, $excepted otherwise for a known reason, $slow not waited for"
+    fi
+}
+
 test_dump() {
     if [ -z "$ncdump" ] || [ -z "$ncgen" ]; then
         skip "dump: there is no ncdump or ncgen to compare with"
@@ -90,8 +146,11 @@ test_dump() {
     local cdl label kind kinds file variables sets
     for cdl in "$here"/dump/*.cdl; do
         label=$(basename "$cdl" .cdl)
-        kinds="nc3 nc6 cdf5"
-        [[ $label == cdf5_* ]] && kinds=cdf5
+        kinds="nc3 nc6 cdf5 nc7 nc4"
+        # "string" is a word of CDL for netCDF-4.
+        [[ $label == types ]] && kinds="nc3 nc6 cdf5 nc7"
+        [[ $label == cdf5_* ]] && kinds="cdf5 nc4"
+        [[ $label == nc4_* ]] && kinds=nc4
         for kind in $kinds; do
             file=$label-$kind.nc
             if ! "$ncgen" -k "$kind" -o "$file" "$cdl" 2>ncgen.err; then
@@ -102,7 +161,7 @@ test_dump() {
             # ncdump 4.9.0 fails on -s with CDF-5.
             [ "$kind" = cdf5 ] && sets=("${sets[@]/-hs/-h}")
             # And for scalars it prints what lies before the indices in memory, as Fortran index.
-            "$ncdump" -h "$file" | grep '^\s[a-z0-9]* [^(]* ;$' >/dev/null &&
+            "$ncdump" -h "$file" | grep '^\s*[^ :]* [^(:=]* ;$' >/dev/null &&
                 sets=("${sets[@]/-f F/}")
             # One variable, and all of them in a list, which CDL's escapes keep simple to find.
             variables=$("$ncdump" -h "$file" | sed -n 's/^\t[a-z0-9]* \([A-Za-z0-9_]*\)\((.*\)\? ;$/\1/p')
@@ -112,36 +171,18 @@ test_dump() {
         done
     done
 
+    # Variables of groups: by name in any group, by the end of a path, by the whole of it.
+    all_options "groups by path" nc4_groups-nc4.nc "-v x" "-v first/x" "-v /first/b,still/own" \
+        "-c -v /first/x" "-b c -v c"
+
     python3 "$here/odd_files.py" odd || fail "dump: odd_files.py"
     for file in odd/*.nc; do
         all_options "$file" "$file" "" "-h" "-f c" "-b f"
         [ "$file" != odd/long_rows.nc ] || all_options "$file, in Fortran" "$file" "-f f"
     done
 
-    local magic n=0 bad=0 refused=0
-    while read -r -d '' file; do
-        magic=$(head -c 3 "$file" | tr -d '\0')
-        [ "$magic" = CDF ] || continue
-        n=$((n + 1))
-        # In a group, since bash has a word to say on programs that crash.
-        if { timeout 60 "$ncdump" "$file" >/dev/null; } 2>/dev/null; then
-            same_dump "$file" "$file" || bad=$((bad + 1))
-        else
-            # What the reference refuses, or dies of, may be read or refused, by one line.
-            refused=$((refused + 1))
-            timeout 60 "$zonda" dump "$file" >got 2>got.err
-            case $?:$(wc -l <got.err) in
-                0:0 | 1:1) ;;
-                *)
-                    bad=$((bad + 1))
-                    echo "        $file: $(head -n 3 got.err)"
-                    ;;
-            esac
-        fi
-    done < <(find "$root/tests/corpus" ${corpus:+"$corpus"} -type f -size -20M -print0)
-    if ((bad)); then fail "dump of real files: $bad of $n"; else
-        pass "dump of $n real files, $refused of them refused by ncdump"
-    fi
+    real_files
+
     [ -n "$corpus" ] || skip "dump of the large corpus: ZONDA_CORPUS is not set"
 
     "$zonda" dump - <types-nc3.nc >got && "$ncdump" -n stdin types-nc3.nc >expected
@@ -206,9 +247,16 @@ test_info() {
     head -c -11 types.nc >short.nc
     head -c 100 types.nc >cut.nc
     printf '\211HDF\r\n\032\n0123456789' >hdf5.nc
+    "$ncgen" -k nc4 -o storage.nc "$here/dump/nc4_storage.cdl"
+    "$ncgen" -k nc4 -o groups.nc "$here/dump/nc4_groups.cdl"
+    "$ncgen" -k nc7 -o model.nc "$here/dump/packed.cdl"
+    head -c -3000 storage.nc >broken.nc
+    sed 's/TREE/TRUE/g' storage.nc >damaged.nc
+    { head -c 512 /dev/zero; cat storage.nc; } >behind.nc
     printf 'no netCDF at all\n' >text.nc
     : >nothing.nc
-    for label in types packed cdf5 empty norecords short cut hdf5 text nothing missing; do
+    for label in types packed cdf5 empty norecords short cut hdf5 text nothing missing storage \
+        groups model broken damaged behind; do
         golden "info $label" "$here/info/$label.txt" "$zonda" info "$label.nc"
         golden "info --json $label" "$here/info/$label.json.txt" "$zonda" info --json "$label.nc"
     done
@@ -219,6 +267,20 @@ test_info() {
     golden "info of a damaged file on standard input" "$here/info/stdin-cut.txt" \
         sh -c '"$0" info - <cut.nc' "$zonda"
     unset ZONDA_IO
+    if "$zonda" info --json storage.nc groups.nc | python3 -c '
+import json, sys
+for line in sys.stdin:
+    f = json.loads(line)
+    assert abs(sum(v["percent"] for v in f["variables"]) - 100) < 0.2, f
+    assert sum(v["stored_bytes"] for v in f["variables"]) < f["file_bytes"], f
+    for v in f["variables"]:
+        assert v.get("chunks", 0) <= v.get("chunks_of", 0), v
+        plain = v["storage"] == "contiguous" and v["stored_bytes"] > 0
+        assert not plain or v["stored_bytes"] == v["bytes"], v'; then
+        pass "info --json of netCDF-4 adds up"
+    else
+        fail "info --json of netCDF-4 adds up"
+    fi
     if "$zonda" info --json types.nc cdf5.nc | python3 -c '
 import json, sys
 facts = [json.loads(line) for line in sys.stdin]
@@ -279,6 +341,12 @@ jumps|jumps
 all-missing|filled
 scalar|scalar
 CASES
+    # The same picture of the same numbers in a group, packed into chunks.
+    "$ncgen" -k nc4 -o grouped.nc "$here/view/grouped.cdl"
+    golden "view of a group" "$here/view/grouped.txt" "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    picture "view of a group as SVG" "$here/view/grouped.svg.txt" \
+        "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    golden "view of no group" "$here/view/no-group.txt" "$zonda" view grouped.nc /ocean/T
     "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
     is_png "view as PNG" one.png
     if cmp -s one.png two.PNG; then pass "view gives the same bytes"; else fail "view gives the same bytes"; fi

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda::storage::backend::Memory;
-use zonda::{Dataset, Error, NcError, OpenOptions};
+use zonda::{Dataset, OpenOptions};
 
 use crate::failure::{Failure, Result};
 
@@ -35,14 +35,5 @@ pub(crate) fn open(path: &Path) -> Result<Dataset> {
     } else {
         Dataset::open(path, &options)?
     };
-    Ok(only_classic(file)?)
-}
-
-/// The dataset, if it is of a format that the commands show.
-pub(crate) fn only_classic(file: Dataset) -> zonda::Result<Dataset> {
-    if file.is_hdf5() {
-        let why = "HDF5 and netCDF-4 files are not shown yet";
-        return Err(Error::explained(NcError::NotBuilt, why));
-    }
     Ok(file)
 }

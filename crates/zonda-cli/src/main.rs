@@ -8,6 +8,7 @@ mod cdl;
 mod cmd;
 mod failure;
 mod input;
+mod placed;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

@@ -26,6 +26,7 @@ mod model;
 mod place;
 mod request;
 mod select;
+mod stored;
 mod types;
 mod values;
 mod virtual_data;
@@ -38,6 +39,7 @@ pub use model::{
     UserType, Var, VarInfo,
 };
 pub use place::{Place, Target};
+pub use stored::Stored;
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

@@ -49,6 +49,8 @@ pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
     default_fill, normalize_name,
 };
-pub use zonda_nc4::{Endianness, Field, GroupId, Place, StorageKind, UserClass, UserType, VarInfo};
+pub use zonda_nc4::{
+    Endianness, Field, GroupId, Place, StorageKind, Stored, UserClass, UserType, VarInfo,
+};
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

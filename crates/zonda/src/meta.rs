@@ -409,6 +409,24 @@ impl<'a> Meta<'a> {
         }
     }
 
+    /// The same of another group.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`.
+    pub fn group(&self, group: GroupId) -> Result<Meta<'a>> {
+        let of = match self.of {
+            Of::Classic { header, n_records } if group == GroupId::ROOT => {
+                Of::Classic { header, n_records }
+            }
+            Of::Classic { .. } => return Err(NcError::BadGrpId.into()),
+            Of::Nc4 { file, names, .. } => {
+                model_of(file, group)?;
+                Of::Nc4 { file, names, group }
+            }
+        };
+        Ok(Meta { of })
+    }
+
     /// Name of the group, `/` for the root.
     #[must_use]
     pub fn group_name(&self) -> &'a [u8] {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId, normalize_name};
-use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Target, VarInfo};
+use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo};
 use zonda_storage::Storage;
 
 use crate::dataset::Dataset;
@@ -245,6 +245,20 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
         self.here(self.nc4().and_then(|nc4| Ok(nc4.file.var_info(var.group, var.var)?)))
+    }
+
+    /// How much of the file a variable takes up, and in how many chunks.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`].
+    pub fn stored(&self, var: VarRef) -> Result<Stored> {
+        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.stored(var.group, var.var)?)))
+    }
+
+    /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
+    #[must_use]
+    pub fn superblock(&self) -> Option<(u8, u64)> {
+        Some(self.as_nc4()?.file.superblock())
     }
 
     /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has

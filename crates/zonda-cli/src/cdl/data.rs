@@ -2,82 +2,161 @@
 
 use std::io::{self, Write};
 
-use zonda::{Dataset, Error, ExtType, Hyperslab, Meta, NcError, VarId};
+use zonda::{Dataset, ExtType, GroupId, Hyperslab, Meta, NC_STRING, Place, VarId, VarRef};
 
 use super::header::var_id;
 use super::lines::Lines;
-use super::values::Format;
-use super::{IndexOrder, Options, Selection, names};
+use super::types::{Kind, Type};
+use super::values::{Format, Precision};
+use super::{IndexOrder, Options, Selection, named, names};
 use crate::failure::Result;
+use crate::placed::{self, Pieces};
 
 /// Bytes read at a time: what bounds memory whatever the size of a variable.
 const BLOCK_BYTES: usize = 4 << 20;
+/// Bytes that an element with strings or sequences is taken to need, for as long as they are not read.
+const PLACED_BYTES: usize = 1 << 10;
 /// A `C_format` of this length or more is not applied.
 const C_FORMAT_END: u64 = 100;
 
-/// Writes the data section: `wanted` variables, or all if there are none.
+/// Writes the data section of a group.
 pub(super) fn write(
-    out: &mut dyn Write,
+    lines: &mut Lines<'_>,
     file: &Dataset,
+    group: GroupId,
     options: &Options,
-    wanted: &[VarId],
 ) -> Result<()> {
-    let n_vars = file.meta(|meta| meta.n_vars());
+    let (n_vars, wanted) = file.in_group(group, |meta| {
+        let wanted = options.variables.iter().filter_map(|name| named(meta, name));
+        (meta.n_vars(), wanted.collect::<Vec<VarId>>())
+    })?;
     if n_vars > 0 {
-        out.write_all(b"data:\n")?;
+        lines.indented(b"data:\n")?;
     }
     for id in (0..n_vars).map(var_id) {
-        if !wanted.is_empty() && !wanted.contains(&id) {
+        if !options.variables.is_empty() && !wanted.contains(&id) {
             continue;
         }
-        let Some(variable) = file.meta(|meta| Variable::new(meta, id, options))? else { continue };
-        variable.write(out, file, options)?;
+        let var = VarRef { group, var: id };
+        let variable = file.in_group(group, |meta| Variable::new(file, meta, var, options))??;
+        let Some(variable) = variable else { continue };
+        variable.write(lines, file, options)?;
     }
     Ok(())
 }
 
 /// What is needed to write one variable.
 struct Variable {
-    id: VarId,
+    var: VarRef,
     name: Vec<u8>,
     escaped: Vec<u8>,
     shape: Vec<usize>,
+    /// Which dimensions can grow.
+    unlimited: Vec<bool>,
     elem_bytes: usize,
-    format: Format,
+    form: Form,
+}
+
+/// How its values are written.
+enum Form {
+    /// Of numbers and characters.
+    Atomic(Format),
+    /// Of all other types.
+    Other {
+        ty: Type,
+        /// Fill value, as one element.
+        fill: Option<(Vec<u8>, Pieces)>,
+        precision: Precision,
+    },
+}
+
+impl Form {
+    fn new(file: &Dataset, meta: &Meta<'_>, var: VarRef, options: &Options) -> Result<Form> {
+        let nc_type = meta.var(var.var)?.nc_type;
+        let att = |name: &[u8]| meta.find_att(var.var, name).ok().map(|(_, att)| att);
+        let fill = att(b"_FillValue").filter(|att| att.nc_type == nc_type && att.len == 1);
+        let fill = fill.map(|att| placed::attribute(file, var, &att)).transpose()?;
+        let precision = options.precision;
+        let Some(ty) = ExtType::from_nc_type(nc_type) else {
+            let mut empty = Pieces::default();
+            // An empty string, the first and only one.
+            let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
+            let default = if nc_type == NC_STRING { none() } else { None };
+            let fill = fill.or_else(|| Some((default?, empty)));
+            return Ok(Form::Other { ty: Type::of(meta, nc_type)?, fill, precision });
+        };
+        let c_format = att(b"C_format")
+            .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len))
+            .map(|att| placed::attribute(file, var, &att))
+            .transpose()?;
+        let c_format = c_format.as_ref().map(|(text, _)| &**text);
+        let fill = fill.as_ref().map(|(bytes, _)| &**bytes);
+        Ok(Form::Atomic(Format::new(ty, c_format, fill, precision)))
+    }
+
+    /// Whether rows of characters are written as strings.
+    fn is_text(&self) -> bool {
+        matches!(self, Form::Atomic(format) if format.is_text())
+    }
+
+    fn push(&self, out: &mut Vec<u8>, element: &[u8], pieces: &Pieces) {
+        match self {
+            Form::Atomic(format) => format.push(out, element),
+            Form::Other { ty, fill: Some((fill, of_fill)), .. }
+                if ty.same((fill, of_fill), (element, pieces)) =>
+            {
+                out.push(b'_');
+            }
+            Form::Other { ty, precision, .. } => ty.push(out, element, pieces, *precision),
+        }
+    }
+
+    /// Bytes that an element takes up while it is written, about.
+    fn cost(&self, elem_bytes: usize) -> usize {
+        match self {
+            Form::Other { ty, .. } if !matches!(ty.kind, Kind::Opaque | Kind::Enum(_)) => {
+                elem_bytes.max(PLACED_BYTES)
+            }
+            _ => elem_bytes,
+        }
+    }
 }
 
 impl Variable {
     /// `None` if it has no data, or none that is asked for.
-    fn new(meta: &Meta<'_>, id: VarId, options: &Options) -> Result<Option<Variable>> {
-        let var = meta.var(id)?;
-        if options.selection == Selection::Coordinates && !is_coordinate(meta, id)? {
+    fn new(
+        file: &Dataset,
+        meta: &Meta<'_>,
+        id: VarRef,
+        options: &Options,
+    ) -> Result<Option<Variable>> {
+        let var = meta.var(id.var)?;
+        if options.selection == Selection::Coordinates && !is_coordinate(meta, id.var)? {
             return Ok(None);
         }
         let mut shape = vec![0; var.dims.len()];
-        meta.var_shape(id, &mut shape)?;
+        meta.var_shape(id.var, &mut shape)?;
         if shape.contains(&0) {
             return Ok(None);
         }
-        let att = |name: &[u8]| meta.find_att(id, name).ok().map(|(_, att)| att);
-        let c_format = att(b"C_format")
-            .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len));
-        let fill = att(b"_FillValue").filter(|att| att.nc_type == var.nc_type && att.len == 1);
-        let ty = var.ty().ok_or(Error::from(NcError::BadType))?;
-        let format = Format::new(
-            ty,
-            c_format.and_then(|att| att.bytes),
-            fill.and_then(|att| att.bytes),
-            options.precision,
-        );
+        let unlimited = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|d| d.is_unlimited));
+        let form = Form::new(file, meta, id, options)?;
         let mut escaped = Vec::new();
         names::push_escaped(&mut escaped, var.name)?;
-        let elem_bytes = ty.size();
-        Ok(Some(Variable { id, name: var.name.to_vec(), escaped, shape, elem_bytes, format }))
+        Ok(Some(Variable {
+            var: id,
+            name: var.name.to_vec(),
+            escaped,
+            shape,
+            unlimited: unlimited.collect(),
+            elem_bytes: meta.type_size(var.nc_type)?.max(1),
+            form,
+        }))
     }
 
-    fn write(&self, out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
-        let mut lines = Lines::new(out, options.line_len);
-        lines.raw(b"\n ")?;
+    fn write(&self, lines: &mut Lines<'_>, file: &Dataset, options: &Options) -> Result<()> {
+        lines.raw(b"\n")?;
+        lines.indented(b" ")?;
         lines.raw(&self.escaped)?;
         if self.shape.len() <= 1 {
             lines.raw(b" = ")?;
@@ -88,14 +167,15 @@ impl Variable {
             lines.set_position(2);
         }
         let mut rows = Rows::new(self, options);
-        let mut blocks = Blocks::new(&self.shape, self.elem_bytes);
-        let mut buffer = Vec::new();
+        let mut blocks = Blocks::new(&self.shape, self.form.cost(self.elem_bytes));
+        let (mut buffer, mut pieces) = (Vec::new(), Pieces::default());
         while let Some((start, count, n_elems)) = blocks.next() {
             let slab = Hyperslab { start, count, stride: None };
             buffer.resize(n_elems * self.elem_bytes, 0);
+            pieces.clear();
             // In its own type nothing is out of range.
-            let _ = file.get(self.id, &slab, None, |_| Ok(&mut buffer))?;
-            rows.put(&mut lines, &buffer)?;
+            let _ = file.get_placed(self.var, |_| slab, &mut pieces, |_| Ok(&mut buffer))?;
+            rows.put(lines, &buffer, &pieces)?;
         }
         Ok(())
     }
@@ -196,7 +276,7 @@ impl<'a> Rows<'a> {
         Rows { variable, options, row_len, corner, at: 0, nuls: 0, text: Vec::new() }
     }
 
-    fn put(&mut self, lines: &mut Lines<'_>, bytes: &[u8]) -> io::Result<()> {
+    fn put(&mut self, lines: &mut Lines<'_>, bytes: &[u8], pieces: &Pieces) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.at == 0 {
@@ -204,10 +284,10 @@ impl<'a> Rows<'a> {
             }
             let room = (self.row_len - self.at) * self.variable.elem_bytes;
             let (row, tail) = rest.split_at(room.min(rest.len()));
-            if self.variable.format.is_text() {
+            if self.variable.form.is_text() {
                 self.put_text(lines, row)?;
             } else {
-                self.put_values(lines, row)?;
+                self.put_values(lines, row, pieces)?;
             }
             if self.at == self.row_len {
                 self.end_row(lines)?;
@@ -218,13 +298,18 @@ impl<'a> Rows<'a> {
     }
 
     fn begin_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+        for _ in 0..self.n_braces(|at, _| at == 0) {
+            lines.put(b"{")?;
+        }
         if self.options.brief && !self.corner.is_empty() {
             self.text.clear();
             self.push_brief();
             lines.raw(&self.text)?;
+            lines.raw(b")\n")?;
+            lines.indented(b"    ")?;
             lines.set_position(4);
         }
-        if self.variable.format.is_text() {
+        if self.variable.form.is_text() {
             lines.raw(b"\"")?;
         }
         Ok(())
@@ -261,13 +346,20 @@ impl<'a> Rows<'a> {
         lines.raw(&self.text)
     }
 
-    fn put_values(&mut self, lines: &mut Lines<'_>, bytes: &[u8]) -> io::Result<()> {
+    fn put_values(
+        &mut self,
+        lines: &mut Lines<'_>,
+        bytes: &[u8],
+        pieces: &Pieces,
+    ) -> io::Result<()> {
         for element in bytes.chunks_exact(self.variable.elem_bytes) {
             self.at += 1;
             self.text.clear();
-            self.variable.format.push(&mut self.text, element);
+            self.variable.form.push(&mut self.text, element, pieces);
             let last = self.at == self.row_len;
-            if !last {
+            if last {
+                self.text.extend(std::iter::repeat_n(b'}', self.n_ends()));
+            } else {
                 self.text.extend_from_slice(b", ");
             }
             if !self.options.full {
@@ -284,9 +376,16 @@ impl<'a> Rows<'a> {
     }
 
     fn end_row(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
-        if self.variable.format.is_text() {
+        if self.variable.form.is_text() {
             self.nuls = 0;
             lines.raw(b"\"")?;
+            self.text.clear();
+            self.text.extend(std::iter::repeat_n(b'}', self.n_ends()));
+            if self.options.full {
+                lines.raw(&self.text)?;
+            } else {
+                lines.put(&self.text)?;
+            }
         }
         let outer = &self.variable.shape[..self.corner.len()];
         let last = self.corner.iter().zip(outer).all(|(&at, &len)| at + 1 == len);
@@ -311,6 +410,25 @@ impl<'a> Rows<'a> {
             *at = 0;
         }
         Ok(())
+    }
+
+    /// How many dimensions but the first can grow and have, in the current row, all dimensions from
+    /// them on at the place that `there` tells: what grows is in braces.
+    fn n_braces(&self, there: impl Fn(usize, usize) -> bool) -> usize {
+        let mut n = 0;
+        for (axis, unlimited) in self.variable.unlimited.iter().enumerate().skip(1).rev() {
+            let at = self.corner.get(axis).zip(self.variable.shape.get(axis));
+            if at.is_some_and(|(&at, &len)| !there(at, len)) {
+                break;
+            }
+            n += usize::from(*unlimited);
+        }
+        n
+    }
+
+    /// How many braces close behind the row.
+    fn n_ends(&self) -> usize {
+        self.n_braces(|at, len| at + 1 == len)
     }
 
     /// The comment after a value: its indices.
@@ -361,7 +479,6 @@ impl<'a> Rows<'a> {
                 }
             }
         }
-        self.text.extend_from_slice(b")\n    ");
     }
 }
 

@@ -1,23 +1,32 @@
-//! The header in CDL: dimensions, variables and attributes.
+//! The header of a group in CDL: types, dimensions, variables and attributes.
 
-use std::io::Write;
+use zonda::{Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
-use zonda::{Error, ExtType, Meta, NcError, VarId};
-
-use super::{Options, names, values};
+use super::lines::Lines;
+use super::types::{Kind, Type, outward, push_hex};
+use super::{Options, names, special, types, values};
 use crate::failure::Result;
+use crate::placed;
 
 /// Global attribute that netCDF-4 keeps for itself and that is not shown among the others.
 const PROVENANCE: &[u8] = b"_NCProperties";
 
 /// Writes everything between the opening brace and the data section.
-pub(super) fn write(out: &mut dyn Write, meta: &Meta<'_>, options: &Options) -> Result<()> {
+pub(super) fn write(
+    lines: &mut Lines<'_>,
+    file: &Dataset,
+    meta: &Meta<'_>,
+    options: &Options,
+) -> Result<()> {
+    let group = meta.group_id();
+    types::write(lines, meta)?;
     let mut text = Vec::new();
     if meta.n_dims() > 0 {
-        text.extend_from_slice(b"dimensions:\n");
+        lines.indented(b"dimensions:\n")?;
     }
     for id in meta.dim_ids() {
         let dim = meta.dim(id)?;
+        text.clear();
         text.push(b'\t');
         names::push_escaped(&mut text, dim.name)?;
         let line = if dim.is_unlimited {
@@ -26,30 +35,33 @@ pub(super) fn write(out: &mut dyn Write, meta: &Meta<'_>, options: &Options) -> 
             format!(" = {} ;\n", dim.len)
         };
         text.extend_from_slice(line.as_bytes());
+        lines.indented(&text)?;
     }
     if meta.n_vars() > 0 {
-        text.extend_from_slice(b"variables:\n");
+        lines.indented(b"variables:\n")?;
     }
-    for id in 0..meta.n_vars() {
-        push_var(&mut text, meta, var_id(id), options)?;
-        // A header may be large; memory for one variable's part is enough.
-        out.write_all(&text)?;
+    for id in (0..meta.n_vars()).map(var_id) {
         text.clear();
+        push_var(&mut text, meta, id)?;
+        lines.indented(&text)?;
+        let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
+        owner.write(lines, options)?;
+        if options.special {
+            special::write_var(lines, &owner)?;
+        }
     }
-    let n_atts = meta.n_atts(VarId::GLOBAL)?;
-    if n_atts > 0 || options.special {
-        text.extend_from_slice(b"\n// global attributes:\n");
+    let owner = Owner { file, meta, var: VarRef::group(group), name: b"" };
+    let is_root = group == GroupId::ROOT;
+    if meta.n_atts(VarId::GLOBAL)? > 0 || options.special {
+        lines.raw(b"\n")?;
+        let kind = if is_root { "global" } else { "group" };
+        lines.indented(format!("// {kind} attributes:\n").as_bytes())?;
     }
-    for index in 0..n_atts {
-        push_att(&mut text, meta, VarId::GLOBAL, b"", index, options)?;
-        out.write_all(&text)?;
-        text.clear();
+    owner.write(lines, options)?;
+    if options.special && is_root {
+        special::write_global(lines, &owner)?;
     }
-    if options.special {
-        let line = format!("\t\t:_Format = \"{}\" ;\n", meta.format().kind());
-        text.extend_from_slice(line.as_bytes());
-    }
-    Ok(out.write_all(&text)?)
+    Ok(())
 }
 
 /// Ids are `i32` in netCDF, and so files have no more.
@@ -57,78 +69,149 @@ pub(super) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
-fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId, options: &Options) -> Result<()> {
+fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
     let var = meta.var(id)?;
-    let ty = var.ty().ok_or(Error::from(NcError::BadType))?;
     text.push(b'\t');
-    text.extend_from_slice(ty.name().as_bytes());
+    types::push_name(text, meta, var.nc_type)?;
     text.push(b' ');
     names::push_escaped(text, var.name)?;
     for (axis, &dim) in var.dims.iter().enumerate() {
         text.extend_from_slice(if axis == 0 { b"(" } else { b", " });
-        names::push_escaped(text, meta.dim(dim)?.name)?;
+        push_dim(text, meta, dim)?;
     }
     if !var.dims.is_empty() {
         text.push(b')');
     }
     text.extend_from_slice(b" ;\n");
-    for index in 0..meta.n_atts(id)? {
-        push_att(text, meta, id, var.name, index, options)?;
-    }
     Ok(())
 }
 
-fn push_att(
-    text: &mut Vec<u8>,
-    meta: &Meta<'_>,
-    owner: VarId,
-    owner_name: &[u8],
-    index: usize,
-    options: &Options,
-) -> Result<()> {
-    let att = meta.att(owner, index)?;
-    if owner == VarId::GLOBAL && *att.name == *PROVENANCE {
-        return Ok(());
-    }
-    text.extend_from_slice(b"\t\t");
-    names::push_escaped(text, owner_name)?;
-    if names::is_keyword(owner_name) {
-        text.push(b' ');
-    }
-    text.push(b':');
-    names::push_escaped(text, &att.name)?;
-    text.extend_from_slice(b" = ");
-    let (ty, bytes) = att.ty().zip(att.bytes).ok_or(Error::from(NcError::BadType))?;
-    if ty == ExtType::Char || att.len == 0 {
-        push_string(text, bytes);
-    } else {
-        for (at, element) in bytes.chunks_exact(ty.size()).enumerate() {
-            if at > 0 {
-                text.extend_from_slice(b", ");
+/// The name of a dimension, after the path of a group where the name alone would mean another one.
+fn push_dim(text: &mut Vec<u8>, meta: &Meta<'_>, id: DimId) -> Result<()> {
+    let name = meta.dim(id)?.name;
+    let meant = |group: &Meta<'_>| group.find_dim(name).ok();
+    if meant(meta) != Some(id) {
+        // The innermost group around from which the name means it, as ncdump has it; else its own.
+        let from = outward(meta).find(|group| meant(group) == Some(id));
+        let path = match from {
+            Some(group) => Some(group.group_path()),
+            None => group_of(meta, id),
+        };
+        if let Some(path) = path {
+            names::push_escaped(text, &path)?;
+            if path != b"/" {
+                text.push(b'/');
             }
-            let value = values::Value::external(ty, element);
-            values::push_att_value(text, ty, value, options.precision);
         }
     }
-    text.extend_from_slice(b" ;\n");
-    Ok(())
+    names::push_escaped(text, name)
 }
 
-/// A text attribute. NULs at its end are left out; after a newline the string goes on in a new line.
-fn push_string(text: &mut Vec<u8>, bytes: &[u8]) {
+/// The path of the group that a dimension is defined in.
+fn group_of(meta: &Meta<'_>, id: DimId) -> Option<Vec<u8>> {
+    let mut left = vec![GroupId::ROOT];
+    while let Some(group) = left.pop().and_then(|group| meta.group(group).ok()) {
+        if group.dim_ids().any(|own| own == id) {
+            return Some(group.group_path());
+        }
+        left.extend_from_slice(group.groups());
+    }
+    None
+}
+
+/// What attributes belong to.
+pub(super) struct Owner<'a> {
+    pub(super) file: &'a Dataset,
+    pub(super) meta: &'a Meta<'a>,
+    pub(super) var: VarRef,
+    /// Empty for a group.
+    pub(super) name: &'a [u8],
+}
+
+impl Owner<'_> {
+    fn write(&self, lines: &mut Lines<'_>, options: &Options) -> Result<()> {
+        for index in 0..self.meta.n_atts(self.var.var)? {
+            self.write_att(lines, index, options)?;
+        }
+        Ok(())
+    }
+
+    fn write_att(&self, lines: &mut Lines<'_>, index: usize, options: &Options) -> Result<()> {
+        let att = self.meta.att(self.var.var, index)?;
+        if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
+            return Ok(());
+        }
+        let mut text = b"\t\t".to_vec();
+        let ty = Type::of(self.meta, att.nc_type)?;
+        if att.nc_type == NC_STRING || att.ty().is_none() {
+            types::push_name(&mut text, self.meta, att.nc_type)?;
+            text.push(b' ');
+        }
+        names::push_escaped(&mut text, self.name)?;
+        if names::is_keyword(self.name) {
+            text.push(b' ');
+        }
+        text.push(b':');
+        names::push_escaped(&mut text, &att.name)?;
+        text.extend_from_slice(b" = ");
+        lines.indented(&text)?;
+        text.clear();
+        // Strings in lists are told apart by their quotes, so that no value may be cut into two.
+        let cut = self.meta.format() != Format::NetCdf4;
+        let (bytes, pieces) = placed::attribute(self.file, self.var, &att)?;
+        let n = usize::try_from(att.len).unwrap_or(usize::MAX);
+        match &ty.kind {
+            _ if n == 0 => text.extend_from_slice(b"\"\""),
+            Kind::Atomic(ExtType::Char) => push_string(&mut text, &bytes, cut),
+            kind => {
+                for (at, element) in bytes.chunks_exact(ty.size.max(1)).enumerate() {
+                    match kind {
+                        Kind::Atomic(ty) => {
+                            let value = values::Value::native(*ty, element);
+                            values::push_att_value(&mut text, *ty, value, options.precision);
+                        }
+                        Kind::String => {
+                            let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
+                            match number.and_then(|number| pieces.get(number)) {
+                                Some(string) => push_string(&mut text, string, cut),
+                                None => text.extend_from_slice(b"NIL"),
+                            }
+                        }
+                        Kind::Enum(symbols) => match symbols.name(element) {
+                            Some(name) => names::push_escaped(&mut text, name)?,
+                            None => symbols.push(&mut text, element),
+                        },
+                        Kind::Opaque | Kind::Unknown => push_hex(&mut text, element),
+                        Kind::Vlen(_) | Kind::Compound(_) => {
+                            ty.push(&mut text, element, &pieces, options.precision);
+                        }
+                    }
+                    if at + 1 < n {
+                        text.extend_from_slice(b", ");
+                    }
+                    if matches!(kind, Kind::Vlen(_) | Kind::Compound(_)) {
+                        // Wrapped as in the data section.
+                        lines.put(&text)?;
+                        text.clear();
+                    }
+                }
+            }
+        }
+        text.extend_from_slice(b" ;\n");
+        Ok(lines.raw(&text)?)
+    }
+}
+
+/// A text attribute. NULs at its end are left out; with `cut` the string goes on in a new line after
+/// a newline.
+fn push_string(text: &mut Vec<u8>, bytes: &[u8], cut: bool) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     text.push(b'"');
     for &byte in &bytes[..len] {
-        match byte {
-            b'\n' => text.extend_from_slice(b"\\n\",\n\t\t\t\""),
-            _ => match super::data::escape(byte) {
-                Some(escape) => text.extend_from_slice(escape),
-                None if byte.is_ascii_control() => {
-                    text.extend_from_slice(format!("\\{byte:03o}").as_bytes());
-                }
-                // Beyond ASCII it is taken for UTF-8.
-                None => text.push(byte),
-            },
+        if byte == b'\n' && cut {
+            text.extend_from_slice(b"\\n\",\n\t\t\t\"");
+        } else {
+            types::push_char(text, byte);
         }
     }
     text.push(b'"');

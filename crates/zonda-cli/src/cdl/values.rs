@@ -70,16 +70,6 @@ impl Value {
         }
     }
 
-    /// From one element in the byte order of files, as attributes are handed out.
-    pub(crate) fn external(ty: ExtType, bytes: &[u8]) -> Value {
-        let mut element = [0u8; 8];
-        element[..bytes.len()].copy_from_slice(bytes);
-        if cfg!(target_endian = "little") {
-            element[..bytes.len()].reverse();
-        }
-        Value::native(ty, &element)
-    }
-
     /// The text for a floating-point value that is not finite; `suffix` tells `float` from `double`.
     fn special(value: f64, suffix: &str) -> Option<String> {
         if value.is_nan() {
@@ -162,8 +152,8 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// For a variable of type `ty` with these attributes: `C_format` and `_FillValue`, as text and as
-    /// type and bytes in external form.
+    /// For a variable of type `ty` with these attributes: `C_format` as text, and `_FillValue` as one
+    /// element in native bytes.
     pub(crate) fn new(
         ty: ExtType,
         c_format: Option<&[u8]>,
@@ -181,7 +171,7 @@ impl Format {
             _ => precision.double_digits(),
         };
         let fill = match (fill, ty) {
-            (Some(bytes), _) => Some(Value::external(ty, bytes)),
+            (Some(bytes), _) => Some(Value::native(ty, bytes)),
             // Every byte is a likely value, so that none stands for fill without being told.
             (None, ExtType::Byte | ExtType::UByte) => None,
             (None, _) => Some(Value::native(ty, &default_fill(ty))),
@@ -210,21 +200,41 @@ impl Format {
             out.extend_from_slice(text.as_bytes());
             return;
         }
-        match (&self.custom, value) {
-            (Some(custom), _) => custom.push(out, value),
-            (None, Value::Float(value)) => {
-                push_general(out, value.into(), self.digits, false, false);
-            }
-            (None, Value::Double(value)) => push_general(out, value, self.digits, false, false),
-            (None, Value::Char(byte)) => out.push(byte),
-            (None, Value::Int(_) | Value::UInt(_)) => push_integer(out, value),
+        match &self.custom {
+            Some(custom) => custom.push(out, value),
+            None => push_digits(out, value, self.digits),
         }
+    }
+}
+
+/// Appends a finite value.
+fn push_digits(out: &mut Vec<u8>, value: Value, digits: usize) {
+    match value {
+        Value::Float(value) => push_general(out, value.into(), digits, false, false),
+        Value::Double(value) => push_general(out, value, digits, false, false),
+        Value::Char(byte) => out.push(byte),
+        Value::Int(_) | Value::UInt(_) => push_integer(out, value),
+    }
+}
+
+/// Appends a value within one of a user-defined type: no attribute of the variable is about it.
+pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) {
+    let (special, digits) = match value {
+        // It ends what C takes for a string.
+        Value::Char(0) => return,
+        Value::Float(value) => (Value::special(value.into(), "f"), precision.float_digits()),
+        Value::Double(value) => (Value::special(value, ""), precision.double_digits()),
+        _ => (None, 0),
+    };
+    match special {
+        Some(text) => out.extend_from_slice(text.as_bytes()),
+        None => push_digits(out, value, digits),
     }
 }
 
 /// Whether a value is the fill value; for floating point, within one unit of its last place, and all
 /// not-a-numbers are one.
-fn is_fill(fill: Value, value: Value) -> bool {
+pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
     match (fill, value) {
         (Value::Float(fill), Value::Float(value)) => {
             if (fill > 0.0) != (value > 0.0) {
@@ -269,13 +279,6 @@ mod tests {
         assert_eq!(att(ExtType::Double, Value::Double(1.5e-10)), "1.5e-10");
         assert_eq!(att(ExtType::Float, Value::Float(f32::NEG_INFINITY)), "-Infinityf");
         assert_eq!(att(ExtType::Double, Value::Double(f64::NAN)), "NaN");
-    }
-
-    #[test]
-    fn external_values_are_big_endian() {
-        assert_eq!(Value::external(ExtType::Short, &[0x80, 0x01]), Value::Int(-32767));
-        assert_eq!(Value::external(ExtType::UInt, &[0, 0, 1, 0]), Value::UInt(256));
-        assert_eq!(Value::external(ExtType::Float, &[0x3f, 0x80, 0, 0]), Value::Float(1.0));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(short = 'c')]
     coordinates: bool,
 
-    /// Data of these variables only
+    /// Data of these variables only; in groups by path, such as /ocean/temp
     #[arg(short = 'v', value_name = "VAR,...", value_parser = clap::value_parser!(OsString))]
     variables: Option<OsString>,
 
@@ -56,11 +56,11 @@ pub(crate) struct Args {
     #[arg(short = 'p', value_name = "FLOAT[,DOUBLE]", value_parser = precision)]
     precision: Option<Precision>,
 
-    /// Only the kind of file: classic, 64-bit offset or cdf5
+    /// Only the kind of file: classic, 64-bit offset, cdf5, netCDF-4 or netCDF-4 classic model
     #[arg(short = 'k')]
     kind: bool,
 
-    /// Also virtual attributes: _Format
+    /// Also virtual attributes, such as _Format, _Storage, _ChunkSizes and _DeflateLevel
     #[arg(short = 's')]
     special: bool,
 

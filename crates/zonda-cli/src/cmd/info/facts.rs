@@ -8,6 +8,7 @@ use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{Dataset, Detected, Format, Meta, OpenOptions, VarId};
 
+use super::hdf5;
 use crate::failure::Failure;
 use crate::input;
 
@@ -29,15 +30,28 @@ pub(super) struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stack: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) superblock: Option<Superblock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Layout>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) records: Option<Records>,
+    /// Paths of the groups but the root, where there can be any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) groups: Option<Vec<String>>,
     pub(super) dimensions: Vec<Dimension>,
     pub(super) global_attributes: usize,
     pub(super) variables: Vec<Variable>,
     /// What is wrong with the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
+}
+
+/// What an HDF5 file begins with.
+#[derive(Debug, Serialize)]
+pub(super) struct Superblock {
+    pub(super) version: u8,
+    /// What is before it, for other programs.
+    pub(super) user_block_bytes: u64,
 }
 
 /// Where things lie; all in bytes.
@@ -81,17 +95,22 @@ pub(super) enum Part {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Variable {
+    /// With its path where it is in a group.
     pub(super) name: String,
-    pub(super) r#type: &'static str,
+    pub(super) r#type: String,
     pub(super) dimensions: Vec<String>,
     pub(super) shape: Vec<u64>,
-    pub(super) part: Part,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) part: Option<Part>,
     /// Position of the first element.
-    pub(super) begin: u64,
-    /// Of all its data, padding not included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) begin: Option<u64>,
+    /// Of all its data, padding not included, before filters.
     pub(super) bytes: u64,
-    /// Share of the data of all variables.
+    /// Share of the data of all variables, as it is stored.
     pub(super) percent: f64,
+    #[serde(flatten)]
+    pub(super) stored: Option<hdf5::Stored>,
 }
 
 impl Variable {
@@ -150,7 +169,7 @@ impl Source<'_> {
                 Dataset::open_in(Arc::clone(bytes) as _, input::label(Path::new("-")), &options)
             }
         }?;
-        input::only_classic(file)
+        Ok(file)
     }
 
     /// The format by its first bytes, of what is perhaps no readable dataset.
@@ -176,6 +195,9 @@ impl Source<'_> {
 
 fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     let file_bytes = file.storage().len()?;
+    if file.is_hdf5() {
+        return hdf5::describe(file, Facts { file_bytes: Some(file_bytes), ..blank });
+    }
     let facts = file.meta(|meta| {
         let variables = variables(meta)?;
         let layout = layout(meta, &variables, file_bytes)?;
@@ -210,7 +232,7 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     Ok(facts)
 }
 
-fn version(format: Format) -> &'static str {
+pub(super) fn version(format: Format) -> &'static str {
     match format {
         Format::Cdf1 => "CDF-1",
         Format::Cdf2 => "CDF-2",
@@ -220,7 +242,7 @@ fn version(format: Format) -> &'static str {
 }
 
 /// Names are UTF-8; where a file is odd, something legible is better than nothing.
-fn text(name: &[u8]) -> String {
+pub(super) fn text(name: &[u8]) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
@@ -239,24 +261,31 @@ fn variables(meta: &Meta<'_>) -> zonda::Result<Vec<Variable>> {
         let n_parts = if classic.is_record { meta.n_records() } else { 1 };
         variables.push(Variable {
             name: text(var.name),
-            r#type: ty.name(),
+            r#type: ty.name().to_owned(),
             dimensions: names,
             shape,
-            part: if classic.is_record { Part::Record } else { Part::Fixed },
-            begin: classic.begin,
+            part: Some(if classic.is_record { Part::Record } else { Part::Fixed }),
+            begin: Some(classic.begin),
             bytes: classic.slab_bytes.saturating_mul(n_parts),
             percent: 0.0,
+            stored: None,
         });
     }
-    let all = variables.iter().fold(0u64, |sum, variable| sum.saturating_add(variable.bytes));
-    for variable in &mut variables {
-        if all > 0 {
-            // Rounded to what is worth saying, so that the JSON is short and stable.
-            let share = variable.bytes as f64 / all as f64;
-            variable.percent = (share * 1e4).round() / 1e2;
-        }
-    }
+    set_percents(&mut variables, |variable| variable.bytes);
     Ok(variables)
+}
+
+/// Sets the share of each variable in all bytes.
+pub(super) fn set_percents(variables: &mut [Variable], bytes: impl Fn(&Variable) -> u64) {
+    let all = variables.iter().fold(0u64, |sum, variable| sum.saturating_add(bytes(variable)));
+    for variable in variables.iter_mut().filter(|_| all > 0) {
+        variable.percent = rounded(bytes(variable) as f64 / all as f64 * 1e2);
+    }
+}
+
+/// Rounded to what is worth saying, so that the JSON is short and stable.
+pub(super) fn rounded(number: f64) -> f64 {
+    (number * 1e2).round() / 1e2
 }
 
 fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Result<Layout> {
@@ -266,9 +295,9 @@ fn layout(meta: &Meta<'_>, variables: &[Variable], file_bytes: u64) -> zonda::Re
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
         let var = var.classic.ok_or(zonda::NcError::NotNc3)?;
         let skipped = match variable.part {
-            Part::Fixed => 0,
-            Part::Record if meta.n_records() == 0 => continue,
-            Part::Record => layout.record_len.saturating_mul(meta.n_records() - 1),
+            Some(Part::Record) if meta.n_records() == 0 => continue,
+            Some(Part::Record) => layout.record_len.saturating_mul(meta.n_records() - 1),
+            _ => 0,
         };
         let end = var.begin.saturating_add(skipped).saturating_add(var.slab_bytes);
         data_end = data_end.max(end);

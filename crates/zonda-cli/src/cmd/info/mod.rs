@@ -1,6 +1,7 @@
 //! `zonda info`: what a file is, where things lie in it, and through which layers it is read.
 
 mod facts;
+mod hdf5;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use facts::{Facts, Part, Variable};
 
 /// Shows the format, layout and sizes of files
 ///
-/// Sizes and positions are in bytes. Exit status 1 if a file cannot be read, or is shorter than its
+/// Sizes and positions are in bytes. Of netCDF-4 and other HDF5 files, the chunks, filters and stored
+/// bytes of each variable are shown; no data is read. Exit status 1 if a file cannot be read, or is shorter than its
 /// header says.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -57,6 +59,9 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     if let Some(bytes) = facts.file_bytes {
         line("file", format!("{} bytes", grouped(bytes)))?;
     }
+    if facts.superblock.is_some() {
+        return hdf5::write_text(out, facts);
+    }
     let Some(layout) = &facts.layout else { return Ok(()) };
     let stack = facts.stack.as_deref().unwrap_or_default();
     line(
@@ -92,46 +97,61 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     }
     line("attributes", format!("{} global", facts.global_attributes))?;
     line("variables", facts.variables.len().to_string())?;
-    write_table(out, &facts.variables)
+    write_variables(out, &facts.variables)
 }
 
-/// The table of variables, its columns as wide as they need to be.
-fn write_table(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
-    if variables.is_empty() {
-        return Ok(());
+fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
+    let mut table = Table::new(["name", "type", "shape", "begin", "bytes", "%"], 3);
+    for variable in variables {
+        let part = if variable.part == Some(Part::Record) { "*" } else { "" };
+        table.rows.push([
+            variable.name.clone(),
+            variable.r#type.clone(),
+            format!("({})", variable.shape_text()),
+            format!("{}{part}", grouped(variable.begin.unwrap_or(0))),
+            grouped(variable.bytes),
+            format!("{:.1}", variable.percent),
+        ]);
     }
-    let head = ["name", "type", "shape", "begin", "bytes", "%"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(head)
-        .chain(variables.iter().map(|variable| {
-            let part = match variable.part {
-                Part::Fixed => "",
-                Part::Record => "*",
-            };
-            [
-                variable.name.clone(),
-                variable.r#type.to_owned(),
-                format!("({})", variable.shape_text()),
-                format!("{}{part}", grouped(variable.begin)),
-                grouped(variable.bytes),
-                format!("{:.1}", variable.percent),
-            ]
-        }))
-        .collect();
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; 6] = std::array::from_fn(width);
-    for row in &rows {
-        let [name, ty, shape, begin, bytes, percent] = row;
-        let [a, b, c, d, e, f] = widths;
-        writeln!(
-            out,
-            "    {name:<a$}  {ty:<b$}  {shape:<c$}  {begin:>d$}  {bytes:>e$}  {percent:>f$}"
-        )?;
-    }
-    if variables.iter().any(|variable| variable.part == Part::Record) {
+    table.write(out)?;
+    if variables.iter().any(|variable| variable.part == Some(Part::Record)) {
         writeln!(out, "    * in the first record")?;
     }
     Ok(())
+}
+
+/// A table, its columns as wide as they need to be.
+struct Table<const N: usize> {
+    /// The first are the heads.
+    rows: Vec<[String; N]>,
+    /// Columns with text; those after them have numbers.
+    n_texts: usize,
+}
+
+impl<const N: usize> Table<N> {
+    fn new(heads: [&str; N], n_texts: usize) -> Table<N> {
+        Table { rows: vec![heads.map(str::to_owned)], n_texts }
+    }
+
+    /// Writes it, if it has more than its heads.
+    fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let rows = if self.rows.len() > 1 { &self.rows[..] } else { &[] };
+        let width =
+            |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(width);
+        for row in rows {
+            let mut line = "  ".to_owned();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                line.push_str(&if column < self.n_texts {
+                    format!("  {cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                });
+            }
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
 }
 
 /// A number with its digits in groups of three: `1_234_567`.

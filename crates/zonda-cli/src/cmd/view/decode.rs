@@ -1,8 +1,9 @@
 //! From stored numbers to values, as the CF conventions say: what is missing, scale and offset.
 
-use zonda::{Dataset, ExtType, MemType, VarId, default_fill};
+use zonda::{Dataset, ExtType, MemType, VarRef, default_fill};
 
 use crate::failure::Result;
+use crate::placed;
 
 /// How the numbers of a variable become values.
 #[derive(Debug, Default, PartialEq)]
@@ -18,7 +19,7 @@ pub(super) struct Decoding {
 
 impl Decoding {
     /// What the attributes of a variable say; those of another type than a number say nothing.
-    pub(super) fn of(file: &Dataset, id: VarId, ty: ExtType) -> Result<Decoding> {
+    pub(super) fn of(file: &Dataset, id: VarRef, ty: ExtType) -> Result<Decoding> {
         let numbers = |name: &str| numbers(file, id, name);
         let one = |name: &str| Ok::<_, crate::failure::Failure>(numbers(name)?.first().copied());
         let mut missing = numbers("missing_value")?;
@@ -76,11 +77,11 @@ fn default_of(ty: ExtType) -> Option<f64> {
 }
 
 /// The numbers of an attribute; none if there is no such attribute, or it is a text.
-fn numbers(file: &Dataset, id: VarId, name: &str) -> Result<Vec<f64>> {
-    let is_number = file.meta(|meta| {
-        meta.find_att(id, name.as_bytes())
-            .is_ok_and(|(_, att)| att.ty().is_some_and(|ty| ty != ExtType::Char))
-    });
+fn numbers(file: &Dataset, id: VarRef, name: &str) -> Result<Vec<f64>> {
+    let is_number = file.in_group(id.group, |meta| {
+        let att = meta.find_att(id.var, name.as_bytes());
+        att.is_ok_and(|(_, att)| att.ty().is_some_and(|ty| ty != ExtType::Char))
+    })?;
     let mut bytes = Vec::new();
     if is_number {
         // Each number of a type can be told as a double.
@@ -99,13 +100,15 @@ pub(super) fn doubles(bytes: &[u8]) -> Vec<f64> {
 }
 
 /// The text of an attribute, without what is behind a NUL; `None` if it is none, or empty.
-pub(super) fn text(file: &Dataset, id: VarId, name: &str) -> Option<String> {
-    file.meta(|meta| {
-        let (_, att) = meta.find_att(id, name.as_bytes()).ok()?;
-        let bytes = att.bytes?.split(|byte| *byte == 0).next()?;
-        let text = String::from_utf8_lossy(bytes).trim().replace(['\n', '\t', '\r'], " ");
-        (att.ty() == Some(ExtType::Char) && !text.is_empty()).then_some(text)
-    })
+pub(super) fn text(file: &Dataset, id: VarRef, name: &str) -> Option<String> {
+    let text = file.in_group(id.group, |meta| {
+        let (_, att) = meta.find_att(id.var, name.as_bytes()).ok()?;
+        placed::text(file, id, &att)
+    });
+    let text = text.ok()??;
+    let text = String::from_utf8_lossy(text.split(|byte| *byte == 0).next()?).into_owned();
+    let text = text.trim().replace(['\n', '\t', '\r'], " ");
+    if text.is_empty() { None } else { Some(text) }
 }
 
 #[cfg(test)]

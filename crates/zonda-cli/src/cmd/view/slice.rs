@@ -2,11 +2,12 @@
 
 use std::io::Write;
 
-use zonda::{Dataset, DimId, ExtType, Hyperslab, MemType, VarId};
+use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, MemType, Meta, VarRef};
 use zonda_plot::AxisKind;
 
 use super::At;
 use super::decode::{Decoding, doubles, text};
+use crate::cdl::types::outward;
 use crate::failure::{Failure, Result};
 
 /// Elements along a dimension of a map that are read at most; of longer ones every second is taken,
@@ -56,6 +57,8 @@ struct Dim {
     len: usize,
     /// Index asked for.
     at: Option<usize>,
+    /// Its coordinate variable, if that has numbers.
+    coordinate: Option<(VarRef, ExtType)>,
 }
 
 impl Slice {
@@ -87,7 +90,7 @@ impl Slice {
                 count[i] = dim.len.div_ceil(step);
                 // No longer than the dimension, whose length is that of something in memory or a file.
                 stride[i] = isize::try_from(step).unwrap_or(isize::MAX);
-                axes.push(Coordinate::read(file, &dim.name, count[i], step)?);
+                axes.push(Coordinate::read(file, dim, count[i], step)?);
             } else {
                 start[i] = dim.at.unwrap_or(0);
                 rest.extend(position(file, dim, start[i])?);
@@ -223,11 +226,25 @@ fn titled(name: &str, units: Option<&str>) -> String {
     units.map_or(name.to_owned(), |units| format!("{name} ({units})"))
 }
 
-/// The variable of a name: id, type, dimensions.
-fn variable(file: &Dataset, name: &str) -> Result<(VarId, ExtType, Vec<Dim>)> {
-    file.meta(|meta| {
-        let missing = |_| Failure::InFile(format!("{name}: no such variable"));
-        let id = meta.find_var(name.as_bytes()).map_err(missing)?;
+/// The group that a path begins with, and the rest: the name of a variable.
+fn group_of<'n>(file: &Dataset, path: &'n str) -> Result<Option<(GroupId, &'n str)>> {
+    let (groups, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut group = GroupId::ROOT;
+    for part in groups.split('/').filter(|part| !part.is_empty()) {
+        match file.in_group(group, |meta| meta.find_group(part.as_bytes()))? {
+            Ok(found) => group = found,
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(Some((group, name)))
+}
+
+/// The variable of a name, which may be a path: id, type, dimensions.
+fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
+    let missing = || Failure::InFile(format!("{name}: no such variable"));
+    let (group, own) = group_of(file, name)?.ok_or_else(missing)?;
+    file.in_group(group, |meta| {
+        let id = meta.find_var(own.as_bytes()).map_err(|_| missing())?;
         let var = meta.var(id)?;
         let no_number = || Failure::InFile(format!("{name}: no numbers, which a picture needs"));
         let ty = var.ty().ok_or_else(no_number)?;
@@ -237,12 +254,12 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarId, ExtType, Vec<Dim>)> {
         let mut shape = vec![0; var.dims.len()];
         meta.var_shape(id, &mut shape)?;
         let mut dims = Vec::with_capacity(shape.len());
-        for (dim, len) in var.dims.iter().zip(shape) {
-            let name = String::from_utf8_lossy(meta.dim(DimId(dim.0))?.name).into_owned();
-            dims.push(Dim { name, len, at: None });
+        for (&dim, len) in var.dims.iter().zip(shape) {
+            let name = String::from_utf8_lossy(meta.dim(dim)?.name).into_owned();
+            dims.push(Dim { name, len, at: None, coordinate: coordinate_variable(meta, dim) });
         }
-        Ok((id, ty, dims))
-    })
+        Ok((VarRef { group, var: id }, ty, dims))
+    })?
 }
 
 /// Takes an index that was asked for into the dimension that it is for.
@@ -265,7 +282,7 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
 }
 
 /// Reads a hyperslab as doubles.
-fn read(file: &Dataset, id: VarId, slab: &Hyperslab<'_>) -> Result<Vec<f64>> {
+fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>) -> Result<Vec<f64>> {
     let mut bytes = Vec::new();
     // Each number of a type can be told as a double.
     let _ = file.get(id, slab, Some(MemType::F64), |len| {
@@ -275,20 +292,21 @@ fn read(file: &Dataset, id: VarId, slab: &Hyperslab<'_>) -> Result<Vec<f64>> {
     Ok(doubles(&bytes))
 }
 
-/// The coordinate variable of a dimension, if it has numbers.
-fn coordinate_variable(file: &Dataset, dim: &str) -> Option<(VarId, ExtType)> {
-    file.meta(|meta| {
-        let id = meta.find_var(dim.as_bytes()).ok()?;
+/// The coordinate variable of a dimension, if it has numbers: in the group that is looked at or one
+/// around it.
+fn coordinate_variable(meta: &Meta<'_>, dim: DimId) -> Option<(VarRef, ExtType)> {
+    let name = meta.dim(dim).ok()?.name;
+    outward(meta).find_map(|meta| {
+        let id = meta.find_var(name).ok()?;
         let var = meta.var(id).ok()?;
-        let own = matches!(var.dims, [only] if meta.dim(*only).is_ok_and(|d| d.name == var.name));
-        let ty = var.ty().filter(|ty| own && *ty != ExtType::Char)?;
-        Some((id, ty))
+        let ty = var.ty().filter(|ty| var.dims == [dim] && *ty != ExtType::Char)?;
+        Some((VarRef { group: meta.group_id(), var: id }, ty))
     })
 }
 
 /// Where a dimension that is not shown is taken: `lev = 983.3 hPa`, or `lev index 3`.
 fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
-    if let Some((id, ty)) = coordinate_variable(file, &dim.name) {
+    if let Some((id, ty)) = dim.coordinate {
         let slab = Hyperslab { start: &[index], count: &[1], stride: None };
         let decoding = Decoding::of(file, id, ty)?;
         let value = read(file, id, &slab)?.first().map(|value| decoding.value(*value));
@@ -301,7 +319,8 @@ fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
 }
 
 impl Coordinate {
-    fn read(file: &Dataset, dim: &str, len: usize, step: usize) -> Result<Coordinate> {
+    fn read(file: &Dataset, of: &Dim, len: usize, step: usize) -> Result<Coordinate> {
+        let dim = &of.name;
         let index = Coordinate {
             dim: dim.to_owned(),
             title: format!("{dim} (index)"),
@@ -310,7 +329,7 @@ impl Coordinate {
             step,
             ..Coordinate::of_nothing()
         };
-        let Some((id, ty)) = coordinate_variable(file, dim) else { return Ok(index) };
+        let Some((id, ty)) = of.coordinate else { return Ok(index) };
         let stride = [isize::try_from(step).unwrap_or(isize::MAX)];
         let slab = Hyperslab { start: &[0], count: &[len], stride: Some(&stride) };
         let decoding = Decoding::of(file, id, ty)?;

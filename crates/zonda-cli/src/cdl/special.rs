@@ -1,0 +1,98 @@
+//! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
+
+use zonda::{Endianness, FilterSpec, StorageKind};
+
+use super::header::Owner;
+use super::lines::Lines;
+use super::names;
+use crate::failure::Result;
+use crate::placed;
+
+/// Numbers of the filters that have attributes of their own.
+const DEFLATE: u32 = 1;
+const SHUFFLE: u32 = 2;
+const FLETCHER32: u32 = 3;
+
+/// Writes one, with its value as it stands in CDL.
+fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> Result<()> {
+    let mut text = b"\t\t".to_vec();
+    names::push_escaped(&mut text, owner.name)?;
+    text.extend_from_slice(format!(":{name} = {value} ;\n").as_bytes());
+    Ok(lines.indented(&text)?)
+}
+
+/// Those of a variable; classic files have none.
+pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+    if !owner.file.is_hdf5() {
+        return Ok(());
+    }
+    let info = owner.file.var_info(owner.var)?;
+    let var = owner.meta.var(owner.var.var)?;
+    let mut say = |name: &str, value: &str| write(lines, owner, name, value);
+    let storage = match &info.storage {
+        StorageKind::Contiguous => "contiguous",
+        StorageKind::Compact => "compact",
+        StorageKind::Chunked(_) => "chunked",
+        StorageKind::Virtual => "virtual",
+        StorageKind::External => "unknown",
+    };
+    say("_Storage", &format!("\"{storage}\""))?;
+    if let StorageKind::Chunked(shape) = &info.storage {
+        let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+        say("_ChunkSizes", &shape.join(", "))?;
+    }
+    let filter = |id| info.filters.iter().find(|filter| filter.id == id);
+    if filter(FLETCHER32).is_some() {
+        say("_Fletcher32", "\"true\"")?;
+    }
+    if filter(SHUFFLE).is_some() {
+        say("_Shuffle", "\"true\"")?;
+    }
+    if let Some(deflate) = filter(DEFLATE) {
+        say("_DeflateLevel", &deflate.params.first().map_or(0, |level| *level).to_string())?;
+    }
+    let others = info.filters.iter().filter(|f| !matches!(f.id, DEFLATE | SHUFFLE | FLETCHER32));
+    let others: Vec<String> = others.map(numbers).collect();
+    if !others.is_empty() {
+        say("_Filter", &format!("\"{}\"", others.join("|")))?;
+    }
+    let order = match info.endianness {
+        Endianness::Little => Some("\"little\""),
+        Endianness::Big => Some("\"big\""),
+        Endianness::Native => None,
+    };
+    if let Some(order) = order.filter(|_| owner.meta.type_size(var.nc_type).is_ok_and(|n| n > 1)) {
+        say("_Endianness", order)?;
+    }
+    if info.no_fill {
+        say("_NoFill", "\"true\"")?;
+    }
+    Ok(())
+}
+
+/// A filter's number and its parameters: `307,9`.
+pub(crate) fn numbers(filter: &FilterSpec) -> String {
+    let all = std::iter::once(&filter.id).chain(&filter.params);
+    all.map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Those of the file.
+pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+    if owner.file.is_hdf5() {
+        for name in ["_NCProperties", "_SuperblockVersion", "_IsNetcdf4"] {
+            let Ok((_, att)) = owner.meta.find_att(owner.var.var, name.as_bytes()) else {
+                continue;
+            };
+            let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
+            let value = match bytes.first_chunk() {
+                Some(number) if att.ty() == Some(zonda::ExtType::Int) => {
+                    i32::from_ne_bytes(*number).to_string()
+                }
+                _ => format!("\"{}\"", String::from_utf8_lossy(&bytes)),
+            };
+            write(lines, owner, name, &value)?;
+        }
+    }
+    let kind = format!("\"{}\"", owner.meta.format().kind());
+    write(lines, owner, "_Format", &kind)
+}

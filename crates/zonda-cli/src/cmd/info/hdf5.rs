@@ -1,0 +1,292 @@
+//! What `zonda info` says of netCDF-4 and other HDF5 files.
+
+use std::io::Write;
+
+use serde::Serialize;
+use zonda::{Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, VarId, VarRef};
+
+use super::facts::{Dimension, Facts, Superblock, Variable, rounded, set_percents, text, version};
+use super::{Table, grouped};
+use crate::failure::Result;
+
+/// How a variable is stored.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Stored {
+    /// `contiguous`, `compact`, `chunked`, `external`, `virtual`.
+    storage: &'static str,
+    /// Elements along each dimension of a chunk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunk_shape: Option<Vec<usize>>,
+    filters: Vec<Filter>,
+    /// Chunks in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<u64>,
+    /// Chunks if all were written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks_of: Option<u64>,
+    /// Bytes in the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored_bytes: Option<u64>,
+    /// How many times the data are as large as what is stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// Why something of this is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Filter {
+    id: u32,
+    name: String,
+    params: Vec<u32>,
+    /// Whether its chunks can be read.
+    available: bool,
+}
+
+impl Filter {
+    fn of(spec: &FilterSpec) -> Filter {
+        let FilterSpec { id, name, params, .. } = spec;
+        let name = known(*id).map_or_else(|| name.clone(), str::to_owned);
+        Filter { id: *id, name, params: params.clone(), available: zonda::filter_is_available(*id) }
+    }
+
+    /// `deflate(4)`, `filter 305(1,2) not available`
+    fn shown(&self) -> String {
+        let mut text = if self.name.is_empty() || known(self.id).is_none() {
+            format!("filter {}", self.id)
+        } else {
+            self.name.clone()
+        };
+        if !self.params.is_empty() {
+            let params: Vec<String> = self.params.iter().map(u32::to_string).collect();
+            text.push_str(&format!("({})", params.join(",")));
+        }
+        if !self.available {
+            text.push_str(" not available");
+        }
+        text
+    }
+}
+
+/// What filters are called whose names in files differ or are missing.
+fn known(id: u32) -> Option<&'static str> {
+    Some(match id {
+        1 => "deflate",
+        2 => "shuffle",
+        3 => "fletcher32",
+        4 => "szip",
+        5 => "nbit",
+        6 => "scaleoffset",
+        307 => "bzip2",
+        32000 => "lzf",
+        32001 => "blosc",
+        32004 => "lz4",
+        32008 => "bitshuffle",
+        32013 => "zfp",
+        32015 => "zstd",
+        32026 => "blosc2",
+        _ => return None,
+    })
+}
+
+pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
+    let (superblock, user_block_bytes) = file.superblock().unwrap_or_default();
+    let mut facts = Facts {
+        version: Some(version(zonda::Format::NetCdf4)),
+        stack: Some(file.stack()),
+        superblock: Some(Superblock { version: superblock, user_block_bytes }),
+        groups: Some(Vec::new()),
+        ..blank
+    };
+    let mut groups = vec![GroupId::ROOT];
+    // In the order in which a dump shows them.
+    while let Some(group) = groups.pop() {
+        file.in_group(group, |meta| {
+            groups.extend(meta.groups().iter().rev());
+            add_group(file, meta, &mut facts)
+        })??;
+    }
+    set_percents(&mut facts.variables, |variable| {
+        variable.stored.as_ref().and_then(|stored| stored.stored_bytes).unwrap_or(0)
+    });
+    let errors = facts.variables.iter().filter_map(|variable| variable.stored.as_ref());
+    facts.error = errors.filter_map(|stored| stored.error.clone()).next();
+    facts.format = Some(file.format().kind());
+    file.close()?;
+    Ok(facts)
+}
+
+fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Result<()> {
+    let group = meta.group_id();
+    let path = text(&meta.group_path());
+    let within = |name: &[u8]| match group {
+        GroupId::ROOT => text(name),
+        _ => format!("{path}/{}", text(name)),
+    };
+    if group == GroupId::ROOT {
+        facts.global_attributes = meta.n_atts(VarId::GLOBAL)?;
+    } else if let Some(groups) = &mut facts.groups {
+        groups.push(path.clone());
+    }
+    for id in meta.dim_ids() {
+        let dim = meta.dim(id)?;
+        let (name, len, unlimited) = (within(dim.name), dim.len, dim.is_unlimited);
+        facts.dimensions.push(Dimension { name, len, unlimited });
+    }
+    for id in (0..meta.n_vars()).map_while(|id| i32::try_from(id).ok()).map(VarId) {
+        let var = meta.var(id)?;
+        let (mut dimensions, mut shape) = (Vec::new(), Vec::new());
+        for &dim in var.dims {
+            let dim = meta.dim(dim)?;
+            dimensions.push(text(dim.name));
+            shape.push(dim.len);
+        }
+        let (stored, bytes) = stored(file, VarRef { group, var: id });
+        facts.variables.push(Variable {
+            name: within(var.name),
+            r#type: type_name(meta, var.nc_type),
+            dimensions,
+            shape,
+            part: None,
+            begin: None,
+            bytes,
+            percent: 0.0,
+            stored: Some(stored),
+        });
+    }
+    Ok(())
+}
+
+fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
+    match (ExtType::from_nc_type(nc_type), meta.user_type(nc_type)) {
+        (Some(ty), _) => ty.name().to_owned(),
+        (None, Ok(ty)) => text(&ty.name),
+        (None, Err(_)) if nc_type == NC_STRING => "string".to_owned(),
+        (None, Err(_)) => "unknown".to_owned(),
+    }
+}
+
+/// How a variable is stored, and the bytes of its data before filters.
+fn stored(file: &Dataset, var: VarRef) -> (Stored, u64) {
+    let mut stored = Stored { storage: "unknown", ..Stored::default() };
+    let mut bytes = 0;
+    match file.var_info(var) {
+        Ok(info) => {
+            stored.storage = match &info.storage {
+                StorageKind::Contiguous => "contiguous",
+                StorageKind::Compact => "compact",
+                StorageKind::Chunked(_) => "chunked",
+                StorageKind::External => "external",
+                StorageKind::Virtual => "virtual",
+            };
+            if let StorageKind::Chunked(shape) = &info.storage {
+                stored.chunk_shape = Some(shape.clone());
+            }
+            stored.filters = info.filters.iter().map(Filter::of).collect();
+        }
+        Err(error) => stored.error = Some(error.to_string()),
+    }
+    match file.stored(var) {
+        Ok(found) => {
+            bytes = found.data_bytes;
+            stored.stored_bytes = Some(found.bytes);
+            (stored.chunks, stored.chunks_of) = found.chunks.unzip();
+            if found.bytes > 0 {
+                stored.ratio = Some(rounded(bytes as f64 / found.bytes as f64));
+            }
+        }
+        Err(error) => stored.error = stored.error.or_else(|| Some(error.to_string())),
+    }
+    (stored, bytes)
+}
+
+impl Stored {
+    /// `chunked 1x640x640`
+    fn layout(&self) -> String {
+        match &self.chunk_shape {
+            Some(shape) => {
+                let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
+                format!("{} {}", self.storage, shape.join("x"))
+            }
+            None => self.storage.to_owned(),
+        }
+    }
+
+    /// `12`, `3 of 12`
+    fn n_chunks(&self) -> String {
+        match (self.chunks, self.chunks_of) {
+            (Some(n), Some(of)) if n < of => format!("{} of {}", grouped(n), grouped(of)),
+            (Some(n), _) => grouped(n),
+            (None, _) => String::new(),
+        }
+    }
+}
+
+pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
+    let mut line = |label: &str, text: String| writeln!(out, "  {label:<10} {text}");
+    if let Some(superblock) = &facts.superblock {
+        let user_block = match superblock.user_block_bytes {
+            0 => String::new(),
+            bytes => format!(", behind a user block of {} bytes", grouped(bytes)),
+        };
+        line("superblock", format!("version {}{user_block}", superblock.version))?;
+    }
+    line("layers", facts.stack.clone().unwrap_or_default())?;
+    if let Some(groups) = facts.groups.as_ref().filter(|groups| !groups.is_empty()) {
+        line("groups", groups.join(", "))?;
+    }
+    let dims: Vec<String> = facts.dimensions.iter().map(dimension).collect();
+    if !dims.is_empty() {
+        line("dimensions", dims.join(", "))?;
+    }
+    line("attributes", format!("{} global", facts.global_attributes))?;
+    line("variables", facts.variables.len().to_string())?;
+    let heads = ["name", "type", "shape", "storage", "filters", "chunks", "stored", "ratio", "%"];
+    let mut table = Table::new(heads, 5);
+    for variable in &facts.variables {
+        let Some(stored) = &variable.stored else { continue };
+        let filters: Vec<String> = stored.filters.iter().map(Filter::shown).collect();
+        table.rows.push([
+            variable.name.clone(),
+            variable.r#type.clone(),
+            format!("({})", variable.shape_text()),
+            stored.layout(),
+            filters.join(" "),
+            stored.n_chunks(),
+            stored.stored_bytes.map_or_else(|| "?".to_owned(), grouped),
+            stored.ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
+            format!("{:.1}", variable.percent),
+        ]);
+    }
+    table.write(out)
+}
+
+fn dimension(dim: &Dimension) -> String {
+    let mark = if dim.unlimited { " unlimited" } else { "" };
+    format!("{}={}{mark}", dim.name, dim.len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_by_name() {
+        let shown = |id, name: &str, params: &[u32]| {
+            let (name, params) = (name.to_owned(), params.to_vec());
+            Filter::of(&FilterSpec { id, optional: false, name, params }).shown()
+        };
+        assert_eq!(shown(1, "", &[4]), "deflate(4)");
+        assert_eq!(shown(2, "shuffle", &[]), "shuffle");
+        assert_eq!(shown(60_000, "mine", &[1, 2]), "filter 60000(1,2) not available");
+    }
+
+    #[test]
+    fn chunks_that_are_there() {
+        let stored = |n, of| Stored { chunks: Some(n), chunks_of: Some(of), ..Stored::default() };
+        assert_eq!(stored(1200, 1200).n_chunks(), "1_200");
+        assert_eq!(stored(0, 3).n_chunks(), "0 of 3");
+        assert_eq!(Stored::default().n_chunks(), "");
+    }
+}

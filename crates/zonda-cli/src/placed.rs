@@ -1,0 +1,114 @@
+//! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
+//! kept beside them.
+
+use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef};
+
+/// Strings and items of sequences, by the numbers that stand for them in elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pieces {
+    bytes: Vec<u8>,
+    /// Where each one ends.
+    ends: Vec<usize>,
+}
+
+impl Pieces {
+    /// The piece with that number; `None` for 0, which stands for none.
+    pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(Some(&0), |before| self.ends.get(before))?;
+        self.bytes.get(*start..end)
+    }
+
+    /// Takes out everything; memory stays.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}
+
+impl Place for Pieces {
+    fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+        u64::try_from(self.ends.len()).ok()
+    }
+}
+
+/// Values of an attribute in native bytes.
+///
+/// # Errors
+/// What reading it meets in a netCDF-4 file.
+pub(crate) fn attribute(
+    file: &Dataset,
+    owner: VarRef,
+    att: &AttView<'_>,
+) -> zonda::Result<(Vec<u8>, Pieces)> {
+    let mut pieces = Pieces::default();
+    if let Some(bytes) = att.bytes {
+        // Of a classic file, whose definitions are locked while they are looked at.
+        let size = att.ty().map_or(1, ExtType::size);
+        return Ok((native(bytes, size), pieces));
+    }
+    let mut out = Vec::new();
+    if att.len > 0 {
+        // In its own type nothing is out of range.
+        let _ = file.get_att_placed(owner, &att.name, &mut pieces, |len| {
+            out.resize(len, 0);
+            Ok(&mut out)
+        })?;
+    }
+    Ok((out, pieces))
+}
+
+/// Big-endian elements in native order.
+fn native(bytes: &[u8], size: usize) -> Vec<u8> {
+    let mut out = bytes.to_vec();
+    if cfg!(target_endian = "little") {
+        out.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+    }
+    out
+}
+
+/// The text of an attribute of characters, or of one string; `None` for others.
+pub(crate) fn text(file: &Dataset, owner: VarRef, att: &AttView<'_>) -> Option<Vec<u8>> {
+    let is_string = att.nc_type == NC_STRING && att.len == 1;
+    if att.ty() != Some(ExtType::Char) && !is_string {
+        return None;
+    }
+    let (bytes, pieces) = attribute(file, owner, att).ok()?;
+    if !is_string {
+        return Some(bytes);
+    }
+    let number = bytes.first_chunk().map(|number| u64::from_ne_bytes(*number))?;
+    pieces.get(number).map(<[u8]>::to_vec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_by_number() {
+        let mut pieces = Pieces::default();
+        for (number, piece) in [(1, &b"one"[..]), (2, b""), (3, b"three")] {
+            assert_eq!(pieces.place(piece, true), Some(number));
+        }
+        for (number, piece) in
+            [(0, None), (1, Some(&b"one"[..])), (2, Some(b"")), (3, Some(b"three")), (4, None)]
+        {
+            assert_eq!(pieces.get(number), piece);
+        }
+        pieces.clear();
+        assert_eq!(pieces.get(1), None);
+    }
+
+    #[test]
+    fn external_values_are_big_endian() {
+        assert_eq!(
+            native(&[0x80, 0x01, 0, 2], 2),
+            [0x8001u16.to_ne_bytes(), 2u16.to_ne_bytes()].concat()
+        );
+        assert_eq!(native(b"abc", 1), b"abc");
+    }
+}
