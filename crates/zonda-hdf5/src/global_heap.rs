@@ -42,12 +42,16 @@ impl Collection {
             Reader::new(NAME, &bytes, at, sizes).sub(usize::try_from(len).unwrap_or(usize::MAX))?;
         reader.skip(HEADER)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        let mut starts = Vec::new();
-        while reader.left() >= HEADER {
-            let mut header = reader.sub(HEADER)?;
-            let index = usize::from(header.u16()?);
-            header.skip(6)?;
-            let size = header.length()?;
+        // Objects mostly have some bytes each: room for them, and for as many more as there are.
+        let mut starts = Vec::with_capacity(reader.left() / (2 * HEADER));
+        while let Some((header, _)) = reader.rest().split_first_chunk::<HEADER>() {
+            let [low, high, _, _, _, _, _, _, length @ ..] = header;
+            let index = usize::from(u16::from_le_bytes([*low, *high]));
+            let size = match sizes.length {
+                8 => u64::from_le_bytes(*length),
+                _ => Reader::new(NAME, length, reader.at(), sizes).length()?,
+            };
+            reader.skip(HEADER)?;
             if index == 0 {
                 // What is free; nothing is behind it, and a size of 0 leads nowhere.
                 let Some(rest) = size.checked_sub(HEADER as u64) else { break };
@@ -57,7 +61,7 @@ impl Collection {
             let start = len.saturating_sub(reader.left());
             let start = match u32::try_from(start / 8) {
                 Ok(units) if start % 8 == 0 => units,
-                _ => return Err(header.bad("first byte of an object", start as u64)),
+                _ => return Err(reader.bad("first byte of an object", start as u64)),
             };
             reader.take_u64(size)?;
             // The last object may end without what would fill it up.
