@@ -358,7 +358,7 @@ impl Nc4File {
         let file = self.hdf5();
         let read = || -> std::result::Result<_, HdfError> {
             let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;
-            Ok(attribute.map(|attribute| crate::values::until_nul(&attribute.data).to_vec()))
+            attribute.map(|attribute| hidden::text(file, &attribute)).transpose()
         };
         read().map_err(|error| hdf(String::from("/"), error))
     }

@@ -6,6 +6,7 @@ use zonda_model::DimId;
 
 use crate::bits;
 use crate::form::{Form, Shape};
+use crate::values::until_nul;
 
 /// Present in the root group of a file that keeps to the classic model.
 pub(crate) const STRICT: &[u8] = b"_nc3_strict";
@@ -167,4 +168,21 @@ pub(crate) fn scales(
     }
     // An axis without scales says "no dimensions" only where it is the first.
     Ok(out.first().copied().flatten().is_some().then_some(out))
+}
+
+/// A text up to its first NUL. A writer other than netCDF may have made it of variable length; the
+/// reference then shows the bytes of an address.
+pub(crate) fn text(file: &File, attribute: &Attribute) -> Result<Vec<u8>, HdfError> {
+    if !matches!(attribute.datatype.class, Class::VarLenString { .. }) {
+        return Ok(until_nul(&attribute.data).to_vec());
+    }
+    let mut reader = zonda_hdf5::Reader::new("text", &attribute.data, 0, file.sizes());
+    let len = usize::try_from(reader.u32()?).unwrap_or(usize::MAX);
+    let Some(addr) = reader.addr()?.filter(|addr| len > 0 && addr.0 != 0) else {
+        return Ok(Vec::new());
+    };
+    let index = reader.u32()?;
+    let collection = file.global_heap_collection(addr)?;
+    let bytes = collection.get(index).unwrap_or_default();
+    Ok(until_nul(bytes.get(..len).unwrap_or(bytes)).to_vec())
 }

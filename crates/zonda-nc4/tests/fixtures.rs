@@ -333,3 +333,31 @@ fn what_is_not_hdf5_is_refused() {
     let error = Nc4File::open(storage, Path::new("x"), Default::default()).unwrap_err();
     assert_eq!(error.nc_error(), NcError::NotNc);
 }
+
+#[test]
+fn a_missing_filter_hinders_nothing_but_its_data() {
+    let file = fixture("foreign.h5");
+    let model = file.model().unwrap();
+    let filtered = var(model, ROOT, "filtered");
+    assert_eq!(model.var(ROOT, filtered).unwrap().dims.len(), 2);
+    let info = file.var_info(ROOT, filtered).unwrap();
+    assert_eq!(info.storage, StorageKind::Chunked(vec![2, 3]));
+    assert_eq!(doubles(&file, ROOT, "known", slab(&[2], &[2], None)), Ok(vec![2.0, 3.0]));
+    let read = |start: usize| doubles(&file, ROOT, "filtered", slab(&[start, 1], &[1, 2], None));
+    assert_eq!(read(0), Err(NcError::NoFilter));
+    // A chunk that left the filter out still belongs to a variable that cannot be read.
+    assert_eq!(read(3), Err(NcError::NoFilter));
+    assert_eq!(read(0), Err(NcError::NoFilter), "also when asked again");
+}
+
+#[test]
+fn a_text_of_variable_length_says_who_wrote_the_file() {
+    let file = fixture("foreign.h5");
+    let mut memory = Vec::new();
+    let owner = Owner { group: ROOT, var: VarId::GLOBAL };
+    let target = Target::Atomic(MemType::Text);
+    let read =
+        file.get_att(owner, b"_NCProperties", target, |len| lend::<Nc4Error>(&mut memory, len));
+    let _ = read.unwrap();
+    assert_eq!(memory, b"version=2,h5lib=1.14.0");
+}

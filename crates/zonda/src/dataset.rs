@@ -97,7 +97,8 @@ impl Dataset {
     ///
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
-    /// `NC_ENOTBUILT` for HDF5 files that are to be written; `NC_EINVAL` for a bad layer spec.
+    /// `NC_ECANTWRITE` for HDF5 files that are to be written and do not keep the order of what is in
+    /// them, `NC_ENOTBUILT` for others; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);
@@ -130,10 +131,7 @@ impl Dataset {
                     let (write, share) = (options.write, options.share);
                     Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
                 }
-                Detected::Hdf5 if options.write => {
-                    let why = "netCDF-4 and HDF5 files can be opened for reading only";
-                    return Err(Error::explained(NcError::NotBuilt, why));
-                }
+                Detected::Hdf5 if options.write => return Err(Nc4::refuse_writing(storage)),
                 Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, folder, options)?)),
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";

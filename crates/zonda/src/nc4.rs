@@ -88,6 +88,30 @@ impl Nc4 {
         })
     }
 
+    /// Why a file cannot be opened for writing. What netCDF writes must keep the order in which it
+    /// was defined, so a file that does not is for reading only, here as in the reference.
+    pub(crate) fn refuse_writing(storage: Arc<dyn Storage>) -> Error {
+        let ordered = || -> Result<bool> {
+            let nc4 = Nc4::open(storage, None, &OpenOptions::default())?;
+            let file = nc4.file.hdf5();
+            let fail = |error| zonda_nc4::Nc4Error::Hdf { object: "/".into(), error };
+            let root = file.object(file.root()).map_err(fail)?;
+            Ok(root.tracks_creation_order(file).map_err(fail)?)
+        };
+        match ordered() {
+            Ok(true) => {
+                let why = "netCDF-4 and HDF5 files can be opened for reading only";
+                Error::explained(NcError::NotBuilt, why)
+            }
+            Ok(false) => {
+                let why =
+                    "an HDF5 file that does not keep the order in which its objects were made";
+                Error::explained(NcError::CantWrite, why)
+            }
+            Err(error) => error,
+        }
+    }
+
     /// To be kept while the file is worked with.
     pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
         self.gate.read().unwrap_or_else(PoisonError::into_inner)

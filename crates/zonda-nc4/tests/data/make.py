@@ -56,6 +56,20 @@ def model():
     d.close()
 
 
+def chunked():
+    """Many small chunks, with values that follow from their places, by netCDF-C."""
+    d = netCDF4.Dataset("chunked.nc", "w")
+    for name, n in (("t", None), ("y", 50), ("x", 40)):
+        d.createDimension(name, n)
+    t, y, x = np.ogrid[:60, :50, :40]
+    values = t * 10000 + y * 100 + x
+    v = d.createVariable("v", "i4", ("t", "y", "x"), zlib=True, shuffle=True, chunksizes=(7, 9, 11))
+    v[:] = values
+    f = d.createVariable("f", "f4", ("t", "y", "x"), endian="big", zlib=True, shuffle=True, fletcher32=True, chunksizes=(16, 16, 16))
+    f[:] = values / 4
+    d.close()
+
+
 def plain():
     """HDF5 that knows nothing of netCDF, by h5py."""
     with h5py.File("other.h5", "w") as f:
@@ -96,5 +110,25 @@ def plain():
         f["line"].attrs["matrix"] = np.zeros((2, 2))
 
 
+def foreign():
+    """What other writers make: a filter that has no code, and a text where netCDF has another form."""
+    with h5py.File("foreign.h5", "w") as f:
+        f.attrs["_NCProperties"] = "version=2,h5lib=1.14.0"
+        f["known"] = np.arange(4, dtype="<i4")
+        p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        p.set_chunk((2, 3))
+        # Number 300 takes each byte and this parameter together by `xor`. Only an optional filter is
+        # let in where it is missing; its chunks are stored as it would leave them.
+        p.set_filter(300, h5py.h5z.FLAG_OPTIONAL, (0x5A,))
+        space = h5py.h5s.create_simple((4, 3))
+        d = h5py.h5d.create(f.id, b"filtered", h5py.h5t.STD_I32LE, space, p)
+        values = np.arange(12, dtype="<i4").reshape(4, 3) * 1000 - 1
+        d.write_direct_chunk((0, 0), bytes(b ^ 0x5A for b in values[:2].tobytes()), 0)
+        # The filter was left out for this one.
+        d.write_direct_chunk((2, 0), values[2:].tobytes(), 1)
+
+
 model()
+chunked()
 plain()
+foreign()
