@@ -7,7 +7,7 @@
 #   scripts/test.sh --quick     those that take about a minute together
 #   scripts/test.sh STAGE...    the stages named
 #
-# ZONDA_CORPUS may name a folder of further test files, see tests/corpus.
+# ZONDA_CORPUS may name a folder of further test files, see tests/corpus and tests/programs.
 # The last line is `N passed, N failed`; the exit status is 1 if a stage failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."

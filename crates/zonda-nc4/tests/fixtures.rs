@@ -356,8 +356,7 @@ fn a_text_of_variable_length_says_who_wrote_the_file() {
     let mut memory = Vec::new();
     let owner = Owner { group: ROOT, var: VarId::GLOBAL };
     let target = Target::Atomic(MemType::Text);
-    let read =
-        file.get_att(owner, b"_NCProperties", target, |len| lend::<Nc4Error>(&mut memory, len));
+    let read = file.get_att(owner, b"_NCProperties", target, |len| lend(&mut memory, len));
     let _ = read.unwrap();
     assert_eq!(memory, b"version=2,h5lib=1.14.0");
 }
