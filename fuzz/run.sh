@@ -5,7 +5,8 @@
 #   fuzz/run.sh [TARGET...]
 #
 # Needs a nightly compiler and cargo-fuzz: says so where they are missing. The exit status is 1 if
-# a target found a failure; its input then lies in fuzz/artifacts/TARGET.
+# a target found a failure; its input then lies in fuzz/artifacts/TARGET. Values are not judged here:
+# fuzz/differential.py compares what Zonda and a reference library read out of changed files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

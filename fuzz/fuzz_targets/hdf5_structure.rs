@@ -105,7 +105,7 @@ fuzz_target!(|bytes: &[u8]| {
         }
         6 => {
             let _ = btree_v1::read_root(&file, AT, NodeType::Group, 8);
-            let _ = btree_v1::walk(&file, AT, NodeType::Group, 8, &mut |_| Ok(true));
+            let _ = btree_v1::walk(&file, AT, NodeType::Group, 8, &mut |_, _| Ok(true));
         }
         7 => index(file, ChunkIndexKind::BtreeV1, filtered, wide, rank),
         8 => index(file, ChunkIndexKind::FixedArray { page_bits: how >> 3 & 15 }, filtered, wide, rank),
