@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs each fuzz target for FUZZ_SECONDS (default 600), or only those named, and reports what each
-# reached. Seeds are the files of tests/corpus and, where set, of ZONDA_CORPUS.
+# reached. Seeds are the files of the tests and, where set, of ZONDA_CORPUS.
 #
 #   fuzz/run.sh [TARGET...]
 #
 # Needs a nightly compiler and cargo-fuzz: says so where they are missing. The exit status is 1 if
-# a target found a failure; its input then lies in fuzz/artifacts/TARGET.
+# a target found a failure; its input then lies in fuzz/artifacts/TARGET. Values are not judged here:
+# fuzz/differential.py compares what Zonda and a reference library read out of changed files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,8 +39,11 @@ add_seeds() {
         cp "$file" "$seeds/$kind/$number"
     done < <(find "$1" -type f -size -64k -print0)
 }
-add_seeds tests/corpus
+for folder in tests/corpus crates/zonda-hdf5/tests/data crates/zonda-nc4/tests/data; do
+    add_seeds "$folder"
+done
 [ -z "${ZONDA_CORPUS-}" ] || add_seeds "$ZONDA_CORPUS/files"
+find "$seeds/HDF" -type f -exec python3 fuzz/structure_seeds.py "$seeds/structures" {} +
 echo "fuzz: $number seeds, $seconds s a target"
 
 found=0
@@ -50,6 +54,7 @@ for target in "${targets[@]}"; do
     start=()
     case $target in
         classic_header | classic_file) start=("$seeds/CDF") ;;
+        hdf5_structure) start=("$seeds/structures") ;;
         netcdf4_file) start=("$seeds/HDF") ;;
     esac
     status=ok

@@ -10,7 +10,8 @@ use libfuzzer_sys::fuzz_target;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, OpenOptions, Reserve, VarId,
+    CreateOptions, Dataset, DimId, FillMode, Format, Hyperslab, MemType, OpenOptions, Reserve,
+    VarId,
 };
 
 #[derive(Arbitrary, Debug)]
@@ -142,7 +143,8 @@ fuzz_target!(|input: (u8, Vec<Call>)| {
     let storage: Arc<dyn Storage> = Arc::new(Memory::new());
     let name = Path::new("fuzz");
     let options = CreateOptions { format, ..CreateOptions::default() };
-    let mut file = Dataset::create_in(Arc::clone(&storage), name, &options).expect("a classic format");
+    let mut file =
+        Dataset::create_in(Arc::clone(&storage), name, &options).expect("a classic format");
     let reopen = || {
         let options = OpenOptions { write: true, ..OpenOptions::default() };
         Dataset::open_in(Arc::clone(&storage), name, &options)

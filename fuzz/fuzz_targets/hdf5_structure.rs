@@ -46,7 +46,9 @@ fn index(file: File, kind: ChunkIndexKind, filtered: bool, wide: bool, rank: usi
     if matches!(kind, ChunkIndexKind::FixedArray { .. }) {
         max_dims[0] = 100;
     }
-    let Ok(index) = ChunkIndex::new(Arc::new(file), &layout, &dims, &max_dims, filtered) else { return };
+    let Ok(index) = ChunkIndex::new(Arc::new(file), &layout, &dims, &max_dims, filtered) else {
+        return;
+    };
     let (first, last) = (vec![1; rank], vec![30; rank]);
     let mut n = 0u64;
     let _ = index.locate(&first, &last, &mut |coords, _| {
@@ -105,10 +107,16 @@ fuzz_target!(|bytes: &[u8]| {
         }
         6 => {
             let _ = btree_v1::read_root(&file, AT, NodeType::Group, 8);
-            let _ = btree_v1::walk(&file, AT, NodeType::Group, 8, &mut |_| Ok(true));
+            let _ = btree_v1::walk(&file, AT, NodeType::Group, 8, &mut |_, _| Ok(true));
         }
         7 => index(file, ChunkIndexKind::BtreeV1, filtered, wide, rank),
-        8 => index(file, ChunkIndexKind::FixedArray { page_bits: how >> 3 & 15 }, filtered, wide, rank),
+        8 => index(
+            file,
+            ChunkIndexKind::FixedArray { page_bits: how >> 3 & 15 },
+            filtered,
+            wide,
+            rank,
+        ),
         9 => {
             let kind = ChunkIndexKind::ExtensibleArray {
                 max_bits: 32,

@@ -54,7 +54,7 @@ fuzz_target!(|bytes: &[u8]| {
             let shape: Vec<usize> = var
                 .dims
                 .iter()
-                .map(|dim| model.dims[dim.0 as usize].as_ref().expect("of a variable").len as usize)
+                .map(|&dim| model.dim(dim).map_or(1, |dim| dim.len as usize))
                 .collect();
             let mut left = MOST;
             let count: Vec<usize> = shape
@@ -68,16 +68,23 @@ fuzz_target!(|bytes: &[u8]| {
             let end: Vec<usize> = shape.iter().zip(&count).map(|(len, n)| len - n).collect();
             for start in [vec![0; shape.len()], end] {
                 for stride in [None, Some(vec![1isize; shape.len()])] {
-                    let slab = Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
+                    let slab =
+                        Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
                     let (mut memory, mut place) = (Vec::new(), Counted::default());
                     for target in [Target::Natural(&mut place), Target::Atomic(MemType::I16)] {
-                        let _ = file.get::<zonda_nc4::Nc4Error>(id, var_id, |_| slab, target, |len| {
-                            memory.resize(len.min(1 << 26), 0);
-                            memory.get_mut(..len).ok_or(zonda_nc4::Nc4Error::Refused {
-                                object: String::new(),
-                                code: zonda_model::NcError::NoMem,
-                            })
-                        });
+                        let _ = file.get::<zonda_nc4::Nc4Error>(
+                            id,
+                            var_id,
+                            |_| slab,
+                            target,
+                            |len| {
+                                memory.resize(len.min(1 << 26), 0);
+                                memory.get_mut(..len).ok_or(zonda_nc4::Nc4Error::Refused {
+                                    object: String::new(),
+                                    code: zonda_model::NcError::NoMem,
+                                })
+                            },
+                        );
                     }
                 }
             }

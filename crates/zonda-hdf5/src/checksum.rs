@@ -26,6 +26,12 @@ pub fn lookup3(bytes: &[u8], initial: u32) -> u32 {
     finish(state)
 }
 
+/// Whether the checksum in the file is the one its bytes have. Under the fuzzer any will do: else
+/// nearly all inputs would end at the first structure that has one.
+pub(crate) fn agrees(stored: u32, computed: u32) -> bool {
+    cfg!(fuzzing) || stored == computed
+}
+
 #[inline]
 fn add(state: &mut [u32; 3], block: &[u8; 12]) {
     for (word, four) in state.iter_mut().zip(block.as_chunks::<4>().0) {
