@@ -45,7 +45,8 @@ if ((test)); then
     packages+=(cdo libnetcdff-dev python3-netcdf4 python3-numpy)
     # The reference's own tests: source package, configure, and headers its programs include.
     packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev libbz2-dev libaec-dev)
-    pip+=(netCDF4 xarray h5netcdf)
+    # h5py and hdf5plugin: what the filters and structures of HDF5 are tested against.
+    pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin)
 fi
 
 # The packages of "$@" that are not installed.

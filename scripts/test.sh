@@ -19,7 +19,14 @@ all=("${quick[@]}" c oracle programs corpus cli crash conformance)
 stage() {
     case $1 in
         lint) scripts/lint.sh ;;
-        unit) cargo test --workspace --quiet --no-fail-fast ;;
+        unit)
+            # The reference library's side of tests, where it was set up.
+            local python=${ZONDA_PYTHON:-$PWD/out/venv/bin/python}
+            if "$python" -c 'import h5py, hdf5plugin' 2>/dev/null; then
+                export ZONDA_PYTHON=$python
+            fi
+            cargo test --workspace --quiet --no-fail-fast
+            ;;
         abi)
             abi/check.py --preload dist/lib/libzonda-preload.so &&
                 abi/check.py dist/lib/libnetcdf.so.19
