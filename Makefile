@@ -30,6 +30,7 @@ bench: ## measurements against the distribution's library and the limit
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/run.py
+	bench/reads.py
 
 stacks: ## the default storage stack against others, on every family of workloads
 	scripts/setup.sh --demo

@@ -35,7 +35,7 @@ packages=(gcc libc6-dev binutils make python3)
 pip=()
 if ((demo || test)); then
     # Fortran yardstick; the distribution's library to run beside ours, its ncdump, and NCO.
-    packages+=(gfortran libnetcdf-dev netcdf-bin nco python3-venv)
+    packages+=(gfortran libnetcdf-dev netcdf-bin nco python3-venv libhdf5-dev libdeflate-dev libzstd-dev)
     pip+=(scipy)
 fi
 if ((test)); then
