@@ -1,5 +1,6 @@
 //! A netCDF-4 file as a dataset: open for reading.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{
@@ -22,6 +23,8 @@ const SEARCHED: usize = 16;
 
 /// How long a fork waits for reads of other threads to end.
 const FREEZE_FOR: Duration = Duration::from_secs(2);
+/// How often it looks, and those it keeps waiting do.
+const FREEZE_STEP: Duration = Duration::from_micros(50);
 
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
@@ -32,6 +35,24 @@ pub(crate) struct Nc4 {
     open: AtomicBool,
     /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
     gate: RwLock<()>,
+    /// A fork waits for the gate: threads that are at work with no file stay outside.
+    closing: AtomicBool,
+}
+
+thread_local! {
+    /// Gates that the thread is behind. It may enter one twice.
+    static INSIDE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Kept by a thread while it works with a file.
+pub(crate) struct Entered<'a> {
+    _gate: RwLockReadGuard<'a, ()>,
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        INSIDE.set(INSIDE.get().saturating_sub(1));
+    }
 }
 
 /// Variables in the order of their names, for each group: made when a name is first looked up.
@@ -85,6 +106,7 @@ impl Nc4 {
             names: Names::default(),
             open: AtomicBool::new(true),
             gate: RwLock::default(),
+            closing: AtomicBool::new(false),
         })
     }
 
@@ -113,24 +135,34 @@ impl Nc4 {
     }
 
     /// To be kept while the file is worked with.
-    pub(crate) fn enter(&self) -> RwLockReadGuard<'_, ()> {
-        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn enter(&self) -> Entered<'_> {
+        let inside = INSIDE.get();
+        while inside == 0 && self.closing.load(Ordering::Acquire) {
+            std::thread::sleep(FREEZE_STEP);
+        }
+        INSIDE.set(inside + 1);
+        Entered { _gate: self.gate.read().unwrap_or_else(PoisonError::into_inner) }
     }
 
     /// Waits until nobody is at work with the file, and keeps it so; not for longer than
-    /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice.
+    /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice; but those who come
+    /// anew, as threads that read without pause would leave no moment for a fork.
     pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, ()>> {
         let end = Instant::now() + FREEZE_FOR;
-        loop {
+        self.closing.store(true, Ordering::Release);
+        let guard = loop {
             match self.gate.try_write() {
-                Ok(guard) => return Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Ok(guard) => break Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() < end => {
-                    std::thread::sleep(Duration::from_micros(50));
+                    std::thread::sleep(FREEZE_STEP);
                 }
-                Err(TryLockError::WouldBlock) => return None,
+                Err(TryLockError::WouldBlock) => break None,
             }
-        }
+        };
+        // The gate itself holds them now.
+        self.closing.store(false, Ordering::Release);
+        guard
     }
 
     pub(crate) fn is_open(&self) -> bool {

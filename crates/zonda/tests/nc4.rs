@@ -203,3 +203,29 @@ fn threads_share_a_file_from_its_first_inquiry_on() {
         }
     });
 }
+
+#[test]
+fn a_fork_finds_a_moment_between_reads_without_pause() {
+    let file = open();
+    let a = file.meta(|meta| meta.find_var(b"a")).expect("a");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    // Enters a second time inside.
+                    let n =
+                        file.meta(|_| ints(&file, a.into(), &[0, 0], &[2, 4])).expect("a").len();
+                    assert_eq!(n, 8);
+                }
+            });
+        }
+        let start = std::time::Instant::now();
+        for _ in 0..20 {
+            drop(file.freeze());
+        }
+        let taken = start.elapsed();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(taken.as_secs() < 2, "{taken:?}: at least one of them gave up waiting");
+    });
+}
