@@ -24,6 +24,7 @@ MEMORY = 2 << 30
 DATA = 1 << 20      # bytes read of one variable
 ITEMS = 4000        # of one file: damage may claim any number
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}    # by NC_ type
+NOT_WRITTEN = 1     # beside the codes of libnetcdf: success, but memory was left as it was
 STRING, ENUM, COMPOUND = 12, 15, 16
 COMPARABLE_FILTERS = {1, 2, 3}      # deflate, shuffle, fletcher32
 
@@ -59,9 +60,13 @@ class Probe:
                 self.note(what, short(repr(texts).encode()))
                 self.nc.nc_free_string(c_size_t(count), memory)
             return
-        memory = create_string_buffer(max(size * count, 1))
-        if self.call(what, function, *args, memory):
+        memory, again = (create_string_buffer(byte * max(size * count, 1)) for byte in (b"\0", b"\xff"))
+        if not self.call(what, function, *args, memory) or not self.call(what, function, *args, again):
+            return
+        if memory.raw[:size * count] == again.raw[:size * count]:
             self.note(what, short(memory.raw[:size * count]))
+        else:
+            self.note(what, "", NOT_WRITTEN)
 
     def attributes(self, where, group, var, count):
         for i in range(min(count, ITEMS)):

@@ -1,4 +1,4 @@
-//! Any bytes through a built-in filter and back.
+//! Any bytes through two built-in filters and back; then what they stored, damaged.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -40,4 +40,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mask = pipeline.encode(raw, &mut scratch, &mut stored).expect("anything can be filtered");
     pipeline.decode(&stored, mask, &mut scratch, &mut back).expect("and comes back");
     assert_eq!(back, raw);
+    let at = usize::from(u16::from_le_bytes([raw[0], raw[1]])) % stored.len();
+    stored[at] ^= raw[2] | 1;
+    let _ = pipeline.decode(&stored, mask, &mut scratch, &mut back);
+    stored.truncate(at);
+    let _ = pipeline.decode(&stored, mask, &mut scratch, &mut back);
 });
