@@ -12,6 +12,7 @@ use zonda_hdf5::ChunkIndex;
 use zonda_hdf5::message::{ChunkedLayout, DataLayout, FilterDescription};
 use zonda_hdf5::{File, HdfError, Unfilter};
 use zonda_model::Hyperslab;
+use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
 use crate::file::FindFilter;
@@ -88,6 +89,9 @@ impl Data {
                         }
                         let at = file.locate(RAW_DATA, addr, need)?;
                         let storage = Arc::clone(file.storage());
+                        // Small reads are served from pages from now on; metadata, which lie apart
+                        // from each other, would only be read with what is around them.
+                        storage.advise(Advice { file_bytes: file.len(), ..Advice::default() });
                         let bytes = SegmentBytes::Stored { storage, at, zeros_behind: false };
                         vec![Segment { len: need, bytes }]
                     }
