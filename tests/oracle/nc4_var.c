@@ -91,7 +91,9 @@ static void inquire(int nc, int v) {
         text("fill", *(char **)fill ? *(char **)fill : "(null)", 20);
         nc_free_string(1, (char **)fill);
     }
-    else if (!code && nc_inq_type(nc, type, NULL, n) == 0) bytes("fill", fill, n[0]);
+    /* Of a compound the reference copies its padding too, which is whatever its memory held. */
+    else if (!code && nc_inq_type(nc, type, NULL, n) == 0 && (type < NC_FIRSTUSERTYPEID || n[0] <= 16))
+        bytes("fill", fill, n[0]);
     R(nc_inq_var_fill(nc, v, NULL, NULL));
     n[0] = n[1] = 77;
     R(nc_get_var_chunk_cache(nc, v, n, n + 1, &f));
