@@ -131,7 +131,12 @@ real_files() {
         bad=$((bad + 1))
         echo "        $file: $(head -n 3 got.err)"
         diff expected got | head -n 5 | cut -c 1-200 | sed 's/^/        /'
-    done < <(find "$root/tests/corpus" ${corpus:+"$corpus"} -type f -size -20M -print0)
+    done < <(
+        find "$root/tests/corpus" -type f -print0
+        # Of other HDF5 files ncdump 4.9.0 leaves much out, and damaged ones can fill the memory.
+        [ -z "$corpus" ] || awk -F'\t' -v folder="$corpus" '$2 ~ /^(netcdf4|classic)$/ && $4 == "valid" {
+            printf "%s/%s%c", folder, $1, 0 }' "$corpus/MANIFEST.tsv"
+    )
     if ((bad)); then fail "dump of real files: $bad of $n"; else
         pass "dump of $n real files, of which $refused refused by ncdump, $unnamed with types without" \
             "names, $excepted otherwise for a known reason, $slow not waited for"
