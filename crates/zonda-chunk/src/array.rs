@@ -512,6 +512,7 @@ impl Inner {
                 Decoded::Shuffled { .. } => {}
             }
         }
+        self.filters.prove(stored, mask, filter).map_err(failed)?;
         lengthen(chunk, chunk_bytes)?;
         let bytes = &mut chunk[..chunk_bytes];
         self.filters.decode(stored, mask, filter, bytes).map_err(failed)?;

@@ -40,10 +40,12 @@ impl Inner {
         bench: &mut Bench,
     ) -> Result<Vec<u8>, ChunkError> {
         let stored = &bench.memory.stored[..found.place.len as usize];
+        let mask = found.place.mask;
+        let failed = |error| self.filter_error(found, error);
+        self.filters.prove(stored, mask, &mut bench.filter).map_err(failed)?;
         let mut bytes = Vec::new();
         lengthen(&mut bytes, chunk_bytes)?;
-        let decoded = self.filters.decode(stored, found.place.mask, &mut bench.filter, &mut bytes);
-        decoded.map_err(|error| self.filter_error(found, error))?;
+        self.filters.decode(stored, mask, &mut bench.filter, &mut bytes).map_err(failed)?;
         Ok(bytes)
     }
 

@@ -5,7 +5,7 @@ mod arrays;
 use std::sync::Arc;
 
 use arrays::{Flip, Made, Recipe, Table};
-use zonda_chunk::filter::{ChunkShape, Pipeline};
+use zonda_chunk::filter::{ChunkShape, Pipeline, Scratch};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkedArray, Decode, Engine, FilterError, FilterSpec,
     LinearArray, Segment, SegmentBytes,
@@ -244,4 +244,48 @@ fn linear_arrays_that_end_early() {
     }
     assert_eq!(read(segment(60, true), 12).expect("zeros"), [[7; 40].as_slice(), &[0; 8]].concat());
     assert_eq!(read(segment(500, true), 1).expect("zeros"), [0; 4]);
+}
+
+/// Most memory that this process had so far, in bytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().expect("a number");
+    kib * 1024
+}
+
+#[test]
+fn chunk_longer_than_its_bytes_can_give_takes_no_memory() {
+    let deflate = FilterSpec { id: 1, optional: false, name: String::new(), params: vec![1] };
+    let shuffle = FilterSpec { id: 2, optional: false, name: String::new(), params: vec![4] };
+    for specs in [vec![deflate.clone()], vec![shuffle, deflate]] {
+        let small = ChunkShape { dims: vec![10], elem_size: 4 };
+        let (mut stored, mut scratch) = (Vec::new(), Scratch::default());
+        let pipeline = Pipeline::new(&specs, small, &|_| None);
+        pipeline.encode(&[7; 40], &mut scratch, &mut stored).expect("encoded");
+
+        let n = 1 << 28;
+        let pipeline = Pipeline::new(&specs, ChunkShape { dims: vec![n], elem_size: 4 }, &|_| None);
+        let mut table = Table::default();
+        table.chunks.insert(vec![0], ChunkAt { at: 0, len: stored.len() as u64, mask: 0 });
+        let array = ChunkedArray::new_in(
+            &Engine::new(2, 4 << 30),
+            Arc::new(Memory::from_slice(&stored)),
+            Arc::new(table),
+            Arc::new(pipeline),
+            ArrayShape { chunk_dims: vec![n], elem_size: 4 },
+            Box::default(),
+            false,
+        );
+        let before = peak();
+        for (start, count, stride) in [(0, 1, 1), (5, 100, 1), (0, 1000, 7)] {
+            let (start, count, stride) = ([start], [count], [stride]);
+            let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
+            let mut out = vec![0; count[0] * 4];
+            let error = array.read(&[n], &slab, RAW4, &mut out).expect_err("too short");
+            assert!(matches!(error, ChunkError::Filter { .. }), "{error}");
+        }
+        // Other tests run beside this one; a chunk has 1 GiB.
+        assert!(peak() - before < 512 << 20);
+    }
 }

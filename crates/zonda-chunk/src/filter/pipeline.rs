@@ -123,6 +123,25 @@ impl Pipeline {
         }
     }
 
+    /// Looks whether a chunk is what `stored` makes, where that would be so much more that memory for
+    /// it is not to be taken on trust. Then it is decoded, step by step, to be decoded again; else
+    /// nothing is done.
+    ///
+    /// # Errors
+    /// As [`Pipeline::decode`].
+    pub(crate) fn prove(
+        &self,
+        stored: &[u8],
+        mask: u32,
+        scratch: &mut Scratch,
+    ) -> Result<(), FilterError> {
+        let expected = self.bytes.ok_or_else(|| self.no_memory())?;
+        if expected <= TRUSTED_BYTES || expected / MOST_RATIO <= stored.len() {
+            return Ok(());
+        }
+        self.decode_shuffled(stored, mask, scratch).map(|_| ())
+    }
+
     /// Undoes the filters but for a shuffle that comes first: the caller can then put together only
     /// the elements it wants, straight to where it wants them. The result has a chunk's length.
     ///
@@ -260,6 +279,9 @@ fn undo<'a>(
     }
     Ok(if begun { &here[..len] } else { &stored[..len] })
 }
+
+/// Bytes of a chunk that are taken whatever is stored of it.
+const TRUSTED_BYTES: usize = 16 << 20;
 
 /// Bytes that one stored byte may stand for before memory is taken step by step: deflate's limit.
 const MOST_RATIO: usize = 1032;
