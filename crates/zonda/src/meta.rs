@@ -8,7 +8,7 @@ use zonda_nc4::{Group, GroupId, Model, Nc4File, UserType};
 
 use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::nc4::{Names, Nc4};
+use crate::nc4::Nc4;
 use crate::refs::VarRef;
 
 /// `NC_STRING`: a piece of memory of its own for each element.
@@ -26,7 +26,7 @@ pub struct Meta<'a> {
 #[derive(Debug)]
 pub(crate) enum Of<'a> {
     Classic { header: &'a Header, n_records: u64 },
-    Nc4 { file: &'a Nc4File, names: &'a Names, group: GroupId },
+    Nc4 { file: &'a Nc4File, group: GroupId },
 }
 
 /// A dimension.
@@ -109,7 +109,7 @@ impl From<zonda_nc4::AttInfo> for AttView<'_> {
 
 impl<'a> Meta<'a> {
     pub(crate) fn of_nc4(nc4: &'a Nc4, group: GroupId) -> Meta<'a> {
-        Meta { of: Of::Nc4 { file: &nc4.file, names: &nc4.names, group } }
+        Meta { of: Of::Nc4 { file: &nc4.file, group } }
     }
 }
 
@@ -125,7 +125,7 @@ impl<'a> Meta<'a> {
     fn nc4(&self) -> Option<Result<(&'a Model, &'a Group)>> {
         match self.of {
             Of::Classic { .. } => None,
-            Of::Nc4 { file, group, .. } => Some(model_of(file, group)),
+            Of::Nc4 { file, group } => Some(model_of(file, group)),
         }
     }
 
@@ -244,7 +244,7 @@ impl<'a> Meta<'a> {
     pub fn find_dim(&self, name: &[u8]) -> Result<DimId> {
         let (model, group) = match self.of {
             Of::Classic { header, .. } => return Ok(header.find_dim(name)?),
-            Of::Nc4 { file, group, .. } => (model_of(file, group)?.0, group),
+            Of::Nc4 { file, group } => (model_of(file, group)?.0, group),
         };
         if name.contains(&b'/') {
             return Err(NcError::Inval.into());
@@ -277,7 +277,7 @@ impl<'a> Meta<'a> {
                     }),
                 })
             }
-            Of::Nc4 { file, group, .. } => {
+            Of::Nc4 { file, group } => {
                 let (_, group) = model_of(file, group)?;
                 let found = usize::try_from(id.0).ok().and_then(|id| group.vars.get(id));
                 let var = found.ok_or(NcError::NotVar)?;
@@ -298,7 +298,11 @@ impl<'a> Meta<'a> {
     pub fn find_var(&self, name: &[u8]) -> Result<VarId> {
         match self.of {
             Of::Classic { header, .. } => Ok(header.find_var(name)?),
-            Of::Nc4 { file, names, group } => names.find_var(file.model()?, group, name),
+            Of::Nc4 { file, group } => {
+                let name = normalize_name(name).map_err(|_| NcError::NotVar)?;
+                let found = model_of(file, group)?.1.find_var(&name);
+                Ok(found.ok_or(NcError::NotVar)?)
+            }
         }
     }
 
@@ -346,7 +350,7 @@ impl<'a> Meta<'a> {
     pub fn n_atts(&self, owner: VarId) -> Result<usize> {
         match self.of {
             Of::Classic { header, .. } => Ok(header.atts(owner)?.len()),
-            Of::Nc4 { file, group, .. } => Ok(file.n_atts(VarRef { group, var: owner }.into())?),
+            Of::Nc4 { file, group } => Ok(file.n_atts(VarRef { group, var: owner }.into())?),
         }
     }
 
@@ -359,7 +363,7 @@ impl<'a> Meta<'a> {
             Of::Classic { header, .. } => {
                 Ok(header.atts(owner)?.get(index).ok_or(NcError::NotAtt)?.into())
             }
-            Of::Nc4 { file, group, .. } => {
+            Of::Nc4 { file, group } => {
                 Ok(file.att(VarRef { group, var: owner }.into(), index)?.into())
             }
         }
@@ -376,7 +380,7 @@ impl<'a> Meta<'a> {
                 let (index, att) = header.att(owner, name)?;
                 Ok((i32::try_from(index).unwrap_or(i32::MAX), att.into()))
             }
-            Of::Nc4 { file, group, .. } => {
+            Of::Nc4 { file, group } => {
                 let (number, att) = file.find_att(VarRef { group, var: owner }.into(), name)?;
                 Ok((number, att.into()))
             }
@@ -419,9 +423,9 @@ impl<'a> Meta<'a> {
                 Of::Classic { header, n_records }
             }
             Of::Classic { .. } => return Err(NcError::BadGrpId.into()),
-            Of::Nc4 { file, names, .. } => {
+            Of::Nc4 { file, .. } => {
                 model_of(file, group)?;
-                Of::Nc4 { file, names, group }
+                Of::Nc4 { file, group }
             }
         };
         Ok(Meta { of })
@@ -437,7 +441,7 @@ impl<'a> Meta<'a> {
     #[must_use]
     pub fn group_path(&self) -> Vec<u8> {
         let mut names: Vec<&[u8]> = Vec::new();
-        if let Of::Nc4 { file, group, .. } = self.of
+        if let Of::Nc4 { file, group } = self.of
             && let Ok(model) = file.model()
         {
             names.extend(outward(model, group).filter(|g| g.parent.is_some()).map(|g| &*g.name));

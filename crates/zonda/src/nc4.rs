@@ -3,13 +3,11 @@
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{
-    Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use zonda_convert::Converted;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId, normalize_name};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo};
 use zonda_storage::Storage;
 
@@ -17,9 +15,6 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::OpenOptions;
 use crate::refs::VarRef;
-
-/// Groups of fewer variables are searched from one end to the other.
-const SEARCHED: usize = 16;
 
 /// How long a fork waits for reads of other threads to end.
 const FREEZE_FOR: Duration = Duration::from_secs(2);
@@ -31,7 +26,6 @@ const FREEZE_STEP: Duration = Duration::from_micros(50);
 pub(crate) struct Nc4 {
     pub(crate) file: Nc4File,
     pub(crate) storage: Arc<dyn Storage>,
-    pub(crate) names: Names,
     open: AtomicBool,
     /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
     gate: RwLock<()>,
@@ -55,36 +49,6 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// Variables in the order of their names, for each group: made when a name is first looked up.
-#[derive(Debug, Default)]
-pub(crate) struct Names(OnceLock<Vec<Box<[u32]>>>);
-
-impl Names {
-    /// The variable of a group with that name, which is normalised first.
-    pub(crate) fn find_var(&self, model: &Model, group: GroupId, name: &[u8]) -> Result<VarId> {
-        let at = usize::from(group.0);
-        let vars = &model.groups.get(at).ok_or(NcError::BadGrpId)?.vars;
-        let name = normalize_name(name).map_err(|_| NcError::NotVar)?;
-        let found = if vars.len() < SEARCHED {
-            vars.iter().position(|var| *var.name == *name)
-        } else {
-            let sorted = self.0.get_or_init(|| model.groups.iter().map(by_name).collect());
-            let sorted = sorted.get(at).map_or(&[][..], |sorted| sorted);
-            let name_of = |&id: &u32| vars.get(id as usize).map(|var| &*var.name);
-            let place = sorted.binary_search_by(|id| name_of(id).cmp(&Some(&*name))).ok();
-            place.and_then(|place| sorted.get(place)).map(|&id| id as usize)
-        };
-        let id = found.and_then(|id| i32::try_from(id).ok()).ok_or(NcError::NotVar)?;
-        Ok(VarId(id))
-    }
-}
-
-fn by_name(group: &zonda_nc4::Group) -> Box<[u32]> {
-    let mut ids: Vec<u32> = (0..group.vars.len()).map_while(|id| u32::try_from(id).ok()).collect();
-    ids.sort_by_key(|&id| group.vars.get(id as usize).map(|var| &*var.name));
-    ids.into()
-}
-
 impl Nc4 {
     /// `folder` is where the file lies, and where names of other files in it begin.
     pub(crate) fn open(
@@ -103,7 +67,6 @@ impl Nc4 {
         Ok(Nc4 {
             file,
             storage,
-            names: Names::default(),
             open: AtomicBool::new(true),
             gate: RwLock::default(),
             closing: AtomicBool::new(false),
@@ -300,7 +263,10 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
-        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.var_info(var.group, var.var)?)))
+        self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
+            Ok(nc4.file.var_info(var.group, var.var)?)
+        }))
     }
 
     /// How much of the file a variable takes up, and in how many chunks.
@@ -308,7 +274,10 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::var_info`].
     pub fn stored(&self, var: VarRef) -> Result<Stored> {
-        self.here(self.nc4().and_then(|nc4| Ok(nc4.file.stored(var.group, var.var)?)))
+        self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
+            Ok(nc4.file.stored(var.group, var.var)?)
+        }))
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
@@ -324,6 +293,7 @@ impl Dataset {
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
+            let _entered = nc4.enter();
             Ok(nc4.file.fill_value(var.group, var.var, Target::Natural(place), out)?)
         }))
     }
