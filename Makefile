@@ -26,7 +26,7 @@ check: ## the part of the tests that takes about a minute
 	@$(MAKE) --no-print-directory build
 	@scripts/test.sh --quick
 
-bench: ## measurements against the distribution's library and the limit
+bench: ## measurements against the distribution's library and the limit; hours
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/run.py
