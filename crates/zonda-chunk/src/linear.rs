@@ -9,9 +9,10 @@ use zonda_model::Hyperslab;
 use zonda_storage::{ReadRange, Storage};
 
 use crate::ChunkError;
-use crate::decode::{Decode, grow};
+use crate::decode::Decode;
 use crate::scatter::{Part, Parts};
 use crate::selection::{Coords, Selection};
+use crate::stored::lengthen;
 
 /// Stored bytes that are read before they are converted; they stay in the second-level cache.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -26,6 +27,12 @@ const BLOCK_ROWS: usize = 8 << 10;
 pub(crate) trait Source {
     /// Reads all ranges, each to its end.
     fn read(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), ChunkError>;
+
+    /// Fails where it is known that `len` bytes from `at` on cannot be read: asked before much
+    /// memory is taken for them.
+    fn there(&self, _at: u64, _len: usize) -> Result<(), ChunkError> {
+        Ok(())
+    }
 }
 
 /// Reads the rows of `part` from `source`: the part's first element is at `base`, and elements lie
@@ -128,7 +135,11 @@ impl<'a, S: Source> Stream<'_, 'a, S> {
     /// Reads the block and converts its rows.
     fn flush(&mut self) -> Result<(), ChunkError> {
         let Memory { stored, block } = &mut *self.memory;
-        grow(stored, self.used);
+        // One element that is longer than a block: a damaged file may claim any length.
+        if self.used > BLOCK_BYTES {
+            self.spans.iter().try_for_each(|&(at, len)| self.source.there(at, len))?;
+        }
+        lengthen(stored, self.used)?;
         let mut rest = &mut stored[..self.used];
         let mut ranges: SmallVec<[ReadRange<'_>; 8]> = SmallVec::new();
         for (at, len) in self.spans.drain(..) {
@@ -262,6 +273,23 @@ impl Source for LinearArray {
         }
         for range in ranges {
             self.read_range(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+
+    fn there(&self, at: u64, len: usize) -> Result<(), ChunkError> {
+        let [
+            Segment {
+                bytes: SegmentBytes::Stored { storage, at: first, zeros_behind: false }, ..
+            },
+        ] = &self.segments[..]
+        else {
+            return Ok(());
+        };
+        let len = len as u64;
+        let end = first.checked_add(at).and_then(|at| at.checked_add(len));
+        if end.is_none_or(|end| end > storage.len().unwrap_or(u64::MAX)) {
+            return Err(ChunkError::Truncated { at: first.saturating_add(at), len });
         }
         Ok(())
     }

@@ -289,3 +289,16 @@ fn chunk_longer_than_its_bytes_can_give_takes_no_memory() {
         assert!(peak() - before < 512 << 20);
     }
 }
+
+#[test]
+fn element_longer_than_the_file_takes_no_memory() {
+    let len = 1 << 46;
+    let storage = Arc::new(Memory::from_slice(&[7; 100]));
+    let bytes = SegmentBytes::Stored { storage, at: 60, zeros_behind: false };
+    let array = LinearArray::new(vec![Segment { len: len as u64, bytes }], len, Box::default());
+    let decode =
+        Decode::Custom { file_size: len, mem_size: 8, run: &|_, _| unreachable!("not there") };
+    let slab = Hyperslab { start: &[0], count: &[1], stride: None };
+    let error = array.read(&[1], &slab, decode, &mut [0; 8]).expect_err("not there");
+    assert!(matches!(error, ChunkError::Truncated { at: 60, .. }), "{error}");
+}
