@@ -1,4 +1,4 @@
-//! Why a file, or a part of it, cannot be read.
+//! Why a file, or a part of it, cannot be read or written.
 
 use zonda_model::NcError;
 use zonda_storage::StorageError;
@@ -126,6 +126,14 @@ pub enum HdfError {
         /// What is not there.
         what: &'static str,
     },
+    /// Something that the file's format has no room for.
+    #[error("{structure}: {value} is more than the file can hold")]
+    TooLarge {
+        /// The structure, as the specification names it.
+        structure: &'static str,
+        /// What does not fit.
+        value: u64,
+    },
 }
 
 impl HdfError {
@@ -145,7 +153,8 @@ impl HdfError {
             | HdfError::Cycle { .. }
             | HdfError::Limit { .. }
             | HdfError::Unsupported { .. }
-            | HdfError::Missing { .. } => NcError::HdfErr,
+            | HdfError::Missing { .. }
+            | HdfError::TooLarge { .. } => NcError::HdfErr,
         }
     }
 }

@@ -36,11 +36,13 @@ pub mod reference;
 pub mod selection;
 pub mod shared;
 pub mod sohm;
+pub mod space;
 pub mod superblock;
 pub mod symbol_table;
 #[cfg(test)]
 mod testing;
 pub mod virtual_dataset;
+mod writer;
 
 pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation};
@@ -55,8 +57,10 @@ pub use object_header::{Message, ObjectHeader};
 pub use reader::{FileAddr, Reader, Sizes};
 pub use reference::Reference;
 pub use selection::Selection;
+pub use space::{Fresh, Space};
 pub use superblock::Superblock;
 pub use virtual_dataset::{VirtualMapping, VirtualSource};
+pub use writer::Writer;
 
 /// What decoding gives.
 pub type Result<T> = std::result::Result<T, HdfError>;

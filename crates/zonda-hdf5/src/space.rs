@@ -1,0 +1,203 @@
+//! Space of the file: where what is written goes.
+//!
+//! Nothing that the last commit refers to is ever written over, so space given back serves again
+//! only after the next commit but one: until then a reader that opened the file before may look
+//! there. The same calls give the same places.
+
+use std::collections::BTreeMap;
+
+use zonda_storage::WriteRange;
+
+use crate::{File, FileAddr, HdfError, Result};
+
+/// Addresses are multiples of this, but for what is larger.
+const ALIGN: u64 = 8;
+/// What a disk writes wholly or not at all.
+pub const SECTOR: u64 = 512;
+
+/// What of a file is in use.
+#[derive(Debug)]
+pub struct Space {
+    /// Behind the last byte in use.
+    end: u64,
+    /// Free runs by address; none touches another.
+    free: BTreeMap<u64, u64>,
+    /// Given back since the last commit, and between it and the one before.
+    given_back: [Vec<(u64, u64)>; 2],
+}
+
+impl Space {
+    /// All up to `end` is in use.
+    #[must_use]
+    pub fn new(end: u64) -> Space {
+        Space { end, free: BTreeMap::new(), given_back: Default::default() }
+    }
+
+    /// Behind the last byte in use.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Space for `len` bytes, at a multiple of 8.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the file would become longer than files can be.
+    pub fn alloc(&mut self, len: u64) -> Result<FileAddr> {
+        self.take(len, |at| at.checked_next_multiple_of(ALIGN))
+    }
+
+    /// Space for `len` bytes, at most [`SECTOR`], that lie in one sector.
+    ///
+    /// # Errors
+    /// As [`Space::alloc`].
+    pub fn alloc_in_sector(&mut self, len: u64) -> Result<FileAddr> {
+        self.take(len, |at| {
+            let at = at.checked_next_multiple_of(ALIGN)?;
+            let left = SECTOR.saturating_sub(at.checked_rem(SECTOR)?);
+            if len <= left { Some(at) } else { at.checked_next_multiple_of(SECTOR) }
+        })
+    }
+
+    fn take(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
+        let fits = |(&at, &run): (&u64, &u64)| {
+            let placed = place(at)?;
+            let behind = placed.checked_add(len)?;
+            (behind <= at.checked_add(run)?).then_some((at, run, placed, behind))
+        };
+        if let Some((at, run, placed, behind)) = self.free.iter().find_map(fits) {
+            self.free.remove(&at);
+            self.release(at, placed.saturating_sub(at));
+            self.release(behind, at.saturating_add(run).saturating_sub(behind));
+            return Ok(FileAddr(placed));
+        }
+        let too_large = HdfError::TooLarge { structure: "file", value: self.end };
+        let placed = place(self.end).ok_or_else(|| too_large.clone())?;
+        let behind = placed.checked_add(len).filter(|&end| end <= i64::MAX as u64);
+        let before = std::mem::replace(&mut self.end, behind.ok_or(too_large)?);
+        // What was skipped to come to a good place was never in use.
+        self.release(before, placed.saturating_sub(before));
+        Ok(FileAddr(placed))
+    }
+
+    /// Gives space back, for use after the next commit but one.
+    pub fn free(&mut self, addr: FileAddr, len: u64) {
+        if len > 0 {
+            let [now, _] = &mut self.given_back;
+            now.push((addr.0, len));
+        }
+    }
+
+    /// Says that a commit was made.
+    pub fn committed(&mut self) {
+        let [now, before] = &mut self.given_back;
+        std::mem::swap(now, before);
+        for (at, len) in std::mem::take(now) {
+            self.release(at, len);
+        }
+    }
+
+    /// Makes a run free for use, joined with its neighbours.
+    fn release(&mut self, mut at: u64, mut len: u64) {
+        if len == 0 {
+            return;
+        }
+        if let Some((&before, &run)) = self.free.range(..at).next_back()
+            && before.saturating_add(run) == at
+        {
+            self.free.remove(&before);
+            (at, len) = (before, len.saturating_add(run));
+        }
+        if let Some(run) = self.free.remove(&at.saturating_add(len)) {
+            len = len.saturating_add(run);
+        }
+        self.free.insert(at, len);
+    }
+}
+
+/// Structures on their way to places that nothing in the file refers to yet.
+#[derive(Debug)]
+pub struct Fresh<'a> {
+    space: &'a mut Space,
+    blocks: Vec<(FileAddr, Vec<u8>)>,
+}
+
+impl<'a> Fresh<'a> {
+    /// Nothing so far.
+    pub fn new(space: &'a mut Space) -> Fresh<'a> {
+        Fresh { space, blocks: Vec::new() }
+    }
+
+    /// The space they take.
+    pub fn space(&mut self) -> &mut Space {
+        self.space
+    }
+
+    /// Puts a structure somewhere and says where.
+    ///
+    /// # Errors
+    /// As [`Space::alloc`].
+    pub fn put(&mut self, bytes: Vec<u8>) -> Result<FileAddr> {
+        let addr = self.space.alloc(bytes.len() as u64)?;
+        self.blocks.push((addr, bytes));
+        Ok(addr)
+    }
+
+    /// Puts a structure at a place that was taken for it.
+    pub fn put_at(&mut self, addr: FileAddr, bytes: Vec<u8>) {
+        self.blocks.push((addr, bytes));
+    }
+
+    /// Writes them all, in ascending order.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn write(mut self, file: &File) -> Result<()> {
+        self.blocks.sort_by_key(|(addr, _)| *addr);
+        let ranges: Vec<_> = self
+            .blocks
+            .iter()
+            .map(|(addr, bytes)| WriteRange { at: file.position(*addr), data: bytes })
+            .collect();
+        Ok(file.storage().write_ranges(&ranges)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_given_back_serves_after_the_next_commit_but_one() {
+        let mut space = Space::new(48);
+        let a = space.alloc(100).unwrap();
+        assert_eq!((a, space.end()), (FileAddr(48), 148));
+        space.free(a, 100);
+        for expected in [152, 256] {
+            assert_eq!(space.alloc(100).unwrap(), FileAddr(expected));
+            space.committed();
+        }
+        assert_eq!(space.alloc(60).unwrap(), FileAddr(48));
+        assert_eq!(space.alloc(40).unwrap(), FileAddr(112));
+        assert_eq!(space.alloc(40).unwrap(), FileAddr(360));
+    }
+
+    #[test]
+    fn what_must_be_in_one_sector_is() {
+        let mut space = Space::new(500);
+        for len in [300, 200, 12, 512, 100, 412, 8] {
+            let FileAddr(at) = space.alloc_in_sector(len).unwrap();
+            assert_eq!(at / SECTOR, (at + len - 1) / SECTOR, "{at} {len}");
+        }
+        // The gaps were used.
+        assert!(space.end() <= 500 + 4 * SECTOR, "{}", space.end());
+    }
+
+    #[test]
+    fn no_file_is_longer_than_files_can_be() {
+        let mut space = Space::new(1000);
+        assert!(space.alloc(u64::MAX).is_err());
+        assert!(space.alloc(i64::MAX as u64).is_err());
+        assert_eq!(space.alloc(8).unwrap(), FileAddr(1000));
+    }
+}
