@@ -18,6 +18,7 @@ use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
 use crate::types::Types;
 use crate::walk::Walk;
+use crate::write::Writing;
 use crate::{Nc4Error, Result};
 
 /// What an attribute belongs to: a variable, or the group for [`VarId::GLOBAL`].
@@ -65,9 +66,11 @@ impl std::fmt::Debug for OpenHow {
 pub struct Nc4File {
     pub(crate) files: Files,
     pub(crate) how: OpenHow,
-    model: OnceLock<Model>,
+    pub(crate) model: OnceLock<Model>,
     /// One walk at a time; readers of a finished model do not come here.
     walking: Mutex<()>,
+    /// Where the file is open for writing.
+    pub(crate) writing: Option<Box<Writing>>,
 }
 
 impl Nc4File {
@@ -82,7 +85,7 @@ impl Nc4File {
         let file = Arc::new(file);
         file.object(file.root()).map_err(fail)?;
         let files = Files::new(file, how.folder.clone());
-        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()) })
+        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()), writing: None })
     }
 
     /// The definitions. The first call walks the file's objects.

@@ -31,6 +31,7 @@ mod types;
 mod values;
 mod virtual_data;
 mod walk;
+mod write;
 
 pub use error::Nc4Error;
 pub use file::{FindFilter, Nc4File, OpenHow, Owner};
@@ -40,6 +41,7 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
+pub use write::{CreateHow, Quantize, QuantizeMode};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

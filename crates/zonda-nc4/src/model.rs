@@ -13,6 +13,7 @@ use zonda_model::{DimId, VarId};
 use crate::details::Details;
 use crate::files::ObjectAt;
 use crate::types::Types;
+use crate::write::VarDraft;
 
 /// A group, numbered in the order in which the reference finds them; 0 is the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +88,8 @@ pub struct Var {
     pub(crate) extent: Box<[u64]>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
+    /// What a writer keeps of it.
+    pub(crate) draft: Option<Box<VarDraft>>,
 }
 
 /// What is decoded of a variable when somebody asks.
@@ -319,7 +322,7 @@ impl Var {
         extent: &[u64],
     ) -> Var {
         let (name, dims, extent) = (name.into(), dims.into(), extent.into());
-        Var { name, nc_type, dims, extent, at, details: OnceLock::new() }
+        Var { name, nc_type, dims, extent, at, details: OnceLock::new(), draft: None }
     }
 
     /// One of which only the name is known.

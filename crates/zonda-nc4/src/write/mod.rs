@@ -1,0 +1,62 @@
+//! Writing: definitions and data that go into the file at the next commit.
+//!
+//! A file that is being written keeps its whole state in memory: the model that readers know, for
+//! each variable a draft ([`VarDraft`]) of what only a writer needs, and the attributes of whatever
+//! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
+//! turns what is marked as changed into object headers.
+
+mod draft;
+
+pub(crate) use draft::{Fill, Layout, VarDraft};
+pub use draft::{Quantize, QuantizeMode};
+
+use std::collections::BTreeSet;
+
+use zonda_hdf5::Space;
+use zonda_model::{DimId, VarId};
+
+use crate::model::GroupId;
+
+/// How to create a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateHow {
+    /// The classic model is kept to (`NC_CLASSIC_MODEL`).
+    pub classic: bool,
+    /// Attributes keep the order in which they were made (not `NC_NOATTCREORD`).
+    pub attribute_order: bool,
+    /// Variables say which scales their dimensions are (not `NC_NODIMSCALE_ATTACH`).
+    pub attach_scales: bool,
+    /// Value of `_NCProperties`.
+    pub properties: Vec<u8>,
+}
+
+/// An object of the file, by what it is in the model: the number stays, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ObjectKey {
+    /// A group.
+    Group(GroupId),
+    /// A named type.
+    Type(i32),
+    /// The scale of a dimension that is no variable.
+    Scale(DimId),
+    /// A variable.
+    Var(GroupId, VarId),
+}
+
+/// What a file that is open for writing has besides what readers need.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    /// How it was created, or what was found out about it.
+    pub(crate) how: CreateHow,
+    /// In define mode.
+    pub(crate) is_defining: bool,
+    /// Being created: no commit was made.
+    pub(crate) is_new: bool,
+    /// New variables are not filled (`nc_set_fill`).
+    pub(crate) no_fill: bool,
+    /// The space of the file.
+    pub(crate) space: Space,
+    /// Objects whose headers have to be written at the next commit: new ones, and those of which
+    /// attributes, links, extent, storage or scales changed.
+    pub(crate) changed: BTreeSet<ObjectKey>,
+}
