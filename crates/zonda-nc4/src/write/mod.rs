@@ -6,9 +6,11 @@
 //! turns what is marked as changed into object headers.
 
 mod draft;
+mod source;
 
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode};
+pub use source::{Fetch, Source};
 
 use std::collections::BTreeSet;
 
