@@ -332,6 +332,7 @@ fn element_that_nobody_wrote_takes_no_memory() {
         },
     };
     let mut out = [0; 8];
-    LinearArray::new(vec![], len, Box::default()).read(&[1], &slab, decode, &mut out).unwrap();
+    let _all_fit =
+        LinearArray::new(vec![], len, Box::default()).read(&[1], &slab, decode, &mut out).unwrap();
     assert_eq!(out, [9; 8]);
 }
