@@ -11,6 +11,7 @@
     )
 )]
 
+mod ahead;
 pub mod attributes;
 pub mod btree_v1;
 pub mod btree_v2;
@@ -44,6 +45,7 @@ mod testing;
 pub mod virtual_dataset;
 mod writer;
 
+pub use ahead::Ahead;
 pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation};
 pub use error::HdfError;

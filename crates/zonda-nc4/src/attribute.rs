@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use zonda_hdf5::message::SpaceKind;
+use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
 use zonda_model::{ExtType, NcError};
 
@@ -24,7 +24,7 @@ const SHORT_LIST: usize = 16;
 pub(crate) struct AttList {
     file: Arc<File>,
     attributes: Attributes,
-    /// Those that are shown, in order.
+    /// What each of them is.
     shown: Box<[Shown]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
 }
@@ -32,8 +32,6 @@ pub(crate) struct AttList {
 /// An attribute that is shown.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
-    /// Its place among all.
-    index: u32,
     nc_type: i32,
     len: u64,
 }
@@ -64,18 +62,20 @@ impl AttList {
         object: &Object,
         types: &Types,
     ) -> Result<AttList, AttFault> {
-        let attributes = object.attributes(&file)?;
-        let mut shown = Vec::new();
+        let mut attributes = object.attributes(&file)?;
+        let mut shown = Vec::with_capacity(attributes.len());
+        let mut is_shown = Vec::with_capacity(attributes.len());
         for index in 0..attributes.len() {
-            if hidden::is_reserved(attributes.name(index)) {
-                continue;
+            let mut found = None;
+            if !hidden::is_reserved(attributes.name(index)) {
+                let (datatype, space) = attributes.describe(index, &file)?;
+                found = meaning(&datatype, &space, types)?;
             }
-            let attribute = attributes.decode(index, &file)?;
-            if let Some(Meaning { nc_type, len, .. }) = meaning(&attribute, types)? {
-                let index = u32::try_from(index).unwrap_or(u32::MAX);
-                shown.push(Shown { index, nc_type, len });
-            }
+            is_shown.push(found.is_some());
+            shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
         }
+        // The others are never asked for.
+        attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
         Ok(AttList { file, attributes, shown, by_name })
     }
@@ -88,21 +88,15 @@ impl AttList {
         self.shown.len()
     }
 
-    fn name(&self, number: usize) -> Result<&[u8], AttFault> {
-        let index = self.index(number)?;
-        Ok(self.attributes.name(index))
-    }
-
-    fn index(&self, number: usize) -> Result<usize, AttFault> {
-        let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
-        Ok(usize::try_from(shown.index).unwrap_or(usize::MAX))
+    fn name(&self, number: usize) -> &[u8] {
+        self.attributes.name(number)
     }
 
     /// Number of the attribute with that name.
     pub(crate) fn find(&self, name: &[u8]) -> Result<usize, AttFault> {
         if self.shown.len() <= SHORT_LIST {
             for number in 0..self.shown.len() {
-                if self.name(number)? == name {
+                if self.name(number) == name {
                     return Ok(number);
                 }
             }
@@ -111,8 +105,8 @@ impl AttList {
         let map = self.by_name.get_or_init(|| {
             let mut map = HashMap::with_capacity(self.shown.len());
             for number in 0..self.shown.len() {
-                if let (Ok(name), Ok(number)) = (self.name(number), u32::try_from(number)) {
-                    map.entry(name.into()).or_insert(number);
+                if let Ok(place) = u32::try_from(number) {
+                    map.entry(self.name(number).into()).or_insert(place);
                 }
             }
             map
@@ -124,7 +118,7 @@ impl AttList {
     /// What the attribute with that number is.
     pub(crate) fn info(&self, number: usize) -> Result<AttInfo, AttFault> {
         let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
-        let name = self.name(number)?.into();
+        let name = self.name(number).into();
         Ok(AttInfo { name, nc_type: shown.nc_type, len: shown.len })
     }
 
@@ -135,19 +129,23 @@ impl AttList {
         types: &Types,
         then: impl FnOnce(&Attribute, &Meaning) -> T,
     ) -> Result<T, AttFault> {
-        let attribute = self.attributes.decode(self.index(number)?, &self.file)?;
-        let meaning = meaning(&attribute, types)?;
+        self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        let attribute = self.attributes.decode(number, &self.file)?;
+        let meaning = meaning(&attribute.datatype, &attribute.dataspace, types)?;
         let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
         Ok(then(&attribute, &meaning))
     }
 }
 
 /// What an attribute is to netCDF; `None` for a type that it has not.
-pub(crate) fn meaning(attribute: &Attribute, types: &Types) -> Result<Option<Meaning>, AttFault> {
-    let Some(mut form) = Form::of(&attribute.datatype) else {
+fn meaning(
+    datatype: &Datatype,
+    space: &Dataspace,
+    types: &Types,
+) -> Result<Option<Meaning>, AttFault> {
+    let Some(mut form) = Form::of(datatype) else {
         return Ok(None);
     };
-    let space = &attribute.dataspace;
     let rank = space.dims.len();
     let n_elems = space.elements();
     let char_type = ExtType::Char.nc_type();
