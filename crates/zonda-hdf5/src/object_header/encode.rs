@@ -197,3 +197,6 @@ pub fn encode_header(
     style.fill(&mut writer, left)?;
     Ok(EncodedHeader { first: writer.finish_checked(), continuation: Some((addr, rest)) })
 }
+
+#[cfg(test)]
+mod tests;
