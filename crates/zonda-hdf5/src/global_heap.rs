@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -250,6 +250,11 @@ impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
         let (kept, limit) = (RwLock::default(), limits.heap_cache_bytes);
         HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
+    }
+
+    /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
+    pub(crate) fn clear(&self) {
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }
 
     /// Bytes of a generation; those that were asked for once have as much.
