@@ -456,8 +456,10 @@ impl Inner {
                 Claim::Ready(chunk) => {
                     return scatter(&chunk.bytes, part, base, &steps, decode, bench);
                 }
-                Claim::Load(ticket) => {
-                    let chunk = ticket.publish(self.decode_chunk(&found, chunk_bytes, bench)?);
+                Claim::Load(mut ticket) => {
+                    let spare = ticket.spare();
+                    let bytes = self.decode_chunk(&found, chunk_bytes, spare, bench)?;
+                    let chunk = ticket.publish(bytes);
                     return scatter(&chunk.bytes, part, base, &steps, decode, bench);
                 }
                 Claim::Bypass => {}

@@ -333,7 +333,7 @@ impl Job {
         }
         let gate = pool::enter()?;
         let since = inner.since.load(Ordering::Relaxed);
-        let ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
+        let mut ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
             Claim::Load(ticket) => ticket,
             Claim::Ready(_) | Claim::Bypass => return Some(()),
         };
@@ -347,9 +347,10 @@ impl Job {
         }
         // The ticket's end takes a lock: on every way out it must have leave for it.
         let fetched = inner.fetch(found, &mut bench.memory.stored);
+        let spare = ticket.spare();
         drop(gate);
-        let bytes =
-            fetched.and_then(|()| inner.unfilter(found, inner.chunk_bytes.unwrap_or(0), bench));
+        let chunk_bytes = inner.chunk_bytes.unwrap_or(0);
+        let bytes = fetched.and_then(|()| inner.unfilter(found, chunk_bytes, spare, bench));
         let Some(_gate) = pool::enter() else {
             ticket.abandon();
             return None;
