@@ -2,13 +2,13 @@
 
 use std::ops::{Deref, DerefMut};
 
-use memmap2::{Advice, MmapMut};
+use memmap2::MmapMut;
 
 use crate::ChunkError;
 use crate::stored::lengthen;
 
-/// Bytes from which on memory comes from the system: it is clear already, and may have large pages.
-const MAPPED_BYTES: usize = 1 << 20;
+/// Bytes from which on memory comes from the system, clear already.
+pub(crate) const MAPPED_BYTES: usize = 1 << 20;
 
 /// The bytes of a chunk.
 #[derive(Debug)]
@@ -26,10 +26,6 @@ impl Bytes {
         if len >= MAPPED_BYTES
             && let Ok(mapped) = MmapMut::map_anon(len)
         {
-            // One fault for 2 MiB instead of 512: on a virtual machine they cost as much as
-            // inflating. Not every system has it, and none needs it.
-            #[cfg(target_os = "linux")]
-            let _ = mapped.advise(Advice::HugePage);
             return Ok(Bytes::Mapped(mapped));
         }
         let mut bytes = Vec::new();

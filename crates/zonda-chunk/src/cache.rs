@@ -124,6 +124,12 @@ struct State {
     ghosts: List,
     /// Bytes taken of the budget: chunks there, and being decoded.
     bytes: u64,
+    /// Chunks that a walk has left behind, and when each had been used last: theirs is the memory
+    /// that chunks ahead take first.
+    behind: Vec<(Coords, u64)>,
+    /// Such a chunk went, and whether one that had gone came back since: then none goes early.
+    some_went: bool,
+    came_back: bool,
     /// The chunk used last by a request that it was enough for.
     last: Option<Id>,
 }
@@ -270,8 +276,11 @@ impl Cache {
             if !want.keep {
                 return Claim::Bypass;
             }
+            state.came_back |= state.some_went && id.is_some() && want.now;
+            let behind = if want.now { None } else { self.evict_behind(&mut state) };
             match self.room(&mut state, now, away, want.since) {
                 Room::Taken(gone) => {
+                    let gone = behind.or(gone);
                     let load = Load::new();
                     let ticket = self.ticket(key, &load, gone);
                     state.put(key, now, u8::from(want.now), Held::Loading(load));
@@ -357,6 +366,44 @@ impl Cache {
         drop(state);
         // Much memory takes time to go: others need not wait for it.
         drop(gone);
+    }
+
+    /// Takes note that a walk has left the chunks of this box behind.
+    pub(crate) fn let_go(&self, first: &[u64], last: &[u64]) {
+        let mut state = self.lock();
+        state.behind.clear();
+        if state.came_back {
+            return;
+        }
+        let mut key = Coords::from_slice(first);
+        loop {
+            let entry = state.map.get(&key).and_then(|id| state.nodes.get(*id));
+            if let Some(Entry { stamp, held: Held::Ready(_), .. }) = entry {
+                let stamp = *stamp;
+                state.behind.push((key.clone(), stamp));
+            }
+            let Some(d) = (0..key.len()).rev().find(|&d| key[d] < last[d]) else { return };
+            key[d] += 1;
+            key[d + 1..].copy_from_slice(&first[d + 1..]);
+        }
+    }
+
+    /// Drops a chunk that a walk has left behind and nobody has used since.
+    fn evict_behind(&self, state: &mut State) -> Option<Arc<Chunk>> {
+        while let Some((key, stamp)) = state.behind.pop() {
+            let Some(&id) = state.map.get(&key) else { continue };
+            let unused = match state.nodes.get(id) {
+                Some(Entry { stamp: used, held: Held::Ready(chunk), .. }) => {
+                    *used == stamp && !chunk.used.load(Ordering::Relaxed)
+                }
+                _ => false,
+            };
+            if unused {
+                state.some_went = true;
+                return self.evict(state, id);
+            }
+        }
+        None
     }
 
     /// Drops a chunk that is there; its number is remembered.
