@@ -277,7 +277,7 @@ impl Cache {
                 return Claim::Bypass;
             }
             state.came_back |= state.some_went && id.is_some() && want.now;
-            let behind = if want.now { None } else { self.evict_behind(&mut state) };
+            let behind = self.evict_behind(&mut state);
             match self.room(&mut state, now, away, want.since) {
                 Room::Taken(gone) => {
                     let gone = behind.or(gone);
