@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod bytes;
 mod cache;
 mod decode;
 mod error;
