@@ -45,7 +45,7 @@ pub mod virtual_dataset;
 mod writer;
 
 pub use attributes::{Attribute, Attributes};
-pub use chunk_index::{ChunkIndex, ChunkLocation};
+pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;
 pub use external::ExternalSegment;
 pub use file::{File, Unfilter};
