@@ -3,6 +3,7 @@
 //! Key `i` of an inner node is a lower bound of what is under child `i`. Keys before the first go to
 //! child 0, so that bounds at the left edge need not be right until something is put there.
 
+use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 use super::super::grid::Numbers;
@@ -97,12 +98,12 @@ impl Node {
 
     /// How many keys come before this one.
     pub(super) fn before(&self, key: &[u64]) -> usize {
-        count(&self.keys, key, |other| other < key)
+        count(&self.keys, key.len(), |other| cmp(other, key).is_lt())
     }
 
     /// How many keys come before this one or are it.
     pub(super) fn up_to(&self, key: &[u64]) -> usize {
-        count(&self.keys, key, |other| other <= key)
+        count(&self.keys, key.len(), |other| cmp(other, key).is_le())
     }
 
     /// Adds a chunk at place `at`, and gives the second part of a node that had to be split.
@@ -191,26 +192,43 @@ fn key_of(keys: &[u64], rank: usize, i: usize) -> Option<&[u64]> {
     keys.get(from..from.checked_add(rank)?)
 }
 
-/// How many keys from the first on are such; all others are not.
+/// Slowest dimension first.
 #[inline]
-fn count(keys: &[u64], key: &[u64], is_such: impl Fn(&[u64]) -> bool) -> usize {
-    let rank = key.len();
+fn cmp(a: &[u64], b: &[u64]) -> Ordering {
+    for (a, b) in a.iter().zip(b) {
+        if a != b {
+            return a.cmp(b);
+        }
+    }
+    Ordering::Equal
+}
+
+/// Keys looked at in one round of a search.
+const SAMPLES: usize = 7;
+
+/// How many keys from the first on are such; all others are not.
+///
+/// The keys of a large tree are not in the processor's cache, and a search by halves waits for one
+/// after the other. Several looked at together take hardly longer than one.
+#[inline]
+fn count(keys: &[u64], rank: usize, is_such: impl Fn(&[u64]) -> bool) -> usize {
     let n = keys.len().checked_div(rank).unwrap_or(0);
     let is_such = |i| key_of(keys, rank, i).is_some_and(&is_such);
-    let (mut low, mut high) = (0, n);
     // Mostly keys come in ascending order.
-    if let Some(last) = n.checked_sub(1) {
-        if is_such(last) {
-            return n;
-        }
-        high = last;
-    }
+    let Some(mut high) = n.checked_sub(1).filter(|&last| !is_such(last)) else { return n };
+    let mut low = 0usize;
     while low < high {
-        let mid = usize::midpoint(low, high);
-        if is_such(mid) {
-            low = mid.saturating_add(1);
-        } else {
-            high = mid;
+        let step = high.wrapping_sub(low).div_ceil(SAMPLES.wrapping_add(1));
+        let mut such = 0usize;
+        let mut at = low;
+        for _ in 0..SAMPLES {
+            at = at.wrapping_add(step);
+            such = such.wrapping_add(usize::from(at <= high && is_such(at.wrapping_sub(1))));
+        }
+        low = low.wrapping_add(such.wrapping_mul(step));
+        if such < SAMPLES {
+            // The sample that was not, or what is behind the last one.
+            high = high.min(low.wrapping_add(step).wrapping_sub(1));
         }
     }
     low
