@@ -141,9 +141,9 @@ impl HeaderStyle {
 pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
     let len = style.messages_len(messages);
     let width = match len {
-        ..=0xff => 1,
-        ..=0xffff => 2,
-        ..=0xffff_ffff => 4,
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
         _ => 8,
     };
     len.saturating_add(style.besides()).saturating_add(width)

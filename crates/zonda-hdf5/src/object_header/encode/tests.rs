@@ -10,7 +10,7 @@ const AT: u64 = 64;
 
 /// A header at [`AT`], as it is read.
 fn read(first: &[u8], continuation: Option<&(FileAddr, Vec<u8>)>) -> ObjectHeader {
-    let mut bytes = [&vec![0; 64], first].concat();
+    let mut bytes = [&[0; 64], first].concat();
     if let Some((addr, block)) = continuation {
         bytes.resize(usize::try_from(addr.0).unwrap(), 0xaa);
         bytes.extend(block);
