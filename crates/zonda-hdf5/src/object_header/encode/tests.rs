@@ -114,6 +114,28 @@ fn what_does_not_fit_goes_elsewhere() {
 }
 
 #[test]
+fn other_blocks_can_stay() {
+    let style = HeaderStyle { flags: 0x0c, ..HeaderStyle::default() };
+    let messages = [message(1, 20), message(12, 200), message(12, 100)];
+    let space = HeaderSpace { addr: FileAddr(AT), len: 100 };
+    let mut fresh = |_| Ok(FileAddr(1000));
+    let old = encode_header(&style, &messages, &space, Sizes::EIGHT, &mut fresh).unwrap();
+    let header = read(&old.first, old.continuation.as_ref());
+    let kinds = |messages: &[crate::Message]| -> Vec<_> {
+        messages.iter().map(|message| message.kind).collect()
+    };
+    assert_eq!(kinds(header.first()), [1, 16, 0]);
+    assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
+    let first = header.first().iter().filter(|message| message.kind != kind::NIL);
+    let mut first: Vec<_> = first.map(|message| header.carry(message)).collect();
+    first[0].body[3] = 99;
+    let new = encode_header(&header.style(), &first, &header.space(), Sizes::EIGHT, &mut no_space);
+    let header = read(&new.unwrap().first, old.continuation.as_ref());
+    assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
+    assert_eq!(header.body(&header.messages[0])[3], 99);
+}
+
+#[test]
 fn spaces_that_hold_no_header() {
     let style = HeaderStyle { flags: 0x0c, ..HeaderStyle::default() };
     let encode = |len, messages: &[NewMessage]| {
