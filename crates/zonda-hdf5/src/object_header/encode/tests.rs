@@ -184,6 +184,23 @@ fn unused(mut block: &[u8], head: usize) -> (usize, usize) {
     (nil, block.len())
 }
 
+#[test]
+fn every_byte_of_a_block_is_in_a_message_or_the_gap() {
+    // Also where it takes more than one message to fill it.
+    let lens = (0..30u64).chain(65_520..65_570).chain(131_050..131_110);
+    for (flags, head) in [(0x0c, 6), (0, 4)] {
+        let style = HeaderStyle { flags, ..HeaderStyle::default() };
+        for len in lens.clone() {
+            let mut writer = Writer::new("test", Sizes::EIGHT);
+            style.fill(&mut writer, len).unwrap();
+            assert_eq!(writer.len() as u64, len);
+            let (nil, gap) = unused(writer.bytes(), head);
+            assert_eq!((nil + gap) as u64, len);
+            assert!(gap == 0 || nil == 0, "{len}: {nil} {gap}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read(
