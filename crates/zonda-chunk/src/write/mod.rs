@@ -365,10 +365,15 @@ impl ChunkWriter {
         for batch in plan::batches(&selection, MOST_PARTS) {
             let mut next = batch.begin;
             let places = self.places(&put, &batch)?;
+            let mut places = Some(&places[..]);
             while next < batch.end {
-                let (behind, found) = self.put_some(&put, &batch, next, &places, round, space)?;
+                let (behind, found) = self.put_some(&put, &batch, next, places, round, space)?;
                 converted = converted.and(found);
                 next = behind;
+                // What had to go may be chunks of this very batch.
+                if self.make_room(space)? {
+                    places = None;
+                }
             }
         }
         Ok(converted)
@@ -395,7 +400,7 @@ impl ChunkWriter {
         put: &Put<'_>,
         batch: &Batch,
         first: usize,
-        places: &[Option<ChunkAt>],
+        places: Option<&[Option<ChunkAt>]>,
         round: usize,
         space: &mut dyn Allocate,
     ) -> Result<(usize, Converted), ChunkError> {
@@ -403,8 +408,12 @@ impl ChunkWriter {
         let (mut tasks, mut parts) = (Vec::new(), Vec::new());
         let mut next = first;
         while next < batch.end && tasks.len() < round {
-            let (pieces, place) = (put.pieces(next), places[next - batch.begin]);
+            let pieces = put.pieces(next);
             let key = put.key(&pieces).ok_or(OUTSIDE)?;
+            let place = match places {
+                Some(places) => places[next - batch.begin],
+                None => array.read.inner.find(&key)?,
+            };
             let part = Part::new(put.selection, &pieces, &put.mem_steps, &array.steps);
             let part = part.ok_or(OUTSIDE)?;
             if put.goes_straight(&pieces) {
@@ -417,7 +426,7 @@ impl ChunkWriter {
             }
             next += 1;
         }
-        let mut converted = self.put_tasks(put, tasks)?;
+        let converted = self.put_tasks(put, tasks)?;
 
         // What is whole, and what has become so, in their order.
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
@@ -445,9 +454,7 @@ impl ChunkWriter {
         if let Some(error) = outcome.error {
             return Err(error);
         }
-        converted = converted.and(outcome.converted);
-        self.make_room(space)?;
-        Ok((next, converted))
+        Ok((next, converted.and(outcome.converted)))
     }
 
     /// Puts parts of chunks that are incomplete, on all threads where that pays.
@@ -528,16 +535,17 @@ impl ChunkWriter {
         result
     }
 
-    /// Stores chunks put longest ago until the others take no more memory than they may.
-    fn make_room(&mut self, space: &mut dyn Allocate) -> Result<(), ChunkError> {
-        if self.pending.bytes() <= self.limit {
-            return Ok(());
+    /// Stores chunks put longest ago until the others take no more memory than they may. Whether
+    /// any had to go.
+    fn make_room(&mut self, space: &mut dyn Allocate) -> Result<bool, ChunkError> {
+        if self.pending.bytes() <= self.limit || self.pending.len() < 2 {
+            return Ok(false);
         }
         // A few at a time, for all threads to have work.
         let wanted = self.limit - self.limit / 8;
         let mut bytes = self.pending.bytes();
         // The last one stays: it is being put.
-        let n = self.pending.len().saturating_sub(1);
+        let n = self.pending.len() - 1;
         let oldest = self.pending.oldest_first().take(n);
         let victims: Vec<Id> = oldest
             .take_while(|(_, pending)| {
@@ -559,7 +567,7 @@ impl ChunkWriter {
                 self.pending.remove(&mut array.keys, &key, &mut self.spare);
             }
         }
-        result
+        result.map(|()| true)
     }
 
     /// Stores incomplete chunks; those that are complete go, the others stay as they are.

@@ -350,7 +350,8 @@ impl File {
         let decode = Decode::Raw { elem_size: recipe.elem };
         let read = self.writer.read(*id, extent, slab, decode, &mut out).expect("reads");
         assert_eq!(read, Converted::default());
-        assert!(out == expected, "{slab:?} of {recipe:?}");
+        let at = (0..out.len()).find(|&i| out[i] != expected[i]).map(|i| i / recipe.elem);
+        assert!(at.is_none(), "element {at:?} of {slab:?} of {recipe:?}");
     }
 
     /// All elements of an array, by the writer.
