@@ -148,6 +148,12 @@ impl<'a> Fresh<'a> {
         self.blocks.push((addr, bytes));
     }
 
+    /// What was put, in that order, for who writes it later.
+    #[must_use]
+    pub fn into_blocks(self) -> Vec<(FileAddr, Vec<u8>)> {
+        self.blocks
+    }
+
     /// Writes them all, in ascending order.
     ///
     /// # Errors
