@@ -1,7 +1,9 @@
 //! Global heap: bytes of variable length, such as strings.
-//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1 read.
+//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1.
 //! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
 //! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
+
+mod write;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
@@ -9,6 +11,8 @@ use std::sync::{Arc, RwLock};
 use hashbrown::HashMap;
 
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
+
+pub use self::write::{HeapId, HeapWriter};
 
 const NAME: &str = "global heap collection";
 
