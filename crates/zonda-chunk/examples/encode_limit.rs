@@ -32,7 +32,7 @@ fn main() {
     };
     let raw = std::fs::read(options["--raw"]).expect("a readable --raw");
     let (chunk_bytes, elem) = (number("--chunk-bytes", 0), number("--elem", 4));
-    assert!(chunk_bytes > 0 && raw.len() % chunk_bytes == 0, "--raw is not whole chunks");
+    assert!(raw.len().is_multiple_of(chunk_bytes) && chunk_bytes > 0, "--raw is not whole chunks");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = number("--threads", cores);
 
