@@ -57,6 +57,7 @@ impl Nc4File {
         let Some(model) = model.get_mut() else { return Ok(()) };
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
+        writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
         if !writing.changed.is_empty() || writing.is_new {
             decide(files, &file, model, writing)?;
             complete(&file, writing)?;
@@ -87,7 +88,15 @@ fn decide(
         writing,
         freed: Vec::new(),
     };
-    layout.run(plan).map_err(root_error)?;
+    let [blocks, patches] = layout.writing.stores.take_blocks();
+    let n = (blocks.len(), patches.len());
+    layout.decided.blocks = blocks;
+    layout.decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
+    if let Err(error) = layout.run(plan) {
+        let Decided { blocks, switches, .. } = layout.decided;
+        layout.writing.stores.put_blocks_back(n, blocks, switches);
+        return Err(root_error(error));
+    }
     let Layout { mut decided, freed, .. } = layout;
     for (addr, len) in freed {
         writing.space.free(addr, len);

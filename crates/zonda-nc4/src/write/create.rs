@@ -67,6 +67,7 @@ impl Writing {
             links: Default::default(),
             scales: Default::default(),
             apart: Default::default(),
+            stores: Default::default(),
             end: space.end(),
             decided: None,
             space,

@@ -7,18 +7,27 @@
 
 mod commit;
 mod create;
+mod draft;
+mod element;
+mod grow;
 mod header;
 mod lifecycle;
+mod linear;
 mod links;
 mod objects;
+mod put;
+mod quantize;
+mod recipe;
 mod references;
 mod scales;
-mod draft;
 mod source;
+mod store;
+mod unwritten;
 
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode};
 pub use source::{Fetch, Source};
+pub(crate) use store::{Stores, VarStore};
 
 use std::collections::BTreeSet;
 
@@ -86,6 +95,8 @@ pub(crate) struct Writing {
     pub(crate) scales: Scales,
     /// What has no part in them.
     pub(crate) apart: Apart,
+    /// Data that were put.
+    pub(crate) stores: Stores,
     /// End of the file as the superblock has it, as addresses are counted.
     pub(crate) end: u64,
     /// A commit that is laid out and not wholly written.
