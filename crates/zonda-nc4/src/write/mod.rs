@@ -91,3 +91,6 @@ pub(crate) struct Writing {
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
 }
+
+#[cfg(test)]
+mod tests;
