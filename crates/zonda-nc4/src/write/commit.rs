@@ -16,14 +16,15 @@ use zonda_hdf5::object_header::{
     HeaderSpace, NewMessage, encode_header, first_chunk_len,
 };
 use zonda_hdf5::space::SECTOR;
-use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes};
+use zonda_hdf5::global_heap::HeapId;
+use zonda_hdf5::{File, FileAddr, HdfError, Sizes, Writer};
 use zonda_storage::WriteRange;
 
 use self::plan::{Made, Plan};
 use super::links::Entry;
 use super::objects::{AttMessage, Block};
 use super::scales::User;
-use super::{ObjectKey, Writing, header, references, scales};
+use super::{ObjectKey, Writing, header, scales};
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
@@ -37,10 +38,8 @@ pub(crate) struct Decided {
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// First blocks of headers that change.
     switches: Vec<(FileAddr, Box<[u8]>)>,
-    /// End of the file then, as addresses are counted.
-    end: u64,
-    /// Whether the superblock has to be written.
-    superblock: bool,
+    /// There is no superblock yet.
+    is_first: bool,
 }
 
 /// Bytes of the first block of a header that is not one block.
@@ -92,8 +91,7 @@ fn decide(
     for (addr, len) in freed {
         writing.space.free(addr, len);
     }
-    decided.end = writing.space.end();
-    decided.superblock = writing.is_new || decided.end != writing.end;
+    decided.is_first = writing.is_new;
     writing.decided = Some(decided);
     writing.changed.clear();
     writing.is_new = false;
@@ -103,36 +101,39 @@ fn decide(
 
 /// Writes a commit that is laid out, in whole, whatever was written of it before.
 fn complete(file: &File, writing: &mut Writing) -> Result<()> {
-    let Some(decided) = &writing.decided else { return Ok(()) };
-    decided.write(file).map_err(root_error)?;
-    writing.end = decided.end;
-    writing.decided = None;
-    writing.space.committed();
+    if writing.decided.is_some() {
+        finish(file, writing).map_err(root_error)?;
+        writing.decided = None;
+        writing.space.committed();
+    }
     Ok(())
 }
 
-impl Decided {
-    fn write(&self, file: &File) -> std::result::Result<(), HdfError> {
-        let storage = file.storage();
-        let range = |addr: &FileAddr, data| WriteRange { at: file.position(*addr), data };
-        let ranges: Vec<_> = self.blocks.iter().map(|(at, bytes)| range(at, &**bytes)).collect();
-        storage.write_ranges(&ranges)?;
-        let len = file.position(FileAddr(self.end));
-        if storage.len()? < len {
-            storage.set_len(len)?;
-        }
-        storage.barrier()?;
-        if self.superblock {
-            file.write_superblock(self.end)?;
-            storage.barrier()?;
-        }
-        for (addr, bytes) in &self.switches {
-            storage.write_at(file.position(*addr), bytes)?;
-        }
-        file.grown_to(self.end);
-        file.forget();
-        Ok(())
+fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
+    let Writing { decided, heap, space, end, .. } = writing;
+    let storage = file.storage();
+    heap.commit(file, space)?;
+    let Some(decided) = decided else { return Ok(()) };
+    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
+    let blocks = decided.blocks.iter();
+    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
+    let ranges: Vec<_> = ranges.collect();
+    storage.write_ranges(&ranges)?;
+    let len = file.position(FileAddr(space.end()));
+    if storage.len()? < len {
+        storage.set_len(len)?;
     }
+    storage.barrier()?;
+    if decided.is_first || space.end() > *end {
+        file.write_superblock(space.end())?;
+        storage.barrier()?;
+        *end = space.end();
+    }
+    for (addr, bytes) in &decided.switches {
+        storage.write_at(file.position(*addr), bytes)?;
+    }
+    file.forget();
+    Ok(())
 }
 
 /// Says in the model where objects are.
@@ -170,6 +171,7 @@ struct Layout<'a> {
     freed: Vec<(FileAddr, u64)>,
 }
 
+/// What comes of laying out and writing below the model.
 type Laid<T> = std::result::Result<T, HdfError>;
 
 impl Layout<'_> {
@@ -213,7 +215,9 @@ impl Layout<'_> {
     fn lists(&self, made: &mut [Made]) -> Laid<()> {
         for object in made {
             if let Some(list) = &object.list {
-                let list = scales::dimension_list(&vec![(FileAddr(0), 0); list.len()]);
+                let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
+                let places = vec![0; list.len().saturating_mul(len)];
+                let list = scales::dimension_list(places, list.len());
                 let list = AttMessage::new(self.file, &list)?;
                 object.stored.hide(&list.name.clone(), Some(list));
             }
@@ -246,18 +250,18 @@ impl Layout<'_> {
 
     /// Puts the addresses into lists of which only the length was known.
     fn fill_lists(&mut self, made: &mut [Made]) -> Laid<()> {
-        let mut fresh = Fresh::new(&mut self.writing.space);
-        let mut references = Vec::new();
-        for scale in made.iter().filter_map(|object| object.list.as_ref()).flatten() {
-            references.push(self.places.of(self.model, *scale)?);
-        }
-        let places = references::put(&references, self.sizes, &mut fresh)?;
-        self.decided.blocks.extend(fresh.into_blocks());
-        let mut places = places.into_iter();
         for object in made {
             if let Some(list) = &object.list {
-                let part: Vec<_> = places.by_ref().take(list.len()).collect();
-                let list = AttMessage::new(self.file, &scales::dimension_list(&part))?;
+                let mut places = Vec::with_capacity(list.len().saturating_mul(16));
+                for scale in list {
+                    let mut reference = Writer::new("object reference", self.sizes);
+                    reference.addr(Some(self.places.of(self.model, *scale)?))?;
+                    let Writing { heap, space, .. } = &mut *self.writing;
+                    let id = heap.put(reference.bytes(), space)?;
+                    HeapId::encode(Some(id), 1, self.sizes, &mut places)?;
+                }
+                let list = scales::dimension_list(places, list.len());
+                let list = AttMessage::new(self.file, &list)?;
                 object.stored.hide(&list.name.clone(), Some(list));
             }
             if let Some(users) = &object.users {

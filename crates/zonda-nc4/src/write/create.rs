@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use zonda_hdf5::{File, Space};
+use zonda_hdf5::{File, HeapWriter, Sizes, Space};
 use zonda_storage::Storage;
 
 use super::{CreateHow, Writing};
@@ -40,7 +40,7 @@ impl Nc4File {
             is_defining: true,
             is_new: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, Space::new(SUPERBLOCK))
+            ..Writing::new(create, Space::new(SUPERBLOCK), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -54,7 +54,7 @@ impl Nc4File {
 
 impl Writing {
     /// Of a file in data mode of which nothing changed.
-    pub(super) fn new(how: CreateHow, space: Space) -> Writing {
+    pub(super) fn new(how: CreateHow, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,
             is_defining: false,
@@ -67,6 +67,7 @@ impl Writing {
             links: Default::default(),
             scales: Default::default(),
             apart: Default::default(),
+            heap: HeapWriter::new(sizes),
             end: space.end(),
             decided: None,
             space,

@@ -11,7 +11,6 @@ mod header;
 mod lifecycle;
 mod links;
 mod objects;
-mod references;
 mod scales;
 mod draft;
 mod source;
@@ -23,7 +22,7 @@ pub use source::{Fetch, Source};
 use std::collections::BTreeSet;
 
 use hashbrown::HashMap;
-use zonda_hdf5::Space;
+use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 
 use self::commit::Decided;
@@ -86,6 +85,8 @@ pub(crate) struct Writing {
     pub(crate) scales: Scales,
     /// What has no part in them.
     pub(crate) apart: Apart,
+    /// What is on its way to the global heap.
+    pub(crate) heap: HeapWriter,
     /// End of the file as the superblock has it, as addresses are counted.
     pub(crate) end: u64,
     /// A commit that is laid out and not wholly written.

@@ -116,6 +116,9 @@ fn coordinate_of(model: &Model, id: DimId, dim: &Dim) -> Option<VarId> {
 /// Bytes of the placeholder's name with its NUL.
 const NAME_BYTES: u32 = 64;
 
+/// Bytes of a sequence in the file: its length, and the place of its items.
+pub(super) const PLACE_BYTES: u32 = 16;
+
 /// `CLASS` of a scale.
 pub(super) fn class() -> Attribute {
     text(hidden::CLASS, hidden::SCALE.to_vec())
@@ -148,17 +151,12 @@ pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
     attribute(hidden::COORDINATES, native_int(true), list_of(dims.len()), data)
 }
 
-/// `DIMENSION_LIST`: for each axis the place of its references in the global heap.
-pub(super) fn dimension_list(places: &[(FileAddr, u32)]) -> Attribute {
-    let mut data = Vec::with_capacity(places.len().saturating_mul(16));
-    for (collection, index) in places {
-        data.extend(1u32.to_le_bytes());
-        data.extend(collection.0.to_le_bytes());
-        data.extend(index.to_le_bytes());
-    }
+/// `DIMENSION_LIST`: for each axis the place in the global heap of its one reference, as the file
+/// has such places.
+pub(super) fn dimension_list(places: Vec<u8>, rank: usize) -> Attribute {
     let base = Box::new(reference());
-    let datatype = Datatype { size: 16, class: Class::VarLenSequence { base } };
-    attribute(hidden::DIMENSION_LIST, datatype, list_of(places.len()), data)
+    let datatype = Datatype { size: PLACE_BYTES, class: Class::VarLenSequence { base } };
+    attribute(hidden::DIMENSION_LIST, datatype, list_of(rank), places)
 }
 
 /// `REFERENCE_LIST`: the variables that have the dimension, and along which axes.
