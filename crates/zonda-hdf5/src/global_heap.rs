@@ -3,7 +3,7 @@
 //! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
 //! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, RwLock};
 
 use hashbrown::HashMap;
@@ -123,6 +123,7 @@ impl File {
         if let Some(collection) = self.heap_cache().get(addr) {
             return Ok(collection);
         }
+        let cleared = self.heap_cache().cleared();
         // Collections of a file are mostly as long as each other, so that one read is enough.
         let first = self.heap_cache().last_len.load(Ordering::Relaxed);
         let mut bytes = self.read_up_to(NAME, addr, first as u64)?;
@@ -137,7 +138,7 @@ impl File {
         let usual = bytes.len().clamp(FIRST_READ, MOST_FIRST_READ);
         self.heap_cache().last_len.store(usual, Ordering::Relaxed);
         let collection = Arc::new(Collection::decode(bytes.into(), at, self.sizes())?);
-        self.heap_cache().put(addr, &collection);
+        self.heap_cache().put(addr, &collection, cleared);
         Ok(collection)
     }
 }
@@ -167,6 +168,8 @@ impl HeapCursor {
 #[derive(Debug)]
 pub(crate) struct HeapCache {
     generations: RwLock<Generations>,
+    /// How often all was forgotten.
+    cleared: AtomicU64,
     limit: usize,
     /// Bytes of the collection that was read last, for the next.
     last_len: AtomicUsize,
@@ -174,6 +177,8 @@ pub(crate) struct HeapCache {
 
 #[derive(Debug, Default)]
 struct Generations {
+    /// What [`HeapCache::cleared`] was when the first of these collections were read.
+    cleared: u64,
     young: HashMap<FileAddr, Arc<Collection>>,
     old: HashMap<FileAddr, Arc<Collection>>,
     young_bytes: usize,
@@ -186,12 +191,27 @@ const TRIES: usize = 64;
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
         let (generations, limit) = (RwLock::default(), limits.heap_cache_bytes);
-        HeapCache { generations, limit, last_len: AtomicUsize::new(FIRST_READ) }
+        let (cleared, last_len) = (AtomicU64::new(0), AtomicUsize::new(FIRST_READ));
+        HeapCache { generations, cleared, limit, last_len }
+    }
+
+    /// Forgets all collections, those too that other threads are just reading. It takes no lock, so
+    /// that it cannot fail.
+    pub(crate) fn clear(&self) {
+        self.cleared.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn cleared(&self) -> u64 {
+        self.cleared.load(Ordering::Acquire)
     }
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {
+        let cleared = self.cleared();
         let found = tried(|| {
             let generations = self.generations.try_read().ok()?;
+            if generations.cleared != self.cleared() {
+                return Some((None, false));
+            }
             if let Some(collection) = generations.young.get(&addr) {
                 return Some((Some(Arc::clone(collection)), false));
             }
@@ -199,12 +219,13 @@ impl HeapCache {
         });
         let (collection, is_old) = found?;
         if let (Some(collection), true) = (&collection, is_old) {
-            self.put(addr, collection);
+            self.put(addr, collection, cleared);
         }
         collection
     }
 
-    fn put(&self, addr: FileAddr, collection: &Arc<Collection>) {
+    /// Keeps a collection that was read after `cleared` was asked for.
+    fn put(&self, addr: FileAddr, collection: &Arc<Collection>, cleared: u64) {
         let weight = collection.weight();
         // Half of the bytes are for a generation.
         let generation = self.limit / 2;
@@ -213,6 +234,12 @@ impl HeapCache {
         }
         tried(|| {
             let mut generations = self.generations.try_write().ok()?;
+            if cleared != self.cleared() {
+                return Some(());
+            }
+            if generations.cleared != cleared {
+                *generations = Generations { cleared, ..Generations::default() };
+            }
             if generations.young_bytes.saturating_add(weight) > generation {
                 generations.old = std::mem::take(&mut generations.young);
                 generations.young_bytes = 0;

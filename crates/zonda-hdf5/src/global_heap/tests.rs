@@ -95,12 +95,33 @@ fn the_cache_is_bounded_and_keeps_what_is_used() {
     let limits = Limits { heap_cache_bytes: 20 * 4096, ..Limits::default() };
     let cache = HeapCache::new(&limits);
     for addr in 0..1000 {
-        cache.put(FileAddr(addr), &heap);
+        cache.put(FileAddr(addr), &heap, 0);
         assert!(cache.get(FileAddr(0)).is_some(), "used all the time, lost after {addr}");
         assert!(Arc::strong_count(&heap) <= 2 + 21, "{}", Arc::strong_count(&heap));
     }
     assert!(cache.get(FileAddr(500)).is_none());
     let huge = Arc::new(decode(collection(11 * 4096, &[])).unwrap());
-    cache.put(FileAddr(5000), &huge);
+    cache.put(FileAddr(5000), &huge, 0);
     assert!(cache.get(FileAddr(5000)).is_none(), "would push out everything else");
+}
+
+#[test]
+fn what_was_forgotten_is_read_again() {
+    let of_one = |data| Builder::new(64).then(collection(4096, &[object(1, data)])).bytes;
+    let file = file(&of_one(b"old"));
+    let get = |expected: &[u8]| {
+        let heap = file.global_heap_collection(FileAddr(64)).unwrap();
+        assert_eq!(heap.get(1), Some(expected));
+        heap
+    };
+    let old = get(b"old");
+    file.storage().write_at(0, &of_one(b"new")).unwrap();
+    get(b"old");
+    let before = file.heap_cache().cleared();
+    file.heap_cache().clear();
+    get(b"new");
+    // What another thread had begun to read before is not kept.
+    file.heap_cache().clear();
+    file.heap_cache().put(FileAddr(64), &old, before);
+    get(b"new");
 }

@@ -1,11 +1,11 @@
 //! Attribute message (0x000C): a name with a small array.
-//! Spec: HDF5 File Format, "The Attribute Message". Versions 1 to 3 read.
+//! Spec: HDF5 File Format, "The Attribute Message". Versions 1 to 3 read, 3 written.
 //! Watch: version 1 fills name, type and space up to multiples of 8 bytes, though the stored sizes
 //! do not count that. A shared type is a reference where the type would be.
 
 use super::{Charset, Dataspace, Datatype, kind};
-use crate::shared;
-use crate::{File, FileAddr, Reader, Result};
+use crate::shared::{self, SharedReference};
+use crate::{Attribute, File, FileAddr, HdfError, Reader, Result, Writer};
 
 /// An attribute.
 #[derive(Clone, Debug)]
@@ -120,6 +120,41 @@ impl<'a> AttributeMessage<'a> {
     /// Those of [`AttributeParts::decode`] and [`AttributeParts::resolve`].
     pub fn decode(file: &File, reader: Reader<'a>) -> Result<AttributeMessage<'a>> {
         AttributeParts::decode(reader)?.resolve(file)
+    }
+}
+
+impl Attribute {
+    /// Encodes the message, which may be longer than a header can hold. A committed type is
+    /// referred to, not copied.
+    ///
+    /// # Errors
+    /// [`HdfError::BadValue`] where `data` has not as many bytes as type and space say, or the name
+    /// is empty or holds a NUL; [`HdfError::TooLarge`] for names and types of 64 KiB and more.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let structure = "attribute message";
+        let bad = |what, value| HdfError::BadValue { structure, at: 0, what, value };
+        if self.name.is_empty() || self.name.contains(&0) {
+            return Err(bad("length of an attribute's name", self.name.len() as u64));
+        }
+        let len = u64::from(self.datatype.size).checked_mul(self.dataspace.elements());
+        if len != Some(self.data.len() as u64) {
+            return Err(bad("bytes of an attribute's elements", self.data.len() as u64));
+        }
+        let mut datatype = Writer::new(structure, writer.sizes());
+        match self.committed {
+            Some(addr) => SharedReference::Committed(addr).encode(&mut datatype)?,
+            None => self.datatype.encode(&mut datatype)?,
+        }
+        let mut dataspace = Writer::new(structure, writer.sizes());
+        self.dataspace.encode(&mut dataspace)?;
+        writer.u8(3).u8(u8::from(self.committed.is_some()));
+        for len in [self.name.len().saturating_add(1), datatype.len(), dataspace.len()] {
+            let too_large = |_| HdfError::TooLarge { structure, value: len as u64 };
+            writer.u16(u16::try_from(len).map_err(too_large)?);
+        }
+        writer.u8(self.charset.code()).put(&self.name).u8(0);
+        writer.put(datatype.bytes()).put(dataspace.bytes()).put(&self.data);
+        Ok(())
     }
 }
 

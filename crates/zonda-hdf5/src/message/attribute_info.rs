@@ -1,7 +1,7 @@
 //! Attribute Info message (0x0015): where attributes are that are not in the header.
-//! Spec: HDF5 File Format, "The Attribute Info Message". Version 0 read.
+//! Spec: HDF5 File Format, "The Attribute Info Message". Version 0.
 
-use crate::{FileAddr, Reader, Result};
+use crate::{FileAddr, Reader, Result, Writer};
 
 /// Where the attributes of an object are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,22 @@ impl AttributeInfo {
             name_index: reader.addr()?,
             order_index: if indexed { reader.addr()? } else { None },
         })
+    }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// [`crate::HdfError::TooLarge`] where an address is.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.u8(0).u8(u8::from(self.tracked) | u8::from(self.indexed) << 1);
+        if self.tracked {
+            writer.u16(self.max_creation_index.unwrap_or_default());
+        }
+        writer.addr(self.heap)?.addr(self.name_index)?;
+        if self.indexed {
+            writer.addr(self.order_index)?;
+        }
+        Ok(())
     }
 }
 

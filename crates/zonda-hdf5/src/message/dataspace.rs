@@ -1,8 +1,8 @@
 //! Dataspace message (0x0001): how many elements there are.
-//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read.
+//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read, 2 written.
 //! Watch: version 1 knows no null space and says "scalar" by a rank of 0.
 
-use crate::{Limits, Reader, Result};
+use crate::{HdfError, Limits, Reader, Result, Writer};
 
 /// What kind of space it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,35 @@ impl Dataspace {
             Some(_) => Ok(space),
             None => Err(reader.bad("product of all dimensions", u64::MAX)),
         }
+    }
+
+    /// Encodes the message. What dimensions may grow to is always written, as libraries do.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for more dimensions, or longer ones, than the file has room for.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let rank = self.dims.len();
+        let too_large = |value| HdfError::TooLarge { structure: "dataspace message", value };
+        let code = u8::try_from(rank).map_err(|_| too_large(rank as u64))?;
+        let (has_dims, kind) = match self.kind {
+            SpaceKind::Scalar => (false, 0),
+            SpaceKind::Simple => (rank > 0, 1),
+            SpaceKind::Null => (false, 2),
+        };
+        writer.u8(2).u8(if has_dims { code } else { 0 }).u8(u8::from(has_dims)).u8(kind);
+        if !has_dims {
+            return Ok(());
+        }
+        for &dim in &self.dims {
+            writer.length(dim)?;
+        }
+        for index in 0..rank {
+            match self.max_dim(index) {
+                Some(u64::MAX) | None => writer.unlimited(),
+                Some(max) => writer.length(max)?,
+            };
+        }
+        Ok(())
     }
 
     /// Number of elements; those of a decoded space fit 63 bits.

@@ -1,8 +1,8 @@
 //! Fill Value message (0x0005) and its old form (0x0004): what elements are that were never written.
 //! Spec: HDF5 File Format, "The Data Storage - Fill Value Message". Versions 1 to 3 and the old form
-//! read.
+//! read, 3 written.
 
-use crate::{Reader, Result};
+use crate::{HdfError, Reader, Result, Writer};
 
 /// When space is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +71,39 @@ impl FillValue {
         reader = reader.named("old fill value message");
         let value = value(&mut reader)?;
         Ok(FillValue { alloc_time: None, fill_time: None, undefined: value.is_none(), value })
+    }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for a value of 4 GiB and more.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let alloc = match self.alloc_time {
+            None => 0,
+            Some(AllocTime::Early) => 1,
+            Some(AllocTime::Late) => 2,
+            Some(AllocTime::Incremental) => 3,
+        };
+        let fill = match self.fill_time {
+            Some(FillTime::OnAllocation) => 0,
+            Some(FillTime::Never) => 1,
+            Some(FillTime::IfSet) | None => 2,
+        };
+        let value = self.value.as_deref().filter(|value| !self.undefined && !value.is_empty());
+        let flags = alloc | fill << 2;
+        writer.u8(3).u8(match (self.undefined, value) {
+            (true, _) => flags | 0x10,
+            (false, Some(_)) => flags | 0x20,
+            (false, None) => flags,
+        });
+        if let Some(value) = value {
+            let too_large = |_| HdfError::TooLarge {
+                structure: "fill value message",
+                value: value.len() as u64,
+            };
+            writer.u32(u32::try_from(value.len()).map_err(too_large)?).put(value);
+        }
+        Ok(())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Filter Pipeline message (0x000B): what is done to each chunk on its way into the file.
 //! Spec: HDF5 File Format, "The Data Storage - Filter Pipeline Message". Versions 1 and
-//! 2 read.
+//! 2 read, 2 written.
 
-use crate::{Limits, Reader, Result};
+use crate::{HdfError, Limits, Reader, Result, Writer};
 
 /// One filter, in the order in which a writer applies them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,13 @@ pub fn decode_filter_pipeline(
     (0..n_filters).map(|_| filter(&mut reader, version)).collect()
 }
 
+/// Filters below this are the library's own.
+const FIRST_NAMED: u16 = 256;
+
 fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
     let id = reader.u16()?;
     // Version 2 has names only for filters that the library does not define.
-    let name_len = if version == 1 || id >= 256 { reader.u16()? } else { 0 };
+    let name_len = if version == 1 || id >= FIRST_NAMED { reader.u16()? } else { 0 };
     if version == 1 && name_len % 8 != 0 {
         return Err(reader.bad("length of a filter's name", u64::from(name_len)));
     }
@@ -54,6 +57,35 @@ fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
         reader.skip(4)?;
     }
     Ok(FilterDescription { id, name, flags, params })
+}
+
+/// Encodes the message. Names are written only of filters that the library does not define.
+///
+/// # Errors
+/// [`HdfError::TooLarge`] for more filters or client data than there can be.
+pub fn encode_filter_pipeline(filters: &[FilterDescription], writer: &mut Writer) -> Result<()> {
+    let too_large =
+        |n: usize| HdfError::TooLarge { structure: "filter pipeline message", value: n as u64 };
+    if filters.len() > Limits::default().filters {
+        return Err(too_large(filters.len()));
+    }
+    writer.u8(2).u8(u8::try_from(filters.len()).map_err(|_| too_large(filters.len()))?);
+    for FilterDescription { id, name, flags, params } in filters {
+        let count = |n: usize| u16::try_from(n).map_err(|_| too_large(n));
+        writer.u16(*id);
+        let named = *id >= FIRST_NAMED && !name.is_empty();
+        if *id >= FIRST_NAMED {
+            writer.u16(if named { count(name.len().saturating_add(1))? } else { 0 });
+        }
+        writer.u16(*flags).u16(count(params.len())?);
+        if named {
+            writer.put(name).u8(0);
+        }
+        for &param in params {
+            writer.u32(param);
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

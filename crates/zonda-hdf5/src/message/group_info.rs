@@ -1,7 +1,7 @@
 //! Group Info message (0x000A): how a group keeps its links.
-//! Spec: HDF5 File Format, "The Group Info Message". Version 0 read.
+//! Spec: HDF5 File Format, "The Group Info Message". Version 0.
 
-use crate::{Reader, Result};
+use crate::{Reader, Result, Writer};
 
 /// How a group keeps its links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,20 @@ impl GroupInfo {
             if present { Ok(Some((reader.u16()?, reader.u16()?))) } else { Ok(None) }
         };
         Ok(GroupInfo { phase_change: pair(flags & 1 != 0)?, estimates: pair(flags & 2 != 0)? })
+    }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// None; the other messages have some.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let pairs = [self.phase_change, self.estimates];
+        let flags = u8::from(self.phase_change.is_some()) | u8::from(self.estimates.is_some()) << 1;
+        writer.u8(0).u8(flags);
+        for (one, other) in pairs.into_iter().flatten() {
+            writer.u16(one).u16(other);
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Watch: a link without a type field is a hard link.
 
 use crate::message::Charset;
-use crate::{FileAddr, Reader, Result};
+use crate::{FileAddr, HdfError, Reader, Result, Writer};
 
 /// A name in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,6 +94,53 @@ impl Link {
         };
         Ok(Link { name, charset, creation_order, target })
     }
+
+    /// Encodes the message. The character set is named only where it is not ASCII, and the type
+    /// only where the link is not a hard one, as libraries do.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for targets of 64 KiB and more.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let name_len = self.name.len() as u64;
+        let width: u8 = match name_len {
+            ..=0xff => 0,
+            ..=0xffff => 1,
+            ..=0xffff_ffff => 2,
+            _ => 3,
+        };
+        let kind = match &self.target {
+            LinkTarget::Hard(_) => None,
+            LinkTarget::Soft(_) => Some(1),
+            LinkTarget::External { .. } => Some(64),
+            LinkTarget::UserDefined { kind, .. } => Some(*kind),
+        };
+        let charset = Some(self.charset).filter(|&charset| charset != Charset::Ascii);
+        let ordered = u8::from(self.creation_order.is_some()) << 2;
+        let typed = u8::from(kind.is_some()) << 3;
+        let flags = width | ordered | typed | u8::from(charset.is_some()) << 4;
+        writer.u8(1).u8(flags).put(kind.as_slice());
+        if let Some(order) = self.creation_order {
+            writer.put(&order.to_le_bytes());
+        }
+        if let Some(charset) = charset {
+            writer.u8(charset.code());
+        }
+        writer.uint(name_len, 1u8 << width)?.put(&self.name);
+        match &self.target {
+            LinkTarget::Hard(addr) => writer.addr(Some(*addr))?,
+            LinkTarget::Soft(path) => target(writer, &[path])?,
+            LinkTarget::External { file, path } => target(writer, &[&[0], file, &[0], path, &[0]])?,
+            LinkTarget::UserDefined { data, .. } => target(writer, &[data])?,
+        };
+        Ok(())
+    }
+}
+
+/// The parts of what a link stands for, with their length before them.
+fn target<'a>(writer: &'a mut Writer, parts: &[&[u8]]) -> Result<&'a mut Writer> {
+    let parts = parts.concat();
+    let too_large = |_| HdfError::TooLarge { structure: "link message", value: parts.len() as u64 };
+    Ok(writer.u16(u16::try_from(parts.len()).map_err(too_large)?).put(&parts))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Link Info message (0x0002): where links are that are not in the header.
-//! Spec: HDF5 File Format, "The Link Info Message". Version 0 read.
+//! Spec: HDF5 File Format, "The Link Info Message". Version 0.
 
-use crate::{FileAddr, Reader, Result};
+use crate::{FileAddr, HdfError, Reader, Result, Writer};
 
 /// Where the links of a group are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,25 @@ impl LinkInfo {
             name_index: reader.addr()?,
             order_index: if indexed { reader.addr()? } else { None },
         })
+    }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where an address is.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.u8(0).u8(u8::from(self.tracked) | u8::from(self.indexed) << 1);
+        if self.tracked {
+            let index = self.max_creation_index.unwrap_or_default();
+            let too_large =
+                |_| HdfError::TooLarge { structure: "link info message", value: index as u64 };
+            writer.u64(u64::try_from(index).map_err(too_large)?);
+        }
+        writer.addr(self.heap)?.addr(self.name_index)?;
+        if self.indexed {
+            writer.addr(self.order_index)?;
+        }
+        Ok(())
     }
 }
 
