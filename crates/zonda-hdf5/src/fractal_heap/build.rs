@@ -393,3 +393,6 @@ impl Huge {
         btree_v2::build(kind, len, records.bytes(), self.sizes, fresh).map(Some)
     }
 }
+
+#[cfg(test)]
+mod tests;
