@@ -224,7 +224,8 @@ impl HeapCache {
         collection
     }
 
-    /// Keeps a collection that was read after `cleared` was asked for.
+    /// Keeps a collection that was read after `cleared` was asked for; where all was forgotten in
+    /// the meantime, it will not be found.
     fn put(&self, addr: FileAddr, collection: &Arc<Collection>, cleared: u64) {
         let weight = collection.weight();
         // Half of the bytes are for a generation.
@@ -234,9 +235,6 @@ impl HeapCache {
         }
         tried(|| {
             let mut generations = self.generations.try_write().ok()?;
-            if cleared != self.cleared() {
-                return Some(());
-            }
             if generations.cleared != cleared {
                 *generations = Generations { cleared, ..Generations::default() };
             }

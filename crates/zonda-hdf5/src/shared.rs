@@ -136,6 +136,11 @@ mod tests {
         assert_eq!(decode(b"\x02\0\x10\0").unwrap(), committed);
         assert_eq!(decode(b"\x03\x02\x10\0").unwrap(), committed);
         assert_eq!(decode(b"\x03\x01ABCDEFGH").unwrap(), SharedReference::Heap(*b"ABCDEFGH"));
+        for body in [b"\x02\x02\x10\0".as_slice(), b"\x03\x01ABCDEFGH"] {
+            let mut writer = Writer::new("test", Sizes { offset: 2, length: 4 });
+            decode(body).unwrap().encode(&mut writer).unwrap();
+            assert_eq!(writer.bytes(), body);
+        }
         assert!(decode(b"\x03\x03\x10\0").is_err(), "shared from here");
         assert!(decode(b"\x03\x01ABCDEFG").is_err(), "short");
         assert!(decode(b"\x02\x02\xff\xff").is_err(), "undefined");

@@ -64,6 +64,7 @@ impl AttributeInfo {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     #[test]
     fn optional_fields() {
@@ -76,5 +77,18 @@ mod tests {
         assert!(decode(b"\0\x02\x10\0\x20\0").is_err(), "no order index");
         assert!(decode(b"\0\x04\x10\0\x20\0").is_err(), "flags");
         assert!(decode(b"\x01\0\x10\0\x20\0").is_err(), "version");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8, and h5py 3.16, which keeps no order.
+        let bodies = [
+            "0003 0e00 ffffffffffffffff ffffffffffffffff ffffffffffffffff",
+            "0000 ffffffffffffffff ffffffffffffffff",
+        ];
+        for body in bodies.map(hex) {
+            let info = AttributeInfo::decode(Reader::new("test", &body, 0, Sizes::EIGHT)).unwrap();
+            assert_eq!(encoded(|writer| info.encode(writer)).unwrap(), body);
+        }
     }
 }

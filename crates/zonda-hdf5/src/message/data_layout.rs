@@ -325,6 +325,7 @@ fn chunked(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{encoded, hex};
     use crate::{HdfError, Sizes};
 
     fn decode(bytes: &[u8]) -> Result<DataLayout> {
@@ -401,5 +402,47 @@ mod tests {
         assert!(decode(b"\x04\x02\0\x02\x09\x05\x08\x02\x10\0\0\0").is_err(), "width");
         assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x03\0\x10\0\0\0").is_err(), "page bits");
         assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x06\x10\0\0\0").is_err(), "index kind");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: compact, contiguous, chunks of 512 doubles.
+        let bodies = [
+            "0300 0800 feffffffffffffff",
+            "0301 ffffffffffffffff 1400000000000000",
+            "0302 02 ffffffffffffffff 00020000 08000000",
+        ];
+        for body in bodies.map(hex) {
+            let reader = Reader::new("test", &body, 0, Sizes::EIGHT);
+            let layout = DataLayout::decode(reader, &Limits::default()).unwrap();
+            assert_eq!(encoded(|writer| layout.encode(writer)).unwrap(), body);
+        }
+    }
+
+    #[test]
+    fn what_is_not_written() {
+        let encode = |layout: DataLayout| encoded(|writer| layout.encode(writer));
+        let layout = chunked(b"\x03\x02\x03\x10\0\0\0\x05\0\0\0\x06\0\0\0\x08\0\0\0");
+        assert!(encode(DataLayout::Chunked(layout.clone())).is_ok());
+        let mut other = layout.clone();
+        other.index = ChunkIndexKind::Implicit;
+        let error = encode(DataLayout::Chunked(other)).unwrap_err();
+        assert!(matches!(error, HdfError::Unsupported { .. }), "{error}");
+        let edges = ChunkedLayout { partial_edge_unfiltered: true, ..layout.clone() };
+        assert!(matches!(encode(DataLayout::Chunked(edges)), Err(HdfError::Unsupported { .. })));
+        // The largest chunk has one byte less than 4 GiB.
+        let bytes = |dims: &[u64]| {
+            let layout = ChunkedLayout { chunk_dims: dims.into(), elem_size: 1, ..layout.clone() };
+            encode(DataLayout::Chunked(layout))
+        };
+        assert!(bytes(&[0xffff, 0x1_0001]).is_ok());
+        assert!(matches!(bytes(&[1 << 16, 1 << 16]), Err(HdfError::TooLarge { .. })));
+        assert!(matches!(bytes(&[u64::MAX, 2]), Err(HdfError::TooLarge { .. })));
+        let compact = |len| encode(DataLayout::Compact { data: vec![0; len].into() });
+        assert!(compact(0xffff).is_ok() && compact(0x1_0000).is_err());
+        let unknown = DataLayout::Contiguous { addr: None, len: None };
+        assert!(matches!(encode(unknown), Err(HdfError::Unsupported { .. })));
+        let mapped = DataLayout::Virtual { heap: None, index: 0 };
+        assert!(matches!(encode(mapped), Err(HdfError::Unsupported { .. })));
     }
 }

@@ -142,6 +142,7 @@ impl Dataspace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{encoded, hex};
     use crate::{HdfError, Sizes};
 
     fn decode(bytes: &[u8], sizes: Sizes) -> Result<Dataspace> {
@@ -179,5 +180,30 @@ mod tests {
         huge.truncate(18);
         huge.extend([0, 0]);
         assert_eq!(decode(&huge, sizes).unwrap().elements(), 0, "one empty dimension");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: a record dimension, one of 5, a scalar, an empty
+        // attribute.
+        let bodies = [
+            "02010101 0000000000000000 ffffffffffffffff",
+            "02010101 0500000000000000 0500000000000000",
+            "02000000",
+            "02000002",
+        ];
+        for body in bodies.map(hex) {
+            let space = decode(&body, Sizes::EIGHT).unwrap();
+            assert_eq!(encoded(|writer| space.encode(writer)).unwrap(), body);
+        }
+        let sizes = Sizes { offset: 8, length: 2 };
+        let (kind, dims) = (SpaceKind::Simple, vec![1, 0xfffe]);
+        let space = Dataspace { kind, dims, max_dims: vec![u64::MAX, 0xfffe] };
+        let mut narrow = Writer::new("test", sizes);
+        space.encode(&mut narrow).unwrap();
+        assert_eq!(decode(narrow.bytes(), sizes).unwrap(), space);
+        let longer = Dataspace { kind, dims: vec![0x1_0000], max_dims: Vec::new() };
+        let error = longer.encode(&mut narrow).unwrap_err();
+        assert!(matches!(error, HdfError::TooLarge { value: 0x1_0000, .. }), "{error}");
     }
 }

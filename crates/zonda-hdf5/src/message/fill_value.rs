@@ -137,6 +137,7 @@ fn value(reader: &mut Reader<'_>) -> Result<Option<Box<[u8]>>> {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     fn reader(bytes: &[u8]) -> Reader<'_> {
         Reader::new("test", bytes, 0, Sizes::EIGHT)
@@ -170,5 +171,26 @@ mod tests {
         assert!(FillValue::decode(reader(b"\x02\x04\x00\x00")).is_err(), "time of allocation");
         assert!(FillValue::decode(reader(b"\x04\x00")).is_err(), "version");
         assert!(FillValue::decode_old(reader(b"\x01\0\0")).is_err(), "no length");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: contiguous, chunked, compact, not filled, a placeholder of
+        // a dimension. HDF5 1.10.8: undefined, and a dataset of sequences.
+        let bodies = [
+            "032a 04000000 0000f07c",
+            "032b 08000000 0000000000009e47",
+            "0329 08000000 feffffffffffffff",
+            "0306",
+            "030a",
+            "031a",
+            "0302",
+        ];
+        for body in bodies.map(hex) {
+            let fill = FillValue::decode(reader(&body)).unwrap();
+            assert_eq!(encoded(|writer| fill.encode(writer)).unwrap(), body);
+        }
+        let old = FillValue::decode_old(reader(b"\x01\0\0\0z")).unwrap();
+        assert_eq!(encoded(|writer| old.encode(writer)).unwrap(), hex("0328 01000000 7a"));
     }
 }

@@ -92,6 +92,7 @@ pub fn encode_filter_pipeline(filters: &[FilterDescription], writer: &mut Writer
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     fn decode(bytes: &[u8]) -> Result<Vec<FilterDescription>> {
         decode_filter_pipeline(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
@@ -119,5 +120,37 @@ mod tests {
         assert!(decode(b"\x02\x01\x01\0\0\0\xff\xff").is_err(), "more values than bytes");
         assert!(decode(b"\x01\x01\0\0\0\0\0\0\x02\0\x07\0\x01\0\0\0shuffle").is_err(), "odd name");
         assert!(decode(b"\x01\x01\0\0\0\0\0\0\x01\0\0\0\0\0\x01\0\x09\0\0\0").is_err(), "padding");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: shuffle and deflate, fletcher32. h5py 3.16 on HDF5 2.0
+        // with the bounds of version 1.8: shuffle and lzf, which has a name.
+        let bodies = [
+            "0202 0200 0100 0100 08000000 0100 0100 0100 04000000",
+            "0201 0300 0000 0000",
+            "0202 0200 0100 0100 04000000
+             007d 0400 0100 0300 6c7a6600 04000000 05010000 28000000",
+        ];
+        for body in bodies.map(hex) {
+            let filters = decode(&body).unwrap();
+            assert_eq!(encoded(|writer| encode_filter_pipeline(&filters, writer)).unwrap(), body);
+        }
+        // A name that says nothing.
+        let params = vec![1, 2];
+        let filter = FilterDescription { id: 307, name: [].into(), flags: 0, params };
+        let body = encoded(|writer| encode_filter_pipeline(&[filter], writer)).unwrap();
+        assert_eq!(body, hex("0201 3301 0000 0000 0200 01000000 02000000"));
+    }
+
+    #[test]
+    fn no_more_than_can_be_read() {
+        let filter = FilterDescription { id: 1, name: [].into(), flags: 0, params: vec![9] };
+        let encode = |filters: &[FilterDescription]| {
+            encoded(|writer| encode_filter_pipeline(filters, writer))
+        };
+        assert!(encode(&vec![filter.clone(); 32]).is_ok());
+        assert!(encode(&vec![filter.clone(); 33]).is_err());
+        assert!(encode(&[FilterDescription { params: vec![0; 0x1_0000], ..filter }]).is_err());
     }
 }

@@ -49,6 +49,7 @@ impl GroupInfo {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     #[test]
     fn optional_fields() {
@@ -58,5 +59,14 @@ mod tests {
         assert_eq!(decode(b"\0\x01\x08\0\x06\0").unwrap().phase_change, Some((8, 6)));
         assert!(decode(b"\0\x03\x05\0\x06\0").is_err(), "too short");
         assert!(decode(b"\0\x04").is_err(), "flags");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // HDF5 1.10.8: the defaults; H5Pset_link_phase_change(64, 60), H5Pset_est_link_info(5, 9).
+        for body in ["0000", "0003 4000 3c00 0500 0900"].map(hex) {
+            let info = GroupInfo::decode(Reader::new("test", &body, 0, Sizes::EIGHT)).unwrap();
+            assert_eq!(encoded(|writer| info.encode(writer)).unwrap(), body);
+        }
     }
 }

@@ -74,6 +74,7 @@ impl LinkInfo {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     #[test]
     fn optional_fields() {
@@ -87,5 +88,19 @@ mod tests {
         assert!(decode(b"\0\x02\x10\0\x20\0").is_err(), "no order index");
         assert!(decode(b"\0\x04\x10\0\x20\0").is_err(), "flags");
         assert!(decode(b"\x01\0\x10\0\x20\0").is_err(), "version");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: 4 links, and 20. h5py 3.16: links without an order.
+        let bodies = [
+            "0003 0400000000000000 ffffffffffffffff ffffffffffffffff ffffffffffffffff",
+            "0003 1400000000000000 1309000000000000 a509000000000000 cb09000000000000",
+            "0000 3b21000000000000 cd21000000000000",
+        ];
+        for body in bodies.map(hex) {
+            let info = LinkInfo::decode(Reader::new("test", &body, 0, Sizes::EIGHT)).unwrap();
+            assert_eq!(encoded(|writer| info.encode(writer)).unwrap(), body);
+        }
     }
 }

@@ -16,7 +16,8 @@ impl Datatype {
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where a type has more members or a longer tag than fit, and beyond
-    /// the nesting that decoding allows.
+    /// the nesting that decoding allows; [`HdfError::BadValue`] for a compound of nothing, and for
+    /// names with a NUL.
     pub fn encode(&self, writer: &mut Writer) -> Result<()> {
         datatype(writer, self, Limits::default().type_depth)
     }
@@ -43,6 +44,19 @@ impl Datatype {
 
 fn too_large(value: usize) -> HdfError {
     HdfError::TooLarge { structure: NAME, value: value as u64 }
+}
+
+fn bad(what: &'static str, value: u64) -> HdfError {
+    HdfError::BadValue { structure: NAME, at: 0, what, value }
+}
+
+/// A name and the NUL behind it.
+fn name(writer: &mut Writer, name: &[u8]) -> Result<()> {
+    match name.iter().position(|&byte| byte == 0) {
+        None => writer.put(name).u8(0),
+        Some(at) => return Err(bad("a NUL in a name, at its byte", at as u64)),
+    };
+    Ok(())
 }
 
 fn datatype(writer: &mut Writer, datatype: &Datatype, depth: usize) -> Result<()> {
@@ -74,7 +88,8 @@ fn datatype(writer: &mut Writer, datatype: &Datatype, depth: usize) -> Result<()
             let width = datatype.size.checked_ilog2().unwrap_or_default() / 8;
             let width = u8::try_from(width).unwrap_or_default().saturating_add(1);
             for member in members {
-                writer.put(&member.name).u8(0).uint(u64::from(member.offset), width)?;
+                name(writer, &member.name)?;
+                writer.uint(u64::from(member.offset), width)?;
                 self::datatype(writer, &member.datatype, inner)?;
             }
         }
@@ -133,6 +148,9 @@ fn head(class: &Class) -> Result<(u8, u32)> {
             len @ ..=0xf8 => (5, u32::try_from(len).unwrap_or_default()),
             len => return Err(too_large(len)),
         },
+        Class::Compound(Compound { members }) if members.is_empty() => {
+            return Err(bad("number of a compound's members", 0));
+        }
         Class::Compound(Compound { members }) => (6, count(members.len())?),
         Class::Reference(kind) => match kind {
             ReferenceKind::Object => (7, 0),
@@ -174,14 +192,16 @@ fn enumeration(
 ) -> Result<()> {
     datatype(writer, base, depth)?;
     for member in members {
-        writer.put(&member.name).u8(0);
+        name(writer, &member.name)?;
     }
     for member in members {
         if member.value.len() as u64 != u64::from(base.size) {
-            let (what, value) = ("bytes of a member's value", member.value.len() as u64);
-            return Err(HdfError::BadValue { structure: NAME, at: 0, what, value });
+            return Err(bad("bytes of a member's value", member.value.len() as u64));
         }
         writer.put(&member.value);
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
