@@ -43,8 +43,10 @@ pub fn write_dense(
     };
     let orders = attributes.iter().map(order).collect::<Option<Vec<u32>>>().ok_or(missing)?;
 
+    let names: Vec<&[u8]> = attributes.iter().map(|attribute| &*attribute.name).collect();
+    let order = by_name(&names);
     let mut names = Writer::new(ATTRIBUTE, sizes);
-    for (hash, i) in by_name(attributes.iter().map(|attribute| &*attribute.name)) {
+    for (hash, i) in order {
         let order = orders.get(i).copied().unwrap_or(NO_ORDER);
         names.put(heap.id(i)).u8(FLAGS).u32(order).u32(hash);
     }

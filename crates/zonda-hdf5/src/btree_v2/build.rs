@@ -4,6 +4,8 @@
 //! its nodes. So all nodes but a root are at least nearly half full, which is more than what other
 //! writers merge at.
 
+use std::borrow::Cow;
+
 use super::{Layout, header_len};
 use crate::{FileAddr, Fresh, HdfError, Result, Sizes, Writer};
 
@@ -61,14 +63,14 @@ pub fn build(
 ) -> Result<FileAddr> {
     let too_large = |value| HdfError::TooLarge { structure: TREE, value };
     let width = usize::from(record_len);
-    let all: Vec<&[u8]> = records.chunks_exact(width.max(1)).collect();
+    let all = records.len().checked_div(width).unwrap_or(0);
     let node_size = u64::from(NODE_SIZE);
     let unfit = || too_large(u64::from(record_len));
     let mut layout =
         Layout::leaf(node_size, u64::from(record_len), sizes.offset).ok_or_else(unfit)?;
 
     let mut plans: Vec<Plan> = Vec::new();
-    let mut left = all.len() as u64;
+    let mut left = all as u64;
     let mut level = layout.levels.last().copied();
     while left > 0 {
         // Nodes with room for one record could not all have one.
@@ -89,24 +91,21 @@ pub fn build(
     let mut out = Vec::with_capacity(usize::try_from(whole_len).unwrap_or(0));
 
     let mut children: Vec<Child> = Vec::new();
-    let mut between = all;
+    // The records of this level and those above, one after the other.
+    let mut here = Cow::Borrowed(records);
     for (level, plan) in plans.iter().enumerate() {
         let below = level.checked_sub(1).and_then(|below| layout.levels.get(below)).copied();
-        let mut records = between.iter().copied();
-        let mut above = Vec::new();
-        let mut pointers = children.iter();
-        let mut made = Vec::new();
+        let (mut records, mut pointers) = (&*here, children.iter());
+        let (mut above, mut made) = (Vec::new(), Vec::new());
         for i in 0..plan.nodes {
             let count = plan.share(i);
+            let count_usize = usize::try_from(count).unwrap_or(usize::MAX);
             let mut node = Writer::new(TREE, sizes);
             node.put(if below.is_none() { b"BTLF" } else { b"BTIN" }).u8(0).u8(record_type);
+            node.put(take(&mut records, count_usize.saturating_mul(width)));
             let mut total = count;
-            for record in records.by_ref().take(usize::try_from(count).unwrap_or(usize::MAX)) {
-                node.put(record);
-            }
             if let Some(below) = below {
-                let count = usize::try_from(count).unwrap_or(usize::MAX).saturating_add(1);
-                for child in pointers.by_ref().take(count) {
+                for child in pointers.by_ref().take(count_usize.saturating_add(1)) {
                     node.addr(Some(child.addr))?.uint(child.records, byte(layout.count_width))?;
                     // Leaves have no total but the records they have.
                     if below.total_width > 0 {
@@ -115,13 +114,13 @@ pub fn build(
                     total = total.saturating_add(child.total);
                 }
             }
-            above.extend(records.next());
+            above.extend_from_slice(take(&mut records, width));
             let addr = FileAddr(start.0.saturating_add(out.len() as u64));
             made.push(Child { addr, records: count, total });
             out.extend(node.finish_checked());
             out.resize(out.len().next_multiple_of(NODE_SIZE as usize), 0);
         }
-        (between, children) = (above, made);
+        (here, children) = (Cow::Owned(above), made);
     }
 
     let root = children.first().copied();
@@ -134,6 +133,13 @@ pub fn build(
     out.extend(header.finish_checked());
     fresh.put_at(start, out);
     Ok(FileAddr(start.0.saturating_add(header_at)))
+}
+
+/// The next `len` bytes, or what is left.
+fn take<'a>(bytes: &mut &'a [u8], len: usize) -> &'a [u8] {
+    let (head, rest) = bytes.split_at_checked(len).unwrap_or((bytes, &[]));
+    *bytes = rest;
+    head
 }
 
 /// A width of at most 8 bytes.

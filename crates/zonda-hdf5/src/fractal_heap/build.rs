@@ -91,29 +91,27 @@ pub fn build(
     let header_len = plain_header_len(sizes).saturating_add(4);
     let addr = fresh.space().alloc(header_len)?;
     let id_len = usize::from(params.id_len);
-    let mut ids = Vec::with_capacity(objects.len().saturating_mul(id_len));
+    let mut ids = Writer::new(OBJECT, sizes);
     let mut blocks = Blocks::new(params, sizes, addr)?;
     let mut huge = Huge::new(params, sizes);
+    let length_width = byte(length_width(params.max_direct, params.max_managed.into()));
     let (mut tiny, mut tiny_len) = (0u64, 0u64);
     let max_managed = usize::try_from(params.max_managed).unwrap_or(usize::MAX);
     for object in objects {
-        let (mut id, len) = (Writer::new(OBJECT, sizes), object.len());
+        let (start, len) = (ids.len(), object.len());
         if len < id_len && len <= TINY_MAX {
             let short = len.checked_sub(1).and_then(|len| u8::try_from(len).ok());
-            let value = 0;
-            let what = "the length";
-            let empty = HdfError::BadValue { structure: OBJECT, at: addr.0, what, value };
-            id.u8(TINY_ID | short.ok_or(empty)?).put(object);
+            let (at, what) = (addr.0, "the length");
+            let empty = HdfError::BadValue { structure: OBJECT, at, what, value: 0 };
+            ids.u8(TINY_ID | short.ok_or(empty)?).put(object);
             (tiny, tiny_len) = (tiny.saturating_add(1), tiny_len.saturating_add(len as u64));
         } else if len > max_managed {
-            huge.put(object, &mut id, fresh)?;
+            huge.put(object, &mut ids, fresh)?;
         } else {
             let offset = blocks.put(object)?;
-            id.u8(0).uint(offset, blocks.offset_width)?;
-            id.uint(len as u64, byte(length_width(params.max_direct, params.max_managed.into())))?;
+            ids.u8(0).uint(offset, blocks.offset_width)?.uint(len as u64, length_width)?;
         }
-        id.zeros(id_len.saturating_sub(id.len()));
-        ids.extend(id.finish());
+        ids.zeros(start.saturating_add(id_len).saturating_sub(ids.len()));
     }
 
     let managed = blocks.finish(fresh)?;
@@ -132,7 +130,7 @@ pub fn build(
     header.u16(params.width).length(params.start_block)?.length(params.max_direct)?;
     header.u16(params.max_bits).u16(1).addr(managed.root)?.uint(managed.rows.into(), 2)?;
     fresh.put_at(addr, header.finish_checked());
-    Ok(BuiltHeap { addr, id_len, ids })
+    Ok(BuiltHeap { addr, id_len, ids: ids.finish() })
 }
 
 /// A width of at most 8 bytes.

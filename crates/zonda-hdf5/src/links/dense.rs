@@ -31,8 +31,10 @@ pub fn write_dense(
     }
     let heap = fractal_heap::build(&messages.all(), &HeapParams::LINKS, sizes, fresh)?;
 
+    let names: Vec<&[u8]> = links.iter().map(|link| &*link.name).collect();
+    let order = by_name(&names);
     let mut names = Writer::new(GROUP, sizes);
-    for (hash, i) in by_name(links.iter().map(|link| &*link.name)) {
+    for (hash, i) in order {
         names.u32(hash).put(heap.id(i));
     }
     let record_len = ID_LEN.saturating_add(4);
