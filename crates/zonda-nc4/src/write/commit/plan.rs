@@ -112,7 +112,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds headers that have to go elsewhere, since no single write within a sector changes them.
+    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
+    /// and those of variables that become scales or are none any more. These change with the names
+    /// of their group, in which a placeholder goes or comes.
     fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
         while let Some(key) = waiting.pop() {
@@ -123,14 +125,17 @@ impl Planner<'_> {
                 self.writing.objects.insert(key, stored);
             }
             let Some(stored) = self.writing.objects.get(&key) else { continue };
-            if stored.is_switchable(self.files.main()) || self.moved.contains(&key) {
+            let role = |scales: &Scales| scales.dim_of.get(&key).copied();
+            let (before, after) = (role(&self.writing.scales), role(&self.scales));
+            let is_switchable = stored.is_switchable(self.files.main()) && before == after;
+            if is_switchable || self.moved.contains(&key) {
                 continue;
             }
             let ObjectKey::Var(group, _) = key else {
                 return Err(self.fixed(key, CROSSES));
             };
-            let was_scale = self.writing.scales.dim_of.contains_key(&key);
-            if was_scale || self.scales.dim_of.contains_key(&key) {
+            // Others know a scale by its place.
+            if before.is_some() && before == after {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
