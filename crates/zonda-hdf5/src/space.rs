@@ -24,13 +24,16 @@ pub struct Space {
     free: BTreeMap<u64, u64>,
     /// Given back since the last commit, and between it and the one before.
     given_back: [Vec<(u64, u64)>; 2],
+    /// Structures that could not be written when they should have been.
+    unwritten: Vec<(FileAddr, Vec<u8>)>,
 }
 
 impl Space {
     /// All up to `end` is in use.
     #[must_use]
     pub fn new(end: u64) -> Space {
-        Space { end, free: BTreeMap::new(), given_back: Default::default() }
+        let (free, given_back, unwritten) = Default::default();
+        Space { end, free, given_back, unwritten }
     }
 
     /// Behind the last byte in use.
@@ -86,6 +89,21 @@ impl Space {
             let [now, _] = &mut self.given_back;
             now.push((addr.0, len));
         }
+    }
+
+    /// Gives back space that nothing ever referred to, for use at once.
+    pub fn untake(&mut self, addr: FileAddr, len: u64) {
+        if len > 0 && addr.0.checked_add(len) == Some(self.end) {
+            self.end = addr.0;
+        } else {
+            self.release(addr.0, len);
+        }
+    }
+
+    /// Whether all that was to be written could be; if not, [`Fresh::write`] tries again.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.unwritten.is_empty()
     }
 
     /// Says that a commit was made.
@@ -148,23 +166,34 @@ impl<'a> Fresh<'a> {
         self.blocks.push((addr, bytes));
     }
 
-    /// Writes them all, in ascending order.
+    /// Writes them all, in ascending order, and those that an earlier call could not write.
     ///
     /// # Errors
-    /// What the storage reports.
-    pub fn write(mut self, file: &File) -> Result<()> {
-        self.blocks.sort_by_key(|(addr, _)| *addr);
-        let ranges: Vec<_> = self
-            .blocks
-            .iter()
-            .map(|(addr, bytes)| WriteRange { at: file.position(*addr), data: bytes })
-            .collect();
-        Ok(file.storage().write_ranges(&ranges)?)
+    /// What the storage reports. Nothing is lost then: the next call writes what this one could
+    /// not, so that who has handed something over need not keep it.
+    pub fn write(self, file: &File) -> Result<()> {
+        let Fresh { space, blocks } = self;
+        space.unwritten.extend(blocks);
+        space.unwritten.sort_by_key(|(addr, _)| *addr);
+        let mut ranges = Vec::with_capacity(space.unwritten.len());
+        for (addr, bytes) in &space.unwritten {
+            file.grown_to(addr.0.saturating_add(bytes.len() as u64));
+            ranges.push(WriteRange { at: file.position(*addr), data: bytes });
+        }
+        file.storage().write_ranges(&ranges)?;
+        space.unwritten = Vec::new();
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use zonda_storage::Storage;
+    use zonda_storage::backend::Memory;
+    use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
+
     use super::*;
 
     #[test]
@@ -191,6 +220,38 @@ mod tests {
         }
         // The gaps were used.
         assert!(space.end() <= 500 + 4 * SECTOR, "{}", space.end());
+    }
+
+    #[test]
+    fn space_that_was_not_needed_serves_at_once() {
+        let mut space = Space::new(8);
+        let [a, b] = [space.alloc(80).unwrap(), space.alloc(80).unwrap()];
+        space.untake(FileAddr(a.0 + 32), 48);
+        assert_eq!(space.alloc(40).unwrap(), FileAddr(40));
+        space.untake(FileAddr(b.0 + 16), 64);
+        assert_eq!(space.end(), b.0 + 16);
+        assert_eq!(space.alloc(80).unwrap(), FileAddr(b.0 + 16));
+    }
+
+    #[test]
+    fn what_could_not_be_written_goes_with_the_next() {
+        let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&[0; 16]));
+        let fault =
+            FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind: FaultKind::Eio };
+        let storage = Arc::new(Fault::new(Arc::clone(&memory), fault));
+        let file = File::bare(storage, crate::Sizes::EIGHT, crate::Limits::default());
+        let mut space = Space::new(16);
+        let mut fresh = Fresh::new(&mut space);
+        fresh.put(vec![1; 8]).unwrap();
+        assert!(fresh.write(&file).is_err());
+        assert!(!space.is_written());
+        let mut fresh = Fresh::new(&mut space);
+        fresh.put(vec![2; 8]).unwrap();
+        fresh.write(&file).unwrap();
+        assert!(space.is_written());
+        let mut bytes = [0; 16];
+        assert_eq!((memory.read_at(16, &mut bytes).unwrap(), file.len()), (16, 32));
+        assert_eq!(bytes, [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
     }
 
     #[test]
