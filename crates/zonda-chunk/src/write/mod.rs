@@ -56,6 +56,9 @@ pub struct NewArray {
     /// The length of each dimension that cannot grow. A chunk is complete when all elements that it
     /// can ever have were put.
     pub fixed: Vec<Option<u64>>,
+    /// Chunks that reach beyond the extent, which is this one, are stored without filters. Such an
+    /// array cannot grow: chunks that come to lie inside would have to be filtered.
+    pub unfiltered_edges: Option<Vec<u64>>,
 }
 
 /// The chunked arrays of one file that is being written, with their incomplete chunks.
@@ -84,6 +87,8 @@ pub(crate) struct Array {
     steps: Coords,
     /// Elements along each dimension, as far as that is certain.
     limits: Coords,
+    /// The extent, if chunks that reach beyond it are not filtered.
+    unfiltered_edges: Option<Coords>,
     keys: Keys,
 }
 
@@ -107,8 +112,14 @@ const WRONG_LENGTH: ChunkError = ChunkError::Request { what: "memory of another 
 
 impl Array {
     /// Whether a chunk is stored as it is.
-    fn is_unfiltered(&self, _key: &[u64]) -> bool {
-        self.filters.is_identity()
+    fn is_unfiltered(&self, key: &[u64]) -> bool {
+        let edge = |extent: &Coords| self.read.inner.is_edge(key, extent);
+        self.filters.is_identity() || self.unfiltered_edges.as_ref().is_some_and(edge)
+    }
+
+    /// Whether a put may come with this extent.
+    fn may_have(&self, extent: &[u64]) -> bool {
+        self.unfiltered_edges.as_ref().is_none_or(|there| **there == *extent)
     }
 
     /// Elements of a chunk that can ever be put.
@@ -180,7 +191,7 @@ impl ChunkWriter {
     /// # Errors
     /// [`ChunkError::Shape`] for a shape that no array can have.
     pub fn add(&mut self, new: NewArray) -> Result<ArrayId, ChunkError> {
-        let NewArray { table, filters, shape, fill, fixed } = new;
+        let NewArray { table, filters, shape, fill, fixed, unfiltered_edges } = new;
         let ArrayShape { chunk_dims, elem_size } = &shape;
         let rank = chunk_dims.len();
         let steps = linear::steps(chunk_dims, *elem_size);
@@ -195,7 +206,7 @@ impl ChunkWriter {
             let what = "a fill value of another size than an element";
             return Err(ChunkError::Shape { what });
         }
-        if fixed.len() != rank {
+        if fixed.len() != rank || unfiltered_edges.as_ref().is_some_and(|e| e.len() != rank) {
             return Err(RANK);
         }
         let array = Array {
@@ -216,8 +227,9 @@ impl ChunkWriter {
                 filters,
                 shape,
                 fill,
-                false,
+                unfiltered_edges.is_some(),
             ),
+            unfiltered_edges: unfiltered_edges.map(SmallVec::from_vec),
         };
         self.arrays.push(Some(array));
         Ok(ArrayId(self.arrays.len() - 1))
@@ -292,7 +304,7 @@ impl ChunkWriter {
         src: &[u8],
     ) -> Option<(Converted, Option<Id>)> {
         let array = self.arrays.get(id.0)?.as_ref()?;
-        if encode.file_size() != array.elem_size {
+        if encode.file_size() != array.elem_size || !array.may_have(extent) {
             return None;
         }
         let dims = &array.chunk_dims[..];
@@ -337,6 +349,10 @@ impl ChunkWriter {
         }
         if extent.len() != array.limits.len() {
             return Err(RANK);
+        }
+        if !array.may_have(extent) {
+            let what = "another extent than an array with unfiltered edges";
+            return Err(ChunkError::Request { what });
         }
         let limits: Coords = array.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();
         let inside = Selection::new(&array.chunk_dims, &limits, slab)?;
@@ -666,6 +682,9 @@ impl ChunkWriter {
             return Err(RANK);
         }
         let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
+        if array.is_unfiltered(key) && !array.filters.skips_all(mask) {
+            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
+        }
         if array.filters.skips_all(mask) && got != expected {
             return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
         }
