@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
 
-use super::Array;
+use super::array::Array;
 use super::encode::Encode;
 use super::load::{fill_chunk, memory};
 use super::part::Part;

@@ -294,9 +294,9 @@ impl File {
         let Written { id, recipe, extent, model, .. } = &mut self.arrays[index];
         let stride = |d: usize| slab.stride.map_or(1, |stride| stride[d] as u64);
         if !slab.count.contains(&0) {
-            for d in 0..extent.len() {
+            for (d, extent) in extent.iter_mut().enumerate() {
                 let end = slab.start[d] as u64 + (slab.count[d] as u64 - 1) * stride(d) + 1;
-                extent[d] = extent[d].max(end);
+                *extent = end.max(*extent);
             }
         }
         let dims: Vec<u64> = slab.count.iter().map(|&n| n as u64).collect();
