@@ -97,6 +97,7 @@ impl File {
             shape: ArrayShape { chunk_dims: chunk.to_vec(), elem_size: 4 },
             fill: Box::default(),
             fixed: fixed.to_vec(),
+            unfiltered_edges: None,
         });
         let id = id.expect("a shape");
         File { writer, storage, id, space: Space(512), path, pipeline }
