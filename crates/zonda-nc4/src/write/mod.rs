@@ -11,6 +11,7 @@ mod header;
 mod lifecycle;
 mod links;
 mod objects;
+mod reopen;
 mod scales;
 mod draft;
 mod source;

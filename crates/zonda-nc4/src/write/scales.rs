@@ -44,6 +44,8 @@ pub(crate) struct Apart {
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
+    /// Number of the types that the file had; not all of them need have names.
+    pub(super) n_types: usize,
 }
 
 impl Scales {

@@ -92,7 +92,7 @@ impl Planner<'_> {
         for group in groups {
             self.load_links(group)?;
             let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
-            let after = wanted(model, &self.scales, group, before);
+            let after = wanted(model, &self.scales, &self.writing.apart, group, before);
             if after == *before && self.place(ObjectKey::Group(group)).is_some() {
                 continue;
             }
@@ -199,12 +199,14 @@ impl Planner<'_> {
         }
         let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
         let keys = self.keys_by_place(id);
+        let types = self.types_by_name(id);
         let entry = |link: zonda_hdf5::message::Link| {
             let addr = match &link.target {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
                 target => self.files.follow(at, target),
             };
             let key = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)).copied());
+            let key = key.or_else(|| types.get(&*link.name).copied());
             Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
         };
         Ok(links.into_iter().map(entry).collect())
@@ -223,6 +225,15 @@ impl Planner<'_> {
             }
         }
         keys
+    }
+
+    /// The types of a group, of which the model does not say where they are.
+    fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
+        let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
+        let named = types.filter_map(|&ty| {
+            Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty)))
+        });
+        named.collect()
     }
 
     /// What an object will be.
