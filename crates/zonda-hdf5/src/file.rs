@@ -1,6 +1,7 @@
 //! An open HDF5 file: its bytes by address.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use zonda_storage::Storage;
 
@@ -36,15 +37,17 @@ pub trait Unfilter: Send + Sync + std::fmt::Debug {
     ) -> Option<Vec<u8>>;
 }
 
-/// An HDF5 file opened for reading. All methods may be called from any thread.
+/// An HDF5 file. All methods may be called from any thread.
 #[derive(Debug)]
 pub struct File {
     storage: Arc<dyn Storage>,
-    /// Bytes of the storage when it was opened.
-    len: u64,
+    /// Bytes of the storage when it was opened, and what was written since.
+    len: AtomicU64,
     superblock: Superblock,
     /// What was read with the superblock.
     window: Window,
+    /// Whether the bytes of the window may have been written over since.
+    window_is_old: AtomicBool,
     /// What covers the bytes of the storage.
     overlay: Option<Overlay>,
     shared_messages: Option<SharedMessageTable>,
@@ -99,19 +102,7 @@ impl File {
         if superblock.eof > len {
             return Err(HdfError::FileTruncated { eof: superblock.eof, len });
         }
-        let heap_cache = HeapCache::new(&limits);
-        let mut file = File {
-            storage,
-            len,
-            superblock,
-            window,
-            overlay: None,
-            shared_messages: None,
-            file_space: None,
-            heap_cache,
-            limits,
-            unfilter: None,
-        };
+        let mut file = File::of(storage, len, superblock, window, limits);
         if let Some(addr) = file.superblock.driver_info {
             let bytes = file.read("driver information block", addr, DRIVER_INFO_BYTES)?;
             let reader = file.reader("driver information block", addr, &bytes);
@@ -123,6 +114,45 @@ impl File {
         Ok(file)
     }
 
+    /// A file that is being made: version 2 of the superblock, the root group's header directly
+    /// behind it. Nothing is written yet, not even the superblock.
+    ///
+    /// Addresses begin behind a user block of `user_block` bytes, mostly 0.
+    ///
+    /// # Errors
+    /// [`HdfError::BadValue`] where there can be no superblock behind such a user block.
+    pub fn create(storage: Arc<dyn Storage>, user_block: u64) -> Result<File> {
+        if user_block != 0 && (user_block < 512 || !user_block.is_power_of_two()) {
+            let (structure, what) = ("superblock", "bytes of the user block");
+            return Err(HdfError::BadValue { structure, at: 0, what, value: user_block });
+        }
+        let superblock = Superblock::new(user_block);
+        let (len, window) = (superblock.eof, Window::default());
+        Ok(File::of(storage, len, superblock, window, Limits::default()))
+    }
+
+    fn of(
+        storage: Arc<dyn Storage>,
+        len: u64,
+        superblock: Superblock,
+        window: Window,
+        limits: Limits,
+    ) -> File {
+        File {
+            storage,
+            len: AtomicU64::new(len),
+            superblock,
+            window,
+            window_is_old: AtomicBool::new(false),
+            overlay: None,
+            shared_messages: None,
+            file_space: None,
+            heap_cache: HeapCache::new(&limits),
+            limits,
+            unfilter: None,
+        }
+    }
+
     /// A file without a superblock whose addresses are bytes of the storage.
     #[cfg(test)]
     pub(crate) fn bare(storage: Arc<dyn Storage>, sizes: Sizes, limits: Limits) -> File {
@@ -131,6 +161,7 @@ impl File {
             version: 0,
             sizes,
             base: 0,
+            stored_base: 0,
             eof: len,
             flags: 0,
             group_leaf_k: 4,
@@ -140,18 +171,7 @@ impl File {
             driver_info: None,
             root: FileAddr(0),
         };
-        File {
-            storage,
-            len,
-            superblock,
-            window: Window::default(),
-            overlay: None,
-            shared_messages: None,
-            file_space: None,
-            heap_cache: HeapCache::new(&limits),
-            limits,
-            unfilter: None,
-        }
+        File::of(storage, len, superblock, Window::default(), limits)
     }
 
     /// Takes what the superblock extension says. Its messages are never shared, and those that do
@@ -238,11 +258,39 @@ impl File {
         self.overlay.is_some()
     }
 
-    /// Bytes of the storage when it was opened.
+    /// Bytes of the storage when it was opened, and what was written since.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a file is never empty")]
     pub fn len(&self) -> u64 {
-        self.len
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Says that all before `end`, which is counted as addresses are, was written or will be before
+    /// it is read. A file never becomes shorter.
+    pub fn grown_to(&self, end: u64) {
+        self.len.fetch_max(self.position(FileAddr(end)), Ordering::AcqRel);
+    }
+
+    /// Forgets what was kept of the bytes that were read, for who writes over some of them.
+    pub fn forget(&self) {
+        self.window_is_old.store(true, Ordering::Release);
+        self.heap_cache.clear();
+    }
+
+    /// Writes the superblock, or what changes in it, with a new end of the file, which is counted
+    /// as addresses are. It is one write, in one sector.
+    ///
+    /// What is before the end must be in the storage already: who opens a file that is shorter
+    /// refuses it. [`Superblock::eof`] stays what it was when the file was opened.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the file's addresses are too narrow; what the storage reports.
+    pub fn write_superblock(&self, end: u64) -> Result<()> {
+        let (at, bytes) = self.superblock.encode_end(self.position(FileAddr(end)))?;
+        self.storage.write_at(at, &bytes)?;
+        self.grown_to(end);
+        self.window_is_old.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Widths of addresses and lengths.
@@ -278,12 +326,11 @@ impl File {
     /// # Errors
     /// [`HdfError::OutOfFile`] where `len` bytes from there are not in the file.
     pub fn locate(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<u64> {
-        let at = self.position(addr);
-        let end = at.checked_add(len);
-        if end.is_some_and(|end| end <= self.len) {
+        let (at, end) = (self.position(addr), self.len());
+        if at.checked_add(len).is_some_and(|behind| behind <= end) {
             Ok(at)
         } else {
-            Err(HdfError::OutOfFile { structure, at, len, end: self.len })
+            Err(HdfError::OutOfFile { structure, at, len, end })
         }
     }
 
@@ -293,7 +340,7 @@ impl File {
     /// [`HdfError::OutOfFile`] before anything is allocated; what the storage reports.
     pub fn read(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
         let at = self.locate(structure, addr, len)?;
-        let out_of_file = || HdfError::OutOfFile { structure, at, len, end: self.len };
+        let out_of_file = || HdfError::OutOfFile { structure, at, len, end: self.len() };
         let len = usize::try_from(len).map_err(|_| out_of_file())?;
         let mut bytes = vec![0; len];
         self.fill(structure, at, &mut bytes)?;
@@ -316,15 +363,17 @@ impl File {
     /// [`HdfError::OutOfFile`] where not even one byte is there; what the storage reports.
     pub fn read_up_to(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
         let at = self.locate(structure, addr, 1)?;
-        self.read(structure, addr, len.min(self.len.saturating_sub(at)))
+        self.read(structure, addr, len.min(self.len().saturating_sub(at)))
     }
 
     /// The bytes from byte `at` of the storage on, as they are for metadata.
     fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
-        if let Some(bytes) = self.window.from(at).get(..buf.len()) {
+        let in_window = self.window.from(at).get(..buf.len());
+        let is_old = || self.window_is_old.load(Ordering::Acquire);
+        if let Some(bytes) = in_window.filter(|_| !is_old()) {
             buf.copy_from_slice(bytes);
         } else if self.storage.read_at(at, buf)? != buf.len() {
-            let (len, end) = (buf.len() as u64, self.len);
+            let (len, end) = (buf.len() as u64, self.len());
             return Err(HdfError::OutOfFile { structure, at, len, end });
         }
         if let Some(overlay) = &self.overlay {

@@ -1,15 +1,19 @@
 //! Global heap: bytes of variable length, such as strings.
-//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1 read.
+//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1.
 //! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
 //! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
 
+mod write;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
+
+pub use self::write::{HeapId, HeapWriter};
 
 const NAME: &str = "global heap collection";
 
@@ -250,6 +254,11 @@ impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
         let (kept, limit) = (RwLock::default(), limits.heap_cache_bytes);
         HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
+    }
+
+    /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
+    pub(crate) fn clear(&self) {
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }
 
     /// Bytes of a generation; those that were asked for once have as much.

@@ -1,8 +1,10 @@
 //! Object header: the messages that describe an object.
 //! Spec: HDF5 File Format, "Disk Format: Level 2A1 - Data Object Header Prefix". Versions 1 and 2
-//! read.
+//! read, 2 written.
 //! Watch: the length of a version 2 continuation block counts its signature and checksum; the
 //! message count of version 1 is not to be relied on, the lengths of the blocks are.
+
+mod encode;
 
 use std::sync::Arc;
 
@@ -11,6 +13,10 @@ use hashbrown::HashSet;
 use crate::ahead::Ahead;
 use crate::message::kind;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+
+pub use encode::{
+    EncodedHeader, HeaderSpace, HeaderStyle, NewMessage, encode_header, first_chunk_len,
+};
 
 const NAME: &str = "object header";
 const CONTINUATION_NAME: &str = "object header continuation";
@@ -23,6 +29,9 @@ const ATTRIBUTE_ORDER_TRACKED: u8 = 0x04;
 const ATTRIBUTE_ORDER_INDEXED: u8 = 0x08;
 const PHASE_CHANGE_STORED: u8 = 0x10;
 const TIMES_STORED: u8 = 0x20;
+
+/// Message flag: a program that did not know the message changed the header.
+const WAS_UNKNOWN: u8 = 0x20;
 
 /// A message of a header: where it is and what is known without decoding it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +67,11 @@ impl Message {
         self.flags & 0x80 != 0
     }
 
+    /// Whether who changes the header without knowing the message has to mark it.
+    fn wants_a_mark(&self) -> bool {
+        self.flags & 0x10 != 0
+    }
+
     fn is_known(&self) -> bool {
         self.kind <= kind::CACHE_IMAGE
     }
@@ -82,6 +96,11 @@ pub struct ObjectHeader {
     pub times: Option<[u32; 4]>,
     /// Most attributes in the header, least attributes outside of it, if not the defaults.
     pub phase_change: Option<(u16, u16)>,
+    /// Bytes of the first block, from the version or signature on to the end of its messages or
+    /// checksum.
+    pub first_len: u64,
+    /// How many of the messages are in it.
+    n_first: usize,
 }
 
 impl ObjectHeader {
@@ -115,6 +134,7 @@ impl ObjectHeader {
         let first = first.get(..total).unwrap_or(first);
         let mut loader = Loader::new(file, &prefix);
         loader.first(addr, first, &prefix)?;
+        let n_first = loader.messages.len();
         loader.continuations(addr, ahead)?;
         Ok(ObjectHeader {
             addr,
@@ -125,6 +145,8 @@ impl ObjectHeader {
             reference_count: prefix.reference_count,
             times: prefix.times,
             phase_change: prefix.phase_change,
+            first_len: prefix.total,
+            n_first,
         })
     }
 
@@ -153,6 +175,47 @@ impl ObjectHeader {
     #[must_use]
     pub fn reader(&self, sizes: Sizes, message: &Message) -> Reader<'_> {
         Reader::new(kind::name(message.kind), self.body(message), message.at, sizes)
+    }
+
+    /// Where its first block is and how long.
+    #[must_use]
+    pub fn space(&self) -> HeaderSpace {
+        HeaderSpace { addr: self.addr, len: self.first_len }
+    }
+
+    /// The messages of its first block. Who encodes that anew with those about other blocks carried
+    /// over keeps the other blocks as they are.
+    #[must_use]
+    pub fn first(&self) -> &[Message] {
+        self.messages.get(..self.n_first).unwrap_or_default()
+    }
+
+    /// Where its other blocks are and how long, signatures and checksums included.
+    pub fn continuations(&self, sizes: Sizes) -> impl Iterator<Item = (FileAddr, u64)> {
+        self.all(kind::CONTINUATION).filter_map(move |message| {
+            let mut reader = self.reader(sizes, message);
+            let addr = reader.addr().ok()??;
+            Some((addr, reader.length().ok()?))
+        })
+    }
+
+    /// What a new first block keeps of this one, if it is one of version 2.
+    #[must_use]
+    pub fn style(&self) -> HeaderStyle {
+        HeaderStyle { flags: self.flags, phase_change: self.phase_change, times: self.times }
+    }
+
+    /// One of its messages for a new header: the same flags, creation index and body. Messages that
+    /// ask for a mark from who does not know them get it.
+    #[must_use]
+    pub fn carry(&self, message: &Message) -> NewMessage {
+        let unknown = !message.is_known() && message.wants_a_mark();
+        NewMessage {
+            kind: message.kind,
+            flags: if unknown { message.flags | WAS_UNKNOWN } else { message.flags },
+            creation_order: message.creation_order,
+            body: self.body(message).to_vec(),
+        }
     }
 
     /// Whether the creation order of attributes is kept.

@@ -1,13 +1,13 @@
 //! Shared messages: a reference instead of the body.
 //! Spec: HDF5 File Format, "Disk Format: Level 2A2 - Data Object Header Messages", "Shared Message".
-//! Versions 1 to 3 read.
+//! Versions 1 to 3 read, 2 and 3 written.
 //! Watch: versions 1 and 2 have a type field, too, but it always means a committed datatype.
 
 use std::borrow::Cow;
 
 use crate::message::kind;
 use crate::object_header::{Message, ObjectHeader};
-use crate::{File, FileAddr, HdfError, Reader, Result, sohm};
+use crate::{File, FileAddr, HdfError, Reader, Result, Writer, sohm};
 
 const NAME: &str = "shared message";
 
@@ -40,6 +40,21 @@ impl SharedReference {
             (3, 1) => Ok(SharedReference::Heap(reader.array()?)),
             _ => Err(reader.bad("place of a shared message", u64::from(place))),
         }
+    }
+}
+
+impl SharedReference {
+    /// Encodes a reference: in version 2 to a committed type, in version 3 into the heap, as
+    /// libraries do.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the address is.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        match self {
+            SharedReference::Committed(addr) => writer.u8(2).u8(2).addr(Some(*addr))?,
+            SharedReference::Heap(id) => writer.u8(3).u8(1).put(id),
+        };
+        Ok(())
     }
 }
 
@@ -121,6 +136,11 @@ mod tests {
         assert_eq!(decode(b"\x02\0\x10\0").unwrap(), committed);
         assert_eq!(decode(b"\x03\x02\x10\0").unwrap(), committed);
         assert_eq!(decode(b"\x03\x01ABCDEFGH").unwrap(), SharedReference::Heap(*b"ABCDEFGH"));
+        for body in [b"\x02\x02\x10\0".as_slice(), b"\x03\x01ABCDEFGH"] {
+            let mut writer = Writer::new("test", Sizes { offset: 2, length: 4 });
+            decode(body).unwrap().encode(&mut writer).unwrap();
+            assert_eq!(writer.bytes(), body);
+        }
         assert!(decode(b"\x03\x03\x10\0").is_err(), "shared from here");
         assert!(decode(b"\x03\x01ABCDEFG").is_err(), "short");
         assert!(decode(b"\x02\x02\xff\xff").is_err(), "undefined");

@@ -1,11 +1,11 @@
 //! Superblock: where everything else of the file is found.
 //! Spec: HDF5 File Format, "Disk Format: Level 0A - Format Signature and Superblock", "Level 0B -
-//! File Driver Info". Versions 0 to 3.
+//! File Driver Info". Versions 0 to 3 read, 2 and 3 written, of 0 and 1 only the end of the file.
 //! Watch: addresses are relative to the base address, but the end of the file is counted from the
 //! first byte. A user block moved by other tools leaves a base address that is not where the
 //! superblock is; where it is decides.
 
-use crate::{FileAddr, HdfError, Reader, Result, Sizes};
+use crate::{FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 /// What a superblock begins with.
 pub const SIGNATURE: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
@@ -19,6 +19,8 @@ pub struct Superblock {
     pub sizes: Sizes,
     /// Byte of the file that addresses are relative to: where the superblock is.
     pub base: u64,
+    /// The same as the file has it, which differs where other tools moved the superblock.
+    pub stored_base: u64,
     /// Bytes of the file as its last writer left it, user block included.
     pub eof: u64,
     /// File consistency flags; see [`Superblock::marked_open_for_writing`].
@@ -46,7 +48,7 @@ impl Superblock {
     /// # Errors
     /// [`HdfError::NotHdf5`] without a signature; widths other than 2, 4 and 8 are not supported.
     pub fn decode(bytes: &[u8], at: u64) -> Result<Superblock> {
-        let mut reader = Reader::new("superblock", bytes, at, Sizes::EIGHT);
+        let mut reader = Reader::new(NAME, bytes, at, Sizes::EIGHT);
         if !bytes.starts_with(&SIGNATURE) {
             return Err(HdfError::NotHdf5);
         }
@@ -90,6 +92,7 @@ impl Superblock {
             version,
             sizes,
             base,
+            stored_base,
             eof,
             flags,
             group_leaf_k,
@@ -122,6 +125,7 @@ impl Superblock {
             version,
             sizes,
             base,
+            stored_base,
             eof,
             flags,
             group_leaf_k: DEFAULT_GROUP_LEAF_K,
@@ -131,6 +135,62 @@ impl Superblock {
             driver_info: None,
             root,
         })
+    }
+
+    /// The superblock of a new file: version 2, the root group's header directly behind it.
+    #[must_use]
+    pub fn new(base: u64) -> Superblock {
+        Superblock {
+            version: 2,
+            sizes: Sizes::EIGHT,
+            base,
+            stored_base: base,
+            eof: base.saturating_add(FIRST_BYTES),
+            flags: 0,
+            group_leaf_k: DEFAULT_GROUP_LEAF_K,
+            group_internal_k: DEFAULT_GROUP_INTERNAL_K,
+            chunk_k: DEFAULT_CHUNK_K,
+            extension: None,
+            driver_info: None,
+            root: FileAddr(FIRST_BYTES),
+        }
+    }
+
+    /// Encodes versions 2 and 3, whole. What the base address should be, it then is.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] for versions 0 and 1, [`HdfError::TooLarge`] for addresses that
+    /// are wider than the file's.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let too_large = |_| HdfError::TooLarge { structure: NAME, value: u64::from(self.flags) };
+        if self.version < 2 {
+            let what = "writing versions 0 and 1";
+            return Err(HdfError::Unsupported { structure: NAME, at: self.base, what });
+        }
+        let mut writer = Writer::new(NAME, self.sizes);
+        writer.put(&SIGNATURE).u8(self.version).u8(self.sizes.offset).u8(self.sizes.length);
+        writer.u8(u8::try_from(self.flags).map_err(too_large)?);
+        writer.addr(Some(FileAddr(self.base)))?.addr(self.extension)?;
+        writer.addr(Some(FileAddr(self.eof)))?.addr(Some(self.root))?;
+        Ok(writer.finish_checked())
+    }
+
+    /// What changes in a file when its end does, `eof` bytes from its first one: the byte of the
+    /// file where that begins, and the bytes. Versions 2 and 3 have a checksum and change as a
+    /// whole, 0 and 1 in one field.
+    ///
+    /// # Errors
+    /// As [`Superblock::encode`].
+    pub fn encode_end(&self, eof: u64) -> Result<(u64, Vec<u8>)> {
+        if self.version >= 2 {
+            return Ok((self.base, Superblock { eof, ..self.clone() }.encode()?));
+        }
+        // Behind the base address and that of free space.
+        let fields = if self.version == 0 { 24 } else { 28 };
+        let skip = u64::from(self.sizes.offset).saturating_mul(2).saturating_add(fields);
+        let mut writer = Writer::new(NAME, self.sizes);
+        writer.addr(Some(FileAddr(moved(eof, self.base, self.stored_base))))?;
+        Ok((self.base.saturating_add(skip), writer.finish()))
     }
 
     /// Whether a writer has, or had when it died, the file open. Only version 3 means it: libraries
@@ -146,6 +206,11 @@ impl Superblock {
         self.version == 3 && self.flags & 4 != 0
     }
 }
+
+const NAME: &str = "superblock";
+
+/// Bytes of the superblock of a new file.
+const FIRST_BYTES: u64 = 48;
 
 const DEFAULT_GROUP_LEAF_K: u16 = 4;
 const DEFAULT_GROUP_INTERNAL_K: u16 = 16;
@@ -170,12 +235,12 @@ fn sizes(reader: &mut Reader<'_>) -> Result<Sizes> {
     Ok(sizes)
 }
 
-/// The end of a file whose superblock is not where it was written.
-fn moved(eof: u64, stored_base: u64, base: u64) -> u64 {
-    if base >= stored_base {
-        eof.saturating_add(base.saturating_sub(stored_base))
+/// The end of a file whose superblock is not where it was written, but `to` bytes from the first.
+fn moved(eof: u64, from: u64, to: u64) -> u64 {
+    if to >= from {
+        eof.saturating_add(to.saturating_sub(from))
     } else {
-        eof.saturating_sub(stored_base.saturating_sub(base))
+        eof.saturating_sub(from.saturating_sub(to))
     }
 }
 

@@ -6,7 +6,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use crate::checksum::lookup3;
-use crate::{File, Limits, Sizes};
+use crate::{File, Limits, Result, Sizes, Writer};
 
 /// Bytes of a structure.
 #[derive(Clone, Debug, Default)]
@@ -65,4 +65,17 @@ pub(crate) fn storage(bytes: &[u8]) -> Arc<dyn Storage> {
 /// A file with these bytes and no superblock: all addresses are bytes of the storage.
 pub(crate) fn file(bytes: &[u8]) -> File {
     File::bare(storage(bytes), Sizes::EIGHT, Limits::default())
+}
+
+/// Bytes given as hexadecimal digits.
+pub(crate) fn hex(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits.bytes().filter(|digit| !digit.is_ascii_whitespace()).collect();
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+    digits.chunks(2).map(byte).collect()
+}
+
+/// What an `encode` writes, addresses and lengths having 8 bytes.
+pub(crate) fn encoded(encode: impl FnOnce(&mut Writer) -> Result<()>) -> Result<Vec<u8>> {
+    let mut writer = Writer::new("test", Sizes::EIGHT);
+    encode(&mut writer).map(|()| writer.finish())
 }

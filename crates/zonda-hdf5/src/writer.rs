@@ -123,8 +123,17 @@ impl Writer {
     pub fn addr(&mut self, addr: Option<FileAddr>) -> Result<&mut Writer> {
         match addr {
             Some(addr) => self.uint(addr.0, self.sizes.offset),
-            None => Ok(self.put([0xff; 8].get(..usize::from(self.sizes.offset)).unwrap_or(&[]))),
+            None => Ok(self.ones(self.sizes.offset)),
         }
+    }
+
+    /// The length that stands for "no limit": all ones.
+    pub fn unlimited(&mut self) -> &mut Writer {
+        self.ones(self.sizes.length)
+    }
+
+    fn ones(&mut self, width: u8) -> &mut Writer {
+        self.put([0xff; 8].get(..usize::from(width)).unwrap_or(&[]))
     }
 }
 

@@ -12,7 +12,7 @@ use zonda_storage::{Opened, Stack, Storage};
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
 use crate::meta::{Meta, Of};
-use crate::nc4::{Nc4, read_only};
+use crate::nc4::{Asked, Nc4, read_only};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
 use crate::refs::VarRef;
 
@@ -42,7 +42,7 @@ enum Inner {
 #[derive(Debug)]
 pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
-    _nc4: Option<std::sync::RwLockWriteGuard<'a, ()>>,
+    _nc4: Option<std::sync::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
 }
 
 /// The version of the classic format asked for.
@@ -217,7 +217,8 @@ impl Dataset {
         }
     }
 
-    /// Runs `f` on the definitions of the root group as they are now; nothing is copied.
+    /// Runs `f` on the definitions of the root group as they are now; nothing is copied. `f` must
+    /// not call the dataset, which another thread may wait to change.
     ///
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
@@ -227,8 +228,8 @@ impl Dataset {
                 f(&Meta { of: Of::Classic { header, n_records } })
             }),
             Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                f(&Meta::of_nc4(nc4, GroupId::ROOT))
+                let file = nc4.read();
+                f(&Meta::of_nc4(&file, GroupId::ROOT))
             }
         }
     }
@@ -247,9 +248,9 @@ impl Dataset {
             }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                self.here(nc4.group(group))?;
-                Ok(f(&Meta::of_nc4(nc4, group)))
+                let file = nc4.read();
+                self.here(Asked(&file).group(group))?;
+                Ok(f(&Meta::of_nc4(&file, group)))
             }
         }
     }
@@ -259,10 +260,7 @@ impl Dataset {
     pub fn has_group(&self, group: GroupId) -> bool {
         match &self.inner {
             Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                nc4.group(group).is_ok()
-            }
+            Inner::Nc4(nc4) => Asked(&nc4.read()).group(group).is_ok(),
         }
     }
 
@@ -435,7 +433,7 @@ impl Dataset {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
             }
-            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
+            Err(nc4) => self.here(Err(Asked(&nc4.read()).refuse(owner, None))),
         }
     }
 
@@ -454,7 +452,7 @@ impl Dataset {
         let owner = owner.into();
         match self.classic_of(owner)? {
             Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
-            Err(nc4) => self.here(nc4.get_att(owner, name, mem, out)),
+            Err(nc4) => self.here(Asked(&nc4.read()).get_att(owner, name, mem, out)),
         }
     }
 
@@ -508,7 +506,7 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
+            Err(nc4) => self.here(Err(Asked(&nc4.read()).refuse(var, mem))),
         }
     }
 
@@ -542,10 +540,7 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
-            Err(nc4) => {
-                let _entered = nc4.enter();
-                self.here(nc4.get(var, slab, mem, out))
-            }
+            Err(nc4) => self.here(Asked(&nc4.read()).get(var, slab, mem, out)),
         }
     }
 

@@ -1,6 +1,7 @@
-//! A netCDF-4 file as a dataset: open for reading.
+//! A netCDF-4 file as a dataset.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -24,28 +25,50 @@ const FREEZE_STEP: Duration = Duration::from_micros(50);
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
 pub(crate) struct Nc4 {
-    pub(crate) file: Nc4File,
+    /// Those who read share it; who changes something has it alone. A fork takes it, so that the
+    /// child finds no lock inside taken.
+    file: RwLock<Nc4File>,
     pub(crate) storage: Arc<dyn Storage>,
     open: AtomicBool,
-    /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
-    gate: RwLock<()>,
-    /// A fork waits for the gate: threads that are at work with no file stay outside.
+    /// A fork waits for the file: threads that are at work with none stay outside.
     closing: AtomicBool,
 }
 
 thread_local! {
-    /// Gates that the thread is behind. It may enter one twice.
+    /// Files that the thread is at work with.
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Kept by a thread while it works with a file.
-pub(crate) struct Entered<'a> {
-    _gate: RwLockReadGuard<'a, ()>,
+#[cfg(debug_assertions)]
+thread_local! {
+    /// Which these are: a thread that asks for one twice would wait for itself as soon as another
+    /// thread waits to change it.
+    static WHICH: std::cell::RefCell<Vec<usize>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-impl Drop for Entered<'_> {
+/// Kept by a thread while it works with a file.
+pub(crate) struct Entered<G>(G);
+
+impl<G> Drop for Entered<G> {
     fn drop(&mut self) {
         INSIDE.set(INSIDE.get().saturating_sub(1));
+        // The last one entered is the first one left.
+        #[cfg(debug_assertions)]
+        WHICH.with_borrow_mut(Vec::pop);
+    }
+}
+
+impl<G: Deref<Target = Nc4File>> Deref for Entered<G> {
+    type Target = Nc4File;
+
+    fn deref(&self) -> &Nc4File {
+        &self.0
+    }
+}
+
+impl<G: DerefMut<Target = Nc4File>> DerefMut for Entered<G> {
+    fn deref_mut(&mut self) -> &mut Nc4File {
+        &mut self.0
     }
 }
 
@@ -65,10 +88,9 @@ impl Nc4 {
         // Errors get the path of the file from the dataset.
         let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
         Ok(Nc4 {
-            file,
+            file: RwLock::new(file),
             storage,
             open: AtomicBool::new(true),
-            gate: RwLock::default(),
             closing: AtomicBool::new(false),
         })
     }
@@ -78,7 +100,8 @@ impl Nc4 {
     pub(crate) fn refuse_writing(storage: Arc<dyn Storage>) -> Error {
         let ordered = || -> Result<bool> {
             let nc4 = Nc4::open(storage, None, &OpenOptions::default())?;
-            let file = nc4.file.hdf5();
+            let entered = nc4.read();
+            let file = entered.hdf5();
             let fail = |error| zonda_nc4::Nc4Error::Hdf { object: "/".into(), error };
             let root = file.object(file.root()).map_err(fail)?;
             Ok(root.tracks_creation_order(file).map_err(fail)?)
@@ -97,24 +120,41 @@ impl Nc4 {
         }
     }
 
-    /// To be kept while the file is worked with.
-    pub(crate) fn enter(&self) -> Entered<'_> {
+    /// The file, for those who change nothing. A thread must not ask again while it has it: one
+    /// who waits to change it would come in between.
+    pub(crate) fn read(&self) -> Entered<RwLockReadGuard<'_, Nc4File>> {
+        self.come_in();
+        Entered(self.file.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The file, for one who changes it.
+    pub(crate) fn write(&self) -> Entered<RwLockWriteGuard<'_, Nc4File>> {
+        self.come_in();
+        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn come_in(&self) {
         let inside = INSIDE.get();
         while inside == 0 && self.closing.load(Ordering::Acquire) {
             std::thread::sleep(FREEZE_STEP);
         }
         INSIDE.set(inside + 1);
-        Entered { _gate: self.gate.read().unwrap_or_else(PoisonError::into_inner) }
+        #[cfg(debug_assertions)]
+        WHICH.with_borrow_mut(|which| {
+            let this = std::ptr::from_ref(self).addr();
+            assert!(!which.contains(&this), "a thread enters a file that it is at work with");
+            which.push(this);
+        });
     }
 
     /// Waits until nobody is at work with the file, and keeps it so; not for longer than
     /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice; but those who come
     /// anew, as threads that read without pause would leave no moment for a fork.
-    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, Nc4File>> {
         let end = Instant::now() + FREEZE_FOR;
         self.closing.store(true, Ordering::Release);
         let guard = loop {
-            match self.gate.try_write() {
+            match self.file.try_write() {
                 Ok(guard) => break Some(guard),
                 Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() < end => {
@@ -136,10 +176,15 @@ impl Nc4 {
     pub(crate) fn close(&self) -> Result<()> {
         if self.open.swap(false, Ordering::AcqRel) { Ok(()) } else { Err(NcError::BadId.into()) }
     }
+}
 
+/// What a dataset asks of a file.
+pub(crate) struct Asked<'f>(pub(crate) &'f Nc4File);
+
+impl<'f> Asked<'f> {
     /// The model, and that there is such a group.
-    pub(crate) fn group(&self, group: GroupId) -> Result<&Model> {
-        let model = self.file.model()?;
+    pub(crate) fn group(&self, group: GroupId) -> Result<&'f Model> {
+        let model = self.0.model()?;
         if usize::from(group.0) < model.groups.len() {
             Ok(model)
         } else {
@@ -176,10 +221,10 @@ impl Nc4 {
         match mem {
             Some(mem) => {
                 check_conversion(self.nc_type(var)?, mem)?;
-                self.file.get(group, id, slab, Target::Atomic(mem), out)
+                self.0.get(group, id, slab, Target::Atomic(mem), out)
             }
             None => NoPlace::with(|place| {
-                self.file.get::<Error>(group, id, slab, Target::Natural(place), out)
+                self.0.get::<Error>(group, id, slab, Target::Natural(place), out)
             }),
         }
     }
@@ -191,7 +236,7 @@ impl Nc4 {
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
-        let file = &self.file;
+        let file = self.0;
         let Some(mem) = mem else {
             return NoPlace::with(|place| {
                 file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
@@ -264,8 +309,8 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.var_info(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.var_info(var.group, var.var)?)
         }))
     }
 
@@ -275,15 +320,15 @@ impl Dataset {
     /// As [`Dataset::var_info`].
     pub fn stored(&self, var: VarRef) -> Result<Stored> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.stored(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.stored(var.group, var.var)?)
         }))
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
     #[must_use]
     pub fn superblock(&self) -> Option<(u8, u64)> {
-        Some(self.as_nc4()?.file.superblock())
+        Some(self.as_nc4()?.read().superblock())
     }
 
     /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has
@@ -293,8 +338,8 @@ impl Dataset {
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.fill_value(var.group, var.var, Target::Natural(place), out)?)
+            let file = nc4.read();
+            Ok(file.fill_value(var.group, var.var, Target::Natural(place), out)?)
         }))
     }
 
@@ -304,8 +349,8 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.chunk_cache(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.chunk_cache(var.group, var.var)?)
         }))
     }
 
@@ -319,8 +364,8 @@ impl Dataset {
         (bytes, slots, preemption): (usize, usize, f32),
     ) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
+            let file = nc4.read();
+            Ok(file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
         }))
     }
 
@@ -339,9 +384,9 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_with(var, slab, None, out),
             Some(nc4) => {
-                let _entered = nc4.enter();
+                let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(nc4.file.get::<Error>(var.group, var.var, slab, target, out))
+                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
             }
         }
     }
@@ -360,9 +405,9 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_att(owner, name, None, out),
             Some(nc4) => {
-                let _entered = nc4.enter();
+                let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(nc4.file.get_att::<Error>(owner.into(), name, target, out))
+                self.here(file.get_att::<Error>(owner.into(), name, target, out))
             }
         }
     }

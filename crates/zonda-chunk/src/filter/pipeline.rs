@@ -15,6 +15,13 @@ pub struct Scratch {
     there: Vec<u8>,
 }
 
+impl Scratch {
+    /// Bytes that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.here.capacity() + self.there.capacity()
+    }
+}
+
 /// A chunk as far as [`Pipeline::decode_shuffled`] undoes its filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::ObjectHeader;
-use crate::testing::{Builder, storage};
+use crate::testing::{Builder, hex, storage};
 
 /// A version 2 or 3 superblock for a file of `eof` bytes.
 fn superblock(version: u8, flags: u8, base: u64, extension: u64, eof: u64, root: u64) -> Builder {
@@ -168,4 +168,101 @@ fn ranges_are_checked_before_memory_is_taken() {
     assert!(file.read("x", FileAddr(48), 1).is_err() && file.read("x", FileAddr(48), 0).is_ok());
     assert_eq!(file.read_up_to("x", FileAddr(40), 100).unwrap().len(), 8);
     assert!(file.read_up_to("x", FileAddr(48), 100).is_err());
+}
+
+#[test]
+fn superblocks_written_as_libraries_do() {
+    // netCDF-C 4.9.0 on HDF5 1.10.8; h5py 3.16 on HDF5 2.0 for a file of the latest version.
+    let netcdf = "89484446 0d0a1a0a 02 08 08 00 0000000000000000 ffffffffffffffff
+        ee33000000000000 3000000000000000 ce2db5db";
+    let latest = "89484446 0d0a1a0a 03 08 08 00 0002000000000000 ffffffffffffffff
+        b302000000000000 3000000000000000 7360cb88";
+    for (bytes, base, eof) in [(hex(netcdf), 0, 13_294), (hex(latest), 512, 691)] {
+        let superblock = Superblock::decode(&bytes, base).unwrap();
+        assert_eq!((superblock.eof, superblock.encode().unwrap()), (eof, bytes.clone()));
+        assert_eq!(superblock.encode_end(eof).unwrap(), (base, bytes));
+    }
+    let four = Builder::default().bytes(&SIGNATURE).bytes(&[2, 4, 4, 0]);
+    let four = four.u32(0).u32(u32::MAX).u32(48).u32(32).checksum().bytes;
+    let superblock = Superblock::decode(&four, 0).unwrap();
+    assert_eq!(superblock.encode().unwrap(), four);
+    let error = superblock.encode_end(1 << 32).unwrap_err();
+    assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
+    let old = Superblock::decode(&old_superblock(0, NONE, 96).bytes, 0).unwrap();
+    assert!(matches!(old.encode(), Err(HdfError::Unsupported { .. })));
+}
+
+#[test]
+fn of_old_superblocks_only_the_end_is_written() {
+    for version in [0, 1] {
+        // Where it was written, behind a user block that came later, without one that was there.
+        for (base, stored) in [(0, 0), (512, 512), (1024, 0), (0, 2048)] {
+            let mut old = old_superblock(version, NONE, stored + 200).bytes;
+            let at = if version == 0 { 24 } else { 28 };
+            old[at..at + 8].copy_from_slice(&stored.to_le_bytes());
+            let superblock = Superblock::decode(&old, base).unwrap();
+            assert_eq!(superblock.eof, base + 200);
+            let (at, bytes) = superblock.encode_end(base + 4321).unwrap();
+            let start = usize::try_from(at - base).unwrap();
+            old[start..start + bytes.len()].copy_from_slice(&bytes);
+            let again = Superblock::decode(&old, base).unwrap();
+            assert_eq!(again, Superblock { eof: base + 4321, ..superblock });
+        }
+    }
+}
+
+#[test]
+fn a_file_in_the_making() {
+    for base in [0, 512, 4096] {
+        let storage = storage(&[]);
+        let file = File::create(Arc::clone(&storage), base).unwrap();
+        assert_eq!((file.root(), file.len()), (FileAddr(48), base + 48));
+        assert_eq!(storage.len().unwrap(), 0, "nothing is written");
+        assert!(matches!(file.object(file.root()), Err(HdfError::OutOfFile { .. })));
+        let root = header(&[]).bytes;
+        let end = 48 + root.len() as u64;
+        storage.write_at(base + 48, &root).unwrap();
+        file.grown_to(end);
+        file.grown_to(50);
+        assert_eq!(file.len(), base + end);
+        assert!(file.object(file.root()).is_ok());
+        file.write_superblock(end).unwrap();
+        let opened = File::open(storage).unwrap();
+        assert_eq!((opened.superblock().version, opened.superblock().base), (2, base));
+        assert_eq!((opened.superblock().eof, opened.root()), (base + end, FileAddr(48)));
+        assert!(opened.object(opened.root()).is_ok());
+    }
+    for base in [1, 48, 256, 513, 1536] {
+        let error = File::create(storage(&[]), base).unwrap_err();
+        assert!(matches!(error, HdfError::BadValue { .. }), "{error}");
+    }
+}
+
+#[test]
+fn what_was_read_at_first_is_forgotten() {
+    let mut bytes = superblock(2, 0, 0, NONE, 60, 48).bytes(b"old.........").bytes;
+    bytes.resize(5000, 0);
+    let file = open(&bytes).unwrap();
+    let start = || file.read("test", FileAddr(48), 3).unwrap();
+    file.storage().write_at(48, b"new").unwrap();
+    assert_eq!(start(), b"old");
+    file.forget();
+    assert_eq!(start(), b"new");
+    let collection = |text: &[u8; 8]| {
+        let start = Builder::default().bytes(b"GCOL\x01\0\0\0").u64(4096);
+        start.u16(1).u16(0).u32(0).u64(8).bytes(text).pad_to(4096).bytes
+    };
+    file.storage().write_at(904, &collection(b"old text")).unwrap();
+    let object = || file.global_heap_collection(FileAddr(904)).unwrap().get(1).unwrap().to_vec();
+    assert_eq!(object(), b"old text");
+    file.storage().write_at(904, &collection(b"new text")).unwrap();
+    assert_eq!(object(), b"old text");
+    file.forget();
+    assert_eq!(object(), b"new text");
+    // Writing the superblock is a change of what was read, too.
+    let file = open(&bytes).unwrap();
+    assert_eq!(file.superblock().eof, 60);
+    file.write_superblock(5000).unwrap();
+    let written = file.read("superblock", FileAddr(0), 48).unwrap();
+    assert_eq!(Superblock::decode(&written, 0).unwrap().eof, 5000);
 }

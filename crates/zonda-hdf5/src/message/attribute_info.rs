@@ -1,7 +1,7 @@
 //! Attribute Info message (0x0015): where attributes are that are not in the header.
-//! Spec: HDF5 File Format, "The Attribute Info Message". Version 0 read.
+//! Spec: HDF5 File Format, "The Attribute Info Message". Version 0.
 
-use crate::{FileAddr, Reader, Result};
+use crate::{FileAddr, Reader, Result, Writer};
 
 /// Where the attributes of an object are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,29 @@ impl AttributeInfo {
             order_index: if indexed { reader.addr()? } else { None },
         })
     }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// [`crate::HdfError::TooLarge`] where an address is.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.u8(0).u8(u8::from(self.tracked) | u8::from(self.indexed) << 1);
+        if self.tracked {
+            writer.u16(self.max_creation_index.unwrap_or_default());
+        }
+        writer.addr(self.heap)?.addr(self.name_index)?;
+        if self.indexed {
+            writer.addr(self.order_index)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     #[test]
     fn optional_fields() {
@@ -60,5 +77,18 @@ mod tests {
         assert!(decode(b"\0\x02\x10\0\x20\0").is_err(), "no order index");
         assert!(decode(b"\0\x04\x10\0\x20\0").is_err(), "flags");
         assert!(decode(b"\x01\0\x10\0\x20\0").is_err(), "version");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8, and h5py 3.16, which keeps no order.
+        let bodies = [
+            "0003 0e00 ffffffffffffffff ffffffffffffffff ffffffffffffffff",
+            "0000 ffffffffffffffff ffffffffffffffff",
+        ];
+        for body in bodies.map(hex) {
+            let info = AttributeInfo::decode(Reader::new("test", &body, 0, Sizes::EIGHT)).unwrap();
+            assert_eq!(encoded(|writer| info.encode(writer)).unwrap(), body);
+        }
     }
 }

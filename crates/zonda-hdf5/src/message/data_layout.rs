@@ -1,8 +1,8 @@
 //! Data Layout message (0x0008): where a dataset's raw bytes are.
-//! Spec: HDF5 File Format, "The Data Layout Message". Versions 1 to 5.
+//! Spec: HDF5 File Format, "The Data Layout Message". Versions 1 to 5 read, 3 written.
 //! Watch: the chunk dimension list has rank + 1 entries, the last being the element size.
 
-use crate::{FileAddr, Limits, Reader, Result};
+use crate::{FileAddr, HdfError, Limits, Reader, Result, Writer};
 
 /// Where a dataset's raw bytes are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,12 +111,61 @@ impl DataLayout {
     /// Also for chunks with a dimension of 0 or of more than 2^63 bytes, and for index parameters
     /// that no index can have.
     pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<DataLayout> {
-        reader = reader.named("data layout message");
+        reader = reader.named(NAME);
         match reader.version(1..=5)? {
             1..=2 => decode_old(reader, limits),
             version => decode_new(reader, version, limits),
         }
     }
+}
+
+const NAME: &str = "data layout message";
+
+impl DataLayout {
+    /// Encodes the message in version 3.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] for what only other versions can say: chunk indexes other than
+    /// the version 1 B-tree, contiguous data of unknown length, virtual datasets;
+    /// [`HdfError::TooLarge`] for compact data of 64 KiB and more and for chunks of 4 GiB and more.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let unsupported = |what| HdfError::Unsupported { structure: NAME, at: 0, what };
+        match self {
+            DataLayout::Compact { data } => {
+                let too_large = |_| too_large(data.len() as u64);
+                let len = u16::try_from(data.len()).map_err(too_large)?;
+                writer.u8(3).u8(COMPACT).u16(len).put(data);
+            }
+            DataLayout::Contiguous { addr, len } => {
+                let len = len.ok_or(unsupported("writing contiguous data of unknown length"))?;
+                writer.u8(3).u8(CONTIGUOUS).addr(*addr)?.length(len)?;
+            }
+            DataLayout::Chunked(layout) => {
+                let old_style = layout.index == ChunkIndexKind::BtreeV1
+                    && !layout.partial_edge_unfiltered
+                    && !layout.wide_filtered_sizes;
+                if !old_style {
+                    return Err(unsupported("writing a chunk index of this kind"));
+                }
+                if let len @ 0x1_0000_0000.. = layout.chunk_bytes() {
+                    return Err(too_large(len));
+                }
+                let n_dims = layout.chunk_dims.len().saturating_add(1);
+                let n_dims = u8::try_from(n_dims).map_err(|_| too_large(n_dims as u64))?;
+                writer.u8(3).u8(CHUNKED).u8(n_dims).addr(layout.addr)?;
+                for &dim in &layout.chunk_dims {
+                    writer.uint(dim, 4)?;
+                }
+                writer.u32(layout.elem_size);
+            }
+            DataLayout::Virtual { .. } => return Err(unsupported("writing a virtual layout")),
+        }
+        Ok(())
+    }
+}
+
+fn too_large(value: u64) -> HdfError {
+    HdfError::TooLarge { structure: NAME, value }
 }
 
 const COMPACT: u8 = 0;
@@ -276,6 +325,7 @@ fn chunked(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{encoded, hex};
     use crate::{HdfError, Sizes};
 
     fn decode(bytes: &[u8]) -> Result<DataLayout> {
@@ -352,5 +402,47 @@ mod tests {
         assert!(decode(b"\x04\x02\0\x02\x09\x05\x08\x02\x10\0\0\0").is_err(), "width");
         assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x03\0\x10\0\0\0").is_err(), "page bits");
         assert!(decode(b"\x04\x02\0\x02\x01\x05\x08\x06\x10\0\0\0").is_err(), "index kind");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: compact, contiguous, chunks of 512 doubles.
+        let bodies = [
+            "0300 0800 feffffffffffffff",
+            "0301 ffffffffffffffff 1400000000000000",
+            "0302 02 ffffffffffffffff 00020000 08000000",
+        ];
+        for body in bodies.map(hex) {
+            let reader = Reader::new("test", &body, 0, Sizes::EIGHT);
+            let layout = DataLayout::decode(reader, &Limits::default()).unwrap();
+            assert_eq!(encoded(|writer| layout.encode(writer)).unwrap(), body);
+        }
+    }
+
+    #[test]
+    fn what_is_not_written() {
+        let encode = |layout: DataLayout| encoded(|writer| layout.encode(writer));
+        let layout = chunked(b"\x03\x02\x03\x10\0\0\0\x05\0\0\0\x06\0\0\0\x08\0\0\0");
+        assert!(encode(DataLayout::Chunked(layout.clone())).is_ok());
+        let mut other = layout.clone();
+        other.index = ChunkIndexKind::Implicit;
+        let error = encode(DataLayout::Chunked(other)).unwrap_err();
+        assert!(matches!(error, HdfError::Unsupported { .. }), "{error}");
+        let edges = ChunkedLayout { partial_edge_unfiltered: true, ..layout.clone() };
+        assert!(matches!(encode(DataLayout::Chunked(edges)), Err(HdfError::Unsupported { .. })));
+        // The largest chunk has one byte less than 4 GiB.
+        let bytes = |dims: &[u64]| {
+            let layout = ChunkedLayout { chunk_dims: dims.into(), elem_size: 1, ..layout.clone() };
+            encode(DataLayout::Chunked(layout))
+        };
+        assert!(bytes(&[0xffff, 0x1_0001]).is_ok());
+        assert!(matches!(bytes(&[1 << 16, 1 << 16]), Err(HdfError::TooLarge { .. })));
+        assert!(matches!(bytes(&[u64::MAX, 2]), Err(HdfError::TooLarge { .. })));
+        let compact = |len| encode(DataLayout::Compact { data: vec![0; len].into() });
+        assert!(compact(0xffff).is_ok() && compact(0x1_0000).is_err());
+        let unknown = DataLayout::Contiguous { addr: None, len: None };
+        assert!(matches!(encode(unknown), Err(HdfError::Unsupported { .. })));
+        let mapped = DataLayout::Virtual { heap: None, index: 0 };
+        assert!(matches!(encode(mapped), Err(HdfError::Unsupported { .. })));
     }
 }

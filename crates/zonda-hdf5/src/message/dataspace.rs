@@ -1,8 +1,8 @@
 //! Dataspace message (0x0001): how many elements there are.
-//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read.
+//! Spec: HDF5 File Format, "The Dataspace Message". Versions 1 and 2 read, 2 written.
 //! Watch: version 1 knows no null space and says "scalar" by a rank of 0.
 
-use crate::{Limits, Reader, Result};
+use crate::{HdfError, Limits, Reader, Result, Writer};
 
 /// What kind of space it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,35 @@ impl Dataspace {
         }
     }
 
+    /// Encodes the message. What dimensions may grow to is always written, as libraries do.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for more dimensions, or longer ones, than the file has room for.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let rank = self.dims.len();
+        let too_large = |value| HdfError::TooLarge { structure: "dataspace message", value };
+        let code = u8::try_from(rank).map_err(|_| too_large(rank as u64))?;
+        let (has_dims, kind) = match self.kind {
+            SpaceKind::Scalar => (false, 0),
+            SpaceKind::Simple => (rank > 0, 1),
+            SpaceKind::Null => (false, 2),
+        };
+        writer.u8(2).u8(if has_dims { code } else { 0 }).u8(u8::from(has_dims)).u8(kind);
+        if !has_dims {
+            return Ok(());
+        }
+        for &dim in &self.dims {
+            writer.length(dim)?;
+        }
+        for index in 0..rank {
+            match self.max_dim(index) {
+                Some(u64::MAX) | None => writer.unlimited(),
+                Some(max) => writer.length(max)?,
+            };
+        }
+        Ok(())
+    }
+
     /// Number of elements; those of a decoded space fit 63 bits.
     #[must_use]
     pub fn elements(&self) -> u64 {
@@ -113,6 +142,7 @@ impl Dataspace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{encoded, hex};
     use crate::{HdfError, Sizes};
 
     fn decode(bytes: &[u8], sizes: Sizes) -> Result<Dataspace> {
@@ -150,5 +180,30 @@ mod tests {
         huge.truncate(18);
         huge.extend([0, 0]);
         assert_eq!(decode(&huge, sizes).unwrap().elements(), 0, "one empty dimension");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: a record dimension, one of 5, a scalar, an empty
+        // attribute.
+        let bodies = [
+            "02010101 0000000000000000 ffffffffffffffff",
+            "02010101 0500000000000000 0500000000000000",
+            "02000000",
+            "02000002",
+        ];
+        for body in bodies.map(hex) {
+            let space = decode(&body, Sizes::EIGHT).unwrap();
+            assert_eq!(encoded(|writer| space.encode(writer)).unwrap(), body);
+        }
+        let sizes = Sizes { offset: 8, length: 2 };
+        let (kind, dims) = (SpaceKind::Simple, vec![1, 0xfffe]);
+        let space = Dataspace { kind, dims, max_dims: vec![u64::MAX, 0xfffe] };
+        let mut narrow = Writer::new("test", sizes);
+        space.encode(&mut narrow).unwrap();
+        assert_eq!(decode(narrow.bytes(), sizes).unwrap(), space);
+        let longer = Dataspace { kind, dims: vec![0x1_0000], max_dims: Vec::new() };
+        let error = longer.encode(&mut narrow).unwrap_err();
+        assert!(matches!(error, HdfError::TooLarge { value: 0x1_0000, .. }), "{error}");
     }
 }

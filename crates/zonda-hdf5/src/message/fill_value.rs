@@ -1,8 +1,8 @@
 //! Fill Value message (0x0005) and its old form (0x0004): what elements are that were never written.
 //! Spec: HDF5 File Format, "The Data Storage - Fill Value Message". Versions 1 to 3 and the old form
-//! read.
+//! read, 3 written.
 
-use crate::{Reader, Result};
+use crate::{HdfError, Reader, Result, Writer};
 
 /// When space is allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,39 @@ impl FillValue {
         let value = value(&mut reader)?;
         Ok(FillValue { alloc_time: None, fill_time: None, undefined: value.is_none(), value })
     }
+
+    /// Encodes the message.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for a value of 4 GiB and more.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let alloc = match self.alloc_time {
+            None => 0,
+            Some(AllocTime::Early) => 1,
+            Some(AllocTime::Late) => 2,
+            Some(AllocTime::Incremental) => 3,
+        };
+        let fill = match self.fill_time {
+            Some(FillTime::OnAllocation) => 0,
+            Some(FillTime::Never) => 1,
+            Some(FillTime::IfSet) | None => 2,
+        };
+        let value = self.value.as_deref().filter(|value| !self.undefined && !value.is_empty());
+        let flags = alloc | fill << 2;
+        writer.u8(3).u8(match (self.undefined, value) {
+            (true, _) => flags | 0x10,
+            (false, Some(_)) => flags | 0x20,
+            (false, None) => flags,
+        });
+        if let Some(value) = value {
+            let too_large = |_| HdfError::TooLarge {
+                structure: "fill value message",
+                value: value.len() as u64,
+            };
+            writer.u32(u32::try_from(value.len()).map_err(too_large)?).put(value);
+        }
+        Ok(())
+    }
 }
 
 fn alloc_time(reader: &Reader<'_>, code: u8) -> Result<Option<AllocTime>> {
@@ -104,6 +137,7 @@ fn value(reader: &mut Reader<'_>) -> Result<Option<Box<[u8]>>> {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     fn reader(bytes: &[u8]) -> Reader<'_> {
         Reader::new("test", bytes, 0, Sizes::EIGHT)
@@ -137,5 +171,26 @@ mod tests {
         assert!(FillValue::decode(reader(b"\x02\x04\x00\x00")).is_err(), "time of allocation");
         assert!(FillValue::decode(reader(b"\x04\x00")).is_err(), "version");
         assert!(FillValue::decode_old(reader(b"\x01\0\0")).is_err(), "no length");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: contiguous, chunked, compact, not filled, a placeholder of
+        // a dimension. HDF5 1.10.8: undefined, and a dataset of sequences.
+        let bodies = [
+            "032a 04000000 0000f07c",
+            "032b 08000000 0000000000009e47",
+            "0329 08000000 feffffffffffffff",
+            "0306",
+            "030a",
+            "031a",
+            "0302",
+        ];
+        for body in bodies.map(hex) {
+            let fill = FillValue::decode(reader(&body)).unwrap();
+            assert_eq!(encoded(|writer| fill.encode(writer)).unwrap(), body);
+        }
+        let old = FillValue::decode_old(reader(b"\x01\0\0\0z")).unwrap();
+        assert_eq!(encoded(|writer| old.encode(writer)).unwrap(), hex("0328 01000000 7a"));
     }
 }

@@ -1,8 +1,8 @@
 //! Filter Pipeline message (0x000B): what is done to each chunk on its way into the file.
 //! Spec: HDF5 File Format, "The Data Storage - Filter Pipeline Message". Versions 1 and
-//! 2 read.
+//! 2 read, 2 written.
 
-use crate::{Limits, Reader, Result};
+use crate::{HdfError, Limits, Reader, Result, Writer};
 
 /// One filter, in the order in which a writer applies them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +37,13 @@ pub fn decode_filter_pipeline(
     (0..n_filters).map(|_| filter(&mut reader, version)).collect()
 }
 
+/// Filters below this are the library's own.
+const FIRST_NAMED: u16 = 256;
+
 fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
     let id = reader.u16()?;
     // Version 2 has names only for filters that the library does not define.
-    let name_len = if version == 1 || id >= 256 { reader.u16()? } else { 0 };
+    let name_len = if version == 1 || id >= FIRST_NAMED { reader.u16()? } else { 0 };
     if version == 1 && name_len % 8 != 0 {
         return Err(reader.bad("length of a filter's name", u64::from(name_len)));
     }
@@ -56,10 +59,40 @@ fn filter(reader: &mut Reader<'_>, version: u8) -> Result<FilterDescription> {
     Ok(FilterDescription { id, name, flags, params })
 }
 
+/// Encodes the message. Names are written only of filters that the library does not define.
+///
+/// # Errors
+/// [`HdfError::TooLarge`] for more filters or client data than there can be.
+pub fn encode_filter_pipeline(filters: &[FilterDescription], writer: &mut Writer) -> Result<()> {
+    let too_large =
+        |n: usize| HdfError::TooLarge { structure: "filter pipeline message", value: n as u64 };
+    if filters.len() > Limits::default().filters {
+        return Err(too_large(filters.len()));
+    }
+    writer.u8(2).u8(u8::try_from(filters.len()).map_err(|_| too_large(filters.len()))?);
+    for FilterDescription { id, name, flags, params } in filters {
+        let count = |n: usize| u16::try_from(n).map_err(|_| too_large(n));
+        writer.u16(*id);
+        let named = *id >= FIRST_NAMED && !name.is_empty();
+        if *id >= FIRST_NAMED {
+            writer.u16(if named { count(name.len().saturating_add(1))? } else { 0 });
+        }
+        writer.u16(*flags).u16(count(params.len())?);
+        if named {
+            writer.put(name).u8(0);
+        }
+        for &param in params {
+            writer.u32(param);
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     fn decode(bytes: &[u8]) -> Result<Vec<FilterDescription>> {
         decode_filter_pipeline(Reader::new("test", bytes, 0, Sizes::EIGHT), &Limits::default())
@@ -87,5 +120,37 @@ mod tests {
         assert!(decode(b"\x02\x01\x01\0\0\0\xff\xff").is_err(), "more values than bytes");
         assert!(decode(b"\x01\x01\0\0\0\0\0\0\x02\0\x07\0\x01\0\0\0shuffle").is_err(), "odd name");
         assert!(decode(b"\x01\x01\0\0\0\0\0\0\x01\0\0\0\0\0\x01\0\x09\0\0\0").is_err(), "padding");
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // netCDF-C 4.9.0 on HDF5 1.10.8: shuffle and deflate, fletcher32. h5py 3.16 on HDF5 2.0
+        // with the bounds of version 1.8: shuffle and lzf, which has a name.
+        let bodies = [
+            "0202 0200 0100 0100 08000000 0100 0100 0100 04000000",
+            "0201 0300 0000 0000",
+            "0202 0200 0100 0100 04000000
+             007d 0400 0100 0300 6c7a6600 04000000 05010000 28000000",
+        ];
+        for body in bodies.map(hex) {
+            let filters = decode(&body).unwrap();
+            assert_eq!(encoded(|writer| encode_filter_pipeline(&filters, writer)).unwrap(), body);
+        }
+        // A name that says nothing.
+        let params = vec![1, 2];
+        let filter = FilterDescription { id: 307, name: [].into(), flags: 0, params };
+        let body = encoded(|writer| encode_filter_pipeline(&[filter], writer)).unwrap();
+        assert_eq!(body, hex("0201 3301 0000 0000 0200 01000000 02000000"));
+    }
+
+    #[test]
+    fn no_more_than_can_be_read() {
+        let filter = FilterDescription { id: 1, name: [].into(), flags: 0, params: vec![9] };
+        let encode = |filters: &[FilterDescription]| {
+            encoded(|writer| encode_filter_pipeline(filters, writer))
+        };
+        assert!(encode(&vec![filter.clone(); 32]).is_ok());
+        assert!(encode(&vec![filter.clone(); 33]).is_err());
+        assert!(encode(&[FilterDescription { params: vec![0; 0x1_0000], ..filter }]).is_err());
     }
 }

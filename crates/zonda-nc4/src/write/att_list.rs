@@ -1,8 +1,8 @@
 //! The attributes of an object that is being written.
 //!
-//! All that the file has are here, also those that are not shown: hidden ones of netCDF, and those of
-//! types that it has not, which are carried along as they are. What was put stays in memory form
-//! until a commit makes file form of it.
+//! All that programs gave it are here, also those of types that netCDF has not, which are carried
+//! along as they are; what netCDF keeps for itself follows from the model. What was put stays in
+//! memory form until a commit makes file form of it.
 //!
 //! In a session attributes keep their numbers, whatever is put into them. In the file an attribute
 //! that is put with another type or length, or gets another name, is a new one: it comes after the
@@ -24,11 +24,8 @@ use crate::model::{AttInfo, Endianness, Model};
 use crate::names::Names;
 use crate::types::Types;
 
-/// The last rank that a header can say when an attribute was made.
-const LAST_ORDER: u32 = 65_534;
-
-/// The hidden attributes that are made after those of the caller; the others come before them.
-const AFTERWARDS: [&[u8]; 2] = [b"DIMENSION_LIST", b"REFERENCE_LIST"];
+/// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
+const MOST_ATTS: usize = 65_500;
 
 /// The attributes of an object, to be changed.
 #[derive(Debug)]
@@ -37,8 +34,8 @@ pub(crate) struct EditedAtts {
     /// Those that are shown, by number. Boxed, because one may be taken from the middle of many.
     #[expect(clippy::vec_box, reason = "taking one from the middle moves all behind it")]
     shown: Vec<Box<Att>>,
-    /// The others, as the file has or is to have them; `None` for those that are not in it yet.
-    hidden: Vec<(Option<u32>, Attribute)>,
+    /// Those of types that netCDF has not, with their places among all.
+    others: Vec<(u32, Attribute)>,
     names: Names,
 }
 
@@ -49,8 +46,8 @@ pub(crate) struct Att {
     nc_type: i32,
     len: u64,
     value: Value,
-    /// When it was made, as a rank among its object's; `None` where it is not in the file yet.
-    order: Option<u32>,
+    /// Its place among all in the file; `None` where it is new there.
+    place: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -72,7 +69,7 @@ pub(crate) type Encode<'a> =
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
     pub(crate) fn new(file: Arc<File>) -> EditedAtts {
-        EditedAtts { file, shown: Vec::new(), hidden: Vec::new(), names: Names::default() }
+        EditedAtts { file, shown: Vec::new(), others: Vec::new(), names: Names::default() }
     }
 
     /// The list of an object of the file.
@@ -83,26 +80,20 @@ impl EditedAtts {
     ) -> Result<EditedAtts, AttFault> {
         let attributes = object.attributes(&file)?;
         let mut list = EditedAtts::new(Arc::clone(&file));
-        for index in 0..attributes.len() {
+        for (place, index) in (0u32..).zip(0..attributes.len()) {
+            if hidden::is_reserved(attributes.name(index)) {
+                continue;
+            }
             let attribute = attributes.decode(index, &file)?;
-            // Without ranks their places in the header are what keeps their order.
-            let place = u32::try_from(index).unwrap_or(LAST_ORDER);
-            let order = Some(attribute.creation_order.unwrap_or(place));
-            let is_hidden = hidden::is_reserved(&attribute.name);
-            let found = if is_hidden {
-                None
-            } else {
-                meaning(&attribute.datatype, &attribute.dataspace, types)?
-            };
-            match found {
+            match meaning(&attribute.datatype, &attribute.dataspace, types)? {
                 Some(meaning) => list.shown.push(Box::new(Att {
                     name: attribute.name.clone(),
                     nc_type: meaning.nc_type,
                     len: meaning.len,
                     value: Value::Stored(Box::new(attribute)),
-                    order,
+                    place: Some(place),
                 })),
-                None => list.hidden.push((order, attribute)),
+                None => list.others.push((place, attribute)),
             }
         }
         Ok(list)
@@ -153,21 +144,18 @@ impl EditedAtts {
             if let Some(att) = self.shown.get_mut(number) {
                 // The same type and length stay where they are in the file.
                 let is_same = att.nc_type == nc_type && att.len == len && att.is_native();
-                att.order = att.order.filter(|_| is_same);
+                att.place = att.place.filter(|_| is_same);
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
             }
             return Ok(());
         }
-        let n_atts = self.shown.len().saturating_add(self.hidden.len());
-        // Room for the hidden ones that are still to come.
-        let most = usize::try_from(LAST_ORDER).unwrap_or(usize::MAX).saturating_sub(16);
-        if n_atts >= most {
+        if self.shown.len().saturating_add(self.others.len()) >= MOST_ATTS {
             return Err(NcError::MaxAtts);
         }
         // One that cannot be shown gives way to one of its name.
-        self.hidden.retain(|(_, attribute)| *attribute.name != *name);
+        self.others.retain(|(_, attribute)| *attribute.name != *name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
-        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, order: None }));
+        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, place: None }));
         Ok(())
     }
 
@@ -187,8 +175,8 @@ impl EditedAtts {
         let place = u32::try_from(number).unwrap_or(u32::MAX);
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
-        self.hidden.retain(|(_, attribute)| *attribute.name != *name);
-        att.order = None;
+        self.others.retain(|(_, attribute)| *attribute.name != *name);
+        att.place = None;
         if let Value::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
@@ -196,102 +184,41 @@ impl EditedAtts {
         att.name = name;
     }
 
-    /// A hidden attribute, or one that cannot be shown.
-    pub(crate) fn hidden(&self, name: &[u8]) -> Option<&Attribute> {
-        let found = self.hidden.iter().find(|(_, attribute)| *attribute.name == *name);
-        found.map(|(_, attribute)| attribute)
-    }
-
-    /// Sets a hidden attribute; with the type and shape that it has it keeps its place.
-    pub(crate) fn set_hidden(&mut self, attribute: Attribute) {
-        let known = self.hidden.iter_mut().find(|(_, known)| known.name == attribute.name);
-        match known {
-            Some((order, known)) => {
-                let is_same =
-                    known.datatype == attribute.datatype && known.dataspace == attribute.dataspace;
-                *order = order.filter(|_| is_same);
-                *known = attribute;
-            }
-            None => self.hidden.push((None, attribute)),
-        }
-    }
-
-    /// Takes a hidden attribute from the list.
-    pub(crate) fn remove_hidden(&mut self, name: &[u8]) {
-        self.hidden.retain(|(_, attribute)| *attribute.name != *name);
-    }
-
-    /// Gives ranks to the attributes that are new to the file: hidden ones first, as they are made
-    /// with the object, then those that are shown, then the lists of scales and of their users.
-    pub(crate) fn assign_orders(&mut self) {
-        let last = self.orders().flatten().max();
-        let n_new = self.orders().filter(Option::is_none).count();
-        let next = last.map_or(0, |last| last.saturating_add(1));
-        let end = u32::try_from(n_new).ok().and_then(|n| next.checked_add(n));
-        let mut next = next;
-        if end.is_none_or(|end| end > LAST_ORDER.saturating_add(1)) {
-            next = self.close_ranks();
-        }
-        let mut take = |order: &mut Option<u32>| {
-            if order.is_none() {
-                *order = Some(next);
-                next = next.saturating_add(1);
-            }
-        };
-        let is_late = |name: &[u8]| AFTERWARDS.contains(&name);
-        for (order, attribute) in &mut self.hidden {
-            if !is_late(&attribute.name) {
-                take(order);
-            }
-        }
-        self.shown.iter_mut().for_each(|att| take(&mut att.order));
-        self.hidden.iter_mut().for_each(|(order, _)| take(order));
-    }
-
-    fn orders(&self) -> impl Iterator<Item = Option<u32>> {
-        self.shown.iter().map(|att| att.order).chain(self.hidden.iter().map(|(order, _)| *order))
-    }
-
-    /// Renumbers those in the file without gaps, after very many changes; gives the next rank.
-    fn close_ranks(&mut self) -> u32 {
-        let mut places: Vec<&mut Option<u32>> = Vec::new();
-        places.extend(self.shown.iter_mut().map(|att| &mut att.order));
-        places.extend(self.hidden.iter_mut().map(|(order, _)| order));
-        places.retain(|order| order.is_some());
-        places.sort_by_key(|order| **order);
-        let mut next = 0u32;
-        for place in places {
-            *place = Some(next);
-            next = next.saturating_add(1);
-        }
-        next
-    }
-
-    /// All attributes as they go into the file, in the order of their ranks; `assign_orders` comes
-    /// before it. `tracked`: the object keeps the order in which attributes were made.
+    /// All attributes as they go into the file, in the order in which they were made.
     ///
     /// # Errors
     /// Types that are not complete, and those of `encode`.
     pub(crate) fn attributes(
         &self,
         model: &Model,
-        tracked: bool,
         encode: &mut Encode<'_>,
     ) -> Result<Vec<Attribute>, AttFault> {
-        let mut all = Vec::with_capacity(self.shown.len().saturating_add(self.hidden.len()));
-        for (order, attribute) in &self.hidden {
-            all.push((*order, attribute.clone()));
+        let mut all = Vec::with_capacity(self.shown.len().saturating_add(self.others.len()));
+        for (place, attribute) in &self.others {
+            all.push((*place, attribute.clone()));
         }
         for att in &self.shown {
-            all.push((att.order, att.attribute(model, encode)?));
+            // New ones after those that are there; the sort keeps their order.
+            all.push((att.place.unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
-        // Those without a rank would come last; all have one.
-        all.sort_by_key(|(order, _)| order.unwrap_or(u32::MAX));
-        let finished = all.into_iter().map(|(order, mut attribute)| {
-            attribute.creation_order = order.filter(|_| tracked);
-            attribute
-        });
-        Ok(finished.collect())
+        all.sort_by_key(|(place, _)| *place);
+        Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
+    }
+
+    /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
+    pub(crate) fn stored(&mut self) {
+        let mut places: Vec<(u32, &mut u32)> = Vec::new();
+        for (place, _) in &mut self.others {
+            places.push((*place, place));
+        }
+        for att in &mut self.shown {
+            let place = att.place.get_or_insert(u32::MAX);
+            places.push((*place, place));
+        }
+        places.sort_by_key(|(place, _)| *place);
+        for (place, (_, to)) in (0u32..).zip(places) {
+            *to = place;
+        }
     }
 }
 

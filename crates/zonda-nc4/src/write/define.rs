@@ -35,7 +35,7 @@ impl Nc4File {
         let refused =
             |code| Nc4Error::Refused { object: String::from_utf8_lossy(name).into_owned(), code };
         let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
-        let writing = writing.as_deref_mut();
+        let writing = writing.as_deref_mut().filter(|writing| !writing.is_forked);
         let done = work(&mut Definer { files, model: &mut *model, writing });
         done.map_err(|stop| {
             let mut object = model.group_path(group);
@@ -53,8 +53,27 @@ impl Nc4File {
         })
     }
 
-    /// The attributes of an object, to be changed: all that the file has, also those that are not
-    /// shown. Nothing is marked as changed.
+    /// Types and variables that are to be written become what they are in the file.
+    ///
+    /// # Errors
+    /// Those of [`Nc4File::settle_type`].
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let Some(writing) = &self.writing else {
+            return Ok(());
+        };
+        // Types come before what has them.
+        let changed: Vec<_> = writing.changed.iter().copied().collect();
+        for key in changed {
+            match key {
+                ObjectKey::Type(nc_type) => self.settle_type(nc_type)?,
+                ObjectKey::Var(group, var) => self.settle_var(group, var)?,
+                ObjectKey::Group(_) | ObjectKey::Scale(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The attributes of an object, to be changed; nothing is marked as changed.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, and what keeps them from being read.
@@ -136,7 +155,9 @@ impl Definer<'_> {
         if self.is_classic() {
             return Err(NcError::NotInDefine);
         }
-        self.writing()?.is_defining = true;
+        let writing = self.writing()?;
+        writing.is_defining = true;
+        writing.is_redefining = true;
         Ok(())
     }
 

@@ -48,6 +48,28 @@ pub(crate) enum Layout {
     Chunked(Vec<u64>),
 }
 
+/// What elements are that were never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill<'a> {
+    /// The default of the type.
+    Default,
+    /// This.
+    User(&'a Held),
+    /// Anything (`NC_NOFILL`).
+    None,
+}
+
+impl VarDraft {
+    /// What elements are that were never written.
+    pub(crate) fn fill(&self) -> Fill<'_> {
+        match &self.fill_value {
+            _ if self.no_fill => Fill::None,
+            Some(held) => Fill::User(held),
+            None => Fill::Default,
+        }
+    }
+}
+
 /// Storage as `nc_def_var_chunking` asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StorageRequest {

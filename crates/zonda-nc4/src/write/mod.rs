@@ -8,13 +8,21 @@
 mod att_list;
 mod atts;
 mod chunk_sizes;
+mod commit;
+mod create;
 mod datatypes;
 mod define;
 mod dims;
 mod draft;
+mod element;
 mod filters;
 mod groups;
+mod header;
 mod held;
+mod lifecycle;
+mod links;
+mod objects;
+mod scales;
 mod settings;
 mod source;
 mod types;
@@ -22,16 +30,21 @@ mod vars;
 
 pub(crate) use att_list::EditedAtts;
 pub(crate) use atts::{draft_fill, get_held};
-pub(crate) use draft::{Layout, VarDraft};
+pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;
 pub use source::{Fetch, Source};
 
 use std::collections::BTreeSet;
 
-use zonda_hdf5::Space;
+use hashbrown::HashMap;
+use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 
+use self::commit::Decided;
+use self::links::Entry;
+use self::objects::Stored;
+use self::scales::{Apart, Scales};
 use crate::model::GroupId;
 
 /// How to create a file.
@@ -67,6 +80,10 @@ pub(crate) struct Writing {
     pub(crate) how: CreateHow,
     /// In define mode.
     pub(crate) is_defining: bool,
+    /// Define mode was entered again, after the creation of the file.
+    pub(crate) is_redefining: bool,
+    /// This is a child of the process that opened the file: it must not write.
+    pub(crate) is_forked: bool,
     /// Being created: no commit was made.
     pub(crate) is_new: bool,
     /// New variables are not filled (`nc_set_fill`).
@@ -76,4 +93,21 @@ pub(crate) struct Writing {
     /// Objects whose headers have to be written at the next commit: new ones, and those of which
     /// attributes, links, extent, storage or scales changed.
     pub(crate) changed: BTreeSet<ObjectKey>,
+    /// What the file has of the objects that were written or are to be changed.
+    pub(crate) objects: HashMap<ObjectKey, Stored>,
+    /// Names in groups, as the file has them.
+    pub(crate) links: HashMap<GroupId, Vec<Entry>>,
+    /// What scales and variables say of each other, as the file has it.
+    pub(crate) scales: Scales,
+    /// What has no part in them.
+    pub(crate) apart: Apart,
+    /// What is on its way to the global heap.
+    pub(crate) heap: HeapWriter,
+    /// End of the file as the superblock has it, as addresses are counted.
+    pub(crate) end: u64,
+    /// A commit that is laid out and not wholly written.
+    pub(crate) decided: Option<Decided>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,9 @@
 //! Datatype message (0x0003): what the bytes of an element mean.
-//! Spec: HDF5 File Format, "The Datatype Message". All classes, versions 1 to 5 read.
+//! Spec: HDF5 File Format, "The Datatype Message". All classes, versions 1 to 5 read; written in
+//! the lowest version that can say them.
 
 mod decode;
+mod encode;
 
 use crate::{Reader, Result};
 use decode::charset;
@@ -209,5 +211,13 @@ impl Charset {
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Charset> {
         let code = reader.u8()?;
         charset(reader, u32::from(code))
+    }
+
+    /// The byte that names it.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Charset::Ascii => 0,
+            Charset::Utf8 => 1,
+        }
     }
 }
