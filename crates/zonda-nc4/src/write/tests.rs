@@ -6,17 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_hdf5::message::{
-    ByteOrder, Class, Datatype, FixedPoint,
-};
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, Fill, Layout, ObjectKey, VarDraft};
-use crate::files::ObjectAt;
+use super::{CreateHow, ObjectKey};
 use crate::hidden;
-use crate::model::{Dim, Endianness, Group, GroupId, Var};
+use crate::model::{Dim, GroupId};
 use crate::{Nc4File, OpenHow};
 
 fn how() -> CreateHow {
@@ -32,59 +28,17 @@ fn create(storage: Arc<dyn Storage>) -> Nc4File {
     Nc4File::create(storage, Path::new("test.nc"), OpenHow::default(), how()).unwrap()
 }
 
-fn int() -> Datatype {
-    let bits = FixedPoint {
-        order: ByteOrder::Little,
-        signed: true,
-        padding: [false; 2],
-        bit_offset: 0,
-        precision: 32,
-    };
-    Datatype { size: 4, class: Class::FixedPoint(bits) }
-}
-
-fn def_dim(file: &mut Nc4File, group: GroupId, name: &str, len: u64) -> DimId {
-    let model = file.model.get_mut().unwrap();
-    let id = DimId(i32::try_from(model.dims.len()).unwrap());
-    let is_unlimited = len == 0;
-    let name = name.as_bytes().into();
-    model.dims.push(Some(Dim { name, group, len, is_unlimited, at: None }));
-    model.group_mut(group).unwrap().dims.push(id);
-    file.writing_mut().unwrap().changed.insert(ObjectKey::Scale(id));
-    id
+fn def_dim(file: &mut Nc4File, group: GroupId, name: &str, len: usize) -> DimId {
+    file.def_dim(group, name.as_bytes(), len).unwrap()
 }
 
 fn def_group(file: &mut Nc4File, parent: GroupId, name: &str) -> GroupId {
-    let model = file.model.get_mut().unwrap();
-    let id = GroupId(u16::try_from(model.groups.len()).unwrap());
-    model.groups.push(Group::new(name.as_bytes().into(), Some(parent), ObjectAt::NOWHERE));
-    model.group_mut(parent).unwrap().children.push(id);
-    let changed = &mut file.writing_mut().unwrap().changed;
-    changed.extend([ObjectKey::Group(id), ObjectKey::Group(parent)]);
-    id
+    file.def_group(parent, name.as_bytes()).unwrap()
 }
 
 fn def_var(file: &mut Nc4File, group: GroupId, name: &str, dims: &[DimId]) -> VarId {
-    let model = file.model.get_mut().unwrap();
-    let extent: Vec<_> = dims.iter().map(|dim| model.dim(*dim).unwrap().len).collect();
-    let unlimited = dims.iter().any(|dim| model.dim(*dim).unwrap().is_unlimited);
-    let mut var = Var::new(name.as_bytes(), 4, dims.to_vec(), ObjectAt::NOWHERE, &extent);
-    let chunk = extent.iter().map(|len| (*len).max(1)).collect();
-    var.draft = Some(Box::new(VarDraft {
-        datatype: int(),
-        layout: if unlimited { Layout::Chunked(chunk) } else { Layout::Contiguous },
-        layout_chosen: false,
-        filters: Vec::new(),
-        fill: Fill::Default,
-        endianness: Endianness::Native,
-        quantize: None,
-        is_settled: false,
-    }));
-    let vars = &mut model.group_mut(group).unwrap().vars;
-    vars.push(var);
-    let id = VarId(i32::try_from(vars.len()).unwrap() - 1);
-    file.writing_mut().unwrap().changed.insert(ObjectKey::Var(group, id));
-    id
+    let dims: Vec<_> = dims.iter().map(|dim| dim.0).collect();
+    file.def_var(group, name.as_bytes(), 4, &dims).unwrap()
 }
 
 /// A model as far as readers see it: groups with dimensions and variables.
@@ -222,7 +176,7 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
     match random.below(9) {
         0 | 1 => {
             let name = dim_name(file, group, random);
-            let len = random.below(4) as u64;
+            let len = random.below(4);
             def_dim(file, group, &name, len);
         }
         2 if n_groups < 6 => {
@@ -251,20 +205,15 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             def_var(file, group, &name, &of);
         }
         6 if n_vars > 0 => {
-            let var = random.below(n_vars);
-            let name = free_name(file, group, random).into_bytes();
-            let model = file.model.get_mut().unwrap();
-            model.group_mut(group).unwrap().vars[var].name = name.into();
-            change(file, ObjectKey::Var(group, VarId(i32::try_from(var).unwrap())));
-            change(file, ObjectKey::Group(group));
+            let var = VarId(i32::try_from(random.below(n_vars)).unwrap());
+            let name = free_name(file, group, random);
+            file.rename_var(group, var, name.as_bytes()).unwrap();
         }
         7 if !file.model().unwrap().group(group).unwrap().dims.is_empty() => {
             let dims = &file.model().unwrap().group(group).unwrap().dims;
             let id = dims[random.below(dims.len())];
-            let name = dim_name(file, group, random).into_bytes();
-            let model = file.model.get_mut().unwrap();
-            model.dims[usize::try_from(id.0).unwrap()].as_mut().unwrap().name = name.into();
-            change(file, ObjectKey::Scale(id));
+            let name = dim_name(file, group, random);
+            file.rename_dim(group, id, name.as_bytes()).unwrap();
         }
         8 if n_vars > 0 => {
             let var = random.below(n_vars);
