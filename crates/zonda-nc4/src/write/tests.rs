@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::{DimId, NcError, VarId};
+use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, ObjectKey};
+use super::{CreateHow, ObjectKey, Source};
 use crate::hidden;
-use crate::model::{Dim, GroupId};
-use crate::{Nc4File, OpenHow};
+use crate::model::{AttInfo, Dim, GroupId};
+use crate::place::Target;
+use crate::{Nc4Error, Nc4File, OpenHow, Owner};
 
 fn how() -> CreateHow {
     CreateHow {
@@ -57,8 +58,36 @@ fn seen(file: &Nc4File) -> Vec<String> {
             out.push(format!("var {} {dims:?} {:?}", text(&var.name), var.extent));
         }
     }
+    for (id, group) in (0..).map(GroupId).zip(&model.groups) {
+        let path = model.group_path(id);
+        out.extend(seen_atts(file, Owner { group: id, var: VarId::GLOBAL }, &path));
+        for (var_id, var) in (0..).map(VarId).zip(&group.vars) {
+            let path = model.var_path(id, var);
+            out.extend(seen_atts(file, Owner { group: id, var: var_id }, &path));
+        }
+        for ty in &group.types {
+            let ty = model.user_type(*ty).unwrap();
+            out.push(format!("type {path} {} {} {:?}", text(&ty.name), ty.size, ty.class));
+        }
+    }
     // Groups are numbered otherwise by who reads them depth first.
     out.sort();
+    out
+}
+
+/// The attributes of an object with their values.
+fn seen_atts(file: &Nc4File, owner: Owner, path: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for index in 0..file.n_atts(owner).unwrap() {
+        let AttInfo { name, nc_type, len } = file.att(owner, index).unwrap();
+        let mem = if nc_type == 2 { MemType::Text } else { MemType::I32 };
+        let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
+        let into = &mut value[..];
+        file.get_att::<Nc4Error>(owner, &name, Target::Atomic(mem), |_| Ok(into)).unwrap();
+        let name = String::from_utf8_lossy(&name);
+        let value = zonda_hdf5::checksum::lookup3(&value, 0);
+        out.push(format!("att {path} {name} {nc_type} {len} {value}"));
+    }
     out
 }
 
@@ -173,7 +202,7 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             model.lineage(group).flat_map(|group| group.dims.iter().copied()).collect();
         (model.group(group).unwrap().vars.len(), dims)
     };
-    match random.below(9) {
+    match random.below(12) {
         0 | 1 => {
             let name = dim_name(file, group, random);
             let len = random.below(4);
@@ -230,8 +259,50 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             }
             change(file, ObjectKey::Var(group, VarId(i32::try_from(var).unwrap())));
         }
+        9 | 10 => random_attribute(file, group, random),
+        11 => {
+            let name = format!("type{}", random.below(8));
+            // Names may be in use.
+            match random.below(3) {
+                0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
+                1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
+                _ => {
+                    if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
+                        file.insert_field(group, ty, b"a", 0, 4, &[]).unwrap();
+                        file.insert_field(group, ty, b"b", 4, 5, &[]).unwrap();
+                    }
+                }
+            }
+        }
         _ => {}
     }
+}
+
+fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
+    let n_vars = file.model().unwrap().group(group).unwrap().vars.len();
+    let var = match random.below(n_vars + 1) {
+        0 => VarId::GLOBAL,
+        n => VarId(i32::try_from(n - 1).unwrap()),
+    };
+    let owner = Owner { group, var };
+    let n_atts = file.n_atts(owner).unwrap();
+    if n_atts > 0 && random.below(4) == 0 {
+        let name = file.att(owner, random.below(n_atts)).unwrap().name;
+        if random.below(2) == 0 {
+            file.del_att(owner, &name).unwrap();
+        } else {
+            // The new name may be in use.
+            drop(file.rename_att(owner, &name, format!("a{}", random.below(9)).as_bytes()));
+        }
+        return;
+    }
+    let name = format!("a{}", random.below(9));
+    let (nc_type, mem) = if random.below(2) == 0 { (2, MemType::Text) } else { (4, MemType::I32) };
+    let n = if random.below(20) == 0 { random.below(20_000) } else { random.below(10) };
+    let value: Vec<u8> = (0..n * mem.size()).map(|_| random.below(100) as u8 + 1).collect();
+    let source = Source::Atomic(mem);
+    file.put_att::<Nc4Error>(owner, name.as_bytes(), nc_type, n, source, |len| Ok(&value[..len]))
+        .unwrap();
 }
 
 #[test]
