@@ -20,6 +20,7 @@ mod built;
 mod cache_image;
 pub mod checksum;
 mod chunk_index;
+mod dense;
 mod error;
 pub mod external;
 mod file;

@@ -10,13 +10,13 @@ use crate::bits;
 use crate::data::Data;
 use crate::details::{Details, native_fill};
 use crate::file::Nc4File;
-use crate::files::ObjectAt;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{GroupId, Model, UserClass, Var};
 use crate::place::{Place, Target};
 use crate::request::{Request, Written};
 use crate::select::{self, Axis};
 use crate::values::{Fault, Values, until_nul};
+use crate::write::{Typed, VarDraft, draft_fill};
 use crate::{Nc4Error, Result};
 
 /// Why values cannot be delivered.
@@ -91,7 +91,7 @@ impl Nc4File {
         let made;
         let data = match &written {
             Some(written) => &written.store.data,
-            None if var.at == ObjectAt::NOWHERE => {
+            None if var.draft.is_some() => {
                 made = self.unwritten(model, var).map_err(fail)?;
                 &made
             }
@@ -123,6 +123,9 @@ impl Nc4File {
         if n_elems == 0 {
             return Ok(Converted::default());
         }
+        if let (None, Some(draft), true) = (&written, &var.draft, form.has_pointers()) {
+            return unwritten(model, var, draft, target, out).map_err(fail);
+        }
         let mem = match &target {
             Target::Atomic(mem) => Some(*mem),
             Target::Natural(_) => None,
@@ -134,7 +137,7 @@ impl Nc4File {
             && form.has_pointers()
         {
             // Strings may be on their way to the heap.
-            let flushed = written.stores.flush_heap(self.files.main());
+            let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
         }
         let written = written.as_ref();
@@ -155,9 +158,9 @@ impl Nc4File {
 
     /// A variable that was put to since the file was opened.
     fn written<'v>(&'v self, group: GroupId, id: VarId, var: &'v Var) -> Option<Written<'v>> {
-        let stores = &self.writing.as_deref()?.stores;
-        let store = stores.get(stores.number(group, id)?)?;
-        Some(Written { stores, store, extent: &var.extent })
+        let writing = self.writing.as_deref()?;
+        let store = writing.stores.get(writing.stores.number(group, id)?)?;
+        Some(Written { writing, store, extent: &var.extent })
     }
 
     /// Fill value of a variable of any type in memory form (`nc_inq_var_fill`).
@@ -174,6 +177,9 @@ impl Nc4File {
         let (model, var) = self.var(group, var)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let read = || -> std::result::Result<(), GetFault> {
+            if let Some(draft) = &var.draft {
+                return draft_fill(model, var, draft, target, out);
+            }
             let details = self.details(var).map_err(GetFault::Hdf)?;
             let object = details.object().map_err(GetFault::Hdf)?;
             let datatype = object.datatype(&details.file).map_err(GetFault::Hdf)?;
@@ -229,6 +235,24 @@ impl Nc4File {
         let missing = HdfError::Missing { structure: "raw data", at: 0, what: "it" };
         details.data.get().map(|data| &**data).ok_or(missing)
     }
+}
+
+/// Elements of a variable without data whose fill value points to something.
+fn unwritten(
+    model: &Model,
+    var: &Var,
+    draft: &VarDraft,
+    mut target: Target<'_>,
+    out: &mut [u8],
+) -> std::result::Result<Converted, GetFault> {
+    let Target::Natural(place) = &mut target else {
+        return Err(GetFault::Refused(NcError::BadType));
+    };
+    let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+    for element in out.chunks_exact_mut(form.size.max(1)) {
+        draft_fill(model, var, draft, Target::Natural(&mut **place), element)?;
+    }
+    Ok(Converted::default())
 }
 
 /// In the classic model nobody minds bytes that change their sign.

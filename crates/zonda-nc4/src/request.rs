@@ -16,7 +16,7 @@ use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, 
 use crate::model::Model;
 use crate::place::{Place, Target};
 use crate::values::Values;
-use crate::write::{Stores, VarStore};
+use crate::write::{VarStore, Writing};
 
 /// Bytes in file form that wait for their strings and sequences to be looked up.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -43,7 +43,7 @@ pub(crate) struct Request<'a> {
 /// Where a variable that is being written has its elements.
 #[derive(Clone, Copy)]
 pub(crate) struct Written<'a> {
-    pub(crate) stores: &'a Stores,
+    pub(crate) writing: &'a Writing,
     pub(crate) store: &'a VarStore,
     pub(crate) extent: &'a [u64],
 }
@@ -57,8 +57,8 @@ impl Request<'_> {
         out: &mut [u8],
     ) -> std::result::Result<Converted, ChunkError> {
         match self.written {
-            Some(Written { stores, store, extent }) => {
-                stores.read(store, extent, slab, decode, out)
+            Some(Written { writing, store, extent }) => {
+                writing.stores.read(store, extent, slab, decode, out)
             }
             None => self.data.read(slab, decode, out),
         }

@@ -4,18 +4,23 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use zonda_hdf5::{File, Space};
+use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::{File, HeapWriter, Sizes, Space};
 use zonda_storage::Storage;
 
 use super::{CreateHow, Writing};
 use crate::file::{Nc4File, OpenHow};
 use crate::files::Files;
-use crate::model::{Group, GroupId, Model};
+use crate::model::{GroupId, Model};
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
 /// Bytes of a superblock of version 2. The root group's header is behind it.
 const SUPERBLOCK: u64 = 48;
+
+/// Bytes of the first block of the root group's header, whose place is taken before all else: what
+/// is left of the first sector.
+pub(super) const ROOT_LEN: u64 = SECTOR - SUPERBLOCK;
 
 impl Nc4File {
     /// Makes a file, in define mode. Nothing is written before the first commit, and the superblock
@@ -33,14 +38,12 @@ impl Nc4File {
         let file = File::create(storage, 0).map_err(fail)?;
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.folder.clone());
-        let root = Group::new(Box::from(&b"/"[..]), None, files.root());
-        let model =
-            Model { groups: vec![root], is_classic: create.classic, ..Model::default() };
+        let model = Model::created(files.main(), create.classic);
         let writing = Writing {
             is_defining: true,
             is_new: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, Space::new(SUPERBLOCK))
+            ..Writing::new(create, Space::new(SECTOR), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -54,7 +57,7 @@ impl Nc4File {
 
 impl Writing {
     /// Of a file in data mode of which nothing changed.
-    pub(super) fn new(how: CreateHow, space: Space) -> Writing {
+    pub(super) fn new(how: CreateHow, space: Space, sizes: Sizes) -> Writing {
         Writing {
             how,
             is_defining: false,
@@ -67,6 +70,7 @@ impl Writing {
             links: Default::default(),
             scales: Default::default(),
             apart: Default::default(),
+            heap: Mutex::new(HeapWriter::new(sizes)),
             stores: Default::default(),
             end: space.end(),
             decided: None,

@@ -1,18 +1,31 @@
-//! Elements of any type on their way into the file: the mirror of `values.rs`.
+//! Elements in memory form become elements in file form.
 //!
-//! Strings and sequences go to the global heap. A null pointer is an element that is not there; an
-//! empty string is there, and has a heap object of no bytes. What was there before an element was
-//! written over stays in the heap.
+//! Strings and sequences go to the global heap, innermost first; their elements say where they are.
+//! Bytes of a compound that no field has are copied along.
 
-use zonda_convert::{Encoder, RangeRule};
+use zonda_convert::{ByteOrder, Encoder, RangeRule};
 use zonda_hdf5::message::Padding;
-use zonda_hdf5::{HdfError, HeapId, HeapWriter, Sizes, Space};
+use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
-use super::Fetch;
+use super::source::Fetch;
 use crate::form::{Form, Shape};
-use crate::get::GetFault;
 
-type Result<T> = std::result::Result<T, GetFault>;
+type Result<T> = std::result::Result<T, HdfError>;
+
+/// Makes file form of as many elements as `dst` has room for.
+///
+/// # Errors
+/// Numbers of bits that memory has no type for, and what the heap has no room for.
+pub(crate) fn encode(
+    form: &Form,
+    heap: &mut HeapWriter,
+    space: &mut Space,
+    fetch: &mut dyn Fetch,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    ToFile { heap, space, fetch }.many(form, src, dst)
+}
 
 /// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
 /// make, cannot.
@@ -74,29 +87,6 @@ fn surroundings(src: &[u8], dst: &mut [u8]) {
     if src.len() == dst.len() { copy(src, dst) } else { dst.fill(0) }
 }
 
-fn copy(src: &[u8], dst: &mut [u8]) {
-    dst.fill(0);
-    for (to, from) in dst.iter_mut().zip(src) {
-        *to = *from;
-    }
-}
-
-/// Appends packed elements in file form; what they point to goes to the heap.
-///
-/// # Errors
-/// `NC_EHDFERR` for strings and sequences that are too long for the file; those of the heap.
-pub(crate) fn encode(
-    form: &Form,
-    heap: &mut HeapWriter,
-    space: &mut Space,
-    sizes: Sizes,
-    fetch: &mut dyn Fetch,
-    src: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    Elements { heap, space, sizes, fetch }.all(form, src, out)
-}
-
 /// Appends texts as the file has them that stores so many bytes of each.
 pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out: &mut Vec<u8>) {
     let fill = match &form.shape {
@@ -115,113 +105,133 @@ pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out:
     }
 }
 
-struct Elements<'a> {
+struct ToFile<'a> {
     heap: &'a mut HeapWriter,
     space: &'a mut Space,
-    sizes: Sizes,
     fetch: &'a mut dyn Fetch,
 }
 
-impl Elements<'_> {
-    fn all(&mut self, form: &Form, src: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        if form.size == 0 {
+impl ToFile<'_> {
+    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        if let Shape::Number(ext, order) = &form.shape {
+            if *order == ByteOrder::NATIVE || form.size == 1 {
+                copy(src, dst);
+                return Ok(());
+            }
+            let encoder = Encoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict);
+            let encoder = encoder.map_err(|_| unknown("type", 0))?;
+            let _all_fit = encoder.encode(src, dst);
             return Ok(());
         }
-        let n = src.len().checked_div(form.size).unwrap_or(0);
-        if !form.has_pointers() {
-            let begin = out.len();
-            let len = n.saturating_mul(form.file_size);
-            out.resize(begin.saturating_add(len), 0);
-            plain(form, src, out.get_mut(begin..).unwrap_or_default());
+        if form.size == 0 || form.file_size == 0 {
             return Ok(());
         }
-        src.chunks_exact(form.size).try_for_each(|src| self.one(form, src, out))
+        for (src, dst) in src.chunks_exact(form.size).zip(dst.chunks_exact_mut(form.file_size)) {
+            self.one(form, src, dst)?;
+        }
+        Ok(())
     }
 
-    fn one(&mut self, form: &Form, src: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
         match &form.shape {
-            Shape::Text(..) => self.text(word(src, 0), out),
-            Shape::Sequence(base) => self.sequence(base, word(src, 0), word(src, 8), out),
+            Shape::Number(..) => self.many(form, src, dst),
             Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
-                self.all(base, src, out)
+                self.many(base, src, dst)
+            }
+            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => {
+                copy(src, dst);
+                Ok(())
             }
             Shape::Compound(parts) => {
-                let begin = out.len();
-                out.resize(begin.saturating_add(form.file_size), 0);
-                if let Some(dst) = out.get_mut(begin..) {
-                    surroundings(src, dst);
-                }
-                let mut member = Vec::new();
+                surroundings(src, dst);
                 for part in parts {
-                    let from = src.get(part.at..).and_then(|s| s.get(..part.form.size));
-                    member.clear();
-                    self.all(&part.form, from.unwrap_or_default(), &mut member)?;
-                    let to = out.get_mut(begin.saturating_add(part.file_at)..);
-                    if let Some(to) = to.and_then(|to| to.get_mut(..part.form.file_size)) {
-                        copy(&member, to);
-                    }
+                    let from = src.get(part.at..).and_then(|src| src.get(..part.form.size));
+                    let to = dst.get_mut(part.file_at..);
+                    let to = to.and_then(|to| to.get_mut(..part.form.file_size));
+                    let (Some(from), Some(to)) = (from, to) else {
+                        return Err(unknown("place of a member", part.file_at as u64));
+                    };
+                    self.many(&part.form, from, to)?;
                 }
                 Ok(())
             }
-            _ => {
-                let begin = out.len();
-                out.resize(begin.saturating_add(form.file_size), 0);
-                plain(form, src, out.get_mut(begin..).unwrap_or_default());
-                Ok(())
+            Shape::Text(..) => {
+                let text = match load(src, 0) {
+                    0 => None,
+                    address => self.fetch.text(address),
+                };
+                let len = text.map_or(0, <[u8]>::len);
+                let place = text.map(|text| self.heap.put(text, self.space)).transpose()?;
+                refer(len, place, dst)
+            }
+            Shape::Sequence(base) => {
+                let (n_items, address) = (load(src, 0), load(src, 8));
+                if n_items == 0 || address == 0 {
+                    return refer(0, None, dst);
+                }
+                let too_many = || HdfError::TooLarge { structure: SEQUENCE, value: n_items };
+                let n = usize::try_from(n_items).map_err(|_| too_many())?;
+                let len = n.checked_mul(base.size).ok_or_else(too_many)?;
+                let file_len = n.checked_mul(base.file_size).ok_or_else(too_many)?;
+                let mut stored = Vec::new();
+                stored.try_reserve_exact(file_len).map_err(|_| too_many())?;
+                stored.resize(file_len, 0);
+                let items = self.fetch.items(address, len);
+                if base.has_pointers() {
+                    // Copied, because items that point to others are fetched from the same place.
+                    let items = items.to_vec();
+                    self.many(base, &items, &mut stored)?;
+                } else {
+                    plain(base, items, &mut stored);
+                }
+                let place = self.heap.put(&stored, self.space)?;
+                refer(n, Some(place), dst)
+            }
+            Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
+                Err(unknown("bits of a number", form.file_size as u64))
             }
         }
     }
+}
 
-    fn text(&mut self, address: u64, out: &mut Vec<u8>) -> Result<()> {
-        let Elements { heap, space, sizes, fetch } = self;
-        let text = match address {
-            0 => None,
-            address => fetch.text(address),
-        };
-        let (mut id, mut n) = (None, 0);
-        if let Some(text) = text {
-            n = length(text.len() as u64)?;
-            id = Some(heap.put(text, space).map_err(GetFault::Hdf)?);
-        }
-        HeapId::encode(id, n, *sizes, out).map_err(GetFault::Hdf)
-    }
+const SEQUENCE: &str = "sequence";
 
-    fn sequence(
-        &mut self,
-        base: &Form,
-        n_items: u64,
-        address: u64,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        if n_items == 0 || address == 0 {
-            return HeapId::encode(None, 0, self.sizes, out).map_err(GetFault::Hdf);
-        }
-        let n = length(n_items)?;
-        let len = usize::try_from(n_items).ok().and_then(|n| n.checked_mul(base.size));
-        let len = len.ok_or(GetFault::Refused(zonda_model::NcError::NoMem))?;
-        let items = self.fetch.items(address, len);
-        let mut stored = Vec::new();
-        if base.has_pointers() {
-            // What is asked for next takes their place.
-            let items = items.to_vec();
-            self.all(base, &items, &mut stored)?;
-        } else {
-            let n = items.len().checked_div(base.size).unwrap_or(0);
-            stored.resize(n.saturating_mul(base.file_size), 0);
-            plain(base, items, &mut stored);
-        }
-        let id = self.heap.put(&stored, self.space).map_err(GetFault::Hdf)?;
-        HeapId::encode(Some(id), n, self.sizes, out).map_err(GetFault::Hdf)
+fn unknown(what: &'static str, value: u64) -> HdfError {
+    HdfError::BadValue { structure: "value", at: 0, what, value }
+}
+
+fn copy(src: &[u8], dst: &mut [u8]) {
+    for (to, from) in dst.iter_mut().zip(src) {
+        *to = *from;
     }
 }
 
-/// How long a string or sequence is, as elements say it.
-fn length(n: u64) -> Result<u32> {
-    let too_large = HdfError::TooLarge { structure: "variable-length value", value: n };
-    u32::try_from(n).map_err(|_| GetFault::Hdf(too_large))
-}
-
-fn word(src: &[u8], at: usize) -> u64 {
+fn load(src: &[u8], at: usize) -> u64 {
     let bytes = src.get(at..).and_then(|rest| rest.first_chunk());
     bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
+
+/// Says where the items of an element are: their number, the collection, the object in it. The
+/// address takes what the other two leave.
+fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> Result<()> {
+    let n = u32::try_from(n_items)
+        .map_err(|_| HdfError::TooLarge { structure: SEQUENCE, value: n_items as u64 })?;
+    let HeapId { collection, index } =
+        place.unwrap_or(HeapId { collection: FileAddr(0), index: 0 });
+    let address_at = 4;
+    let index_at = dst.len().saturating_sub(4).max(address_at);
+    let (head, tail) = dst.split_at_mut_checked(index_at).ok_or_else(|| unknown("bytes", 0))?;
+    copy(&index.to_le_bytes(), tail);
+    copy(&n.to_le_bytes(), head);
+    let address = head.get_mut(address_at..).unwrap_or_default();
+    let bytes = collection.0.to_le_bytes();
+    if bytes.get(address.len()..).unwrap_or_default().iter().any(|&byte| byte != 0) {
+        return Err(HdfError::TooLarge { structure: SEQUENCE, value: collection.0 });
+    }
+    address.fill(0);
+    copy(&bytes, address);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

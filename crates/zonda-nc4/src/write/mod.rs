@@ -5,12 +5,21 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
+mod att_list;
+mod atts;
+mod chunk_sizes;
 mod commit;
 mod create;
+mod datatypes;
+mod define;
+mod dims;
 mod draft;
 mod element;
+mod filters;
+mod groups;
 mod grow;
 mod header;
+mod held;
 mod lifecycle;
 mod linear;
 mod links;
@@ -18,21 +27,29 @@ mod objects;
 mod put;
 mod quantize;
 mod recipe;
-mod references;
+mod reopen;
 mod scales;
+mod settings;
 mod source;
 mod store;
+mod types;
 mod unwritten;
+mod vars;
 
+pub(crate) use att_list::EditedAtts;
+pub(crate) use datatypes::Typed;
+pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use draft::{Fill, Layout, VarDraft};
-pub use draft::{Quantize, QuantizeMode};
+pub use draft::{Quantize, QuantizeMode, StorageRequest};
+pub(crate) use held::Held;
 pub use source::{Fetch, Source};
 pub(crate) use store::{Stores, VarStore};
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use hashbrown::HashMap;
-use zonda_hdf5::Space;
+use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 
 use self::commit::Decided;
@@ -95,6 +112,8 @@ pub(crate) struct Writing {
     pub(crate) scales: Scales,
     /// What has no part in them.
     pub(crate) apart: Apart,
+    /// What is on its way to the global heap. Readers flush it before they look something up there.
+    pub(crate) heap: Mutex<HeapWriter>,
     /// Data that were put.
     pub(crate) stores: Stores,
     /// End of the file as the superblock has it, as addresses are counted.
@@ -102,3 +121,6 @@ pub(crate) struct Writing {
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Puts: from the caller's memory into the storage of a variable.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
@@ -8,13 +8,11 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::linear::{self, Run};
 use super::store::{Keep, Room, Stores, VarStore};
-use super::{Quantize, QuantizeMode, Source, Writing, element, grow, quantize};
-use crate::files::ObjectAt;
+use super::{Source, Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, is_copy, tolerated};
 use crate::model::{GroupId, Model};
-use crate::place::Target;
-use crate::{Nc4Error, Nc4File, Owner};
+use crate::{Nc4Error, Nc4File};
 
 type Result<T> = std::result::Result<T, GetFault>;
 
@@ -133,6 +131,12 @@ impl Nc4File {
                 return Err(refused(NcError::InDefine));
             }
             self.leave_define_mode().map_err(code_of)?;
+            self.settle().map_err(code_of)?;
+        }
+        self.settle_var(group, id).map_err(code_of)?;
+        let draft = self.model.get_mut().and_then(|model| model.var_mut(group, id)?.draft.as_mut());
+        if let Some(draft) = draft {
+            draft.is_written = true;
         }
         self.storage_of(group, id)
     }
@@ -140,12 +144,12 @@ impl Nc4File {
     /// The number of a variable's storage, which is made where there is none.
     pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
         let (_, var) = self.var(group, id).map_err(code_of)?;
-        let is_there = var.at != ObjectAt::NOWHERE || var.draft.is_none();
+        let is_there = var.draft.is_none();
         let mut stored = None;
         if is_there {
             stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));
         }
-        let precision = if is_there { self.stored_precision(group, id) } else { None };
+        let precision = if is_there { self.var_quantize(group, id).unwrap_or(None) } else { None };
         let Nc4File { files, how, model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Perm));
@@ -157,29 +161,6 @@ impl Nc4File {
             store.quantize = precision;
         }
         Ok(number)
-    }
-
-    /// Precision that is given up, as attributes of a variable in the file say.
-    fn stored_precision(&self, group: GroupId, var: VarId) -> Option<Quantize> {
-        let (_, known) = self.var(group, var).ok()?;
-        if ![ExtType::Float, ExtType::Double].map(ExtType::nc_type).contains(&known.nc_type) {
-            return None;
-        }
-        let owner = Owner { group, var };
-        [QuantizeMode::BitGroom, QuantizeMode::GranularBitRound, QuantizeMode::BitRound]
-            .into_iter()
-            .find_map(|mode| {
-                let mut kept = [0; 4];
-                let target = Target::Atomic(MemType::I32);
-                let place = &mut kept[..];
-                let out = move |len: usize| match len {
-                    4 => Ok(place),
-                    _ => Err(Nc4Error::Refused { object: String::new(), code: NcError::Inval }),
-                };
-                self.get_att(owner, quantize::attribute(mode), target, out).ok()?;
-                let kept = u32::try_from(i32::from_ne_bytes(kept)).ok()?;
-                Some(Quantize { mode, kept })
-            })
     }
 
     /// Puts elements.
@@ -200,12 +181,13 @@ impl Nc4File {
         let no_store = || refused(NcError::Internal);
         let store = writing.stores.get_mut(*number).ok_or_else(no_store)?;
         let packed_bytes = (*n_elems as u64).saturating_mul(store.data.form.file_size as u64);
-        let Writing { stores, space, .. } = writing;
+        let Writing { stores, space, heap, .. } = writing;
         stores.put_bytes = stores.put_bytes.saturating_add(packed_bytes);
         let store = stores.get_mut(*number).ok_or_else(no_store)?;
         grow::grow(model, group, id, store, slab);
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
-        let mut to = Destination { number: *number, extent, slab, stores, space, file };
+        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut to = Destination { number: *number, extent, slab, stores, space, heap, file };
         match (mem, source) {
             (Some(mem), _) => {
                 let store = to.store()?;
@@ -237,6 +219,7 @@ struct Destination<'a> {
     slab: &'a Hyperslab<'a>,
     stores: &'a mut Stores,
     space: &'a mut zonda_hdf5::Space,
+    heap: &'a mut zonda_hdf5::HeapWriter,
     file: &'a Arc<zonda_hdf5::File>,
 }
 
@@ -247,7 +230,7 @@ impl Destination<'_> {
 
     /// Puts packed elements.
     fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Result<Converted> {
-        let Destination { number, extent, slab, stores, space, file } = self;
+        let Destination { number, extent, slab, stores, space, file, .. } = self;
         let array = stores.get(*number).and_then(VarStore::array);
         if let (Some(array), Some(chunks)) = (array, &mut stores.chunks) {
             let mut room = Room { space, file };
@@ -295,8 +278,9 @@ impl Destination<'_> {
         let len = n.checked_mul(form.file_size).ok_or_else(no_memory)?;
         let mut values = Vec::new();
         values.try_reserve_exact(len).map_err(|_| no_memory())?;
-        let heap = self.stores.heap(self.file);
-        element::encode(form, heap, self.space, self.file.sizes(), fetch, src, &mut values)?;
+        values.resize(len, 0);
+        let (heap, space) = (&mut *self.heap, &mut *self.space);
+        element::encode(form, heap, space, fetch, src, &mut values).map_err(GetFault::Hdf)?;
         Ok(values)
     }
 }

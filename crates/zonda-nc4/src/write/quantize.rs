@@ -13,15 +13,6 @@ use super::store::VarStore;
 use super::{Quantize, QuantizeMode};
 use crate::get::GetFault;
 
-/// The attribute that says so in the file.
-pub(crate) fn attribute(mode: QuantizeMode) -> &'static [u8] {
-    match mode {
-        QuantizeMode::BitGroom => b"_QuantizeBitGroomNumberOfSignificantDigits",
-        QuantizeMode::GranularBitRound => b"_QuantizeGranularBitRoundNumberOfSignificantDigits",
-        QuantizeMode::BitRound => b"_QuantizeBitRoundNumberOfSignificantBits",
-    }
-}
-
 /// Values of a variable in memory form with fewer bits.
 pub(super) fn quantized(
     store: &VarStore,

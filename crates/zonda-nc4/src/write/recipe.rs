@@ -1,11 +1,14 @@
 //! What the storage of a new variable is made of: its draft, in the terms of the file.
 
-use zonda_convert::ByteOrder;
+use std::sync::PoisonError;
+
 use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{ExtType, NcError, default_fill};
 
+use super::datatypes::Typed;
 use super::store::bytes_of;
-use super::{Fill, Layout, Quantize, VarDraft, header};
+use super::{Fetch, Fill, Layout, ObjectKey, Quantize, VarDraft, Writing, element, header};
 use crate::form::{Form, NC_STRING};
 use crate::get::GetFault;
 use crate::model::{Model, UserClass, Var};
@@ -23,17 +26,85 @@ pub(super) struct Recipe {
 }
 
 impl Recipe {
-    pub(super) fn of(model: &Model, var: &Var, draft: &VarDraft) -> Result<Recipe> {
-        let form = Form::of(&draft.datatype).ok_or(GetFault::Refused(NcError::BadType))?;
-        let fill = fill(model, var, draft, &form);
+    /// That of a draft. Fill values that point to something need the heap; without it, they are
+    /// zeros.
+    pub(super) fn of(
+        model: &Model,
+        var: &Var,
+        draft: &VarDraft,
+        heap: Option<(&mut Writing, ObjectKey)>,
+    ) -> Result<Recipe> {
+        let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+        let fill = match (draft.fill(), heap) {
+            (Fill::None, _) => None,
+            (_, Some((writing, key))) if form.has_pointers() => {
+                Some(writing.heap_fill(model, var, draft, &form, key)?)
+            }
+            _ => Some(plain_fill(model, var, draft, &form)),
+        };
         let bytes = || bytes_of(&var.extent, form.file_size);
         let layout = match &draft.layout {
             Layout::Contiguous => DataLayout::Contiguous { addr: None, len: Some(bytes()?) },
             Layout::Compact => DataLayout::Compact { data: compact(bytes()?, fill.as_deref())? },
             Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
         };
-        let quantize = draft.quantize;
-        Ok(Recipe { form, layout, filters: draft.filters.clone(), fill, quantize })
+        let (filters, quantize) = (draft.stored_filters.clone(), draft.quantize);
+        Ok(Recipe { form, layout, filters, fill, quantize })
+    }
+}
+
+impl Writing {
+    /// What is on its way to the global heap, and the space of the file.
+    pub(super) fn heap_and_space(&mut self) -> (&mut HeapWriter, &mut Space) {
+        (self.heap.get_mut().unwrap_or_else(PoisonError::into_inner), &mut self.space)
+    }
+
+    /// A fill value that points to something, in file form. It is put into the heap once.
+    fn heap_fill(
+        &mut self,
+        model: &Model,
+        var: &Var,
+        draft: &VarDraft,
+        form: &Form,
+        key: ObjectKey,
+    ) -> Result<Box<[u8]>> {
+        if let Some(known) = self.stores.fills.get(&key) {
+            return Ok(known.clone());
+        }
+        let mut value = vec![0; form.file_size];
+        let (heap, space) = self.heap_and_space();
+        match draft.fill() {
+            Fill::User(held) => {
+                let mut fetch = held;
+                element::encode(form, heap, space, &mut fetch, held.bytes(), &mut value)
+            }
+            // An empty string is there.
+            _ if var.nc_type == NC_STRING => {
+                let address = 1u64.to_ne_bytes();
+                element::encode(form, heap, space, &mut Empty, &address, &mut value)
+            }
+            _ => {
+                value.copy_from_slice(&plain_fill(model, var, draft, form));
+                Ok(())
+            }
+        }
+        .map_err(GetFault::Hdf)?;
+        let value: Box<[u8]> = value.into();
+        self.stores.fills.insert(key, value.clone());
+        Ok(value)
+    }
+}
+
+/// All strings are empty.
+struct Empty;
+
+impl Fetch for Empty {
+    fn text(&mut self, _: u64) -> Option<&[u8]> {
+        Some(b"")
+    }
+
+    fn items(&mut self, _: u64, _: usize) -> &[u8] {
+        b""
     }
 }
 
@@ -47,26 +118,23 @@ fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
     Ok(data.into())
 }
 
-/// The fill value of a new variable in file form; `None` where elements are left undefined.
-pub(super) fn fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Option<Box<[u8]>> {
+/// A fill value that points to nothing, in file form; zeros for one that does.
+fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Box<[u8]> {
+    let mut value = vec![0; form.file_size];
+    if form.has_pointers() {
+        return value.into();
+    }
     let base = match model.user_type(var.nc_type).map(|ty| &ty.class) {
         Some(UserClass::Enum { base, .. }) => *base,
         _ => var.nc_type,
     };
-    let mut value = match &draft.fill {
-        Fill::None => return None,
-        Fill::User(value) => value.to_vec(),
-        Fill::Default => match ExtType::from_nc_type(base) {
-            Some(ext) => default_fill(ext).into_iter().take(form.size).collect(),
-            None => vec![0; form.file_size],
-        },
-    };
-    if base == NC_STRING {
-        value.clear();
+    match (draft.fill(), ExtType::from_nc_type(base)) {
+        (Fill::User(held), _) => element::plain(form, held.bytes(), &mut value),
+        (_, Some(ext)) => {
+            let native = default_fill(ext);
+            element::plain(form, native.get(..form.size).unwrap_or(&native), &mut value);
+        }
+        _ => {}
     }
-    value.resize(form.file_size, 0);
-    if form.order().is_some_and(|order| order != ByteOrder::NATIVE) {
-        value.reverse();
-    }
-    Some(value.into())
+    value.into()
 }

@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
+use zonda_hdf5::Attribute;
 use zonda_hdf5::FileAddr;
 use zonda_hdf5::message::{
     ByteOrder, Charset, Class, Compound, Dataspace, Datatype, FixedPoint, Member, Padding,
     ReferenceKind, SpaceKind,
 };
-use zonda_hdf5::Attribute;
 use zonda_model::{DimId, VarId};
 
 use super::ObjectKey;
@@ -44,6 +44,8 @@ pub(crate) struct Apart {
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
+    /// Number of the types that the file had; not all of them need have names.
+    pub(super) n_types: usize,
 }
 
 impl Scales {
@@ -116,6 +118,9 @@ fn coordinate_of(model: &Model, id: DimId, dim: &Dim) -> Option<VarId> {
 /// Bytes of the placeholder's name with its NUL.
 const NAME_BYTES: u32 = 64;
 
+/// Bytes of a sequence in the file: its length, and the place of its items.
+pub(super) const PLACE_BYTES: u32 = 16;
+
 /// `CLASS` of a scale.
 pub(super) fn class() -> Attribute {
     text(hidden::CLASS, hidden::SCALE.to_vec())
@@ -148,17 +153,12 @@ pub(super) fn coordinates(dims: &[DimId]) -> Attribute {
     attribute(hidden::COORDINATES, native_int(true), list_of(dims.len()), data)
 }
 
-/// `DIMENSION_LIST`: for each axis the place of its references in the global heap.
-pub(super) fn dimension_list(places: &[(FileAddr, u32)]) -> Attribute {
-    let mut data = Vec::with_capacity(places.len().saturating_mul(16));
-    for (collection, index) in places {
-        data.extend(1u32.to_le_bytes());
-        data.extend(collection.0.to_le_bytes());
-        data.extend(index.to_le_bytes());
-    }
+/// `DIMENSION_LIST`: for each axis the place in the global heap of its one reference, as the file
+/// has such places.
+pub(super) fn dimension_list(places: Vec<u8>, rank: usize) -> Attribute {
     let base = Box::new(reference());
-    let datatype = Datatype { size: 16, class: Class::VarLenSequence { base } };
-    attribute(hidden::DIMENSION_LIST, datatype, list_of(places.len()), data)
+    let datatype = Datatype { size: PLACE_BYTES, class: Class::VarLenSequence { base } };
+    attribute(hidden::DIMENSION_LIST, datatype, list_of(rank), places)
 }
 
 /// `REFERENCE_LIST`: the variables that have the dimension, and along which axes.
@@ -169,8 +169,7 @@ pub(super) fn reference_list(users: &[(FileAddr, u32)]) -> Attribute {
         data.extend(axis.to_ne_bytes());
         data.extend([0; 4]);
     }
-    let member =
-        |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
+    let member = |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
     let members =
         vec![member(b"dataset", 0, reference()), member(b"dimension", 8, native_int(true))];
     let datatype = Datatype { size: 16, class: Class::Compound(Compound { members }) };

@@ -1,8 +1,9 @@
 //! Where the elements of variables go: for each variable that was put to, its storage, made at the
 //! first put and kept until the file is closed.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
+use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
@@ -11,7 +12,7 @@ use zonda_chunk::{
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
 use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
+    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
@@ -33,8 +34,8 @@ pub(crate) struct Stores {
     numbers: Vec<Vec<u32>>,
     /// The chunked ones of them; made with the first.
     pub(super) chunks: Option<ChunkWriter>,
-    /// Strings and sequences. Readers flush it before they look something up there.
-    heap: Mutex<Option<HeapWriter>>,
+    /// Fill values that point to something, in file form.
+    pub(super) fills: HashMap<ObjectKey, Box<[u8]>>,
     /// Nodes of chunk trees for the next commit.
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// Words of nodes that stay where they are.
@@ -114,21 +115,6 @@ impl Stores {
         Some(number)
     }
 
-    /// What goes to the global heap.
-    pub(super) fn heap(&mut self, file: &File) -> &mut HeapWriter {
-        let heap = self.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
-        heap.get_or_insert_with(|| HeapWriter::new(file.sizes()))
-    }
-
-    /// Writes what was put into the global heap, so that it can be read.
-    pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
-        match heap.as_mut().filter(|heap| heap.pending() > 0) {
-            Some(heap) => heap.flush(file),
-            None => Ok(()),
-        }
-    }
-
     /// Reads a hyperslab of what was put and stored.
     pub(crate) fn read(
         &self,
@@ -167,19 +153,21 @@ impl Stores {
 }
 
 impl Writing {
+    /// Writes what was put into the global heap, so that it can be read.
+    pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
+    }
+
     /// Brings all data into the file, and finds out whose headers have to say where they are.
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
     pub(super) fn gather(&mut self, file: &Arc<File>) -> Result<()> {
         let Writing { stores, space, changed, .. } = self;
-        let Stores { list, chunks, heap, blocks, patches, put_bytes, .. } = stores;
+        let Stores { list, chunks, blocks, patches, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
             chunks.flush(&mut Room { space: &mut *space, file })?;
-        }
-        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(heap) = heap {
-            heap.commit(file, space).map_err(GetFault::Hdf)?;
         }
         for (key, store) in list {
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
@@ -220,7 +208,8 @@ impl Writing {
         let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
         let store = match (details, &var.draft) {
             (None, Some(draft)) => {
-                let recipe = Recipe::of(model, var, draft)?;
+                let key = ObjectKey::Var(group, id);
+                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
                 self.new_store(file, find, model, var, recipe)?
             }
             (Some(details), _) => self.existing_store(file, find, model, var, details)?,
@@ -359,6 +348,7 @@ impl Writing {
             shape: ArrayShape { chunk_dims: layout.chunk_dims.clone(), elem_size },
             fill: fill.map(Box::from).unwrap_or_default(),
             fixed: fixed.into(),
+            unfiltered_edges: None,
         })?;
         Ok(Keep::Chunked { array, tree, layout })
     }

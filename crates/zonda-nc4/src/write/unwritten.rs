@@ -16,7 +16,7 @@ impl Nc4File {
         var: &Var,
     ) -> std::result::Result<Data, GetFault> {
         let draft = var.draft.as_deref().ok_or(GetFault::Refused(NcError::Internal))?;
-        let Recipe { form, fill, .. } = Recipe::of(model, var, draft)?;
+        let Recipe { form, fill, .. } = Recipe::of(model, var, draft, None)?;
         Ok(Data::made(self.files.main(), form, fill, &var.extent))
     }
 }

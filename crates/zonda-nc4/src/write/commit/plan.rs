@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use zonda_hdf5::message::{Dataspace, LinkTarget, kind};
-use zonda_hdf5::object_header::NewMessage;
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
 use zonda_model::{NcError, VarId};
 
@@ -12,7 +12,8 @@ use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
 use super::super::scales::{Scales, User};
 use super::super::recipe::Recipe;
-use super::super::{ObjectKey, VarStore, Writing, header, scales};
+use super::super::{ObjectKey, VarStore, Writing, element, header, scales};
+use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
 use crate::get::GetFault;
@@ -91,7 +92,7 @@ impl Planner<'_> {
         for group in groups {
             self.load_links(group)?;
             let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
-            let after = wanted(model, &self.scales, group, before);
+            let after = wanted(model, &self.scales, &self.writing.apart, group, before);
             if after == *before && self.place(ObjectKey::Group(group)).is_some() {
                 continue;
             }
@@ -111,7 +112,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds headers that have to go elsewhere, since no single write within a sector changes them.
+    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
+    /// and those of variables that become scales or are none any more. These change with the names
+    /// of their group, in which a placeholder goes or comes.
     fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
         while let Some(key) = waiting.pop() {
@@ -122,14 +125,17 @@ impl Planner<'_> {
                 self.writing.objects.insert(key, stored);
             }
             let Some(stored) = self.writing.objects.get(&key) else { continue };
-            if stored.is_switchable(self.files.main()) || self.moved.contains(&key) {
+            let role = |scales: &Scales| scales.dim_of.get(&key).copied();
+            let (before, after) = (role(&self.writing.scales), role(&self.scales));
+            let is_switchable = stored.is_switchable(self.files.main()) && before == after;
+            if is_switchable || self.moved.contains(&key) {
                 continue;
             }
             let ObjectKey::Var(group, _) = key else {
                 return Err(self.fixed(key, CROSSES));
             };
-            let was_scale = self.writing.scales.dim_of.contains_key(&key);
-            if was_scale || self.scales.dim_of.contains_key(&key) {
+            // Others know a scale by its place.
+            if before.is_some() && before == after {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
@@ -198,12 +204,14 @@ impl Planner<'_> {
         }
         let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
         let keys = self.keys_by_place(id);
+        let types = self.types_by_name(id);
         let entry = |link: zonda_hdf5::message::Link| {
             let addr = match &link.target {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
                 target => self.files.follow(at, target),
             };
             let key = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)).copied());
+            let key = key.or_else(|| types.get(&*link.name).copied());
             Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
         };
         Ok(links.into_iter().map(entry).collect())
@@ -224,11 +232,20 @@ impl Planner<'_> {
         keys
     }
 
+    /// The types of a group, of which the model does not say where they are.
+    fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
+        let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
+        let named = types.filter_map(|&ty| {
+            Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty)))
+        });
+        named.collect()
+    }
+
     /// What an object will be.
     fn make(&mut self, key: ObjectKey) -> Result<Made> {
         let known = self.writing.objects.get(&key).cloned();
         let is_new = known.is_none();
-        let atts = self.attributes(key, is_new)?;
+        let atts = self.attributes(key)?;
         let mut stored = match known {
             Some(stored) => stored,
             None => self.new_object(key).map_err(|error| hdf(self.path(key), error))?,
@@ -329,18 +346,24 @@ impl Planner<'_> {
     }
 
     /// An object that the file has not.
-    fn new_object(&self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
             ObjectKey::Group(_) => header::group(sizes)?,
-            ObjectKey::Type(_) => return Err(missing),
+            ObjectKey::Type(id) => {
+                let ty = model.user_type(id).and_then(|ty| ty.stored.as_deref());
+                let message = header::datatype(ty.ok_or(missing)?, sizes)?;
+                // Types have no attributes in netCDF.
+                return Ok(Stored::new(HeaderStyle::default(), vec![message]));
+            }
             ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
             ObjectKey::Var(group, id) => {
                 let var = model.var(group, id).ok_or(missing.clone())?;
                 let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let recipe = Recipe::of(model, var, draft).map_err(|fault| match fault {
+                let recipe = Recipe::of(model, var, draft, Some((&mut *self.writing, key)));
+                let recipe = recipe.map_err(|fault| match fault {
                     GetFault::Hdf(error) => error,
                     GetFault::Chunk(_) | GetFault::Refused(_) => missing,
                 })?;
@@ -370,7 +393,7 @@ impl Planner<'_> {
     }
 
     /// Attributes that are shown, or that netCDF has no type for.
-    fn attributes(&self, key: ObjectKey, is_new: bool) -> Result<Vec<AttMessage>> {
+    fn attributes(&mut self, key: ObjectKey) -> Result<Vec<AttMessage>> {
         let details = match key {
             ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
             ObjectKey::Var(group, id) => {
@@ -379,17 +402,23 @@ impl Planner<'_> {
             ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
         };
         let file = self.files.main();
-        let fail = |error| hdf(self.path(key), error);
         let mut out = Vec::new();
-        if is_new {
-            if let Some(Ok(list)) = details.map(|details| &details.atts) {
-                for attribute in list.all() {
-                    let attribute = attribute.map_err(fail)?;
-                    out.push(AttMessage::new(file, &attribute).map_err(fail)?);
-                }
+        if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
+            let (heap, space) = self.writing.heap_and_space();
+            let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
+                element::encode(form, heap, space, fetch, src, dst)
+            });
+            let attributes = attributes.map_err(|fault| match fault {
+                AttFault::Hdf(error) => hdf(self.path(key), error),
+                AttFault::Refused(code) => Nc4Error::Refused { object: self.path(key), code },
+            })?;
+            for attribute in attributes {
+                let message = AttMessage::new(file, &attribute);
+                out.push(message.map_err(|error| hdf(self.path(key), error))?);
             }
             return Ok(out);
         }
+        let fail = |error| hdf(self.path(key), error);
         let Some(at) = self.place(key) else { return Ok(out) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;

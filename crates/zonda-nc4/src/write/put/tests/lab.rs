@@ -4,17 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_convert::Converted;
-use zonda_hdf5::message::{
-    ByteOrder, Charset, Class, Datatype, FilterDescription, FixedPoint, FloatingPoint,
-    Normalisation, Padding,
-};
-use zonda_model::{DimId, ExtType, Hyperslab, MemType, VarId};
+use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 
-use crate::files::ObjectAt;
-use crate::model::{Dim, Endianness, GroupId, Var};
-use crate::write::{CreateHow, Fill, Layout, ObjectKey, Quantize, VarDraft};
-use crate::{Nc4Error, Nc4File, OpenHow, Source, Target};
+use crate::write::{CreateHow, Held};
+use crate::{
+    Endianness, GroupId, Nc4Error, Nc4File, OpenHow, Quantize, Source, StorageRequest, Target,
+};
 
 pub(super) struct Lab {
     pub(super) memory: Arc<Memory>,
@@ -26,18 +22,19 @@ pub(super) struct Lab {
 pub(super) enum Kind<'a> {
     Contiguous,
     Compact,
-    Chunked(&'a [u64]),
+    Chunked(&'a [usize]),
 }
 
 /// A variable to be defined.
 pub(super) struct Made<'a> {
     name: String,
-    datatype: Datatype,
     nc_type: i32,
     dims: &'a [DimId],
     kind: Kind<'a>,
-    filters: Vec<FilterDescription>,
-    fill: Fill,
+    big_endian: bool,
+    deflate: bool,
+    no_fill: bool,
+    fill: Option<Vec<u8>>,
     quantize: Option<Quantize>,
 }
 
@@ -45,12 +42,13 @@ impl<'a> Made<'a> {
     pub(super) fn new(name: &str, nc_type: i32, dims: &'a [DimId]) -> Made<'a> {
         Made {
             name: name.into(),
-            datatype: datatype(nc_type, false),
             nc_type,
             dims,
             kind: Kind::Contiguous,
-            filters: Vec::new(),
-            fill: Fill::Default,
+            big_endian: false,
+            deflate: false,
+            no_fill: false,
+            fill: None,
             quantize: None,
         }
     }
@@ -60,67 +58,24 @@ impl<'a> Made<'a> {
     }
 
     pub(super) fn big_endian(self) -> Made<'a> {
-        Made { datatype: datatype(self.nc_type, true), ..self }
+        Made { big_endian: true, ..self }
     }
 
-    pub(super) fn fill(self, fill: Fill) -> Made<'a> {
-        Made { fill, ..self }
+    pub(super) fn no_fill(self) -> Made<'a> {
+        Made { no_fill: true, ..self }
+    }
+
+    pub(super) fn fill(self, fill: &[u8]) -> Made<'a> {
+        Made { fill: Some(fill.into()), ..self }
     }
 
     pub(super) fn quantize(self, quantize: Quantize) -> Made<'a> {
         Made { quantize: Some(quantize), ..self }
     }
 
-    pub(super) fn deflate(mut self) -> Made<'a> {
-        self.filters.push(FilterDescription {
-            id: 1,
-            flags: 1,
-            name: (*b"").into(),
-            params: vec![1],
-        });
-        self
+    pub(super) fn deflate(self) -> Made<'a> {
+        Made { deflate: true, ..self }
     }
-}
-
-/// The file's type of an atomic type.
-fn datatype(nc_type: i32, big: bool) -> Datatype {
-    let order = if big { ByteOrder::Big } else { ByteOrder::Little };
-    let Some(ext) = ExtType::from_nc_type(nc_type) else {
-        let class =
-            Class::VarLenString { padding: Padding::NullTerminated, charset: Charset::Utf8 };
-        return Datatype { size: 16, class };
-    };
-    let precision = 8 * ext.size() as u16;
-    let float = |exponent_at, exponent_bits, bias| {
-        Class::FloatingPoint(FloatingPoint {
-            order,
-            bit_offset: 0,
-            precision,
-            normalisation: Normalisation::Implied,
-            sign: precision as u8 - 1,
-            exponent_at,
-            exponent_bits,
-            mantissa_at: 0,
-            mantissa_bits: exponent_at,
-            bias,
-        })
-    };
-    let class = match ext {
-        ExtType::Char => {
-            Class::String { padding: Padding::NullTerminated, charset: Charset::Ascii }
-        }
-        ExtType::Float => float(23, 8, 127),
-        ExtType::Double => float(52, 11, 1023),
-        _ => {
-            let signed = matches!(
-                ext,
-                ExtType::Byte | ExtType::Short | ExtType::Int | ExtType::Int64
-            );
-            let padding = [false; 2];
-            Class::FixedPoint(FixedPoint { order, signed, padding, bit_offset: 0, precision })
-        }
-    };
-    Datatype { size: ext.size() as u32, class }
 }
 
 impl Lab {
@@ -145,40 +100,40 @@ impl Lab {
         Lab { memory, file }
     }
 
-    pub(super) fn dim(&mut self, name: &str, len: u64) -> DimId {
-        let model = self.file.model.get_mut().unwrap();
-        let id = DimId(model.dims.len() as i32);
-        let (name, group) = (name.as_bytes().into(), GroupId::ROOT);
-        model.dims.push(Some(Dim { name, group, len, is_unlimited: len == 0, at: None }));
-        model.group_mut(group).unwrap().dims.push(id);
-        self.file.writing_mut().unwrap().changed.insert(ObjectKey::Scale(id));
-        id
+    pub(super) fn dim(&mut self, name: &str, len: usize) -> DimId {
+        self.file.def_dim(GroupId::ROOT, name.as_bytes(), len).unwrap()
     }
 
     pub(super) fn var(&mut self, made: Made<'_>) -> VarId {
-        let Made { name, datatype, nc_type, dims, kind, filters, fill, quantize } = made;
-        let model = self.file.model.get_mut().unwrap();
-        let extent: Vec<_> = dims.iter().map(|dim| model.dim(*dim).unwrap().len).collect();
-        let mut var =
-            Var::new(name.as_bytes(), nc_type, dims.to_vec(), ObjectAt::NOWHERE, &extent);
-        var.draft = Some(Box::new(VarDraft {
-            datatype,
-            layout: match kind {
-                Kind::Contiguous => Layout::Contiguous,
-                Kind::Compact => Layout::Compact,
-                Kind::Chunked(dims) => Layout::Chunked(dims.to_vec()),
-            },
-            layout_chosen: true,
-            filters,
-            fill,
-            endianness: Endianness::Native,
-            quantize,
-            is_settled: false,
-        }));
-        let vars = &mut model.group_mut(GroupId::ROOT).unwrap().vars;
-        vars.push(var);
-        let id = VarId(vars.len() as i32 - 1);
-        self.file.writing_mut().unwrap().changed.insert(ObjectKey::Var(GroupId::ROOT, id));
+        let (file, root) = (&mut self.file, GroupId::ROOT);
+        let dims: Vec<_> = made.dims.iter().map(|dim| dim.0).collect();
+        let id = file.def_var(root, made.name.as_bytes(), made.nc_type, &dims).unwrap();
+        match made.kind {
+            Kind::Contiguous => {}
+            Kind::Compact => {
+                file.def_var_chunking(root, id, StorageRequest::Compact, None).unwrap();
+            }
+            Kind::Chunked(sizes) => {
+                let request = StorageRequest::Chunked;
+                file.def_var_chunking(root, id, request, Some(sizes)).unwrap();
+            }
+        }
+        if made.big_endian {
+            file.def_var_endian(root, id, Endianness::Big).unwrap();
+        }
+        if made.deflate {
+            file.def_var_deflate(root, id, true, true, 1).unwrap();
+        }
+        if made.no_fill {
+            file.def_var_fill(root, id, true, None).unwrap();
+        }
+        if let Some(fill) = made.fill {
+            let mut none = &Held::default();
+            file.def_var_fill(root, id, false, Some((&fill, &mut none))).unwrap();
+        }
+        if let Some(Quantize { mode, kept }) = made.quantize {
+            file.def_var_quantize(root, id, mode.number(), kept as i32).unwrap();
+        }
         id
     }
 
@@ -240,8 +195,11 @@ impl Lab {
         self.file = Nc4File::open(self.memory.clone(), path, OpenHow::default()).unwrap();
     }
 
-    /// Closes the file and opens it again.
+    /// Closes the file and opens it for writing.
     pub(super) fn reopen(&mut self) {
-        self.reopen_to_read();
+        self.file.close().unwrap();
+        let path = Path::new("test.nc");
+        self.file =
+            Nc4File::open_for_writing(self.memory.clone(), path, OpenHow::default()).unwrap();
     }
 }

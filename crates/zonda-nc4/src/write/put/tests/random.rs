@@ -4,7 +4,6 @@ use zonda_convert::{ByteOrder, Decoder, Encoder, RangeRule};
 use zonda_model::{DimId, ExtType, MemType, VarId, default_fill};
 
 use super::lab::{Kind, Lab, Made};
-use crate::write::Fill;
 use crate::{Source, Target};
 
 /// What a variable should hold: bytes of its type in memory, by coordinates.
@@ -65,18 +64,18 @@ fn variables(lab: &mut Lab, random: &mut Random, dims: &[(DimId, usize)]) -> Vec
         let axes: Vec<_> = (0..rank).map(|_| dims[random.below(dims.len())]).collect();
         let ids: Vec<_> = axes.iter().map(|(id, _)| *id).collect();
         let grows = axes.iter().any(|(_, len)| *len == 0);
-        let chunk: Vec<u64> = axes
+        let chunk: Vec<usize> = axes
             .iter()
-            .map(|(_, len)| 1 + random.below(if *len == 0 { 4 } else { *len }) as u64)
+            .map(|(_, len)| 1 + random.below(if *len == 0 { 4 } else { *len }))
             .collect();
         let chunked = grows || (rank > 0 && i % 3 == 0);
         let kind = match (chunked, i % 2) {
             (true, _) => Kind::Chunked(&chunk),
-            (false, 0) => Kind::Contiguous,
-            (false, _) => Kind::Compact,
+            (false, 1) if rank > 0 => Kind::Compact,
+            (false, _) => Kind::Contiguous,
         };
         let mut made = Made::new(&format!("v{i}"), ext.nc_type(), &ids).kind(kind);
-        if i % 4 == 1 {
+        if i % 4 == 1 && ext != ExtType::Char {
             made = made.big_endian();
         }
         if chunked && i % 2 == 0 {
@@ -85,7 +84,7 @@ fn variables(lab: &mut Lab, random: &mut Random, dims: &[(DimId, usize)]) -> Vec
         let mut fill = default_fill(ext)[..ext.size()].to_vec();
         if i % 5 == 2 {
             fill.fill(3);
-            made = made.fill(Fill::User(fill.clone().into()));
+            made = made.fill(&fill);
         }
         all.push(Plain {
             id: lab.var(made),
@@ -106,7 +105,7 @@ fn all_types_and_layouts_beside_arrays() {
         let mut lab = Lab::new();
         let lens = [0, 3, 7, 0, 5];
         let dims: Vec<_> =
-            (0..).zip(lens).map(|(i, len)| (lab.dim(&format!("d{i}"), len as u64), len)).collect();
+            (0..).zip(lens).map(|(i, len)| (lab.dim(&format!("d{i}"), len), len)).collect();
         let mut all = variables(&mut lab, &mut random, &dims);
         for step in 0..400 {
             let number = random.below(all.len());
