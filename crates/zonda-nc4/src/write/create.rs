@@ -37,6 +37,7 @@ impl Nc4File {
         let writing = Writing {
             is_defining: true,
             is_new: true,
+            ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
             ..Writing::new(create, Space::new(SUPERBLOCK), files.main().sizes())
         };
@@ -64,6 +65,7 @@ impl Writing {
             objects: Default::default(),
             links: Default::default(),
             scales: Default::default(),
+            ids_are_said: false,
             apart: Default::default(),
             heap: HeapWriter::new(sizes),
             end: space.end(),
