@@ -41,7 +41,7 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
-pub use write::{CreateHow, Fetch, Quantize, QuantizeMode, Source};
+pub use write::{CreateHow, Fetch, Quantize, QuantizeMode, Source, StorageRequest};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

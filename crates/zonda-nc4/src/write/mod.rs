@@ -6,10 +6,13 @@
 //! turns what is marked as changed into object headers.
 
 mod draft;
+#[rustfmt::skip]
+mod stubs;
 mod source;
 
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode};
+pub use stubs::StorageRequest;
 pub use source::{Fetch, Source};
 
 use std::collections::BTreeSet;
