@@ -3,9 +3,10 @@
 //! Watch: a node has one key more than children; for groups child `i` holds the names after key `i`
 //! up to and including key `i + 1`, for chunks key `i` belongs to child `i` itself.
 //! Watch: nodes are allocated for 2K children whatever their number, but only the used part is read.
+//! libhdf5 reads them whole, so they are written whole.
 
 use crate::guard::Budget;
-use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "version 1 B-tree node";
 
@@ -206,6 +207,71 @@ pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usiz
     Ok(node)
 }
 
+/// Bytes from the beginning of a node up to the address of its left neighbour.
+const LEFT_AT: u64 = 8;
+
+/// What nodes of a tree have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeShape {
+    /// What the tree is an index of.
+    pub node_type: NodeType,
+    /// Widths of addresses and lengths.
+    pub sizes: Sizes,
+    /// Bytes of a key.
+    pub key_len: usize,
+    /// Children that a node has room for: twice the K of the specification.
+    pub most: usize,
+}
+
+impl NodeShape {
+    /// Bytes that a node takes in the file, whatever the number of its children.
+    #[must_use]
+    pub fn node_len(&self) -> u64 {
+        let (offset, key) = (u64::from(self.sizes.offset), self.key_len as u64);
+        let head = offset.saturating_mul(2).saturating_add(LEFT_AT);
+        let entries = key.saturating_add(offset).saturating_mul(self.most as u64);
+        head.saturating_add(entries).saturating_add(key)
+    }
+
+    /// Where in a node the address of its left neighbour is.
+    #[must_use]
+    pub fn left_at(&self) -> u64 {
+        LEFT_AT
+    }
+
+    /// Where in a node the address of its right neighbour is.
+    #[must_use]
+    pub fn right_at(&self) -> u64 {
+        LEFT_AT.saturating_add(u64::from(self.sizes.offset))
+    }
+
+    /// Encodes a node of `used` children: its head, then what `entries` puts, which are keys and
+    /// children in turn and a last key, then zeros up to the length of a node.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for more children than there is room for, and for addresses and
+    /// lengths that are too wide; those of `entries`.
+    pub fn encode(
+        &self,
+        level: u8,
+        used: usize,
+        [left, right]: [Option<FileAddr>; 2],
+        entries: impl FnOnce(&mut Writer) -> Result<()>,
+    ) -> Result<Vec<u8>> {
+        let too_large = |value| HdfError::TooLarge { structure: NAME, value };
+        let used = u16::try_from(used).ok().filter(|_| used <= self.most);
+        let used = used.ok_or(too_large(self.most as u64))?;
+        let mut writer = Writer::new(NAME, self.sizes);
+        writer.put(b"TREE").u8(self.node_type as u8).u8(level).u16(used);
+        writer.addr(left)?.addr(right)?;
+        entries(&mut writer)?;
+        let mut bytes = writer.finish();
+        let len = usize::try_from(self.node_len()).ok().filter(|&len| len >= bytes.len());
+        bytes.resize(len.ok_or(too_large(bytes.len() as u64))?, 0);
+        Ok(bytes)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,6 +312,44 @@ mod tests {
         assert_eq!(node.key(200).unwrap().u64().unwrap(), 500, "one key more than children");
         assert!(node.key(201).is_err() && node.child(200).is_err());
         assert!(Node::read(&file, at(second), NodeType::Chunk, None, 8).is_err());
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for sizes in [Sizes::EIGHT, Sizes { offset: 4, length: 2 }] {
+            let key_len = usize::from(sizes.length);
+            let shape = NodeShape { node_type: NodeType::Group, sizes, key_len, most: 5 };
+            let encode = |used: u64| {
+                let neighbours = [Some(at(0x11)), Some(at(0x22))];
+                shape.encode(3, usize::try_from(used).unwrap(), neighbours, |writer| {
+                    for i in 0..used {
+                        writer.length(100 + i)?.addr(Some(at(200 + i)))?;
+                    }
+                    writer.length(999)?;
+                    Ok(())
+                })
+            };
+            for used in 0..=5 {
+                let bytes = encode(used).unwrap();
+                assert_eq!(bytes.len() as u64, shape.node_len());
+                let word = |at: u64| u64::from(bytes[usize::try_from(at).unwrap()]);
+                assert_eq!([word(shape.left_at()), word(shape.right_at())], [0x11, 0x22]);
+                let storage = crate::testing::storage(&bytes);
+                let file = File::bare(storage, sizes, crate::Limits::default());
+                let node = Node::read(&file, at(0), NodeType::Group, Some(3), key_len).unwrap();
+                assert_eq!((node.len() as u64, node.right()), (used, Some(at(0x22))));
+                for i in 0..used {
+                    let place = usize::try_from(i).unwrap();
+                    assert_eq!(node.key(place).unwrap().length().unwrap(), 100 + i);
+                    assert_eq!(node.child(place).unwrap(), at(200 + i));
+                }
+                assert_eq!(node.key(node.len()).unwrap().length().unwrap(), 999);
+            }
+            assert!(matches!(encode(6), Err(HdfError::TooLarge { .. })));
+        }
+        // As the specification counts for a chunk of one dimension and K = 32.
+        let (node_type, sizes) = (NodeType::Chunk, Sizes::EIGHT);
+        assert_eq!(NodeShape { node_type, sizes, key_len: 24, most: 64 }.node_len(), 2096);
     }
 
     #[test]

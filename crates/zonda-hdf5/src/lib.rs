@@ -47,7 +47,7 @@ mod writer;
 
 pub use ahead::Ahead;
 pub use attributes::{Attribute, Attributes};
-pub use chunk_index::{ChunkIndex, ChunkLocation};
+pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;
 pub use external::ExternalSegment;
 pub use file::{File, Unfilter};

@@ -99,6 +99,8 @@ pub struct ObjectHeader {
     /// Bytes of the first block, from the version or signature on to the end of its messages or
     /// checksum.
     pub first_len: u64,
+    /// How many of the messages are in it.
+    n_first: usize,
 }
 
 impl ObjectHeader {
@@ -132,6 +134,7 @@ impl ObjectHeader {
         let first = first.get(..total).unwrap_or(first);
         let mut loader = Loader::new(file, &prefix);
         loader.first(addr, first, &prefix)?;
+        let n_first = loader.messages.len();
         loader.continuations(addr, ahead)?;
         Ok(ObjectHeader {
             addr,
@@ -143,6 +146,7 @@ impl ObjectHeader {
             times: prefix.times,
             phase_change: prefix.phase_change,
             first_len: prefix.total,
+            n_first,
         })
     }
 
@@ -177,6 +181,13 @@ impl ObjectHeader {
     #[must_use]
     pub fn space(&self) -> HeaderSpace {
         HeaderSpace { addr: self.addr, len: self.first_len }
+    }
+
+    /// The messages of its first block. Who encodes that anew with those about other blocks carried
+    /// over keeps the other blocks as they are.
+    #[must_use]
+    pub fn first(&self) -> &[Message] {
+        self.messages.get(..self.n_first).unwrap_or_default()
     }
 
     /// Where its other blocks are and how long, signatures and checksums included.

@@ -15,6 +15,7 @@ mod implicit;
 mod single;
 mod table;
 mod tree;
+mod write_tree;
 
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ use self::table::{Entry, Table};
 use self::tree::{Leaf, Tree, Version};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
 use crate::{File, FileAddr, HdfError, Reader, Result};
+
+pub use self::write_tree::{ChunkTree, TreeCommit};
 
 const NAME: &str = "chunk index";
 

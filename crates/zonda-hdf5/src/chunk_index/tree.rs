@@ -371,26 +371,30 @@ impl Tree {
 
     /// The bytes of nodes, each as far as is sure or usual.
     fn read_many(&self, children: &[&Child]) -> Result<Vec<Vec<u8>>> {
-        if self.file.has_cache_image() {
-            // What a cache image covers is not in the storage.
-            let read =
-                |child: &&Child| self.file.read_up_to(NAME, child.addr, self.read_len(child)?);
-            return children.iter().map(read).collect();
-        }
-        let mut buffers = Vec::with_capacity(children.len());
-        for child in children {
-            let at = self.file.locate(NAME, child.addr, 1)?;
-            let len = self.read_len(child)?.min(self.file.len().saturating_sub(at));
-            buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
-        }
-        let mut ranges: Vec<ReadRange<'_>> =
-            buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
-        ranges.sort_unstable_by_key(|range| range.at);
-        self.file.storage().read_ranges(&mut ranges)?;
-        if ranges.iter().any(|range| range.got < range.buf.len()) {
-            let (structure, at, end) = (NAME, self.file.len(), self.file.len());
-            return Err(HdfError::OutOfFile { structure, at, len: 1, end });
-        }
-        Ok(buffers.into_iter().map(|(_, bytes)| bytes).collect())
+        let wanted = children.iter().map(|child| Ok((child.addr, self.read_len(child)?)));
+        read_nodes(&self.file, &wanted.collect::<Result<Vec<_>>>()?)
     }
+}
+
+/// The bytes of nodes: where each is, and how many bytes are wanted; fewer where the file ends.
+pub(super) fn read_nodes(file: &File, wanted: &[(FileAddr, u64)]) -> Result<Vec<Vec<u8>>> {
+    if file.has_cache_image() {
+        // What a cache image covers is not in the storage.
+        return wanted.iter().map(|&(addr, len)| file.read_up_to(NAME, addr, len)).collect();
+    }
+    let mut buffers = Vec::with_capacity(wanted.len());
+    for &(addr, len) in wanted {
+        let at = file.locate(NAME, addr, 1)?;
+        let len = len.min(file.len().saturating_sub(at));
+        buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
+    }
+    let mut ranges: Vec<ReadRange<'_>> =
+        buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();
+    ranges.sort_unstable_by_key(|range| range.at);
+    file.storage().read_ranges(&mut ranges)?;
+    if ranges.iter().any(|range| range.got < range.buf.len()) {
+        let (structure, at, end) = (NAME, file.len(), file.len());
+        return Err(HdfError::OutOfFile { structure, at, len: 1, end });
+    }
+    Ok(buffers.into_iter().map(|(_, bytes)| bytes).collect())
 }

@@ -248,6 +248,17 @@ fn what_was_read_at_first_is_forgotten() {
     assert_eq!(start(), b"old");
     file.forget();
     assert_eq!(start(), b"new");
+    let collection = |text: &[u8; 8]| {
+        let start = Builder::default().bytes(b"GCOL\x01\0\0\0").u64(4096);
+        start.u16(1).u16(0).u32(0).u64(8).bytes(text).pad_to(4096).bytes
+    };
+    file.storage().write_at(904, &collection(b"old text")).unwrap();
+    let object = || file.global_heap_collection(FileAddr(904)).unwrap().get(1).unwrap().to_vec();
+    assert_eq!(object(), b"old text");
+    file.storage().write_at(904, &collection(b"new text")).unwrap();
+    assert_eq!(object(), b"old text");
+    file.forget();
+    assert_eq!(object(), b"new text");
     // Writing the superblock is a change of what was read, too.
     let file = open(&bytes).unwrap();
     assert_eq!(file.superblock().eof, 60);

@@ -103,9 +103,9 @@ impl Link {
     pub fn encode(&self, writer: &mut Writer) -> Result<()> {
         let name_len = self.name.len() as u64;
         let width: u8 = match name_len {
-            ..=0xff => 0,
-            ..=0xffff => 1,
-            ..=0xffff_ffff => 2,
+            0..=0xff => 0,
+            0x100..=0xffff => 1,
+            0x1_0000..=0xffff_ffff => 2,
             _ => 3,
         };
         let kind = match &self.target {

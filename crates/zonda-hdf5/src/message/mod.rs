@@ -49,6 +49,6 @@ pub use k_values::KValues;
 pub use link::{Link, LinkTarget};
 pub use link_info::LinkInfo;
 pub use modification_time::ModificationTime;
-pub use reference_count::decode_reference_count;
+pub use reference_count::{decode_reference_count, encode_reference_count};
 pub use shared_message_table::SharedMessageTable;
 pub use symbol_table::SymbolTableMessage;

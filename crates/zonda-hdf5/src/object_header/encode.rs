@@ -141,9 +141,9 @@ impl HeaderStyle {
 pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
     let len = style.messages_len(messages);
     let width = match len {
-        ..=0xff => 1,
-        ..=0xffff => 2,
-        ..=0xffff_ffff => 4,
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
         _ => 8,
     };
     len.saturating_add(style.besides()).saturating_add(width)
@@ -152,7 +152,7 @@ pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
 /// Encodes a header into the space of its first block.
 ///
 /// Messages go there in the order given as far as they fit, the others into one more block, whose
-/// place `fresh` gives for its length.
+/// place `fresh` gives for its length. Messages about yet other blocks are messages like all others.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for messages that no header can hold, and where not even a message about

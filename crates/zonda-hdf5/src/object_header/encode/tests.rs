@@ -10,7 +10,7 @@ const AT: u64 = 64;
 
 /// A header at [`AT`], as it is read.
 fn read(first: &[u8], continuation: Option<&(FileAddr, Vec<u8>)>) -> ObjectHeader {
-    let mut bytes = [&vec![0; 64], first].concat();
+    let mut bytes = [&[0; 64], first].concat();
     if let Some((addr, block)) = continuation {
         bytes.resize(usize::try_from(addr.0).unwrap(), 0xaa);
         bytes.extend(block);
@@ -114,6 +114,28 @@ fn what_does_not_fit_goes_elsewhere() {
 }
 
 #[test]
+fn other_blocks_can_stay() {
+    let style = HeaderStyle { flags: 0x0c, ..HeaderStyle::default() };
+    let messages = [message(1, 20), message(12, 200), message(12, 100)];
+    let space = HeaderSpace { addr: FileAddr(AT), len: 100 };
+    let mut fresh = |_| Ok(FileAddr(1000));
+    let old = encode_header(&style, &messages, &space, Sizes::EIGHT, &mut fresh).unwrap();
+    let header = read(&old.first, old.continuation.as_ref());
+    let kinds = |messages: &[crate::Message]| -> Vec<_> {
+        messages.iter().map(|message| message.kind).collect()
+    };
+    assert_eq!(kinds(header.first()), [1, 16, 0]);
+    assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
+    let first = header.first().iter().filter(|message| message.kind != kind::NIL);
+    let mut first: Vec<_> = first.map(|message| header.carry(message)).collect();
+    first[0].body[3] = 99;
+    let new = encode_header(&header.style(), &first, &header.space(), Sizes::EIGHT, &mut no_space);
+    let header = read(&new.unwrap().first, old.continuation.as_ref());
+    assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
+    assert_eq!(header.body(&header.messages[0])[3], 99);
+}
+
+#[test]
 fn spaces_that_hold_no_header() {
     let style = HeaderStyle { flags: 0x0c, ..HeaderStyle::default() };
     let encode = |len, messages: &[NewMessage]| {
@@ -160,6 +182,23 @@ fn unused(mut block: &[u8], head: usize) -> (usize, usize) {
     }
     assert!(block.iter().all(|&byte| byte == 0));
     (nil, block.len())
+}
+
+#[test]
+fn every_byte_of_a_block_is_in_a_message_or_the_gap() {
+    // Also where it takes more than one message to fill it.
+    let lens = (0..30u64).chain(65_520..65_570).chain(131_050..131_110);
+    for (flags, head) in [(0x0c, 6), (0, 4)] {
+        let style = HeaderStyle { flags, ..HeaderStyle::default() };
+        for len in lens.clone() {
+            let mut writer = Writer::new("test", Sizes::EIGHT);
+            style.fill(&mut writer, len).unwrap();
+            assert_eq!(writer.len() as u64, len);
+            let (nil, gap) = unused(writer.bytes(), head);
+            assert_eq!((nil + gap) as u64, len);
+            assert!(gap == 0 || nil == 0, "{len}: {nil} {gap}");
+        }
+    }
 }
 
 proptest! {

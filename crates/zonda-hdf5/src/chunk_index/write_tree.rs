@@ -1,0 +1,434 @@
+//! The index of the chunks of a dataset that is being written: a version 1 B-tree in memory.
+//!
+//! What is stored is read when it is needed, node by node. What changes stays in memory until
+//! [`ChunkTree::commit`], which writes changed nodes and those above them to fresh places: nothing
+//! that the last commit refers to is written over. Nodes know their neighbours, and those of a
+//! changed one cannot all be written anew; their words are changed in place, which nobody minds who
+//! goes from the root to the leaves, as all that look for chunks do.
+
+mod commit;
+mod load;
+mod node;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use self::load::Source;
+use self::node::{Body, Child, Edges, Entry, Node, Taken, owned};
+use super::grid::Numbers;
+use super::{ChunkIndex, ChunkLocation};
+use crate::message::{ChunkIndexKind, ChunkedLayout};
+use crate::{File, FileAddr, HdfError, Result};
+
+pub use self::commit::TreeCommit;
+
+const NAME: &str = "version 1 B-tree of chunks";
+
+/// The chunks of one dataset, in memory as they are or will be in the file.
+///
+/// Keys are coordinates of chunks, counted in chunks, slowest dimension first. Methods on `&self`
+/// may be called from any thread. An error leaves the tree as it was.
+#[derive(Debug)]
+pub struct ChunkTree {
+    source: Source,
+    root: Option<Child>,
+    /// Level of the root.
+    level: u8,
+    /// Behind the last chunk there ever was.
+    end: Numbers,
+    /// Root that the last commit wrote.
+    committed: Option<FileAddr>,
+    /// Nodes of the last commit that are no more.
+    dropped: Vec<FileAddr>,
+}
+
+impl ChunkTree {
+    /// The index of a dataset without chunks in this file.
+    ///
+    /// `chunk_dims` is the shape of a chunk in elements, `elem_size` the bytes of an element.
+    ///
+    /// # Errors
+    /// [`HdfError::BadValue`] for chunks of no elements and for a file whose nodes have no room,
+    /// [`HdfError::TooLarge`] for chunks of 4 GiB or more.
+    pub fn new(file: &Arc<File>, chunk_dims: &[u64], elem_size: u32) -> Result<ChunkTree> {
+        let source = Source::new(file, chunk_dims, elem_size)?;
+        let end = Numbers::from_elem(0, chunk_dims.len());
+        Ok(ChunkTree { source, root: None, level: 0, end, committed: None, dropped: Vec::new() })
+    }
+
+    /// The index that a dataset has, of which only the root is read here. `filtered` says whether
+    /// the dataset has a filter pipeline.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] for an index that is not a version 1 B-tree; as
+    /// [`ChunkTree::new`]; damage in the root.
+    pub fn load(file: &Arc<File>, layout: &ChunkedLayout, filtered: bool) -> Result<ChunkTree> {
+        let mut tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size)?;
+        let Some(addr) = layout.addr else { return Ok(tree) };
+        if layout.index != ChunkIndexKind::BtreeV1 {
+            let what = "changing a chunk index other than a version 1 B-tree";
+            return Err(HdfError::Unsupported { structure: NAME, at: addr.0, what });
+        }
+        if !filtered {
+            tree.source.fix_len();
+        }
+        let (root, level, end) = tree.source.read_root(addr)?;
+        tree.level = level;
+        tree.end = end;
+        tree.root = Some(root);
+        tree.committed = Some(addr);
+        Ok(tree)
+    }
+
+    /// The chunks of an index of any kind, in a tree that is not in the file yet.
+    ///
+    /// # Errors
+    /// As [`ChunkTree::new`]; damage in the index.
+    pub fn from_other(
+        file: &Arc<File>,
+        chunk_dims: &[u64],
+        elem_size: u32,
+        index: &ChunkIndex,
+    ) -> Result<ChunkTree> {
+        let mut tree = ChunkTree::new(file, chunk_dims, elem_size)?;
+        let mut result = Ok(());
+        index.for_each(&mut |key, at| {
+            if result.is_ok() {
+                result = tree.insert(key, at).map(drop);
+            }
+        })?;
+        result.map(|()| tree)
+    }
+
+    /// Whether there are no chunks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let node = self.root.as_ref().map(|root| root.node.get());
+        node.is_none_or(|node| node.is_some_and(|node| node.len() == 0))
+    }
+
+    /// How many chunks there are. Reads all that was not read yet.
+    ///
+    /// # Errors
+    /// Damage in the index.
+    pub fn len(&self) -> Result<u64> {
+        let rank = self.source.rank();
+        let mut n = 0u64;
+        let (first, last) = (Numbers::from_elem(0, rank), Numbers::from_elem(u64::MAX, rank));
+        self.for_each_in(&first, &last, &mut |_, _| n = n.saturating_add(1))?;
+        Ok(n)
+    }
+
+    /// Whether something changed since the last commit.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        match &self.root {
+            Some(root) => root.is_dirty || root.addr != self.committed,
+            None => self.committed.is_some(),
+        }
+    }
+
+    /// Where a chunk is.
+    ///
+    /// # Errors
+    /// Damage in the nodes on the way to it.
+    pub fn get(&self, key: &[u64]) -> Result<Option<ChunkLocation>> {
+        self.source.check(key)?;
+        let Some(mut child) = self.root.as_ref() else { return Ok(None) };
+        let mut level = self.level;
+        loop {
+            let node = self.source.node(child, level)?;
+            match &node.body {
+                Body::Leaf(entries) => {
+                    let at = node.before(key);
+                    let is_there = node.key(key.len(), at) == Some(key);
+                    let entry = entries.get(at).filter(|_| is_there);
+                    return Ok(entry.map(|entry| self.source.location(entry)));
+                }
+                Body::Inner(children) => {
+                    let Some(next) = children.get(node.up_to(key).saturating_sub(1)) else {
+                        return Ok(None);
+                    };
+                    child = next;
+                    level = level.saturating_sub(1);
+                }
+            }
+        }
+    }
+
+    /// Says where a chunk is from now on; gives where it was before.
+    ///
+    /// # Errors
+    /// [`HdfError::BadValue`] for a key of another number of dimensions and for a place before the
+    /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more; damage in the index.
+    pub fn insert(&mut self, key: &[u64], at: ChunkLocation) -> Result<Option<ChunkLocation>> {
+        self.source.check(key)?;
+        let entry = self.source.entry(at)?;
+        let (before, split) = match &mut self.root {
+            Some(root) => {
+                let edges = Edges { left: true, right: true };
+                insert_below(&self.source, root, self.level, key, entry, edges)?
+            }
+            None => {
+                let mut leaf = Node::new(Vec::new(), Body::Leaf(Vec::new()));
+                let edges = Edges { left: true, right: true };
+                leaf.add_entry(0, key, entry, edges, self.source.most());
+                self.root = Some(Child::fresh(leaf));
+                self.level = 0;
+                (None, None)
+            }
+        };
+        if let Some((split, second)) = split
+            && let Some(root) = self.root.take()
+        {
+            let lowest = Numbers::from_elem(0, key.len());
+            let first = root.node.get().and_then(|node| node.key(key.len(), 0)).unwrap_or(&lowest);
+            let keys = [first, &split].concat();
+            let node = Node::new(keys, Body::Inner(vec![root, Child::fresh(second)]));
+            self.root = Some(Child::fresh(node));
+            self.level = self.level.saturating_add(1);
+        }
+        if key >= self.end.as_slice() {
+            self.end = key.iter().map(|coord| coord.saturating_add(1)).collect();
+        }
+        Ok(before.map(|before| self.source.location(&before)))
+    }
+
+    /// Says that a chunk is no more; gives where it was. Its space is the caller's to give back.
+    ///
+    /// # Errors
+    /// Damage in the index.
+    pub fn remove(&mut self, key: &[u64]) -> Result<Option<ChunkLocation>> {
+        self.source.check(key)?;
+        let Some(root) = &mut self.root else { return Ok(None) };
+        let removed = remove_below(&self.source, root, self.level, key, &mut self.dropped)?;
+        if root.node.get().is_some_and(|node| node.len() == 0) && removed.is_some() {
+            self.dropped.extend(root.addr);
+            self.root = None;
+        }
+        // A root of one child is of no use.
+        while let Some(root) = &mut self.root
+            && let Some(Body::Inner(children)) = root.node.get_mut().map(|node| &mut node.body)
+            && children.len() == 1
+            && let Some(child) = children.pop()
+        {
+            self.dropped.extend(root.addr);
+            self.root = Some(child);
+            self.level = self.level.saturating_sub(1);
+        }
+        Ok(removed.map(|removed| self.source.location(&removed)))
+    }
+
+    /// Tells `found` of the chunks in a box, both corners included, in ascending order. Reads what
+    /// the box needs and was not read yet, many nodes at a time.
+    ///
+    /// # Errors
+    /// Damage in the index, before any chunk is told of.
+    pub fn for_each_in(
+        &self,
+        first: &[u64],
+        last: &[u64],
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> Result<()> {
+        self.source.check(first)?;
+        self.source.check(last)?;
+        let area = Area { first, last };
+        let Some(root) = self.root.as_ref().filter(|_| area.next(first).is_some()) else {
+            return Ok(());
+        };
+        let mut nodes: SmallVec<[&Child; 8]> = SmallVec::new();
+        nodes.push(root);
+        let mut level = self.level;
+        loop {
+            self.source.read_all(&nodes, level)?;
+            if level == 0 {
+                break;
+            }
+            let mut below = SmallVec::new();
+            for child in nodes {
+                area.children(self.source.node(child, level)?, &mut below);
+            }
+            nodes = below;
+            level = level.saturating_sub(1);
+        }
+        for child in nodes {
+            let node = self.source.node(child, 0)?;
+            area.entries(node, &mut |key, entry| found(key, self.source.location(entry)));
+        }
+        Ok(())
+    }
+}
+
+/// The second part of a node, and its first key.
+type Split = Option<(Numbers, Node)>;
+
+/// Puts a chunk where it belongs under a node; gives where it was, and what became too much.
+fn insert_below(
+    source: &Source,
+    child: &mut Child,
+    level: u8,
+    key: &[u64],
+    entry: Entry,
+    edges: Edges,
+) -> Result<(Option<Entry>, Split)> {
+    let rank = key.len();
+    let node = source.node_mut(child, level)?;
+    let at = node.before(key);
+    let is_there = node.key(rank, at) == Some(key);
+    let (before, split) = match &mut node.body {
+        Body::Leaf(entries) if is_there => {
+            (entries.get_mut(at).map(|place| std::mem::replace(place, entry)), None)
+        }
+        Body::Leaf(_) => (None, node.add_entry(at, key, entry, edges, source.most())),
+        Body::Inner(children) => {
+            let i = if is_there { at } else { at.saturating_sub(1) };
+            let next = i.saturating_add(1);
+            let is_last = next == children.len();
+            let Some(below) = children.get_mut(i) else { return Ok((None, None)) };
+            let edges_below = Edges { left: edges.left && i == 0, right: edges.right && is_last };
+            let (before, split) =
+                insert_below(source, below, level.saturating_sub(1), key, entry, edges_below)?;
+            // What comes before all the others goes to the first child.
+            if let Some(lowest) = node.keys.get_mut(..rank)
+                && key < &*lowest
+            {
+                lowest.copy_from_slice(key);
+            }
+            let second = split.and_then(|(first, second)| {
+                node.add_child(next, &first, Child::fresh(second), edges, source.most())
+            });
+            (before, second)
+        }
+    };
+    child.is_dirty = true;
+    Ok((before, split.and_then(|second| Some((owned(second.key(rank, 0)?), second)))))
+}
+
+/// Takes a chunk out from under a node, which may be empty then.
+fn remove_below(
+    source: &Source,
+    child: &mut Child,
+    level: u8,
+    key: &[u64],
+    dropped: &mut Vec<FileAddr>,
+) -> Result<Option<Entry>> {
+    let rank = key.len();
+    let node = source.node_mut(child, level)?;
+    // The last that does not come after the key: the key itself, or the child with it.
+    let at = node.up_to(key).saturating_sub(1);
+    let removed = match &mut node.body {
+        Body::Leaf(_) => {
+            let is_there = node.key(rank, at) == Some(key);
+            match is_there.then(|| node.take(rank, at)).flatten() {
+                Some(Taken::Entry(entry)) => Some(entry),
+                _ => None,
+            }
+        }
+        Body::Inner(children) => {
+            let below = level.saturating_sub(1);
+            let Some(next) = children.get_mut(at) else { return Ok(None) };
+            let may_go = source.node(next, below)?.len() == 1;
+            // Where a child goes, one beside it comes to have another neighbour or another bound,
+            // and so have all nodes at that side of it. Read them as long as nothing has changed.
+            let beside = if at == 0 { 1 } else { at.saturating_sub(1) };
+            if may_go && let Some(beside) = children.get(beside) {
+                source.read_edge(beside, below, at > 0)?;
+            }
+            let Some(next) = children.get_mut(at) else { return Ok(None) };
+            let removed = remove_below(source, next, below, key, dropped)?;
+            let is_gone = removed.is_some() && source.node(next, below)?.len() == 0;
+            if is_gone && let Some(Taken::Child(gone)) = node.take(rank, at) {
+                dropped.extend(gone.addr);
+                if let Body::Inner(children) = &mut node.body
+                    && let Some(beside) = children.get_mut(at.saturating_sub(1))
+                {
+                    touch_edge(beside, at > 0);
+                }
+            }
+            removed
+        }
+    };
+    child.is_dirty |= removed.is_some();
+    Ok(removed)
+}
+
+/// Marks a node and those below it at its last (or first) side as changed.
+fn touch_edge(child: &mut Child, is_last: bool) {
+    child.is_dirty = true;
+    if let Some(Body::Inner(children)) = child.node.get_mut().map(|node| &mut node.body) {
+        let next = if is_last { children.last_mut() } else { children.first_mut() };
+        if let Some(next) = next {
+            touch_edge(next, is_last);
+        }
+    }
+}
+
+/// A box of chunks, both corners included.
+struct Area<'a> {
+    first: &'a [u64],
+    last: &'a [u64],
+}
+
+impl Area<'_> {
+    /// The first key of the box that is not before `key`.
+    fn next(&self, key: &[u64]) -> Option<Numbers> {
+        let mut next = Numbers::new();
+        for ((&coord, &first), &last) in key.iter().zip(self.first).zip(self.last) {
+            if first > last {
+                return None;
+            }
+            if coord < first {
+                break;
+            }
+            if coord > last {
+                // The slowest dimensions that can go on by one; faster ones begin again.
+                loop {
+                    let before = next.pop()?;
+                    if self.last.get(next.len()).is_some_and(|&last| before < last) {
+                        next.push(before.saturating_add(1));
+                        break;
+                    }
+                }
+                break;
+            }
+            next.push(coord);
+        }
+        let rest = self.first.get(next.len()..).unwrap_or_default();
+        next.extend_from_slice(rest);
+        Some(next)
+    }
+
+    /// The children of a node that may have chunks of the box.
+    fn children<'n>(&self, node: &'n Node, out: &mut SmallVec<[&'n Child; 8]>) {
+        let Body::Inner(children) = &node.body else { return };
+        let rank = self.first.len();
+        let mut from = Some(Numbers::from_slice(self.first));
+        while let Some(key) = from {
+            let i = node.up_to(&key).saturating_sub(1);
+            out.extend(children.get(i));
+            // Where the next child begins, unless that is before the box.
+            let bound = node.key(rank, i.saturating_add(1));
+            from = bound.and_then(|bound| self.next(bound));
+        }
+    }
+
+    /// The chunks of a leaf that are in the box.
+    fn entries(&self, node: &Node, found: &mut dyn FnMut(&[u64], &Entry)) {
+        let Body::Leaf(entries) = &node.body else { return };
+        let rank = self.first.len();
+        let mut at = node.before(self.first);
+        while let (Some(key), Some(entry)) = (node.key(rank, at), entries.get(at)) {
+            let is_in = |((coord, first), last)| first <= coord && coord <= last;
+            if key.iter().zip(self.first).zip(self.last).all(is_in) {
+                found(key, entry);
+                at = at.saturating_add(1);
+            } else {
+                let Some(next) = self.next(key) else { return };
+                at = node.before(&next);
+            }
+        }
+    }
+}
