@@ -36,7 +36,13 @@ pub struct ArrayShape {
 /// An array in chunks, with its cache of decoded chunks. Any number of threads may read it at once.
 #[derive(Debug)]
 pub struct ChunkedArray {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// Chunks that are in memory and newer than what the table finds.
+pub(crate) trait Newer: Sync {
+    /// The bytes of a chunk, in the file's form.
+    fn chunk(&self, key: &[u64]) -> Option<&[u8]>;
 }
 
 /// What work in the background needs of an array.
@@ -57,6 +63,8 @@ pub(crate) struct Inner {
     pub cache: Arc<Cache>,
     /// When the last request began.
     pub since: AtomicU64,
+    /// Changes of chunks in the storage so far.
+    pub version: AtomicU64,
     pattern: Mutex<Pattern>,
     pub background: Background,
 }
@@ -128,6 +136,7 @@ impl ChunkedArray {
             partial_edge_unfiltered,
             cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
+            version: AtomicU64::new(0),
             pattern: Mutex::default(),
             background: Background::default(),
         };
@@ -152,7 +161,7 @@ impl ChunkedArray {
     ) -> Result<Converted, ChunkError> {
         match self.inner.read_cached_run(extent, slab, &decode, out) {
             Some(converted) => Ok(converted),
-            None => self.inner.read(extent, slab, &decode, out),
+            None => self.inner.read(extent, slab, &decode, out, None),
         }
     }
 
@@ -194,6 +203,7 @@ struct Request<'a> {
     /// Unfiltered chunks are kept too.
     keep_raw: bool,
     since: u64,
+    newer: Option<&'a dyn Newer>,
 }
 
 /// The memory of one thread at work on chunks.
@@ -271,6 +281,13 @@ impl Outcome {
 }
 
 impl Inner {
+    /// Forgets what was decoded of a chunk that is another one in the storage now. Not to be called
+    /// while requests run; what runs in the background sees the new version, or its work is lost.
+    pub(crate) fn changed(&self, key: &[u64]) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.cache.remove(key);
+    }
+
     /// A single run of elements inside one chunk that is in the cache.
     #[inline]
     fn read_cached_run(
@@ -307,12 +324,14 @@ impl Inner {
         copy(&chunk.bytes, run, out)
     }
 
-    fn read(
+    /// As [`ChunkedArray::read`]; the chunks of `newer` are taken from there.
+    pub(crate) fn read(
         self: &Arc<Self>,
         extent: &[u64],
         slab: &Hyperslab<'_>,
         decode: &Decode<'_>,
         out: &mut [u8],
+        newer: Option<&dyn Newer>,
     ) -> Result<Converted, ChunkError> {
         linear::check(self.elem_size, &self.fill, decode)?;
         let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
@@ -363,6 +382,7 @@ impl Inner {
                 keep_whole: seen.overlaps,
                 keep_raw,
                 since,
+                newer,
             };
             converted = converted.and(self.read_batch(&request, &parts, chunk_bytes)?);
         }
@@ -466,6 +486,13 @@ impl Inner {
         let Some((base, steps)) = selection.place(&part.pieces, &self.steps) else {
             return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
         };
+        let axes = || selection.axes.iter().zip(&part.pieces);
+        let key = || -> Coords {
+            axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect()
+        };
+        if let Some(bytes) = request.newer.and_then(|newer| newer.chunk(&key())) {
+            return scatter(bytes, part, base, &steps, decode, bench);
+        }
         let index = part.number - request.batch.begin;
         let hit = &request.hits[index];
         if let Hit::Ready(chunk) = hit {
@@ -474,9 +501,7 @@ impl Inner {
         let Some(place) = request.places[index] else {
             return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
         };
-        let axes = || selection.axes.iter().zip(&part.pieces);
-        let key: Coords =
-            axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect();
+        let key = key();
         let is_edge = selection
             .axes
             .iter()

@@ -445,6 +445,35 @@ impl Cache {
         self.loaded.notify_all();
     }
 
+    /// Drops a chunk and forgets its number. If it is being decoded, it is not kept when it comes.
+    pub(crate) fn remove(&self, key: &[u64]) {
+        let mut state = self.lock();
+        let Some(id) = state.map.remove(key) else { return };
+        let State { nodes, ready, ghosts, last, .. } = &mut *state;
+        let mut waited_for = false;
+        match nodes.get(id).map(|entry| &entry.held) {
+            Some(Held::Ready(chunk)) => {
+                let chunk = Arc::clone(chunk);
+                nodes.unlink(ready, id);
+                self.cool(&chunk);
+            }
+            Some(Held::Ghost) => nodes.unlink(ghosts, id),
+            Some(Held::Loading(_)) => waited_for = true,
+            None => {}
+        }
+        if *last == Some(id) {
+            *last = None;
+        }
+        if !matches!(nodes.remove(id), None | Some(Entry { held: Held::Ghost, .. })) {
+            self.free(&mut state);
+        }
+        self.note_oldest(&state);
+        drop(state);
+        if waited_for {
+            self.loaded.notify_all();
+        }
+    }
+
     fn note_oldest(&self, state: &State) {
         let oldest = state.ready.oldest().and_then(|id| state.nodes.get(id));
         self.oldest.store(oldest.map_or(u64::MAX, |entry| entry.stamp), Ordering::Relaxed);

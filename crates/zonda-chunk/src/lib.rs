@@ -16,6 +16,7 @@ mod scatter;
 mod selection;
 mod stored;
 mod table;
+mod write;
 
 pub use array::{ArrayShape, ChunkedArray};
 pub use decode::Decode;
@@ -23,4 +24,5 @@ pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use linear::{LinearArray, Segment, SegmentBytes};
 pub use pool::{Engine, Quiet, quiet};
-pub use table::{ChunkAt, ChunkTable, TableError};
+pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
+pub use write::{ArrayId, ChunkWriter, Encode, NewArray};

@@ -296,6 +296,8 @@ impl Inner {
 /// The chunks of an [`Ahead`], shared by the threads that decode them.
 struct Job {
     running: Running,
+    /// The version that the chunks' places are of.
+    version: u64,
     axis: usize,
     forward: bool,
     walk: u64,
@@ -328,6 +330,7 @@ impl Ahead {
     fn look(self, running: Running) -> Option<Job> {
         let inner = &running.0;
         let mut chunks = Vec::new();
+        let version = inner.version.load(Ordering::SeqCst);
         {
             let _gate = pool::enter()?;
             let mut found = |key: &[u64], place: ChunkAt| {
@@ -348,7 +351,8 @@ impl Ahead {
             chunks.reverse();
         }
         let Ahead { axis, forward, walk, .. } = self;
-        Some(Job { running, axis, forward, walk, chunks, next: AtomicUsize::new(0) })
+        let next = AtomicUsize::new(0);
+        Some(Job { running, version, axis, forward, walk, chunks, next })
     }
 }
 
@@ -381,6 +385,11 @@ impl Job {
             Claim::Load(ticket) => ticket,
             Claim::Ready(_) | Claim::Bypass => return Some(()),
         };
+        // A chunk that changed before it was claimed is somewhere else now; one that changes later
+        // takes the claim away.
+        if inner.version.load(Ordering::SeqCst) != self.version {
+            return None;
+        }
         // Requests that looked for the chunk before it was claimed decode it themselves, unless they
         // claim it too: then this thread goes on to help them.
         if inner.background.walk.load(Ordering::SeqCst) != self.walk {
