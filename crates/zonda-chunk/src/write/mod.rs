@@ -491,7 +491,7 @@ impl ChunkWriter {
                 failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 task.outcome = Some(outcome);
             }
-            bench.put_back(array.chunk_bytes);
+            bench.put_back(array.chunk_bytes, &self.engine);
         };
         // Whatever happens, what other puts left in these chunks must not be lost.
         let run = std::panic::AssertUnwindSafe(|| self.engine.run(more, &work));

@@ -202,6 +202,7 @@ pub(crate) fn run(
     let more = if bytes < POOL_BYTES { 0 } else { n - 1 };
     let threads = engine.threads().min(more + 1);
     let queue = Queue {
+        engine,
         jobs,
         grain: GRAIN_BYTES,
         window: largest
@@ -219,6 +220,7 @@ pub(crate) fn run(
 }
 
 struct Queue<'a> {
+    engine: &'a Engine,
     jobs: &'a [Job<'a>],
     /// Bytes that a thread takes on at a time.
     grain: usize,
@@ -292,7 +294,7 @@ impl<'a> Queue<'a> {
                 None => break,
             }
         }
-        bench.put_back(self.largest);
+        bench.put_back(self.largest, self.engine);
     }
 
     /// Takes chunks to be filtered, if there is room.
@@ -355,7 +357,7 @@ impl<'a> Queue<'a> {
                 break;
             }
         }
-        bench.put_back(self.largest);
+        bench.put_back(self.largest, self.engine);
         writing.end()
     }
 
