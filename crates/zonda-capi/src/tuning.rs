@@ -6,12 +6,15 @@
 use std::ffi::{c_float, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zonda::{Endianness, MemType, NcError, StorageKind, VarId};
+use zonda::{
+    Endianness, MemType, NcError, Quantize, QuantizeMode, StorageKind, StorageRequest, VarId,
+};
 
-use crate::boundary::{boundary, put};
-use crate::filter::{check_var, info_of, refusal};
+use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::filter::{check_var, file_for_setting, info_of};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
+use crate::transfer::slice;
 
 /// `NC_CHUNKED`
 const CHUNKED: c_int = 0;
@@ -302,42 +305,93 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
     })
 }
 
+/// Chooses the layout of a variable of a netCDF-4 file. A number that names no layout changes
+/// nothing, as in the reference.
+fn def_chunking(
+    file: &FileRef,
+    varid: c_int,
+    storage: c_int,
+    sizes: Option<&[usize]>,
+) -> CallResult {
+    let (storage, sizes) = match storage {
+        CHUNKED => (StorageRequest::Chunked, sizes),
+        CONTIGUOUS => (StorageRequest::Contiguous, None),
+        COMPACT => (StorageRequest::Compact, None),
+        _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
+        _ => return Ok(file.meta(|meta| meta.var(VarId(varid)).map(drop))??),
+    };
+    let defined = file.dataset.def_var_chunking(file.var(varid), storage, sizes);
+    defined.map_err(|error| file.failure(error))
+}
+
+/// Dimensions of a variable; 0 where there is none, as the engine will say.
+fn rank_of(file: &FileRef, varid: c_int) -> Result<usize, Failure> {
+    file.meta(|meta| meta.var(VarId(varid)).map_or(0, |var| var.dims.len()))
+}
+
 /// `int nc_def_var_chunking(int ncid, int varid, int storage, const size_t *chunksizesp);`
 ///
 /// # Safety
-/// The pointer is not used.
+/// `chunksizesp` is null or holds a size per dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_var_chunking(
     ncid: c_int,
-    _varid: c_int,
-    _storage: c_int,
-    _chunksizesp: *const usize,
+    varid: c_int,
+    storage: c_int,
+    chunksizesp: *const usize,
 ) -> c_int {
-    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let rank = rank_of(&file, varid)?;
+        // SAFETY: the contract above.
+        let sizes = (!chunksizesp.is_null()).then(|| unsafe { slice(chunksizesp, rank) });
+        def_chunking(&file, varid, storage, sizes)
+    })
 }
 
 /// `int nc_def_var_chunking_ints(int ncid, int varid, int storage, int *chunksizesp);` for Fortran.
 ///
 /// # Safety
-/// The pointer is not used.
+/// `chunksizesp` is null or holds a size per dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_var_chunking_ints(
     ncid: c_int,
     varid: c_int,
-    _storage: c_int,
-    _chunksizesp: *mut c_int,
+    storage: c_int,
+    chunksizesp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        nc4_file(ncid, NcError::BadId)?;
+        let file = nc4_file(ncid, NcError::BadId)?;
         check_var(ncid, varid)?;
-        Err(NcError::Perm.into())
+        let rank = rank_of(&file, varid)?;
+        let sizes = (!chunksizesp.is_null()).then(|| {
+            // SAFETY: the contract above.
+            let ints = unsafe { slice(chunksizesp.cast_const(), rank) };
+            // Negative ones become huge, which is refused: C converts them so.
+            ints.iter().map(|&size| size as usize).collect::<Vec<_>>()
+        });
+        def_chunking(&file, varid, storage, sizes.as_deref())
     })
 }
 
 /// `int nc_def_var_endian(int ncid, int varid, int endian);`
 #[unsafe(no_mangle)]
-pub extern "C" fn nc_def_var_endian(ncid: c_int, _varid: c_int, _endian: c_int) -> c_int {
-    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+pub extern "C" fn nc_def_var_endian(ncid: c_int, varid: c_int, endian: c_int) -> c_int {
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let endianness = match endian {
+            0 => Endianness::Native,
+            1 => Endianness::Little,
+            2 => Endianness::Big,
+            _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
+            _ => {
+                check_var(ncid, varid)?;
+                return Err(NcError::Inval.into());
+            }
+        };
+        let defined = file.dataset.def_var_endian(file.var(varid), endianness);
+        defined.map_err(|error| file.failure(error))
+    })
 }
 
 /// Kind of storage as C counts it, and the shape of chunks.
@@ -448,12 +502,22 @@ fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
 pub extern "C" fn nc_def_var_quantize(
     ncid: c_int,
     varid: c_int,
-    _quantize_mode: c_int,
-    _nsd: c_int,
+    quantize_mode: c_int,
+    nsd: c_int,
 ) -> c_int {
     boundary(|| {
-        quantized_file(ncid, varid)?;
-        Err(NcError::Perm.into())
+        let file = quantized_file(ncid, varid)?;
+        // No mode keeps 0 digits: that is how one that is none, or fewer than 1, is refused in turn.
+        let kept = u32::try_from(nsd).unwrap_or(0);
+        let quantize = match quantize_mode {
+            0 => None,
+            1 => Some(Quantize { mode: QuantizeMode::BitGroom, kept }),
+            2 => Some(Quantize { mode: QuantizeMode::GranularBitRound, kept }),
+            3 => Some(Quantize { mode: QuantizeMode::BitRound, kept }),
+            _ => Some(Quantize { mode: QuantizeMode::BitRound, kept: 0 }),
+        };
+        let defined = file.dataset.def_var_quantize(file.var(varid), quantize);
+        defined.map_err(|error| file.failure(error))
     })
 }
 
@@ -478,7 +542,17 @@ pub unsafe extern "C" fn nc_inq_var_quantize(
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
         file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
-        let mut found = (0, 0);
+        let mut found = match file.dataset.var_quantize(file.var(varid))? {
+            Some(Quantize { mode, kept }) => {
+                let mode = match mode {
+                    QuantizeMode::BitGroom => 1,
+                    QuantizeMode::GranularBitRound => 2,
+                    QuantizeMode::BitRound => 3,
+                };
+                (mode, c_int::try_from(kept).unwrap_or(c_int::MAX))
+            }
+            None => (0, 0),
+        };
         for (mode, name) in (1..).zip(QUANTIZED) {
             let len =
                 file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;

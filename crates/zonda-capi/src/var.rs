@@ -10,7 +10,7 @@ use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::{MallocPlace, bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
-use crate::types::NcType;
+use crate::types::{NcType, STRING};
 
 pub(crate) use crate::families::untyped::{
     get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
@@ -38,6 +38,13 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
 /// the list comes first.
 fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
     let refused = || {
+        if dataset.is_hdf5() {
+            if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
+                return Err(NcError::NotInDefine);
+            }
+            check_name(name)?;
+            return Err(if xtype == 0 { NcError::BadType } else { NcError::Inval });
+        }
         if !dataset.in_define_mode() {
             return Err(NcError::NotInDefine);
         }
@@ -73,16 +80,17 @@ pub unsafe extern "C" fn nc_def_var(
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let dims = match usize::try_from(ndims) {
-            // Files open for reading refuse every definition.
-            _ if file.dataset.is_hdf5() => &[][..],
-            Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY,
+            Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY[..],
             Ok(n) if n == 0 || !dimids.is_null() => {
                 // SAFETY: the contract above.
                 unsafe { slice(dimids, n) }
             }
+            // A file open for reading refuses every definition.
+            _ if !file.dataset.is_writable() => &[][..],
             _ => return Err(without_dims(&file.dataset, name, xtype)),
         };
-        let var = file.dataset.def_var(name, xtype, dims).map_err(|error| file.failure(error))?;
+        let var = file.dataset.def_var_in(file.group, name, xtype, dims);
+        let var = var.map_err(|error| file.failure(error))?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };
         Ok(())
@@ -99,7 +107,8 @@ pub unsafe extern "C" fn nc_rename_var(ncid: c_int, varid: c_int, name: *const c
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        file.dataset.rename_var(VarId(varid), name).map_err(|error| file.failure(error))
+        let renamed = file.dataset.rename_var(file.var(varid), name);
+        renamed.map_err(|error| file.failure(error))
     })
 }
 
@@ -122,12 +131,21 @@ pub unsafe extern "C" fn nc_def_var_fill(
         }
         let file = handles::file(ncid)?;
         // Of a variable that does not exist the engine says so.
-        let size = file
-            .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
+        let (nc_type, size) = file.meta(|meta| {
+            let var = meta.var(var).map(|var| var.nc_type);
+            var.and_then(|ty| Ok((ty, meta.type_size(ty)?))).unwrap_or((0, 0))
+        })?;
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
-        // SAFETY: the contract gives one element.
-        let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
-        file.dataset.def_var_fill(var, no_fill != 0, value).map_err(|error| file.failure(error))
+        let value = given.then(|| {
+            if nc_type == STRING {
+                // SAFETY: the contract gives one element, a string.
+                return unsafe { bytes(fill_value.cast::<*const c_char>().read_unaligned()) };
+            }
+            // SAFETY: the contract gives one element.
+            Some(unsafe { slice(fill_value.cast::<u8>(), size) })
+        });
+        let defined = file.dataset.def_var_fill(file.var(varid), no_fill != 0, value.flatten());
+        defined.map_err(|error| file.failure(error))
     })
 }
 
