@@ -6,9 +6,7 @@
 use std::ffi::{c_float, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zonda::{
-    Endianness, MemType, NcError, Quantize, QuantizeMode, StorageKind, StorageRequest, VarId,
-};
+use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::filter::{check_var, file_for_setting, info_of};
@@ -305,21 +303,20 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
     })
 }
 
-/// Chooses the layout of a variable of a netCDF-4 file. A number that names no layout changes
-/// nothing, as in the reference.
+/// Chooses the layout of a variable of a netCDF-4 file.
 fn def_chunking(
     file: &FileRef,
     varid: c_int,
     storage: c_int,
     sizes: Option<&[usize]>,
 ) -> CallResult {
-    let (storage, sizes) = match storage {
-        CHUNKED => (StorageRequest::Chunked, sizes),
-        CONTIGUOUS => (StorageRequest::Contiguous, None),
-        COMPACT => (StorageRequest::Compact, None),
-        _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
-        _ => return Ok(file.meta(|meta| meta.var(VarId(varid)).map(drop))??),
+    let storage = match storage {
+        CHUNKED => StorageRequest::Chunked,
+        CONTIGUOUS => StorageRequest::Contiguous,
+        COMPACT => StorageRequest::Compact,
+        _ => StorageRequest::Unknown,
     };
+    let sizes = sizes.filter(|_| storage == StorageRequest::Chunked);
     let defined = file.dataset.def_var_chunking(file.var(varid), storage, sizes);
     defined.map_err(|error| file.failure(error))
 }
@@ -507,26 +504,10 @@ pub extern "C" fn nc_def_var_quantize(
 ) -> c_int {
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
-        // No mode keeps 0 digits: that is how one that is none, or fewer than 1, is refused in turn.
-        let kept = u32::try_from(nsd).unwrap_or(0);
-        let quantize = match quantize_mode {
-            0 => None,
-            1 => Some(Quantize { mode: QuantizeMode::BitGroom, kept }),
-            2 => Some(Quantize { mode: QuantizeMode::GranularBitRound, kept }),
-            3 => Some(Quantize { mode: QuantizeMode::BitRound, kept }),
-            _ => Some(Quantize { mode: QuantizeMode::BitRound, kept: 0 }),
-        };
-        let defined = file.dataset.def_var_quantize(file.var(varid), quantize);
+        let defined = file.dataset.def_var_quantize(file.var(varid), quantize_mode, nsd);
         defined.map_err(|error| file.failure(error))
     })
 }
-
-/// Attributes that say how a variable was quantized, in the order of the modes' numbers.
-const QUANTIZED: [&[u8]; 3] = [
-    b"_QuantizeBitGroomNumberOfSignificantDigits",
-    b"_QuantizeGranularBitRoundNumberOfSignificantDigits",
-    b"_QuantizeBitRoundNumberOfSignificantBits",
-];
 
 /// `int nc_inq_var_quantize(int ncid, int varid, int *quantize_modep, int *nsdp);`
 ///
@@ -542,33 +523,9 @@ pub unsafe extern "C" fn nc_inq_var_quantize(
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
         file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
-        let mut found = match file.dataset.var_quantize(file.var(varid))? {
-            Some(Quantize { mode, kept }) => {
-                let mode = match mode {
-                    QuantizeMode::BitGroom => 1,
-                    QuantizeMode::GranularBitRound => 2,
-                    QuantizeMode::BitRound => 3,
-                };
-                (mode, c_int::try_from(kept).unwrap_or(c_int::MAX))
-            }
-            None => (0, 0),
-        };
-        for (mode, name) in (1..).zip(QUANTIZED) {
-            let len =
-                file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;
-            if !matches!(len, Ok(1)) {
-                continue;
-            }
-            let mut value = [0u8; size_of::<c_int>()];
-            let room = &mut value;
-            let var = file.var(varid);
-            let got = file.dataset.get_att(var, name, Some(MemType::I32), move |n_bytes| {
-                room.get_mut(..n_bytes).ok_or(NcError::Internal.into())
-            });
-            if got.is_ok() {
-                found = (mode, c_int::from_ne_bytes(value));
-            }
-        }
+        let quantize = file.dataset.var_quantize(file.var(varid))?;
+        let kept = |it: Quantize| c_int::try_from(it.kept).unwrap_or(c_int::MAX);
+        let found = quantize.map_or((0, 0), |it| (it.mode.number(), kept(it)));
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
             put(quantize_modep, found.0);

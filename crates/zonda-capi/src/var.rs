@@ -3,14 +3,15 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{
-    Dataset, ExtType, Format, MAX_VAR_DIMS, NcError, VarId, VarView, check_name, default_fill,
+    Dataset, ExtType, Fetch, Format, MAX_VAR_DIMS, NcError, VarId, VarView, check_name,
+    default_fill,
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{MallocPlace, bytes, put_list, put_text};
+use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
-use crate::types::{NcType, STRING};
+use crate::types::NcType;
 
 pub(crate) use crate::families::untyped::{
     get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
@@ -131,20 +132,15 @@ pub unsafe extern "C" fn nc_def_var_fill(
         }
         let file = handles::file(ncid)?;
         // Of a variable that does not exist the engine says so.
-        let (nc_type, size) = file.meta(|meta| {
-            let var = meta.var(var).map(|var| var.nc_type);
-            var.and_then(|ty| Ok((ty, meta.type_size(ty)?))).unwrap_or((0, 0))
-        })?;
+        let size = file
+            .meta(|meta| meta.var(var).and_then(|var| meta.type_size(var.nc_type)).unwrap_or(0))?;
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
-        let value = given.then(|| {
-            if nc_type == STRING {
-                // SAFETY: the contract gives one element, a string.
-                return unsafe { bytes(fill_value.cast::<*const c_char>().read_unaligned()) };
-            }
-            // SAFETY: the contract gives one element.
-            Some(unsafe { slice(fill_value.cast::<u8>(), size) })
-        });
-        let defined = file.dataset.def_var_fill(file.var(varid), no_fill != 0, value.flatten());
+        // SAFETY: the contract gives one element.
+        let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
+        // SAFETY: the same.
+        let mut memory = unsafe { CMemory::new() };
+        let value = value.map(|bytes| (bytes, &mut memory as &mut dyn Fetch));
+        let defined = file.dataset.def_var_fill_placed(file.var(varid), no_fill != 0, value);
         defined.map_err(|error| file.failure(error))
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
 use zonda_convert::Converted;
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::{GroupId, Nc4File, Source};
+use zonda_nc4::{Fetch, GroupId, Nc4File, Source};
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::error::{Error, Result};
@@ -461,7 +461,12 @@ impl Dataset {
         let VarRef { group, var: id } = var.into();
         match self.classic_of(VarRef { group, var: id })? {
             Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
-            Err(nc4) => self.change(nc4, |file| file.def_var_fill(group, id, no_fill, value)),
+            Err(nc4) => self.change(nc4, |file| {
+                NoPlace::with(|place| {
+                    let value = value.map(|bytes| (bytes, place as &mut dyn Fetch));
+                    Ok(file.def_var_fill(group, id, no_fill, value)?)
+                })
+            }),
         }
     }
 

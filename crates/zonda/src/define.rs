@@ -142,12 +142,13 @@ impl Dataset {
         self.change_nc4(|file| file.def_var_endian(var.group, var.var, endianness))
     }
 
-    /// Gives up precision for better compression.
+    /// Gives up precision for better compression: the number that C has for a way to do so (see
+    /// [`QuantizeMode::number`](crate::QuantizeMode::number); 0 for none), and digits or bits kept.
     ///
     /// # Errors
     /// As [`Dataset::def_var_deflate`].
-    pub fn def_var_quantize(&self, var: VarRef, quantize: Option<Quantize>) -> Result<()> {
-        self.change_nc4(|file| file.def_var_quantize(var.group, var.var, quantize))
+    pub fn def_var_quantize(&self, var: VarRef, mode: i32, kept: i32) -> Result<()> {
+        self.change_nc4(|file| file.def_var_quantize(var.group, var.var, mode, kept))
     }
 
     /// The precision that is given up, if any is.
@@ -162,6 +163,25 @@ impl Dataset {
 
 /// Values of any type.
 impl Dataset {
+    /// Sets whether a variable of any type is filled, and with what: one element in the layout of C,
+    /// strings and sequences where `fetch` finds them. Else as [`Dataset::def_var_fill`].
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_fill`].
+    pub fn def_var_fill_placed(
+        &self,
+        var: VarRef,
+        no_fill: bool,
+        value: Option<(&[u8], &mut dyn Fetch)>,
+    ) -> Result<()> {
+        match self.as_nc4() {
+            None => self.def_var_fill(var, no_fill, value.map(|(bytes, _)| bytes)),
+            Some(nc4) => {
+                self.change(nc4, |file| file.def_var_fill(var.group, var.var, no_fill, value))
+            }
+        }
+    }
+
     /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where
     /// `fetch` finds them. Else as [`Dataset::put_with`].
     ///
