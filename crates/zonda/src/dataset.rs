@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
 use zonda_convert::Converted;
@@ -27,6 +28,8 @@ pub struct Dataset {
     persists: bool,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
+    /// Set in a forked child: what becomes of the file is the parent's business.
+    forked: AtomicBool,
     inner: Inner,
 }
 
@@ -84,7 +87,12 @@ impl Dataset {
                 Inner::Nc4(Box::new(nc4))
             }
         };
-        Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, inner })
+        Ok(Dataset::new(name, inner))
+    }
+
+    fn new(name: &Path, inner: Inner) -> Dataset {
+        let (path, forked) = (name.to_owned(), AtomicBool::new(false));
+        Dataset { path, persists: false, on_disk: false, forked, inner }
     }
 
     /// Opens a dataset.
@@ -131,7 +139,7 @@ impl Dataset {
                     return Err(Error::explained(NcError::NotNc, why));
                 }
             };
-            Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, inner })
+            Ok(Dataset::new(name, inner))
         };
         open().map_err(|error| error.at(name))
     }
@@ -344,6 +352,7 @@ impl Dataset {
 
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
+            _ if self.is_forked() => Ok(()),
             Ending::Keep if self.persists => {
                 self.here(open::persist(&**self.storage(), &self.path))
             }
@@ -635,9 +644,16 @@ impl Dataset {
         }
     }
 
+    /// Whether [`Dataset::mark_forked`] was called.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.forked.load(Ordering::Relaxed)
+    }
+
     /// To be called in a forked child: what is not yet written belongs to the parent from now on, so
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
+        self.forked.store(true, Ordering::Relaxed);
         match &self.inner {
             Inner::Classic(classic) => classic.mark_forked(),
             Inner::Nc4(nc4) => nc4.mark_forked(),
@@ -657,7 +673,7 @@ impl Dataset {
             }
             Inner::Nc4(_) => {}
         }
-        if self.persists && !self.in_define_mode() {
+        if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.here(open::persist(&**self.storage(), &self.path))?;
         }
         Ok(())
