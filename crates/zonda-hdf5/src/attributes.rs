@@ -20,6 +20,10 @@ use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
+mod dense;
+
+pub use dense::{dense_extents, write_dense};
+
 const ATTRIBUTE: &str = "attribute message";
 
 const NO_ATTRIBUTE: HdfError =

@@ -1,7 +1,9 @@
 //! Global heap: bytes of variable length, such as strings.
-//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1 read.
+//! Spec: HDF5 File Format, "Disk Format: Level 1E - Global Heap". Version 1.
 //! Watch: objects are in no order; object 0 is free space and its size counts its own header; with
 //! fewer than 8 bytes to a length, headers are still filled up to 16 bytes.
+
+mod write;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,6 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use hashbrown::{HashMap, HashSet};
 
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
+
+pub use self::write::{HeapId, HeapWriter};
 
 const NAME: &str = "global heap collection";
 

@@ -4,7 +4,7 @@
 //! only after the next commit but one: until then a reader that opened the file before may look
 //! there. The same calls give the same places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zonda_storage::WriteRange;
 
@@ -12,6 +12,9 @@ use crate::{File, FileAddr, HdfError, Result};
 
 /// Addresses are multiples of this, but for what is larger.
 const ALIGN: u64 = 8;
+/// Free runs, from the shortest that may do, that are tried before one that surely does: a file of
+/// many objects has many short runs between them.
+const TRIES: usize = 64;
 /// What a disk writes wholly or not at all.
 pub const SECTOR: u64 = 512;
 
@@ -22,15 +25,20 @@ pub struct Space {
     end: u64,
     /// Free runs by address; none touches another.
     free: BTreeMap<u64, u64>,
+    /// The same by length, then by address.
+    by_len: BTreeSet<(u64, u64)>,
     /// Given back since the last commit, and between it and the one before.
     given_back: [Vec<(u64, u64)>; 2],
+    /// Structures that could not be written when they should have been.
+    unwritten: Vec<(FileAddr, Vec<u8>)>,
 }
 
 impl Space {
     /// All up to `end` is in use.
     #[must_use]
     pub fn new(end: u64) -> Space {
-        Space { end, free: BTreeMap::new(), given_back: Default::default() }
+        let (free, by_len, given_back, unwritten) = Default::default();
+        Space { end, free, by_len, given_back, unwritten }
     }
 
     /// Behind the last byte in use.
@@ -60,13 +68,16 @@ impl Space {
     }
 
     fn take(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
-        let fits = |(&at, &run): (&u64, &u64)| {
+        let fits = |&(run, at): &(u64, u64)| {
             let placed = place(at)?;
             let behind = placed.checked_add(len)?;
             (behind <= at.checked_add(run)?).then_some((at, run, placed, behind))
         };
-        if let Some((at, run, placed, behind)) = self.free.iter().find_map(fits) {
-            self.free.remove(&at);
+        let ample = len.saturating_add(SECTOR).saturating_add(ALIGN);
+        let short = self.by_len.range((len, 0)..).take(TRIES);
+        let mut tried = short.chain(self.by_len.range((ample, 0)..).take(1));
+        if let Some((at, run, placed, behind)) = tried.find_map(fits) {
+            self.remove(at);
             self.release(at, placed.saturating_sub(at));
             self.release(behind, at.saturating_add(run).saturating_sub(behind));
             return Ok(FileAddr(placed));
@@ -88,6 +99,21 @@ impl Space {
         }
     }
 
+    /// Gives back space that nothing ever referred to, for use at once.
+    pub fn untake(&mut self, addr: FileAddr, len: u64) {
+        if len > 0 && addr.0.checked_add(len) == Some(self.end) {
+            self.end = addr.0;
+        } else {
+            self.release(addr.0, len);
+        }
+    }
+
+    /// Whether all that was to be written could be; if not, [`Fresh::write`] tries again.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.unwritten.is_empty()
+    }
+
     /// Says that a commit was made.
     pub fn committed(&mut self) {
         let [now, before] = &mut self.given_back;
@@ -105,13 +131,21 @@ impl Space {
         if let Some((&before, &run)) = self.free.range(..at).next_back()
             && before.saturating_add(run) == at
         {
-            self.free.remove(&before);
+            self.remove(before);
             (at, len) = (before, len.saturating_add(run));
         }
-        if let Some(run) = self.free.remove(&at.saturating_add(len)) {
+        if let Some(run) = self.remove(at.saturating_add(len)) {
             len = len.saturating_add(run);
         }
         self.free.insert(at, len);
+        self.by_len.insert((len, at));
+    }
+
+    /// Takes away the free run that begins here.
+    fn remove(&mut self, at: u64) -> Option<u64> {
+        let run = self.free.remove(&at)?;
+        self.by_len.remove(&(run, at));
+        Some(run)
     }
 }
 
@@ -148,23 +182,40 @@ impl<'a> Fresh<'a> {
         self.blocks.push((addr, bytes));
     }
 
-    /// Writes them all, in ascending order.
+    /// What was put, in that order, for who writes it later.
+    #[must_use]
+    pub fn into_blocks(self) -> Vec<(FileAddr, Vec<u8>)> {
+        self.blocks
+    }
+
+    /// Writes them all, in ascending order, and those that an earlier call could not write.
     ///
     /// # Errors
-    /// What the storage reports.
-    pub fn write(mut self, file: &File) -> Result<()> {
-        self.blocks.sort_by_key(|(addr, _)| *addr);
-        let ranges: Vec<_> = self
-            .blocks
-            .iter()
-            .map(|(addr, bytes)| WriteRange { at: file.position(*addr), data: bytes })
-            .collect();
-        Ok(file.storage().write_ranges(&ranges)?)
+    /// What the storage reports. Nothing is lost then: the next call writes what this one could
+    /// not, so that who has handed something over need not keep it.
+    pub fn write(self, file: &File) -> Result<()> {
+        let Fresh { space, blocks } = self;
+        space.unwritten.extend(blocks);
+        space.unwritten.sort_by_key(|(addr, _)| *addr);
+        let mut ranges = Vec::with_capacity(space.unwritten.len());
+        for (addr, bytes) in &space.unwritten {
+            file.grown_to(addr.0.saturating_add(bytes.len() as u64));
+            ranges.push(WriteRange { at: file.position(*addr), data: bytes });
+        }
+        file.storage().write_ranges(&ranges)?;
+        space.unwritten = Vec::new();
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use zonda_storage::Storage;
+    use zonda_storage::backend::Memory;
+    use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
+
     use super::*;
 
     #[test]
@@ -191,6 +242,56 @@ mod tests {
         }
         // The gaps were used.
         assert!(space.end() <= 500 + 4 * SECTOR, "{}", space.end());
+    }
+
+    #[test]
+    fn space_that_was_not_needed_serves_at_once() {
+        let mut space = Space::new(8);
+        let [a, b] = [space.alloc(80).unwrap(), space.alloc(80).unwrap()];
+        space.untake(FileAddr(a.0 + 32), 48);
+        assert_eq!(space.alloc(40).unwrap(), FileAddr(40));
+        space.untake(FileAddr(b.0 + 16), 64);
+        assert_eq!(space.end(), b.0 + 16);
+        assert_eq!(space.alloc(80).unwrap(), FileAddr(b.0 + 16));
+    }
+
+    #[test]
+    fn what_could_not_be_written_goes_with_the_next() {
+        let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&[0; 16]));
+        let fault =
+            FaultPlan { watched: Watched::Write, nth: 1, onwards: false, kind: FaultKind::Eio };
+        let storage = Arc::new(Fault::new(Arc::clone(&memory), fault));
+        let file = File::bare(storage, crate::Sizes::EIGHT, crate::Limits::default());
+        let mut space = Space::new(16);
+        let mut fresh = Fresh::new(&mut space);
+        fresh.put(vec![1; 8]).unwrap();
+        assert!(fresh.write(&file).is_err());
+        assert!(!space.is_written());
+        let mut fresh = Fresh::new(&mut space);
+        fresh.put(vec![2; 8]).unwrap();
+        fresh.write(&file).unwrap();
+        assert!(space.is_written());
+        let mut bytes = [0; 16];
+        assert_eq!((memory.read_at(16, &mut bytes).unwrap(), file.len()), (16, 32));
+        assert_eq!(bytes, [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn many_short_runs_do_not_make_it_slow() {
+        let mut space = Space::new(0);
+        let taken: Vec<FileAddr> = (0..40_000).map(|_| space.alloc(61).unwrap()).collect();
+        // Between them gaps of 3 bytes, which then join with what is given back.
+        for addr in taken.iter().step_by(2) {
+            space.free(*addr, 61);
+        }
+        space.committed();
+        space.committed();
+        let end = space.end();
+        let again: Vec<FileAddr> = (0..20_000).map(|_| space.alloc(61).unwrap()).collect();
+        assert_eq!((again.first(), again.last()), (taken.first(), taken.get(39_998)));
+        assert_eq!(space.end(), end);
+        space.alloc(65).unwrap();
+        assert!(space.end() > end);
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl AttList {
         &self.file
     }
 
+    /// All of them, decoded.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Result<Attribute, HdfError>> {
+        (0..self.shown.len()).map(|number| self.attributes.decode(number, &self.file))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.shown.len()
     }

@@ -68,7 +68,7 @@ pub struct Nc4File {
     pub(crate) how: OpenHow,
     pub(crate) model: OnceLock<Model>,
     /// One walk at a time; readers of a finished model do not come here.
-    walking: Mutex<()>,
+    pub(crate) walking: Mutex<()>,
     /// Where the file is open for writing.
     pub(crate) writing: Option<Box<Writing>>,
 }

@@ -18,7 +18,7 @@ use crate::model::{Dim, Group, GroupId, Model, Var};
 use crate::types::Types;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
-const NON_COORD: &[u8] = b"_nc4_non_coord_";
+pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
 /// Objects that may be met again through groups that were met before.
 const REVISITS: u64 = 1 << 20;
 

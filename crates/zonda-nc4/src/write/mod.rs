@@ -5,6 +5,14 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
+mod commit;
+mod create;
+mod header;
+mod lifecycle;
+mod links;
+mod objects;
+mod reopen;
+mod scales;
 mod draft;
 #[rustfmt::skip]
 mod stubs;
@@ -17,9 +25,14 @@ pub use source::{Fetch, Source};
 
 use std::collections::BTreeSet;
 
-use zonda_hdf5::Space;
+use hashbrown::HashMap;
+use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 
+use self::commit::Decided;
+use self::links::Entry;
+use self::objects::Stored;
+use self::scales::{Apart, Scales};
 use crate::model::GroupId;
 
 /// How to create a file.
@@ -55,6 +68,10 @@ pub(crate) struct Writing {
     pub(crate) how: CreateHow,
     /// In define mode.
     pub(crate) is_defining: bool,
+    /// Define mode was entered again, after the creation of the file.
+    pub(crate) is_redefining: bool,
+    /// This is a child of the process that opened the file: it must not write.
+    pub(crate) is_forked: bool,
     /// Being created: no commit was made.
     pub(crate) is_new: bool,
     /// New variables are not filled (`nc_set_fill`).
@@ -64,4 +81,21 @@ pub(crate) struct Writing {
     /// Objects whose headers have to be written at the next commit: new ones, and those of which
     /// attributes, links, extent, storage or scales changed.
     pub(crate) changed: BTreeSet<ObjectKey>,
+    /// What the file has of the objects that were written or are to be changed.
+    pub(crate) objects: HashMap<ObjectKey, Stored>,
+    /// Names in groups, as the file has them.
+    pub(crate) links: HashMap<GroupId, Vec<Entry>>,
+    /// What scales and variables say of each other, as the file has it.
+    pub(crate) scales: Scales,
+    /// What has no part in them.
+    pub(crate) apart: Apart,
+    /// What is on its way to the global heap.
+    pub(crate) heap: HeapWriter,
+    /// End of the file as the superblock has it, as addresses are counted.
+    pub(crate) end: u64,
+    /// A commit that is laid out and not wholly written.
+    pub(crate) decided: Option<Decided>,
 }
+
+#[cfg(test)]
+mod tests;

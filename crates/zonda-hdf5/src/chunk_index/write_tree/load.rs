@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::grid::Numbers;
 use super::super::tree::read_nodes;
 use super::NAME;
+use super::keys::{Keys, Packing};
 use super::node::{Body, Child, Entry, Node};
 use crate::btree_v1::{self, NodeShape, NodeType};
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
@@ -20,6 +21,7 @@ pub(super) struct Source {
     file: Arc<File>,
     /// Shape of a chunk in elements.
     chunk: Numbers,
+    pub(super) packing: Packing,
     pub(super) elem_size: u32,
     chunk_bytes: u32,
     /// Whether chunks are as long as they are, whatever the index says.
@@ -53,6 +55,7 @@ impl Source {
         Ok(Source {
             file: Arc::clone(file),
             chunk: Numbers::from_slice(chunk),
+            packing: Packing::new(chunk.len()),
             elem_size,
             chunk_bytes,
             is_len_fixed: false,
@@ -188,19 +191,20 @@ impl Source {
     }
 
     fn decode(&self, addr: FileAddr, node: &btree_v1::Node) -> Result<Node> {
-        let rank = self.rank();
-        let mut keys: Vec<u64> = Vec::with_capacity(node.len().saturating_mul(rank));
+        let mut keys = Keys::new();
         let mut entries = Vec::new();
         let mut children = Vec::new();
+        let mut coords = Numbers::new();
+        let mut before = Numbers::new();
         for i in 0..node.len() {
             let mut key = node.key(i)?;
             let (len, mask) = (key.u32()?, key.u32()?);
-            self.coords(&mut key, &mut keys)?;
-            let (before, this) = keys.split_at(keys.len().saturating_sub(rank));
-            let before = before.get(before.len().saturating_sub(rank)..);
-            if i > 0 && before.is_some_and(|before| before >= this) {
+            std::mem::swap(&mut before, &mut coords);
+            self.coords(&mut key, &mut coords)?;
+            if i > 0 && before >= coords {
                 return Err(key.bad("the order of chunks, seen at chunk", i as u64));
             }
+            keys.insert(&self.packing, i, self.packing.probe(&coords), node.len());
             let child = node.child(i)?;
             if node.level() == 0 {
                 let len = if self.is_len_fixed { self.chunk_bytes } else { len };
@@ -217,7 +221,8 @@ impl Source {
     }
 
     /// Coordinates in chunks from offsets in elements.
-    fn coords(&self, key: &mut Reader<'_>, out: &mut Vec<u64>) -> Result<()> {
+    fn coords(&self, key: &mut Reader<'_>, out: &mut Numbers) -> Result<()> {
+        out.clear();
         for &dim in &self.chunk {
             let offset = key.u64()?;
             if offset.checked_rem(dim) != Some(0) {

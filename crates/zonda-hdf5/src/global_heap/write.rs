@@ -1,0 +1,269 @@
+//! Writing to the global heap.
+//!
+//! Objects go into the open collection, one behind the other, until it is full or a commit refers to
+//! it: from then on it is never changed. Collections are longer the more is put between two commits,
+//! within what libhdf5 goes on filling itself. What needs more room than the least of them gets one
+//! of its own.
+
+use zonda_storage::WriteRange;
+
+use super::{HEADER, NAME};
+use crate::{File, FileAddr, HdfError, Result, Sizes, Space};
+
+/// Bytes of the least collection that libraries accept.
+const LEAST: usize = 4096;
+
+/// Bytes of the longest collection for several objects: libhdf5 lets its own become no longer.
+const MOST: usize = 65_536;
+
+/// Where an object of the global heap is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HeapId {
+    /// The collection.
+    pub collection: FileAddr,
+    /// The object in it, from 1 on.
+    pub index: u32,
+}
+
+impl HeapId {
+    /// Appends an element of variable length: a string or a sequence of `n` bytes or elements that
+    /// are in the heap. `None` is an element that is not there, for which `n` is 0; a string of
+    /// no bytes is there and has an object.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the file's addresses are too narrow.
+    #[inline]
+    pub fn encode(id: Option<HeapId>, n: u32, sizes: Sizes, out: &mut Vec<u8>) -> Result<()> {
+        let HeapId { collection, index } =
+            id.unwrap_or(HeapId { collection: FileAddr(0), index: 0 });
+        out.extend_from_slice(&n.to_le_bytes());
+        let addr = collection.0.to_le_bytes();
+        let (addr, rest) = addr.split_at_checked(usize::from(sizes.offset)).unwrap_or((&addr, &[]));
+        if rest.iter().any(|&byte| byte != 0) {
+            return Err(HdfError::TooLarge { structure: NAME, value: collection.0 });
+        }
+        out.extend_from_slice(addr);
+        out.extend_from_slice(&index.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// A collection that is being filled.
+#[derive(Debug)]
+struct Open {
+    addr: FileAddr,
+    /// Bytes it has in the file.
+    len: usize,
+    /// Its header and objects.
+    bytes: Vec<u8>,
+    /// Number of the last object.
+    last: u16,
+    /// How many of `bytes` are in the file; 0 where nothing of the collection is.
+    written: usize,
+}
+
+impl Open {
+    /// A new one of `len` bytes.
+    fn new(len: usize, space: &mut Space) -> Result<Open> {
+        let addr = space.alloc(len as u64)?;
+        let mut bytes = Vec::with_capacity(len);
+        bytes.extend_from_slice(b"GCOL\x01\0\0\0");
+        bytes.extend_from_slice(&(len as u64).to_le_bytes());
+        Ok(Open { addr, len, bytes, last: 0, written: 0 })
+    }
+
+    fn left(&self) -> usize {
+        self.len.saturating_sub(self.bytes.len())
+    }
+
+    fn has_room(&self, need: usize) -> bool {
+        need <= self.left() && self.last < u16::MAX
+    }
+
+    /// Appends an object, for which there is room.
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> HeapId {
+        self.last = self.last.saturating_add(1);
+        self.header(self.last, bytes.len());
+        self.bytes.extend_from_slice(bytes);
+        // The header and all before are of whole words.
+        let end = self.bytes.len();
+        self.bytes.resize(end.checked_next_multiple_of(8).unwrap_or(end), 0);
+        HeapId { collection: self.addr, index: u32::from(self.last) }
+    }
+
+    /// The header of an object. Where lengths are narrow it has as many bytes, the last ones 0.
+    #[inline]
+    fn header(&mut self, index: u16, len: usize) {
+        let mut header = [0; HEADER];
+        let (number, rest) = header.split_at_mut(8);
+        number.copy_from_slice(&u64::from(index).to_le_bytes());
+        rest.copy_from_slice(&(len as u64).to_le_bytes());
+        self.bytes.extend_from_slice(&header);
+    }
+
+    /// The bytes from `from` on as they have to be in the file, with what is free after them.
+    fn from(&self, from: usize) -> Vec<u8> {
+        let mut out = self.bytes.get(from..).unwrap_or_default().to_vec();
+        let left = self.left();
+        if left >= HEADER {
+            out.extend_from_slice(&[0; 8]);
+            out.extend_from_slice(&(left as u64).to_le_bytes());
+        }
+        // What is behind is 0 already, but for the first time.
+        if from == 0 {
+            out.resize(self.len.max(out.len()), 0);
+        }
+        out
+    }
+
+    /// Ends it, and gives back what it does not need.
+    fn finish(mut self, space: &mut Space) -> Finished {
+        let len = self.bytes.len().max(LEAST).min(self.len);
+        if let Some(surplus) = self.len.checked_sub(len).filter(|&surplus| surplus > 0) {
+            let at = self.addr.0.saturating_add(len as u64);
+            space.untake(FileAddr(at), surplus as u64);
+            self.len = len;
+            if let Some(place) = self.bytes.get_mut(8..HEADER) {
+                place.copy_from_slice(&(len as u64).to_le_bytes());
+            }
+        }
+        let was_written = self.written > 0;
+        Finished { addr: self.addr, bytes: self.from(0), was_written }
+    }
+}
+
+/// A collection that changes no more, on its way to the file.
+#[derive(Debug)]
+struct Finished {
+    addr: FileAddr,
+    bytes: Vec<u8>,
+    /// Whether something of it is in the file.
+    was_written: bool,
+}
+
+/// What is on its way to the global heap of one file.
+#[derive(Debug)]
+pub struct HeapWriter {
+    sizes: Sizes,
+    open: Option<Open>,
+    finished: Vec<Finished>,
+    finished_bytes: u64,
+    /// Bytes put since the last commit.
+    since: usize,
+}
+
+impl HeapWriter {
+    /// Nothing so far. `sizes` are those of the file.
+    #[must_use]
+    pub fn new(sizes: Sizes) -> HeapWriter {
+        HeapWriter { sizes, open: None, finished: Vec::new(), finished_bytes: 0, since: 0 }
+    }
+
+    /// Puts an object of any number of bytes, also none, into the heap. It can be read after the
+    /// next [`flush`](HeapWriter::flush).
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for an object that is longer than lengths in the file can be, and as
+    /// [`Space::alloc`].
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8], space: &mut Space) -> Result<HeapId> {
+        let padded = bytes.len().checked_next_multiple_of(8);
+        let need = padded.and_then(|padded| padded.checked_add(HEADER));
+        let need = need.ok_or_else(|| too_large(bytes.len()))?;
+        self.since = self.since.saturating_add(need);
+        match &mut self.open {
+            Some(open) if open.has_room(need) => Ok(open.put(bytes)),
+            _ => self.put_elsewhere(bytes, need, space),
+        }
+    }
+
+    #[cold]
+    fn put_elsewhere(&mut self, bytes: &[u8], need: usize, space: &mut Space) -> Result<HeapId> {
+        let whole = need.checked_add(HEADER).ok_or_else(|| too_large(bytes.len()))?;
+        let bits = u32::from(self.sizes.length).saturating_mul(8);
+        if (whole as u64).checked_shr(bits).is_some_and(|above| above != 0) {
+            return Err(too_large(bytes.len()));
+        }
+        if whole >= LEAST {
+            let mut own = Open::new(whole, space)?;
+            let id = own.put(bytes);
+            self.push(own.finish(space));
+            return Ok(id);
+        }
+        // Eight objects such as this one leave little at the end.
+        let len = (self.since / 4).max(need.saturating_mul(8)).clamp(LEAST, MOST);
+        let widest = 1usize.checked_shl(bits).unwrap_or(usize::MAX).saturating_sub(LEAST);
+        let len = len.checked_next_multiple_of(LEAST).unwrap_or(len).min(widest.max(LEAST));
+        let mut open = Open::new(len, space)?;
+        let id = open.put(bytes);
+        if let Some(full) = self.open.replace(open) {
+            self.push(full.finish(space));
+        }
+        Ok(id)
+    }
+
+    fn push(&mut self, finished: Finished) {
+        self.finished_bytes = self.finished_bytes.saturating_add(finished.bytes.len() as u64);
+        self.finished.push(finished);
+    }
+
+    /// Bytes in memory that a flush would write.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        let open = self.open.as_ref();
+        let open = open.map_or(0, |open| open.bytes.len().saturating_sub(open.written));
+        self.finished_bytes.saturating_add(open as u64)
+    }
+
+    /// Writes what was put, so that it can be read. More may come behind it until the next commit.
+    ///
+    /// # Errors
+    /// What the storage reports; what could not be written is tried again by the next flush.
+    pub fn flush(&mut self, file: &File) -> Result<()> {
+        let open = self.open.as_ref().filter(|open| open.bytes.len() > open.written);
+        let tail = open.map(|open| {
+            let at = open.addr.0.saturating_add(open.written as u64);
+            (FileAddr(at), open.from(open.written))
+        });
+        let finished = self.finished.iter().map(|finished| (finished.addr, &finished.bytes));
+        let mut ranges = Vec::with_capacity(self.finished.len().saturating_add(1));
+        for (addr, bytes) in finished.chain(tail.iter().map(|(addr, bytes)| (*addr, bytes))) {
+            file.grown_to(addr.0.saturating_add(bytes.len() as u64));
+            ranges.push(WriteRange { at: file.position(addr), data: bytes });
+        }
+        ranges.sort_unstable_by_key(|range| range.at);
+        file.storage().write_ranges(&ranges)?;
+        let was_written = self.finished.iter().any(|finished| finished.was_written);
+        if was_written || open.is_some_and(|open| open.written > 0) {
+            // Somebody may have read it as it was.
+            file.forget();
+        }
+        self.finished.clear();
+        self.finished_bytes = 0;
+        if let Some(open) = &mut self.open {
+            open.written = open.bytes.len();
+        }
+        Ok(())
+    }
+
+    /// Writes all for a commit: what the next commit refers to changes no more.
+    ///
+    /// # Errors
+    /// As [`HeapWriter::flush`].
+    pub fn commit(&mut self, file: &File, space: &mut Space) -> Result<()> {
+        if let Some(open) = self.open.take() {
+            let finished = open.finish(space);
+            self.push(finished);
+        }
+        self.since = 0;
+        self.flush(file)
+    }
+}
+
+fn too_large(len: usize) -> HdfError {
+    HdfError::TooLarge { structure: NAME, value: len as u64 }
+}
+
+#[cfg(test)]
+mod tests;

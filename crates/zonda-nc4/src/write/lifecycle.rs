@@ -1,0 +1,140 @@
+//! Define mode, synchronisation, and how a file that is written ends.
+
+use zonda_model::NcError;
+
+use super::Writing;
+use crate::file::Nc4File;
+use crate::{Nc4Error, Result};
+
+impl Nc4File {
+    /// Whether it is open for writing.
+    #[must_use]
+    pub fn is_writable(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Whether it is in define mode.
+    #[must_use]
+    pub fn in_define_mode(&self) -> bool {
+        self.writing.as_ref().is_some_and(|writing| writing.is_defining)
+    }
+
+    /// What a writer keeps.
+    ///
+    /// # Errors
+    /// `NC_EPERM` for a file that is open for reading, or that a forked process got from another.
+    pub(crate) fn writing_mut(&mut self) -> Result<&mut Writing> {
+        let writing = self.writing.as_deref_mut().filter(|writing| !writing.is_forked);
+        writing.ok_or_else(|| refused(NcError::Perm))
+    }
+
+    /// Enters define mode.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE` where it is entered already, `NC_EPERM` for a file open for reading; those of
+    /// a commit of the data that were put before.
+    pub fn redef(&mut self) -> Result<()> {
+        if self.in_define_mode() {
+            return Err(refused(NcError::InDefine));
+        }
+        self.writing_mut()?;
+        // What abort takes back begins here.
+        self.commit()?;
+        let writing = self.writing_mut()?;
+        writing.is_defining = true;
+        writing.is_redefining = true;
+        Ok(())
+    }
+
+    /// Leaves define mode and commits.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE` outside of define mode; those of the commit, after which define mode is
+    /// left all the same and a later commit can succeed.
+    pub fn enddef(&mut self) -> Result<()> {
+        if !self.in_define_mode() {
+            return Err(refused(NcError::NotInDefine));
+        }
+        self.leave_define_mode()?;
+        self.commit()
+    }
+
+    /// Leaves define mode, where it was entered, without a commit: for what asks for data mode and
+    /// finds the other.
+    ///
+    /// # Errors
+    /// `NC_EPERM` as [`Nc4File::writing_mut`].
+    pub(crate) fn leave_define_mode(&mut self) -> Result<()> {
+        let writing = self.writing_mut()?;
+        writing.is_defining = false;
+        writing.is_redefining = false;
+        Ok(())
+    }
+
+    /// Commits all that was defined and put. Does nothing for a file open for reading.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE` in define mode where the classic model is kept to; those of the commit.
+    pub fn sync(&mut self) -> Result<()> {
+        let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
+            return Ok(());
+        };
+        if writing.is_defining && writing.how.classic {
+            return Err(refused(NcError::InDefine));
+        }
+        self.leave_define_mode()?;
+        self.commit()
+    }
+
+    /// Commits and ends writing. After an error, too, the file is closed.
+    ///
+    /// # Errors
+    /// Those of the commit.
+    pub fn close(&mut self) -> Result<()> {
+        let result = self.drain();
+        self.writing = None;
+        result
+    }
+
+    /// Ends writing and takes back what was defined since define mode was entered. True where the
+    /// file was never more than begun, so that nothing should be left of it.
+    ///
+    /// # Errors
+    /// Those of the commit of a file in data mode.
+    pub fn abort(&mut self) -> Result<bool> {
+        let (is_defining, is_new) =
+            self.writing.as_ref().map_or((false, false), |w| (w.is_defining, w.is_new));
+        if is_defining {
+            self.writing = None;
+            return Ok(is_new);
+        }
+        self.close()?;
+        Ok(false)
+    }
+
+    /// Commits what it can at the end of a process, whatever the mode.
+    ///
+    /// # Errors
+    /// Those of the commit.
+    pub fn drain(&mut self) -> Result<()> {
+        match self.writing.as_deref().filter(|writing| !writing.is_forked) {
+            Some(_) => {
+                self.leave_define_mode()?;
+                self.commit()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// To be called in a forked child, which must not write what its parent writes.
+    pub fn mark_forked(&mut self) {
+        if let Some(writing) = &mut self.writing {
+            writing.is_forked = true;
+        }
+    }
+}
+
+/// A refusal that concerns the whole file.
+fn refused(code: NcError) -> Nc4Error {
+    Nc4Error::Refused { object: String::from("/"), code }
+}
