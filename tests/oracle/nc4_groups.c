@@ -82,7 +82,7 @@ static void renames(void) {
 
 /* More than fits where few do. */
 static void many(void) {
-    int nc, g, v, d;
+    int nc, g, v, d, other;
     char name[60];
     R(nc_create("many.nc", NC_NETCDF4, &nc));
     nc_def_dim(nc, "x", 2, &d);
@@ -98,7 +98,7 @@ static void many(void) {
         snprintf(name, sizeof name, "att_%d", i);
         bad += nc_put_att_text(nc, NC_GLOBAL, name, strlen(name), name) != 0;
         snprintf(name, sizeof name, "dim_%d", i);
-        bad += nc_def_dim(nc, name, (size_t)i + 1, &d) != 0;
+        bad += nc_def_dim(nc, name, (size_t)i + 1, &other) != 0;
     }
     ints("bad", &bad, 1);
     R(nc_close(nc));
