@@ -26,6 +26,7 @@ mod reopen;
 mod scales;
 mod settings;
 mod source;
+mod stubs;
 mod types;
 mod vars;
 
