@@ -42,6 +42,7 @@ impl Nc4File {
         let writing = Writing {
             is_defining: true,
             is_new: true,
+            ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
             ..Writing::new(create, Space::new(SECTOR), files.main().sizes())
         };
@@ -69,6 +70,7 @@ impl Writing {
             objects: Default::default(),
             links: Default::default(),
             scales: Default::default(),
+            ids_are_said: false,
             apart: Default::default(),
             heap: Mutex::new(HeapWriter::new(sizes)),
             stores: Default::default(),

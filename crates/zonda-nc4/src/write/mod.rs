@@ -110,6 +110,8 @@ pub(crate) struct Writing {
     pub(crate) links: HashMap<GroupId, Vec<Entry>>,
     /// What scales and variables say of each other, as the file has it.
     pub(crate) scales: Scales,
+    /// All scales say the ids of their dimensions.
+    pub(crate) ids_are_said: bool,
     /// What has no part in them.
     pub(crate) apart: Apart,
     /// What is on its way to the global heap. Readers flush it before they look something up there.

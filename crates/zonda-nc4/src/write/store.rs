@@ -138,18 +138,6 @@ impl Stores {
     pub(super) fn take_blocks(&mut self) -> [Vec<(FileAddr, Vec<u8>)>; 2] {
         [std::mem::take(&mut self.blocks), std::mem::take(&mut self.patches)]
     }
-
-    /// The first so many of these were taken for a commit that came to nothing.
-    pub(super) fn put_blocks_back(
-        &mut self,
-        (n_blocks, n_patches): (usize, usize),
-        blocks: Vec<(FileAddr, Vec<u8>)>,
-        patches: Vec<(FileAddr, Box<[u8]>)>,
-    ) {
-        self.blocks.extend(blocks.into_iter().take(n_blocks));
-        let patches = patches.into_iter().take(n_patches);
-        self.patches.extend(patches.map(|(at, bytes)| (at, bytes.into())));
-    }
 }
 
 impl Writing {

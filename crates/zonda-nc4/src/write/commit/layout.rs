@@ -76,6 +76,8 @@ pub(super) fn lay_out(
     for (addr, len) in out.freed {
         writing.space.free(addr, len);
     }
+    writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
+    writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
     writing.scales = scales;
     writing.links.extend(names);
     for key in out.removed {
