@@ -359,7 +359,7 @@ fn load_tree(
 }
 
 /// The length of each dimension that cannot grow.
-fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
+pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
     let axis = |(&extent, &id)| {
         let can_grow = model.dim(id).is_some_and(|dim| dim.is_unlimited);
         if can_grow { None } else { Some(extent) }
