@@ -26,7 +26,6 @@ mod reopen;
 mod scales;
 mod settings;
 mod source;
-mod stubs;
 mod types;
 mod vars;
 
