@@ -4,22 +4,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_convert::ByteOrder;
-use zonda_hdf5::message::{
-    ByteOrder as FileOrder, Class, DataLayout, Dataspace, Datatype, LinkTarget, kind,
-};
+use zonda_hdf5::message::{Dataspace, LinkTarget, kind};
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
-use zonda_model::{ExtType, NcError, VarId, default_fill};
+use zonda_model::{NcError, VarId};
 
 use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
+use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
-use super::super::{Fill, ObjectKey, VarDraft, Writing, element, header, scales};
+use super::super::{ObjectKey, VarStore, Writing, element, header, scales};
 use super::root_error;
 use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
+use crate::get::GetFault;
 use crate::hidden;
 use crate::model::{GroupId, Model, Var};
 use crate::{Nc4Error, Result};
@@ -324,6 +323,10 @@ impl Planner<'_> {
                 && let Some(var) = self.model.var(group, id)
             {
                 self.update(&mut made.stored, var)?;
+                // A layout that says the same as before is encoded to the same bytes.
+                if let Some(store) = self.writing.stores.of(key) {
+                    made.stored.replace(header::layout(&store.layout(), self.sizes)?);
+                }
             }
             if list_changed {
                 made.stored.hide(hidden::DIMENSION_LIST, None);
@@ -397,7 +400,7 @@ impl Planner<'_> {
     }
 
     /// An object that the file has not.
-    fn new_object(&self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
@@ -411,18 +414,16 @@ impl Planner<'_> {
             ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
             ObjectKey::Var(group, id) => {
                 let var = model.var(group, id).ok_or(missing.clone())?;
-                let draft = var.draft.as_deref().ok_or(missing)?;
+                let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let place = unwritten(var, draft);
-                let fill = fill_in_file(var, draft);
-                header::variable(
-                    &space,
-                    &draft.datatype,
-                    &place,
-                    &draft.stored_filters,
-                    fill,
-                    sizes,
-                )?
+                let recipe = Recipe::of(model, var, draft, Some((&mut *self.writing, key)));
+                let recipe = recipe.map_err(|fault| match fault {
+                    GetFault::Hdf(error) => error,
+                    GetFault::Chunk(_) | GetFault::Refused(_) => missing,
+                })?;
+                let Recipe { layout, filters, fill, .. } = recipe;
+                let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
+                header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
             }
         };
         let attribute_order = self.writing.how.attribute_order;
@@ -457,7 +458,7 @@ impl Planner<'_> {
         let file = self.files.main();
         let mut out = Vec::new();
         if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
-            let (heap, space) = (&mut self.writing.heap, &mut self.writing.space);
+            let (heap, space) = self.writing.heap_and_space();
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
@@ -516,49 +517,3 @@ impl Planner<'_> {
 
 /// Why a header stays as it is.
 const CROSSES: Fixed = Fixed::Foreign("its header is not within one sector, and has to stay where it is");
-
-/// Where the elements of a variable are that nobody wrote to.
-fn unwritten(var: &Var, draft: &VarDraft) -> DataLayout {
-    let size = u64::from(draft.datatype.size);
-    let bytes = var.extent.iter().fold(size, |bytes, &len| bytes.saturating_mul(len));
-    match &draft.layout {
-        super::super::Layout::Contiguous => DataLayout::Contiguous { addr: None, len: Some(bytes) },
-        super::super::Layout::Compact => {
-            DataLayout::Compact { data: vec![0; usize::try_from(bytes).unwrap_or(0)].into() }
-        }
-        super::super::Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
-    }
-}
-
-/// The fill value in file form; `None` where elements are left undefined.
-fn fill_in_file(var: &Var, draft: &VarDraft) -> Option<Box<[u8]>> {
-    let size = usize::try_from(draft.datatype.size).ok()?;
-    let native = match draft.fill() {
-        Fill::None => return None,
-        Fill::User(value) => value.bytes().to_vec(),
-        Fill::Default => match ExtType::from_nc_type(var.nc_type) {
-            Some(ext) => default_fill(ext).into_iter().collect(),
-            None => vec![0; size],
-        },
-    };
-    let mut value = native;
-    value.resize(size, 0);
-    if order(&draft.datatype).is_some_and(|order| order != ByteOrder::NATIVE) {
-        value.reverse();
-    }
-    Some(value.into())
-}
-
-/// Byte order of a number.
-fn order(datatype: &Datatype) -> Option<ByteOrder> {
-    let order = match &datatype.class {
-        Class::FixedPoint(bits) => bits.order,
-        Class::FloatingPoint(bits) => bits.order,
-        _ => return None,
-    };
-    match order {
-        FileOrder::Little => Some(ByteOrder::Little),
-        FileOrder::Big => Some(ByteOrder::Big),
-        FileOrder::Vax => None,
-    }
-}
