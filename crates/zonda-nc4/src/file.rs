@@ -10,7 +10,7 @@ use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, normalize_name};
 use zonda_storage::Storage;
 
-use crate::attribute::{AttFault, AttList};
+use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
@@ -165,13 +165,18 @@ impl Nc4File {
         let model = self.model()?;
         let fail = |fault| E::from(self.att_fault(owner, fault));
         let number = list.find(&name).map_err(fail)?;
-        let read = list.with(number, &model.forms, |attribute, meaning| {
-            crate::get::attribute(self, list.file(), attribute, meaning, target, out, |fault| {
-                E::from(self.value_fault(owner, fault))
-            })
-        });
-        let converted = read.map_err(fail)??;
-        Ok(converted)
+        let value = list.value(number, &model.forms).map_err(fail)?;
+        let fail = |fault| E::from(self.value_fault(owner, fault));
+        match value {
+            AttValue::Stored(attribute, meaning) => {
+                crate::get::attribute(self, list.file(), &attribute, &meaning, target, out, fail)
+            }
+            AttValue::Held(held) => {
+                let info =
+                    list.info(number).map_err(|fault| E::from(self.att_fault(owner, fault)))?;
+                crate::write::get_held(model, &info, held, target, out, fail)
+            }
+        }
     }
 
     /// How a variable is stored, its filters and fill value.
@@ -358,6 +363,9 @@ impl Nc4File {
 
     /// Text of `_NCProperties`.
     fn properties(&self) -> Result<Option<Vec<u8>>> {
+        if let Some(writing) = self.writing.as_ref().filter(|writing| writing.is_new) {
+            return Ok(Some(writing.how.properties.clone()));
+        }
         let file = self.hdf5();
         let read = || -> std::result::Result<_, HdfError> {
             let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;

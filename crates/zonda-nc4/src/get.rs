@@ -147,6 +147,9 @@ impl Nc4File {
         let (model, var) = self.var(group, var)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let read = || -> std::result::Result<(), GetFault> {
+            if let Some(draft) = &var.draft {
+                return crate::write::draft_fill(model, var, draft, target, out);
+            }
             let details = self.details(var).map_err(GetFault::Hdf)?;
             let object = details.object().map_err(GetFault::Hdf)?;
             let datatype = object.datatype(&details.file).map_err(GetFault::Hdf)?;

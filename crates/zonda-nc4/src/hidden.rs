@@ -50,6 +50,30 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
     RESERVED.binary_search(&name).is_ok()
 }
 
+/// Names that nobody can give to an attribute, in ascending order: those that netCDF has had for
+/// itself since 4.9.0. (The reference lets groups other than the root have them.)
+const KEPT: [&[u8]; 14] = [
+    CLASS,
+    DIMENSION_LIST,
+    NAME,
+    b"REFERENCE_LIST",
+    b"_ARRAY_DIMENSIONS",
+    b"_Codecs",
+    b"_Format",
+    IS_NETCDF4,
+    PROPERTIES,
+    b"_NCZARR_ATTR",
+    COORDINATES,
+    DIM_ID,
+    SUPERBLOCK,
+    STRICT,
+];
+
+/// Whether nobody can give the name to an attribute.
+pub(crate) fn is_kept(name: &[u8]) -> bool {
+    KEPT.binary_search(&name).is_ok()
+}
+
 /// Value of `CLASS` of a dimension scale, its NUL included.
 pub(crate) const SCALE: &[u8] = b"DIMENSION_SCALE\0";
 /// Beginning of `NAME` of a scale that is no variable.

@@ -23,6 +23,7 @@ mod form;
 mod get;
 mod hidden;
 mod model;
+mod names;
 mod place;
 mod request;
 mod select;

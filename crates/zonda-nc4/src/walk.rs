@@ -142,8 +142,10 @@ impl<'a> Walk<'a> {
             ObjectKind::Group => return Ok(true),
             ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
             ObjectKind::Datatype => {
-                if let Some(form) = Form::of(&object.datatype(&file)?) {
-                    self.types.add_named(group, name, &form).into_iter().for_each(|id| {
+                let datatype = object.datatype(&file)?;
+                if let Some(form) = Form::of(&datatype) {
+                    let id = self.types.add_named(group, name, &datatype, &form);
+                    id.into_iter().for_each(|id| {
                         if let Some(group) = self.model.group_mut(group) {
                             group.types.push(id);
                         }
@@ -201,12 +203,13 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         }
-        let Some(form) = Form::of(&object.datatype(file)?) else {
+        let datatype = object.datatype(file)?;
+        let Some(form) = Form::of(&datatype) else {
             return Ok(());
         };
         let known = self.types.of(&form);
         let n_types = self.types.listed.len();
-        let nc_type = known.or_else(|| self.types.add_anonymous(group, &form));
+        let nc_type = known.or_else(|| self.types.add_anonymous(group, &datatype, &form));
         if self.types.listed.len() > n_types {
             let id = crate::types::number(n_types);
             if let Some(group) = self.model.group_mut(group) {

@@ -160,11 +160,11 @@ impl ChunkWriter {
             return None;
         }
         let dims = &array.chunk_dims[..];
-        let mut found = None;
-        if let Some((node, pending)) = self.pending.last(id.0) {
-            found = run_in(dims, extent, slab, |d| pending.origin[d]).map(|run| (node, run));
-        }
-        let (node, (first, n)) = match found {
+        let last = self.pending.last(id.0).and_then(|(node, pending)| {
+            let run = run_in(dims, extent, slab, |d| pending.origin[d])?;
+            Some((node, run))
+        });
+        let (node, (first, n)) = match last {
             Some(found) => found,
             None if array.keys.is_empty() => return None,
             None => {
@@ -177,7 +177,10 @@ impl ChunkWriter {
         if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
             return None;
         }
-        let pending = self.pending.touch(node)?;
+        let pending = match last {
+            Some(_) => self.pending.last(id.0)?.1,
+            None => self.pending.touch(node)?,
+        };
         let first = usize::try_from(first).ok()?;
         let dst = pending.body.bytes.get_mut(first * elem..)?.get_mut(..n * elem)?;
         let converted = encode.run(src, dst);

@@ -16,7 +16,9 @@ use zonda_storage::WriteRange;
 
 use self::layout::lay_out;
 use self::plan::Plan;
+use super::define::owned;
 use super::{ObjectKey, Writing};
+use crate::attribute::AttList;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
 use crate::model::{GroupId, Model};
@@ -39,6 +41,7 @@ pub(crate) struct Decided {
 impl Nc4File {
     /// Writes what the file lacks.
     pub(crate) fn commit(&mut self) -> Result<()> {
+        self.settle()?;
         let Nc4File { files, model, writing: Some(writing), .. } = self else {
             return Ok(());
         };
@@ -59,20 +62,29 @@ fn root_error(error: HdfError) -> Nc4Error {
 }
 
 /// Lays a commit out.
-fn decide(
-    files: &Files,
-    file: &Arc<File>,
-    model: &mut Model,
-    writing: &mut Writing,
-) -> Result<()> {
+fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
     let mut decided = lay_out(plan, file, model, writing).map_err(root_error)?;
     decided.is_first = writing.is_new;
     writing.decided = Some(decided);
-    writing.changed.clear();
+    for key in std::mem::take(&mut writing.changed) {
+        attributes_are_laid_out(model, key);
+    }
     writing.is_new = false;
     publish(model, writing);
     Ok(())
+}
+
+/// The attributes of an object are in the file in the order in which they were laid out.
+fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
+    let details = match key {
+        ObjectKey::Group(id) => model.group_mut(id).map(|group| &mut group.details),
+        ObjectKey::Var(group, id) => model.var_mut(group, id).map(|var| &mut var.details),
+        ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
+    };
+    if let Some(Ok(AttList::Edited(list))) = details.and_then(owned).map(|of| &mut of.atts) {
+        list.stored();
+    }
 }
 
 /// Writes a commit that is laid out, in whole, whatever was written of it before.

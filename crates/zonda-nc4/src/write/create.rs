@@ -10,7 +10,7 @@ use zonda_storage::Storage;
 use super::{CreateHow, Writing};
 use crate::file::{Nc4File, OpenHow};
 use crate::files::Files;
-use crate::model::{Group, GroupId, Model};
+use crate::model::{GroupId, Model};
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
@@ -33,9 +33,7 @@ impl Nc4File {
         let file = File::create(storage, 0).map_err(fail)?;
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.folder.clone());
-        let root = Group::new(Box::from(&b"/"[..]), None, files.root());
-        let model =
-            Model { groups: vec![root], is_classic: create.classic, ..Model::default() };
+        let model = Model::created(files.main(), create.classic);
         let writing = Writing {
             is_defining: true,
             is_new: true,

@@ -166,12 +166,8 @@ pub(super) fn variable(
         Some(_) => (alloc, FillTime::IfSet),
         None => (AllocTime::Incremental, FillTime::Never),
     };
-    let value = FillValue {
-        alloc_time: Some(alloc),
-        fill_time: Some(time),
-        undefined: false,
-        value,
-    };
+    let value =
+        FillValue { alloc_time: Some(alloc), fill_time: Some(time), undefined: false, value };
     let mut out = vec![
         dataspace(space, sizes)?,
         datatype(elem, sizes)?,

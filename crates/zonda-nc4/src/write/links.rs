@@ -83,7 +83,8 @@ fn var_name(model: &Model, group: GroupId, id: VarId) -> Option<Box<[u8]>> {
 /// dimensions up to one that is a variable, variables up to that one, and so on.
 fn members(model: &Model, scales: &Scales, id: GroupId) -> Vec<ObjectKey> {
     let Some(group) = model.group(id) else { return Vec::new() };
-    let mut out: Vec<ObjectKey> = Vec::with_capacity(group.dims.len().saturating_add(group.vars.len()));
+    let mut out: Vec<ObjectKey> =
+        Vec::with_capacity(group.dims.len().saturating_add(group.vars.len()));
     out.extend(group.types.iter().map(|&ty| ObjectKey::Type(ty)));
     out.extend(group.children.iter().map(|&child| ObjectKey::Group(child)));
     let mut dims = group.dims.iter();

@@ -5,22 +5,36 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
+mod att_list;
+mod atts;
+mod chunk_sizes;
 mod commit;
 mod create;
+mod datatypes;
+mod define;
+mod dims;
+mod draft;
+mod element;
+mod filters;
+mod groups;
 mod header;
+mod held;
 mod lifecycle;
 mod links;
 mod objects;
 mod reopen;
 mod scales;
-mod draft;
-#[rustfmt::skip]
-mod stubs;
+mod settings;
 mod source;
+mod stubs;
+mod types;
+mod vars;
 
+pub(crate) use att_list::EditedAtts;
+pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use draft::{Fill, Layout, VarDraft};
-pub use draft::{Quantize, QuantizeMode};
-pub use stubs::StorageRequest;
+pub use draft::{Quantize, QuantizeMode, StorageRequest};
+pub(crate) use held::Held;
 pub use source::{Fetch, Source};
 
 use std::collections::BTreeSet;

@@ -9,12 +9,12 @@
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
+use zonda_hdf5::Attribute;
 use zonda_hdf5::FileAddr;
 use zonda_hdf5::message::{
     ByteOrder, Charset, Class, Compound, Dataspace, Datatype, FixedPoint, Member, Padding,
     ReferenceKind, SpaceKind,
 };
-use zonda_hdf5::Attribute;
 use zonda_model::{DimId, VarId};
 
 use super::ObjectKey;
@@ -169,8 +169,7 @@ pub(super) fn reference_list(users: &[(FileAddr, u32)]) -> Attribute {
         data.extend(axis.to_ne_bytes());
         data.extend([0; 4]);
     }
-    let member =
-        |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
+    let member = |name: &[u8], offset, datatype| Member { name: name.into(), offset, datatype };
     let members =
         vec![member(b"dataset", 0, reference()), member(b"dimension", 8, native_int(true))];
     let datatype = Datatype { size: 16, class: Class::Compound(Compound { members }) };

@@ -1,21 +1,20 @@
 //! Files that are created, changed and read again.
 
+mod crash;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_hdf5::message::{
-    ByteOrder, Class, Datatype, FixedPoint,
-};
-use zonda_model::{DimId, NcError, VarId};
+use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, Fill, Layout, ObjectKey, VarDraft};
-use crate::files::ObjectAt;
+use super::{CreateHow, ObjectKey, Source};
 use crate::hidden;
-use crate::model::{Dim, Endianness, Group, GroupId, Var};
-use crate::{Nc4File, OpenHow};
+use crate::model::{AttInfo, Dim, GroupId};
+use crate::place::Target;
+use crate::{Nc4Error, Nc4File, OpenHow, Owner};
 
 fn how() -> CreateHow {
     CreateHow {
@@ -30,59 +29,17 @@ fn create(storage: Arc<dyn Storage>) -> Nc4File {
     Nc4File::create(storage, Path::new("test.nc"), OpenHow::default(), how()).unwrap()
 }
 
-fn int() -> Datatype {
-    let bits = FixedPoint {
-        order: ByteOrder::Little,
-        signed: true,
-        padding: [false; 2],
-        bit_offset: 0,
-        precision: 32,
-    };
-    Datatype { size: 4, class: Class::FixedPoint(bits) }
-}
-
-fn def_dim(file: &mut Nc4File, group: GroupId, name: &str, len: u64) -> DimId {
-    let model = file.model.get_mut().unwrap();
-    let id = DimId(i32::try_from(model.dims.len()).unwrap());
-    let is_unlimited = len == 0;
-    let name = name.as_bytes().into();
-    model.dims.push(Some(Dim { name, group, len, is_unlimited, at: None }));
-    model.group_mut(group).unwrap().dims.push(id);
-    file.writing_mut().unwrap().changed.insert(ObjectKey::Scale(id));
-    id
+fn def_dim(file: &mut Nc4File, group: GroupId, name: &str, len: usize) -> DimId {
+    file.def_dim(group, name.as_bytes(), len).unwrap()
 }
 
 fn def_group(file: &mut Nc4File, parent: GroupId, name: &str) -> GroupId {
-    let model = file.model.get_mut().unwrap();
-    let id = GroupId(u16::try_from(model.groups.len()).unwrap());
-    model.groups.push(Group::new(name.as_bytes().into(), Some(parent), ObjectAt::NOWHERE));
-    model.group_mut(parent).unwrap().children.push(id);
-    let changed = &mut file.writing_mut().unwrap().changed;
-    changed.extend([ObjectKey::Group(id), ObjectKey::Group(parent)]);
-    id
+    file.def_group(parent, name.as_bytes()).unwrap()
 }
 
 fn def_var(file: &mut Nc4File, group: GroupId, name: &str, dims: &[DimId]) -> VarId {
-    let model = file.model.get_mut().unwrap();
-    let extent: Vec<_> = dims.iter().map(|dim| model.dim(*dim).unwrap().len).collect();
-    let unlimited = dims.iter().any(|dim| model.dim(*dim).unwrap().is_unlimited);
-    let mut var = Var::new(name.as_bytes(), 4, dims.to_vec(), ObjectAt::NOWHERE, &extent);
-    let chunk = extent.iter().map(|len| (*len).max(1)).collect();
-    var.draft = Some(Box::new(VarDraft {
-        datatype: int(),
-        layout: if unlimited { Layout::Chunked(chunk) } else { Layout::Contiguous },
-        layout_chosen: false,
-        filters: Vec::new(),
-        fill: Fill::Default,
-        endianness: Endianness::Native,
-        quantize: None,
-        is_settled: false,
-    }));
-    let vars = &mut model.group_mut(group).unwrap().vars;
-    vars.push(var);
-    let id = VarId(i32::try_from(vars.len()).unwrap() - 1);
-    file.writing_mut().unwrap().changed.insert(ObjectKey::Var(group, id));
-    id
+    let dims: Vec<_> = dims.iter().map(|dim| dim.0).collect();
+    file.def_var(group, name.as_bytes(), 4, &dims).unwrap()
 }
 
 /// A model as far as readers see it: groups with dimensions and variables.
@@ -101,8 +58,36 @@ fn seen(file: &Nc4File) -> Vec<String> {
             out.push(format!("var {} {dims:?} {:?}", text(&var.name), var.extent));
         }
     }
+    for (id, group) in (0..).map(GroupId).zip(&model.groups) {
+        let path = model.group_path(id);
+        out.extend(seen_atts(file, Owner { group: id, var: VarId::GLOBAL }, &path));
+        for (var_id, var) in (0..).map(VarId).zip(&group.vars) {
+            let path = model.var_path(id, var);
+            out.extend(seen_atts(file, Owner { group: id, var: var_id }, &path));
+        }
+        for ty in &group.types {
+            let ty = model.user_type(*ty).unwrap();
+            out.push(format!("type {path} {} {} {:?}", text(&ty.name), ty.size, ty.class));
+        }
+    }
     // Groups are numbered otherwise by who reads them depth first.
     out.sort();
+    out
+}
+
+/// The attributes of an object with their values.
+fn seen_atts(file: &Nc4File, owner: Owner, path: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for index in 0..file.n_atts(owner).unwrap() {
+        let AttInfo { name, nc_type, len } = file.att(owner, index).unwrap();
+        let mem = if nc_type == 2 { MemType::Text } else { MemType::I32 };
+        let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
+        let into = &mut value[..];
+        file.get_att::<Nc4Error>(owner, &name, Target::Atomic(mem), |_| Ok(into)).unwrap();
+        let name = String::from_utf8_lossy(&name);
+        let value = zonda_hdf5::checksum::lookup3(&value, 0);
+        out.push(format!("att {path} {name} {nc_type} {len} {value}"));
+    }
     out
 }
 
@@ -196,8 +181,19 @@ fn dim_name(file: &Nc4File, group: GroupId, random: &mut Random) -> String {
     }
 }
 
-/// One change of a file.
+/// One change of a file, or a commit.
 fn random_step(file: &mut Nc4File, random: &mut Random) {
+    if random.below(10) > 0 {
+        return random_definition(file, random);
+    }
+    let result = if random.below(2) == 0 { file.sync() } else { file.redef() };
+    if let Err(error) = result {
+        assert_eq!(error.nc_error(), NcError::InDefine);
+    }
+}
+
+/// One change of a file.
+fn random_definition(file: &mut Nc4File, random: &mut Random) {
     let n_groups = file.model().unwrap().groups.len();
     let group = GroupId(u16::try_from(random.below(n_groups)).unwrap());
     let (n_vars, dims) = {
@@ -206,10 +202,10 @@ fn random_step(file: &mut Nc4File, random: &mut Random) {
             model.lineage(group).flat_map(|group| group.dims.iter().copied()).collect();
         (model.group(group).unwrap().vars.len(), dims)
     };
-    match random.below(10) {
+    match random.below(12) {
         0 | 1 => {
             let name = dim_name(file, group, random);
-            let len = random.below(4) as u64;
+            let len = random.below(4);
             def_dim(file, group, &name, len);
         }
         2 if n_groups < 6 => {
@@ -238,20 +234,15 @@ fn random_step(file: &mut Nc4File, random: &mut Random) {
             def_var(file, group, &name, &of);
         }
         6 if n_vars > 0 => {
-            let var = random.below(n_vars);
-            let name = free_name(file, group, random).into_bytes();
-            let model = file.model.get_mut().unwrap();
-            model.group_mut(group).unwrap().vars[var].name = name.into();
-            change(file, ObjectKey::Var(group, VarId(i32::try_from(var).unwrap())));
-            change(file, ObjectKey::Group(group));
+            let var = VarId(i32::try_from(random.below(n_vars)).unwrap());
+            let name = free_name(file, group, random);
+            file.rename_var(group, var, name.as_bytes()).unwrap();
         }
         7 if !file.model().unwrap().group(group).unwrap().dims.is_empty() => {
             let dims = &file.model().unwrap().group(group).unwrap().dims;
             let id = dims[random.below(dims.len())];
-            let name = dim_name(file, group, random).into_bytes();
-            let model = file.model.get_mut().unwrap();
-            model.dims[usize::try_from(id.0).unwrap()].as_mut().unwrap().name = name.into();
-            change(file, ObjectKey::Scale(id));
+            let name = dim_name(file, group, random);
+            file.rename_dim(group, id, name.as_bytes()).unwrap();
         }
         8 if n_vars > 0 => {
             let var = random.below(n_vars);
@@ -268,13 +259,50 @@ fn random_step(file: &mut Nc4File, random: &mut Random) {
             }
             change(file, ObjectKey::Var(group, VarId(i32::try_from(var).unwrap())));
         }
-        _ => {
-            let result = if random.below(2) == 0 { file.sync() } else { file.redef() };
-            if let Err(error) = result {
-                assert_eq!(error.nc_error(), NcError::InDefine);
+        9 | 10 => random_attribute(file, group, random),
+        11 => {
+            let name = format!("type{}", random.below(8));
+            // Names may be in use.
+            match random.below(3) {
+                0 => drop(file.def_opaque(group, 1 + random.below(40), name.as_bytes())),
+                1 => drop(file.def_vlen(group, name.as_bytes(), 4)),
+                _ => {
+                    if let Ok(ty) = file.def_compound(group, 8, name.as_bytes()) {
+                        file.insert_field(group, ty, b"a", 0, 4, &[]).unwrap();
+                        file.insert_field(group, ty, b"b", 4, 5, &[]).unwrap();
+                    }
+                }
             }
         }
+        _ => {}
     }
+}
+
+fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
+    let n_vars = file.model().unwrap().group(group).unwrap().vars.len();
+    let var = match random.below(n_vars + 1) {
+        0 => VarId::GLOBAL,
+        n => VarId(i32::try_from(n - 1).unwrap()),
+    };
+    let owner = Owner { group, var };
+    let n_atts = file.n_atts(owner).unwrap();
+    if n_atts > 0 && random.below(4) == 0 {
+        let name = file.att(owner, random.below(n_atts)).unwrap().name;
+        if random.below(2) == 0 {
+            file.del_att(owner, &name).unwrap();
+        } else {
+            // The new name may be in use.
+            drop(file.rename_att(owner, &name, format!("a{}", random.below(9)).as_bytes()));
+        }
+        return;
+    }
+    let name = format!("a{}", random.below(9));
+    let (nc_type, mem) = if random.below(2) == 0 { (2, MemType::Text) } else { (4, MemType::I32) };
+    let n = if random.below(20) == 0 { random.below(20_000) } else { random.below(10) };
+    let value: Vec<u8> = (0..n * mem.size()).map(|_| random.below(100) as u8 + 1).collect();
+    let source = Source::Atomic(mem);
+    file.put_att::<Nc4Error>(owner, name.as_bytes(), nc_type, n, source, |len| Ok(&value[..len]))
+        .unwrap();
 }
 
 #[test]

@@ -95,11 +95,11 @@ impl Layout<'_> {
             self.places.0.insert(object.key, object.stored.space.addr);
         }
         self.fill_lists(made)?;
-        // Groups come last, and inner ones before those they are in.
+        // Groups come last, and those after the ones they are in, whose dimensions they may have.
         let (groups, others): (Vec<_>, Vec<_>) = std::mem::take(made)
             .into_iter()
             .partition(|object| matches!(object.key, ObjectKey::Group(_)));
-        for object in others.into_iter().chain(groups.into_iter().rev()) {
+        for object in others.into_iter().chain(groups) {
             self.write(object)?;
         }
         Ok(())

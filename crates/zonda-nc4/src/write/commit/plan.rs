@@ -7,14 +7,15 @@ use zonda_convert::ByteOrder;
 use zonda_hdf5::message::{
     ByteOrder as FileOrder, Class, DataLayout, Dataspace, Datatype, LinkTarget, kind,
 };
-use zonda_hdf5::object_header::NewMessage;
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
 use zonda_model::{ExtType, NcError, VarId, default_fill};
 
 use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
 use super::super::scales::{Scales, User};
-use super::super::{Fill, ObjectKey, VarDraft, Writing, header, scales};
+use super::super::{Fill, ObjectKey, VarDraft, Writing, element, header, scales};
+use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
@@ -112,7 +113,9 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds headers that have to go elsewhere, since no single write within a sector changes them.
+    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
+    /// and those of variables that become scales or are none any more. These change with the names
+    /// of their group, in which a placeholder goes or comes.
     fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
         while let Some(key) = waiting.pop() {
@@ -123,14 +126,17 @@ impl Planner<'_> {
                 self.writing.objects.insert(key, stored);
             }
             let Some(stored) = self.writing.objects.get(&key) else { continue };
-            if stored.is_switchable(self.files.main()) || self.moved.contains(&key) {
+            let role = |scales: &Scales| scales.dim_of.get(&key).copied();
+            let (before, after) = (role(&self.writing.scales), role(&self.scales));
+            let is_switchable = stored.is_switchable(self.files.main()) && before == after;
+            if is_switchable || self.moved.contains(&key) {
                 continue;
             }
             let ObjectKey::Var(group, _) = key else {
                 return Err(self.fixed(key, CROSSES));
             };
-            let was_scale = self.writing.scales.dim_of.contains_key(&key);
-            if was_scale || self.scales.dim_of.contains_key(&key) {
+            // Others know a scale by its place.
+            if before.is_some() && before == after {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
@@ -240,7 +246,7 @@ impl Planner<'_> {
     fn make(&mut self, key: ObjectKey) -> Result<Made> {
         let known = self.writing.objects.get(&key).cloned();
         let is_new = known.is_none();
-        let atts = self.attributes(key, is_new)?;
+        let atts = self.attributes(key)?;
         let mut stored = match known {
             Some(stored) => stored,
             None => self.new_object(key).map_err(|error| hdf(self.path(key), error))?,
@@ -342,7 +348,12 @@ impl Planner<'_> {
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
             ObjectKey::Group(_) => header::group(sizes)?,
-            ObjectKey::Type(_) => return Err(missing),
+            ObjectKey::Type(id) => {
+                let ty = model.user_type(id).and_then(|ty| ty.stored.as_deref());
+                let message = header::datatype(ty.ok_or(missing)?, sizes)?;
+                // Types have no attributes in netCDF.
+                return Ok(Stored::new(HeaderStyle::default(), vec![message]));
+            }
             ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
             ObjectKey::Var(group, id) => {
                 let var = model.var(group, id).ok_or(missing.clone())?;
@@ -350,7 +361,14 @@ impl Planner<'_> {
                 let space = header::shape(model, var);
                 let place = unwritten(var, draft);
                 let fill = fill_in_file(var, draft);
-                header::variable(&space, &draft.datatype, &place, &draft.filters, fill, sizes)?
+                header::variable(
+                    &space,
+                    &draft.datatype,
+                    &place,
+                    &draft.stored_filters,
+                    fill,
+                    sizes,
+                )?
             }
         };
         let attribute_order = self.writing.how.attribute_order;
@@ -374,7 +392,7 @@ impl Planner<'_> {
     }
 
     /// Attributes that are shown, or that netCDF has no type for.
-    fn attributes(&self, key: ObjectKey, is_new: bool) -> Result<Vec<AttMessage>> {
+    fn attributes(&mut self, key: ObjectKey) -> Result<Vec<AttMessage>> {
         let details = match key {
             ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
             ObjectKey::Var(group, id) => {
@@ -383,17 +401,23 @@ impl Planner<'_> {
             ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
         };
         let file = self.files.main();
-        let fail = |error| hdf(self.path(key), error);
         let mut out = Vec::new();
-        if is_new {
-            if let Some(Ok(list)) = details.map(|details| &details.atts) {
-                for attribute in list.all() {
-                    let attribute = attribute.map_err(fail)?;
-                    out.push(AttMessage::new(file, &attribute).map_err(fail)?);
-                }
+        if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
+            let (heap, space) = (&mut self.writing.heap, &mut self.writing.space);
+            let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
+                element::encode(form, heap, space, fetch, src, dst)
+            });
+            let attributes = attributes.map_err(|fault| match fault {
+                AttFault::Hdf(error) => hdf(self.path(key), error),
+                AttFault::Refused(code) => Nc4Error::Refused { object: self.path(key), code },
+            })?;
+            for attribute in attributes {
+                let message = AttMessage::new(file, &attribute);
+                out.push(message.map_err(|error| hdf(self.path(key), error))?);
             }
             return Ok(out);
         }
+        let fail = |error| hdf(self.path(key), error);
         let Some(at) = self.place(key) else { return Ok(out) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;
@@ -448,18 +472,16 @@ fn unwritten(var: &Var, draft: &VarDraft) -> DataLayout {
         super::super::Layout::Compact => {
             DataLayout::Compact { data: vec![0; usize::try_from(bytes).unwrap_or(0)].into() }
         }
-        super::super::Layout::Chunked(chunk) => {
-            header::chunked(chunk.clone(), draft.datatype.size)
-        }
+        super::super::Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
     }
 }
 
 /// The fill value in file form; `None` where elements are left undefined.
 fn fill_in_file(var: &Var, draft: &VarDraft) -> Option<Box<[u8]>> {
     let size = usize::try_from(draft.datatype.size).ok()?;
-    let native = match &draft.fill {
+    let native = match draft.fill() {
         Fill::None => return None,
-        Fill::User(value) => value.to_vec(),
+        Fill::User(value) => value.bytes().to_vec(),
         Fill::Default => match ExtType::from_nc_type(var.nc_type) {
             Some(ext) => default_fill(ext).into_iter().collect(),
             None => vec![0; size],
