@@ -260,6 +260,16 @@ impl Nc4File {
         self.kept(&var.details, var.at)
     }
 
+    /// The same, to be held while the file is changed.
+    pub(crate) fn details_arc<'v>(
+        &self,
+        var: &'v Var,
+    ) -> std::result::Result<&'v Arc<Details>, HdfError> {
+        self.details(var)?;
+        let missing = HdfError::Missing { structure: "object", at: var.at.addr.0, what: "it" };
+        var.details.get().ok_or(missing)
+    }
+
     fn kept<'v>(
         &self,
         place: &'v OnceLock<Arc<Details>>,

@@ -9,7 +9,7 @@
 mod layout;
 mod plan;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use zonda_hdf5::{File, FileAddr, HdfError};
 use zonda_storage::WriteRange;
@@ -48,6 +48,7 @@ impl Nc4File {
         let Some(model) = model.get_mut() else { return Ok(()) };
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
+        writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
         if !writing.changed.is_empty() || writing.is_new {
             decide(files, &file, model, writing)?;
             complete(&file, writing)?;
@@ -65,6 +66,9 @@ fn root_error(error: HdfError) -> Nc4Error {
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
     let mut decided = lay_out(plan, file, model, writing).map_err(root_error)?;
+    let [blocks, patches] = writing.stores.take_blocks();
+    decided.blocks.extend(blocks);
+    decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
     decided.is_first = writing.is_new;
     writing.decided = Some(decided);
     for key in std::mem::take(&mut writing.changed) {
@@ -100,6 +104,7 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
 fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     let Writing { decided, heap, space, end, .. } = writing;
     let storage = file.storage();
+    let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
     heap.commit(file, space)?;
     let Some(decided) = decided else { return Ok(()) };
     decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);

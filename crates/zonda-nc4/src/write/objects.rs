@@ -194,6 +194,16 @@ impl Stored {
         at.checked_div(SECTOR) == last.checked_div(SECTOR)
     }
 
+    /// Whether it has an attribute that netCDF does not show.
+    pub(super) fn says(&self, name: &[u8]) -> bool {
+        self.hidden.iter().any(|att| *att.name == *name)
+    }
+
+    /// Whether it has several names, not all of which need be known.
+    pub(super) fn has_several_links(&self) -> bool {
+        self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
+    }
+
     /// The message of a type that there is one of.
     pub(super) fn replace(&mut self, new: NewMessage) {
         match self.messages.iter_mut().find(|message| message.kind == new.kind) {

@@ -38,7 +38,7 @@ pub(crate) struct Scales {
 }
 
 /// What of a file that was there before has no part in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
     /// Dimensions that no object stands for.
     pub(super) dims: HashSet<DimId>,

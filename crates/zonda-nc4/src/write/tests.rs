@@ -1,6 +1,7 @@
 //! Files that are created, changed and read again.
 
 mod crash;
+mod foreign;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -46,7 +47,7 @@ fn def_var(file: &mut Nc4File, group: GroupId, name: &str, dims: &[DimId]) -> Va
 fn seen(file: &Nc4File) -> Vec<String> {
     let model = file.model().unwrap();
     let mut out = Vec::new();
-    let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     for (id, group) in (0..).map(GroupId).zip(&model.groups) {
         out.push(format!("group {}", model.group_path(id)));
         for dim in &group.dims {
@@ -78,12 +79,17 @@ fn seen(file: &Nc4File) -> Vec<String> {
 /// The attributes of an object with their values.
 fn seen_atts(file: &Nc4File, owner: Owner, path: &str) -> Vec<String> {
     let mut out = Vec::new();
-    for index in 0..file.n_atts(owner).unwrap() {
+    let n_atts = match file.n_atts(owner) {
+        Ok(n_atts) => n_atts,
+        Err(error) => return vec![format!("att {path} {error}")],
+    };
+    for index in 0..n_atts {
         let AttInfo { name, nc_type, len } = file.att(owner, index).unwrap();
         let mem = if nc_type == 2 { MemType::Text } else { MemType::I32 };
         let mut value = vec![0; usize::try_from(len).unwrap() * mem.size()];
         let into = &mut value[..];
-        file.get_att::<Nc4Error>(owner, &name, Target::Atomic(mem), |_| Ok(into)).unwrap();
+        // Strings and user-defined types have no numbers.
+        drop(file.get_att::<Nc4Error>(owner, &name, Target::Atomic(mem), |_| Ok(into)));
         let name = String::from_utf8_lossy(&name);
         let value = zonda_hdf5::checksum::lookup3(&value, 0);
         out.push(format!("att {path} {name} {nc_type} {len} {value}"));

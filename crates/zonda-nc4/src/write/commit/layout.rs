@@ -21,14 +21,13 @@ use crate::model::{GroupId, Model};
 use crate::write::links::Entry;
 use crate::write::objects::{AttMessage, Block, Dense, Stored};
 use crate::write::scales::{self, Scales, User};
+use crate::write::create::ROOT_LEN;
 use crate::write::{ObjectKey, Writing, header};
 
 /// Bytes of the first block of a header that is not one block.
 const SPLIT_LEN: u64 = 256;
 /// Least bytes of a first block.
 const LEAST_LEN: u64 = 128;
-/// Bytes of a superblock, directly behind which the root group's header is.
-const SUPERBLOCK: u64 = 48;
 
 /// A commit while it is laid out.
 struct Layout<'a> {
@@ -77,6 +76,8 @@ pub(super) fn lay_out(
     for (addr, len) in out.freed {
         writing.space.free(addr, len);
     }
+    writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
+    writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
     writing.scales = scales;
     writing.links.extend(names);
     for key in out.removed {
@@ -142,13 +143,16 @@ impl Layout<'_> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
+        if object.key == ObjectKey::Group(GroupId::ROOT) {
+            // It is where it was said to be when the file was made.
+            object.stored.space = HeaderSpace { addr: self.file.root(), len: ROOT_LEN };
+            object.is_fresh = true;
+            return Ok(());
+        }
         let messages = self.messages(object, None)?;
-        let is_root = object.key == ObjectKey::Group(GroupId::ROOT);
-        // The root group's is directly behind the superblock, in the same sector.
-        let most = if is_root { SECTOR.saturating_sub(SUPERBLOCK) } else { SECTOR };
         let len = first_chunk_len(&object.stored.style, &messages).max(LEAST_LEN);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
-        let len = if len > most { SPLIT_LEN } else { len };
+        let len = if len > SECTOR { SPLIT_LEN } else { len };
         let addr = self.writing.space.alloc_in_sector(len)?;
         self.out.taken.push((addr, len));
         object.stored.space = HeaderSpace { addr, len };
@@ -164,7 +168,7 @@ impl Layout<'_> {
                 for scale in list {
                     let mut reference = Writer::new("object reference", self.sizes);
                     reference.addr(Some(self.places.of(self.model, *scale)?))?;
-                    let Writing { heap, space, .. } = &mut *self.writing;
+                    let (heap, space) = self.writing.heap_and_space();
                     let id = heap.put(reference.bytes(), space)?;
                     HeapId::encode(Some(id), 1, self.sizes, &mut places)?;
                 }
