@@ -28,16 +28,17 @@ impl Nc4File {
         writing.ok_or_else(|| refused(NcError::Perm))
     }
 
-    /// Enters define mode.
+    /// Enters define mode. To enter it twice is an error in the classic model only.
     ///
     /// # Errors
     /// `NC_EINDEFINE` where it is entered already, `NC_EPERM` for a file open for reading; those of
     /// a commit of the data that were put before.
     pub fn redef(&mut self) -> Result<()> {
-        if self.in_define_mode() {
-            return Err(refused(NcError::InDefine));
+        let writing = self.writing_mut()?;
+        if writing.is_defining {
+            let is_classic = writing.how.classic;
+            return if is_classic { Err(refused(NcError::InDefine)) } else { Ok(()) };
         }
-        self.writing_mut()?;
         // What abort takes back begins here.
         self.commit()?;
         let writing = self.writing_mut()?;
