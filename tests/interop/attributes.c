@@ -131,9 +131,9 @@ static int names(const char *path) {
     int nc = create(path, 0), x = dim(nc, "x", 2);
     static const char *const odd[] = {"with blank", "t\xc3\xa9", "te\xcc\x81", "\xe6\x97\xa5\xe6\x9c\xac", "1digit", "a.b-c@d+e", "par(en)",
                                       "quote'\"", "back\\slash", "CAPS", "caps", "_underscore", "DIMENSION_LABELS"};
-    char lengthy[NC_MAX_NAME + 1];
-    memset(lengthy, 'n', NC_MAX_NAME);
-    lengthy[NC_MAX_NAME] = 0;
+    char lengthy[NC_MAX_NAME];
+    memset(lengthy, 'n', sizeof lengthy - 1);
+    lengthy[sizeof lengthy - 1] = 0;
     for (size_t i = 0; i < COUNT(odd) - 1; i++) {
         if (i == 2) continue;       /* the same as the one before it, once normalised */
         int v = var(nc, odd[i], NC_INT, x), g;
@@ -151,6 +151,20 @@ static int names(const char *path) {
     SAY(nc_put_att_text(nc, NC_GLOBAL, "_NCProperties", 1, "x"));
     SAY(nc_put_att_text(nc, NC_GLOBAL, "CLASS", 1, "x"));
     SAY(nc_put_att_text(nc, 0, "DIMENSION_LIST", 1, "x"));
+    return nc;
+}
+
+/* As long as they may be; netCDF-C 4.10.1 forgets the end of a variable's. */
+static int longest_names(const char *path) {
+    int nc = create(path, 0), x = dim(nc, "x", 2);
+    char name[NC_MAX_NAME + 1];
+    memset(name, 'n', NC_MAX_NAME);
+    name[NC_MAX_NAME] = 0;
+    text_att(nc, var(nc, name, NC_INT, x), name, name);
+    name[0] = 'd';
+    dim(nc, name, 3);
+    name[0] = 'g';
+    group(nc, name);
     return nc;
 }
 
@@ -173,6 +187,7 @@ const case_t ATTRIBUTE_CASES[] = {
     {"att-edited", edited},
     {"att-deleted", deleted},
     {"att-names", names},
+    {"longest-names", longest_names},
     {"att-no-order", no_order},
     {NULL, NULL},
 };
