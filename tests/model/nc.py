@@ -37,7 +37,7 @@ def strides(values):
 
 
 class Memory:
-    """Values as the library wants them: `pointer`, and what keeps them alive."""
+    """Values as the library wants them: `pointer`, which lives as long as this does."""
 
     def __init__(self, kind, values):
         if kind == STRING:
