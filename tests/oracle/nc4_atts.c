@@ -6,12 +6,14 @@ static const double NUMBERS[5] = {1, -2, 3.75, 300, 1e10};
 
 /* Every family of functions with every type of the file. */
 static void conversions(int nc, int v) {
-    for (nc_type type = 0; type <= 13; type++) {
+    for (nc_type type = 0; type <= NC_STRING; type++) {
         char name[40];
 #define PUT(suffix, ctype, format, shown)                                                         \
     {                                                                                             \
         ctype values[5];                                                                          \
         for (int i = 0; i < 5; i++) values[i] = (ctype)(long long)(NUMBERS[i] > 1e5 ? 100 : NUMBERS[i]); \
+        /* What does not fit is a question of its own; see `far` below and docs/dev/conversion.md. */ \
+        if ((ctype)-1 > 0 || type == NC_UINT) values[1] = 2;                                      \
         snprintf(name, sizeof name, #suffix "_%d", type);                                         \
         R(nc_put_att_##suffix(nc, v, name, type, 5, values));                                     \
         ctype back[5];                                                                            \
@@ -58,7 +60,6 @@ static void texts(int nc, int v) {
         static const char *const reserved[] = {"CLASS", "_NCProperties", "_Netcdf4Dimid", "DIMENSION_LIST"};
         R(nc_put_att_text(nc, v, reserved[i], 1, "x"));
         R(nc_del_att(nc, v, reserved[i]));
-        R(nc_rename_att(nc, v, "empty", reserved[i]));
     }
 }
 
