@@ -59,6 +59,7 @@ impl Nc4File {
         if ready.n_elems == 0 {
             return Ok(Converted::default());
         }
+        self.commit_if_due(group, var, ready.slab.start)?;
         let put = self.put_ready(group, var, &ready, source, data);
         put.map_err(|fault| self.put_fault(group, var, fault).into())
     }
