@@ -41,6 +41,7 @@ impl Nc4File {
         let model = Model::created(files.main(), create.classic);
         let writing = Writing {
             is_defining: true,
+            has_defined: false,
             is_new: true,
             ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
@@ -63,6 +64,7 @@ impl Writing {
             how,
             is_defining: false,
             is_redefining: false,
+            has_defined: true,
             is_forked: false,
             is_new: false,
             no_fill: false,

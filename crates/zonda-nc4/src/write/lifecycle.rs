@@ -69,6 +69,7 @@ impl Nc4File {
         let writing = self.writing_mut()?;
         writing.is_defining = false;
         writing.is_redefining = false;
+        writing.has_defined = true;
         Ok(())
     }
 
@@ -97,17 +98,19 @@ impl Nc4File {
         result
     }
 
-    /// Ends writing and takes back what was defined since define mode was entered. True where the
-    /// file was never more than begun, so that nothing should be left of it.
+    /// Ends writing and takes back what was defined since the caller entered define mode. True where
+    /// the file was never more than begun, so that nothing should be left of it.
+    ///
+    /// Define mode that definitions entered by themselves is committed with the data put before.
     ///
     /// # Errors
-    /// Those of the commit of a file in data mode.
+    /// Those of the commit.
     pub fn abort(&mut self) -> Result<bool> {
-        let (is_defining, is_new) =
-            self.writing.as_ref().map_or((false, false), |w| (w.is_defining, w.is_new));
-        if is_defining {
+        let Some(writing) = &self.writing else { return Ok(false) };
+        let is_begun = writing.is_defining && !writing.has_defined;
+        if is_begun || (writing.is_defining && writing.is_redefining) {
             self.writing = None;
-            return Ok(is_new);
+            return Ok(is_begun);
         }
         self.close()?;
         Ok(false)

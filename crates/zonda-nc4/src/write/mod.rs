@@ -93,6 +93,8 @@ pub(crate) struct Writing {
     pub(crate) is_defining: bool,
     /// Define mode was entered again, after the creation of the file.
     pub(crate) is_redefining: bool,
+    /// Definitions were ended once, if only since data were put.
+    pub(crate) has_defined: bool,
     /// This is a child of the process that opened the file: it must not write.
     pub(crate) is_forked: bool,
     /// Being created: no commit was made.

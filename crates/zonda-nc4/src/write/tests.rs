@@ -313,6 +313,7 @@ fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
 
 #[test]
 fn random_definitions_are_read_back() {
+    let mut written = Vec::new();
     for seed in 0..60 {
         let random = &mut Random(seed);
         let memory: Arc<dyn Storage> = Arc::new(Memory::new());
@@ -333,13 +334,45 @@ fn random_definitions_are_read_back() {
             )
             .unwrap();
         }
-        if let Some(folder) = std::env::var_os("ZONDA_KEEP") {
-            let len = usize::try_from(memory.len().unwrap()).unwrap();
-            let mut bytes = vec![0; len];
-            memory.read_at(0, &mut bytes).unwrap();
-            std::fs::write(Path::new(&folder).join(format!("r{seed}.nc")), &bytes).unwrap();
-        }
+        written.push(contents(&*memory));
     }
+    check_with_the_reference(&written);
+}
+
+/// Lets netCDF4 and h5py of the Python that `ZONDA_PYTHON` names read and change files, and reads
+/// what they made of them.
+fn check_with_the_reference(files: &[Vec<u8>]) {
+    let Some(python) = std::env::var_os("ZONDA_PYTHON") else {
+        println!("skipped: ZONDA_PYTHON names no Python with netCDF4 and h5py");
+        return;
+    };
+    let folder = std::env::temp_dir().join(format!("zonda-nc4-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut paths = Vec::new();
+    for (number, bytes) in files.iter().enumerate() {
+        let path = folder.join(format!("{number}.nc"));
+        std::fs::write(&path, bytes).unwrap();
+        paths.push(path);
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/check_written.py");
+    let output = std::process::Command::new(python).arg(script).args(&paths).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for path in paths {
+        let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&std::fs::read(path).unwrap()));
+        let names: Vec<_> = open(memory).model().unwrap().groups[0]
+            .vars
+            .iter()
+            .map(|var| var.name.clone())
+            .collect();
+        assert!(names.contains(&Box::from(&b"values"[..])));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn contents(storage: &dyn Storage) -> Vec<u8> {
+    let mut bytes = vec![0; usize::try_from(storage.len().unwrap()).unwrap()];
+    storage.read_at(0, &mut bytes).unwrap();
+    bytes
 }
 
 #[test]

@@ -7,7 +7,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
 
-use super::{Random, check_lists, create, open, random_step, seen};
+use super::{Random, check_lists, contents, create, open, random_step, seen};
 use crate::model::GroupId;
 use crate::{Nc4File, OpenHow};
 
@@ -197,12 +197,6 @@ fn random_step_failing(file: &mut Nc4File, random: &mut Random) {
         file.writing_mut().unwrap().is_defining = true;
     }
     super::random_definition(file, random);
-}
-
-fn contents(storage: &dyn Storage) -> Vec<u8> {
-    let mut bytes = vec![0; usize::try_from(storage.len().unwrap()).unwrap()];
-    storage.read_at(0, &mut bytes).unwrap();
-    bytes
 }
 
 #[test]
