@@ -155,10 +155,16 @@ fn publish(model: &mut Model, writing: &Writing) {
     for (id, group) in (0u16..).map(GroupId).zip(&mut model.groups) {
         if let Some(at) = at(&ObjectKey::Group(id)) {
             group.at = at;
+            if let Some(details) = owned(&mut group.details) {
+                details.at = at;
+            }
         }
         for (var_id, var) in (0..).map(zonda_model::VarId).zip(&mut group.vars) {
             if let Some(at) = at(&ObjectKey::Var(id, var_id)) {
                 var.at = at;
+                if let Some(details) = owned(&mut var.details) {
+                    details.at = at;
+                }
             }
         }
     }

@@ -110,4 +110,6 @@ pub(crate) struct Writing {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
