@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use written::{File, Recipe, Turn};
 use zonda_chunk::filter::{ChunkShape, Pipeline};
-use zonda_chunk::{ArrayShape, Engine, NewArray};
+use zonda_chunk::{ArrayShape, ChunkError, Encode, Engine, NewArray};
 use zonda_model::Hyperslab;
 
 fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recipe {
@@ -19,6 +19,7 @@ fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recip
         fill: vec![],
         most: most.to_vec(),
         fixed: fixed.to_vec(),
+        unfiltered_edges: false,
     }
 }
 
@@ -149,11 +150,12 @@ fn stored_chunks_are_copied_as_they_are() {
     to.put_raw(target, &[3, 0], &[2, 10], &record(3, 80));
     let array = from.writer.array(from.arrays[source].id).expect("there");
     for key in [[0, 0], [1, 0]] {
-        let (mask, bytes) = array.stored_chunk(&key).expect("reads").expect("was written");
+        let (mask, bytes) =
+            array.stored_chunk(&[30, 10], &key).expect("reads").expect("was written");
         let id = to.arrays[target].id;
         to.writer.put_stored(id, &key, mask, &bytes, &mut to.space).expect("puts");
     }
-    assert!(array.stored_chunk(&[2, 0]).expect("reads").is_none());
+    assert!(array.stored_chunk(&[30, 10], &[2, 0]).expect("reads").is_none());
     to.arrays[target].model = from.arrays[source].model.clone();
     assert_eq!(to.writer.pending_bytes(), 0);
     assert_eq!((counts(&from, source), counts(&to, target)), ((2, 0), (0, 0)));
@@ -226,6 +228,7 @@ fn chunks_of_another_writer_are_changed() {
         shape: ArrayShape { chunk_dims: recipe.chunk.clone(), elem_size: 4 },
         fill: Box::default(),
         fixed: vec![None, Some(20)],
+        unfiltered_edges: None,
     });
     file.writer = second;
     file.arrays[index].id = id.expect("a shape");
@@ -248,7 +251,37 @@ fn impossible_shapes_are_refused() {
             shape: ArrayShape { chunk_dims: chunk, elem_size: elem },
             fill: Box::default(),
             fixed,
+            unfiltered_edges: None,
         };
         assert!(file.writer.add(new).is_err());
     }
+}
+
+/// Chunks that reach beyond the extent are stored as they are, and copied as such.
+#[test]
+fn unfiltered_edges_stay_unfiltered() {
+    let recipe =
+        Recipe { unfiltered_edges: true, ..recipe(&[9999], &[25, 10], &[10, 10], &[true; 2]) };
+    let mut file = file(2, 1 << 20);
+    let index = file.add(&recipe, Turn::default());
+    file.put_raw(index, &[0, 0], &[25, 10], &record(0, 1000));
+    file.put_raw(index, &[22, 3], &[1, 1], &record(5, 4));
+    file.flush().expect("flushes");
+    file.check_stored();
+    assert_eq!(counts(&file, index).0, 2);
+    let id = file.arrays[index].id;
+    let array = file.writer.array(id).expect("there");
+    let masks = [0, 1, 2].map(|k| {
+        let stored = array.stored_chunk(&[25, 10], &[k, 0]).expect("reads");
+        stored.expect("was written").0
+    });
+    assert_eq!(masks, [0, 0, 1]);
+    let space = &mut file.space;
+    let refused = |result: Result<(), ChunkError>| {
+        assert!(matches!(result, Err(ChunkError::Request { .. })), "{result:?}");
+    };
+    refused(file.writer.put_stored(id, &[2, 0], 0, &[0; 400], space));
+    let slab = Hyperslab { start: &[22, 0], count: &[1, 1], stride: None };
+    let raw = Encode::Raw { elem_size: 4 };
+    refused(file.writer.put(id, &[30, 10], &slab, raw, &[0; 4], space).map(drop));
 }

@@ -20,6 +20,7 @@ fn recipe(filters: &[u32], most: &[u64], chunk: &[u64]) -> Recipe {
         fill: vec![9, 8, 7, 6],
         most: most.to_vec(),
         fixed: most.iter().enumerate().map(|(d, _)| d > 0).collect(),
+        unfiltered_edges: false,
     }
 }
 

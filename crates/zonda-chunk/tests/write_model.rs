@@ -72,6 +72,7 @@ fn random_recipe(random: &mut Random) -> Recipe {
         optional: random.one_in(2),
         fill: if random.one_in(2) { (0..elem).map(|i| 65 + i as u8).collect() } else { vec![] },
         fixed: most.iter().map(|_| random.one_in(2)).collect(),
+        unfiltered_edges: random.one_in(6),
         most,
     }
 }
@@ -213,6 +214,7 @@ fn large_puts_are_placed_in_order() {
                     fill: vec![1, 2, 3, 4],
                     most: vec![1010, 1400],
                     fixed: vec![false, true],
+                    unfiltered_edges: false,
                 };
                 let index = file.add(&recipe, Turn::default());
                 let mut random = Random(7);

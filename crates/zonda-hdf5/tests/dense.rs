@@ -128,9 +128,11 @@ fn file(make: impl FnOnce(&mut Fresh<'_>) -> Vec<(String, FileAddr)>) -> Vec<u8>
     storage.to_vec().unwrap()
 }
 
-/// A group of these links.
-fn dense_group(fresh: &mut Fresh<'_>, links: &[Link], order: Order) -> FileAddr {
-    let info = links::write_dense(links, &link_info(order), SIZES, fresh).unwrap();
+/// A group of these links, which are written in another order than that of their creation.
+fn dense_group(fresh: &mut Fresh<'_>, mut links: Vec<Link>, order: Order) -> FileAddr {
+    let middle = links.len() / 2;
+    links.rotate_left(middle);
+    let info = links::write_dense(&links, &link_info(order), SIZES, fresh).unwrap();
     let style = HeaderStyle { flags: ATTRIBUTE_ORDER, ..HeaderStyle::default() };
     put_header(fresh, style, &group(&info))
 }
@@ -156,7 +158,7 @@ fn groups(counts: &[usize], order: Order) -> Vec<u8> {
                 let addr = put_header(fresh, style, &group(&info));
                 links.push(hard(link_name(i), order, i, addr));
             }
-            out.push((format!("g{count}"), dense_group(fresh, &links, order)));
+            out.push((format!("g{count}"), dense_group(fresh, links, order)));
         }
         out
     })
@@ -219,7 +221,8 @@ fn objects(counts: &[usize], order: Order) -> Vec<u8> {
     file(|fresh| {
         let mut out = Vec::new();
         for &count in counts {
-            let all = dense_attributes(count, order);
+            let mut all = dense_attributes(count, order);
+            all.rotate_left(count / 2);
             let info = attributes::write_dense(&all, &attribute_info(order), SIZES, fresh).unwrap();
             let mut messages = group(&link_info(Order::Indexed));
             messages.push(message(kind::ATTRIBUTE_INFO, 4, |writer| info.encode(writer).unwrap()));
@@ -329,9 +332,10 @@ fn groups_are_changed_by_the_hdf5_library() {
         let file = scratch.open();
         check_links(&file, &want);
         // The library has made managers of free space.
-        let managers = extents(&file);
-        let managers = managers.iter().filter(|(at, _)| is_at(&file, *at, b"FSHD"));
-        assert!(managers.count() >= 2);
+        let extents = extents(&file);
+        for signature in [b"FSHD", b"FSSE"] {
+            assert!(extents.iter().any(|(at, _)| is_at(&file, *at, signature)), "{signature:?}");
+        }
         program("h5dump", &["-n", "1"], &scratch);
     }
 }
@@ -354,7 +358,7 @@ fn heaps_are_continued_wherever_they_end() {
         let group = |&end: &usize| {
             let count: usize = blocks[..end].iter().map(|&len| per_block(len)).sum();
             let links: Vec<Link> = (0..count).map(|i| soft(format!("{i:0>475}"), i)).collect();
-            (format!("e{end}"), dense_group(fresh, &links, Order::Indexed))
+            (format!("e{end}"), dense_group(fresh, links, Order::Indexed))
         };
         ends.iter().map(group).collect()
     };
@@ -369,7 +373,7 @@ fn long_names_are_huge_objects() {
     let name = |i: usize| format!("{i}_{}", "n".repeat(1500 * i));
     let bytes = file(|fresh| {
         let links: Vec<Link> = (0..40).map(|i| soft(name(i), i)).collect();
-        vec![("long".into(), dense_group(fresh, &links, Order::Indexed))]
+        vec![("long".into(), dense_group(fresh, links, Order::Indexed))]
     });
     let scratch = Scratch::new("long", &bytes);
     let file = scratch.open();

@@ -261,6 +261,16 @@ impl Nc4File {
         self.kept(&var.details, var.at)
     }
 
+    /// The same, to be held while the file is changed.
+    pub(crate) fn details_arc<'v>(
+        &self,
+        var: &'v Var,
+    ) -> std::result::Result<&'v Arc<Details>, HdfError> {
+        self.details(var)?;
+        let missing = HdfError::Missing { structure: "object", at: var.at.addr.0, what: "it" };
+        var.details.get().ok_or(missing)
+    }
+
     fn kept<'v>(
         &self,
         place: &'v OnceLock<Arc<Details>>,
@@ -364,6 +374,9 @@ impl Nc4File {
 
     /// Text of `_NCProperties`.
     fn properties(&self) -> Result<Option<Vec<u8>>> {
+        if let Some(writing) = self.writing.as_ref().filter(|writing| writing.is_new) {
+            return Ok(Some(writing.how.properties.clone()));
+        }
         let file = self.hdf5();
         let read = || -> std::result::Result<_, HdfError> {
             let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;

@@ -7,14 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use zonda_classic::Ending;
 use zonda_convert::Converted;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_nc4::{
+    CreateHow, Fetch, GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo,
+};
 use zonda_storage::Storage;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::OpenOptions;
+use crate::format::Format;
+use crate::open::{CreateOptions, OpenOptions};
 use crate::refs::VarRef;
 
 /// How long a fork waits for reads of other threads to end.
@@ -32,6 +36,8 @@ pub(crate) struct Nc4 {
     open: AtomicBool,
     /// A fork waits for the file: threads that are at work with none stay outside.
     closing: AtomicBool,
+    /// Set in a forked child: what was not yet written belongs to the parent.
+    forked: AtomicBool,
 }
 
 thread_local! {
@@ -79,44 +85,35 @@ impl Nc4 {
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
-        let mut how = OpenHow {
-            folder: folder.map(Path::to_owned),
-            find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
-            ..OpenHow::default()
-        };
-        how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
+        let how = how(folder, options.chunk_cache);
         // Errors get the path of the file from the dataset.
-        let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
-        Ok(Nc4 {
+        let name = Path::new("/");
+        let file = match options.write {
+            true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
+            false => Nc4File::open(Arc::clone(&storage), name, how)?,
+        };
+        Ok(Nc4::new(file, storage))
+    }
+
+    pub(crate) fn create(storage: Arc<dyn Storage>, options: &CreateOptions) -> Result<Nc4> {
+        let how = how(None, options.chunk_cache);
+        let create = CreateHow {
+            classic: options.format == Format::NetCdf4Classic,
+            attribute_order: !options.no_attribute_order,
+            attach_scales: !options.no_scales_attached,
+            properties: PROPERTIES.to_vec(),
+        };
+        let file = Nc4File::create(Arc::clone(&storage), Path::new("/"), how, create)?;
+        Ok(Nc4::new(file, storage))
+    }
+
+    fn new(file: Nc4File, storage: Arc<dyn Storage>) -> Nc4 {
+        Nc4 {
             file: RwLock::new(file),
             storage,
             open: AtomicBool::new(true),
             closing: AtomicBool::new(false),
-        })
-    }
-
-    /// Why a file cannot be opened for writing. What netCDF writes must keep the order in which it
-    /// was defined, so a file that does not is for reading only, here as in the reference.
-    pub(crate) fn refuse_writing(storage: Arc<dyn Storage>) -> Error {
-        let ordered = || -> Result<bool> {
-            let nc4 = Nc4::open(storage, None, &OpenOptions::default())?;
-            let entered = nc4.read();
-            let file = entered.hdf5();
-            let fail = |error| zonda_nc4::Nc4Error::Hdf { object: "/".into(), error };
-            let root = file.object(file.root()).map_err(fail)?;
-            Ok(root.tracks_creation_order(file).map_err(fail)?)
-        };
-        match ordered() {
-            Ok(true) => {
-                let why = "netCDF-4 and HDF5 files can be opened for reading only";
-                Error::explained(NcError::NotBuilt, why)
-            }
-            Ok(false) => {
-                let why =
-                    "an HDF5 file that does not keep the order in which its objects were made";
-                Error::explained(NcError::CantWrite, why)
-            }
-            Err(error) => error,
+            forked: AtomicBool::new(false),
         }
     }
 
@@ -128,9 +125,18 @@ impl Nc4 {
     }
 
     /// The file, for one who changes it.
-    pub(crate) fn write(&self) -> Entered<RwLockWriteGuard<'_, Nc4File>> {
+    pub(crate) fn write(&self) -> Result<Entered<RwLockWriteGuard<'_, Nc4File>>> {
+        if self.forked.load(Ordering::Relaxed) {
+            let why = "the file belongs to the process that forked this one";
+            return Err(Error::explained(NcError::System(ECHILD), why));
+        }
         self.come_in();
-        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner))
+        Ok(Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// To be called in a forked child.
+    pub(crate) fn mark_forked(&self) {
+        self.forked.store(true, Ordering::Relaxed);
     }
 
     fn come_in(&self) {
@@ -172,11 +178,48 @@ impl Nc4 {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Ends it; of several threads one does.
-    pub(crate) fn close(&self) -> Result<()> {
-        if self.open.swap(false, Ordering::AcqRel) { Ok(()) } else { Err(NcError::BadId.into()) }
+    /// Ends it; of several threads one does. Where that failed it stays open.
+    pub(crate) fn close(&self) -> Result<Ending> {
+        self.end(|file| file.close().map(|()| Ending::Keep))
+    }
+
+    /// Ends it without what was not committed.
+    pub(crate) fn abort(&self) -> Result<Ending> {
+        self.end(|file| file.abort().map(|never| if never { Ending::Remove } else { Ending::Keep }))
+    }
+
+    fn end(&self, end: impl FnOnce(&mut Nc4File) -> zonda_nc4::Result<Ending>) -> Result<Ending> {
+        if self.forked.load(Ordering::Relaxed) || !self.read().is_writable() {
+            let was_open = self.open.swap(false, Ordering::AcqRel);
+            return if was_open { Ok(Ending::Keep) } else { Err(NcError::BadId.into()) };
+        }
+        let mut file = self.write()?;
+        if !self.open.load(Ordering::Acquire) {
+            return Err(NcError::BadId.into());
+        }
+        let ending = end(&mut file)?;
+        self.open.store(false, Ordering::Release);
+        Ok(ending)
     }
 }
+
+/// How a file is opened or created.
+fn how(folder: Option<&Path>, chunk_cache: Option<(usize, usize, f32)>) -> OpenHow {
+    let mut how = OpenHow {
+        folder: folder.map(Path::to_owned),
+        find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
+        ..OpenHow::default()
+    };
+    how.chunk_cache = chunk_cache.unwrap_or(how.chunk_cache);
+    how
+}
+
+/// Value of `_NCProperties`: what wrote the file, and which release of the reference it is like.
+const PROPERTIES: &[u8] =
+    concat!("version=2,zonda=", env!("CARGO_PKG_VERSION"), ",netcdf=4.9.0").as_bytes();
+
+/// `ECHILD` of Linux on every architecture.
+const ECHILD: i32 = 10;
 
 /// What a dataset asks of a file.
 pub(crate) struct Asked<'f>(pub(crate) &'f Nc4File);
@@ -190,18 +233,6 @@ impl<'f> Asked<'f> {
         } else {
             Err(NcError::BadGrpId.into())
         }
-    }
-
-    /// What a put to `var`, or of an attribute of it, is refused with.
-    pub(crate) fn refuse(&self, var: VarRef, mem: Option<MemType>) -> Error {
-        let check = || {
-            if var.var != VarId::GLOBAL || mem.is_some() {
-                let nc_type = self.nc_type(var)?;
-                mem.map_or(Ok(()), |mem| check_conversion(nc_type, mem))?;
-            }
-            Err(read_only())
-        };
-        check().map_or_else(|error| error, |()| read_only())
     }
 
     fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
@@ -268,25 +299,32 @@ pub fn filter_is_available(id: u32) -> bool {
     zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
 }
 
-pub(crate) fn read_only() -> Error {
-    let why = "netCDF-4 and HDF5 files are open for reading";
-    Error::explained(NcError::Perm, why)
-}
-
 /// For values that own no memory.
-struct NoPlace {
+pub(crate) struct NoPlace {
     asked: bool,
 }
 
 impl NoPlace {
-    fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
         let mut place = NoPlace { asked: false };
         let done = f(&mut place);
         if !place.asked {
             return done;
         }
-        let why = "strings and sequences are read with a place to put them";
+        let why = "strings and sequences go by `get_placed` and `put_placed`";
         Err(Error::explained(NcError::BadType, why))
+    }
+}
+
+impl Fetch for NoPlace {
+    fn text(&mut self, _: u64) -> Option<&[u8]> {
+        self.asked = true;
+        None
+    }
+
+    fn items(&mut self, _: u64, _: usize) -> &[u8] {
+        self.asked = true;
+        &[]
     }
 }
 
@@ -297,9 +335,17 @@ impl Place for NoPlace {
     }
 }
 
-/// Reading what only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
+/// What only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
 impl Dataset {
-    fn nc4(&self) -> Result<&Nc4> {
+    pub(crate) fn change_nc4<T>(
+        &self,
+        f: impl FnOnce(&mut Nc4File) -> zonda_nc4::Result<T>,
+    ) -> Result<T> {
+        let nc4 = self.here(self.nc4())?;
+        self.change(nc4, f)
+    }
+
+    pub(crate) fn nc4(&self) -> Result<&Nc4> {
         self.as_nc4().ok_or(NcError::NotNc4.into())
     }
 

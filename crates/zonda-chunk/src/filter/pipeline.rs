@@ -101,6 +101,12 @@ impl Pipeline {
         (0..self.steps.len()).all(|i| skipped(mask, i))
     }
 
+    /// The mask of a chunk that skips all filters.
+    #[must_use]
+    pub(crate) fn mask_of_all(&self) -> u32 {
+        (0..self.steps.len()).fold(0, |mask, i| mask | 1u32.checked_shl(i as u32).unwrap_or(0))
+    }
+
     /// The chunks that the pipeline is for.
     #[must_use]
     pub fn shape(&self) -> &ChunkShape {

@@ -61,19 +61,26 @@ impl Inner {
 
 impl ChunkedArray {
     /// The bytes of a chunk as they are stored, and its mask: bit i is set where filter i was
-    /// skipped. `None` if it was never written. What was put and is not stored yet is not seen.
+    /// skipped. `None` if it was never written. The array's shape is `extent`. What was put and is
+    /// not stored yet is not seen.
     ///
     /// # Errors
     /// Those of table and storage; [`ChunkError::OutOfFile`] for a chunk that is not in the file.
-    pub fn stored_chunk(&self, key: &[u64]) -> Result<Option<(u32, Vec<u8>)>, ChunkError> {
+    pub fn stored_chunk(
+        &self,
+        extent: &[u64],
+        key: &[u64],
+    ) -> Result<Option<(u32, Vec<u8>)>, ChunkError> {
         let inner = &self.inner;
-        if key.len() != inner.chunk_dims.len() {
+        if [key.len(), extent.len()] != [inner.chunk_dims.len(); 2] {
             return Err(ChunkError::Request { what: "another rank than the array" });
         }
         let Some(place) = inner.find(key)? else { return Ok(None) };
         let mut bytes = Vec::new();
-        inner.fetch(&Found { key, place, is_edge: false }, &mut bytes)?;
-        Ok(Some((place.mask, bytes)))
+        let found = Found { key, place, is_edge: inner.is_edge(key, extent) };
+        inner.fetch(&found, &mut bytes)?;
+        let mask = if inner.is_raw(&found) { inner.filters.mask_of_all() } else { place.mask };
+        Ok(Some((mask, bytes)))
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
 
-use super::Array;
+use super::array::Array;
 use super::encode::Encode;
 use super::load::{fill_chunk, memory};
 use super::part::Part;
@@ -129,6 +129,16 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// Whether it is worth another thread. Chunks that are only put together and converted are
+    /// not: they would be written from another processor's cache.
+    fn is_work(&self) -> bool {
+        match &self.bytes {
+            Bytes::Filtered(..) => false,
+            Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
+            Bytes::Put(..) | Bytes::Ready(_) => !self.array.is_unfiltered(&self.key),
+        }
+    }
+
     /// The whole chunk, where it is one run of the caller's memory in the file's form.
     fn run_of(&self, part: &Part, source: &Source<'a>) -> Option<&'a [u8]> {
         if !source.encode.is_copy() {
@@ -194,11 +204,11 @@ pub(crate) fn run(
     spare: &mut Spare,
     space: &mut dyn Allocate,
 ) -> Outcome {
-    let work = || jobs.iter().filter(|job| job.straight().is_none());
+    let work = || jobs.iter().filter(|job| job.is_work());
     let (n, bytes) = work().fold((0usize, 0usize), |(n, bytes), job| {
         (n + 1, bytes.saturating_add(job.array.chunk_bytes))
     });
-    let largest = work().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
+    let largest = jobs.iter().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
     let more = if bytes < POOL_BYTES { 0 } else { n - 1 };
     let threads = engine.threads().min(more + 1);
     let queue = Queue {

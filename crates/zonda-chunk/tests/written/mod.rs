@@ -210,6 +210,7 @@ pub struct Recipe {
     pub most: Vec<u64>,
     /// Whether the dimension has them from the start.
     pub fixed: Vec<bool>,
+    pub unfiltered_edges: bool,
 }
 
 /// An array being written, and what it should hold.
@@ -243,7 +244,8 @@ impl File {
 
     pub fn add(&mut self, recipe: &Recipe, turn: Turn) -> usize {
         let turn = Arc::new(turn);
-        let Recipe { chunk, elem, optional, fill, most, fixed, .. } = recipe.clone();
+        let Recipe { chunk, elem, optional, fill, most, fixed, unfiltered_edges, .. } =
+            recipe.clone();
         let specs: Vec<FilterSpec> = recipe
             .filters
             .iter()
@@ -263,12 +265,16 @@ impl File {
             shape: ArrayShape { chunk_dims: chunk, elem_size: elem },
             fill: fill.clone().into(),
             fixed: most.iter().zip(&fixed).map(|(n, fixed)| fixed.then_some(*n)).collect(),
+            unfiltered_edges: unfiltered_edges.then(|| most.clone()),
         });
         let n: u64 = most.iter().product();
         let model =
             if fill.is_empty() { vec![0; n as usize * elem] } else { fill.repeat(n as usize) };
-        let extent =
-            most.iter().zip(&fixed).map(|(n, fixed)| if *fixed { *n } else { 0 }).collect();
+        let extent = most
+            .iter()
+            .zip(&fixed)
+            .map(|(n, fixed)| if *fixed || unfiltered_edges { *n } else { 0 })
+            .collect();
         let recipe = recipe.clone();
         let id = id.expect("a shape that arrays can have");
         self.arrays.push(Written { id, recipe, table, turn, pipeline, extent, model });
@@ -288,9 +294,9 @@ impl File {
         let Written { id, recipe, extent, model, .. } = &mut self.arrays[index];
         let stride = |d: usize| slab.stride.map_or(1, |stride| stride[d] as u64);
         if !slab.count.contains(&0) {
-            for d in 0..extent.len() {
+            for (d, extent) in extent.iter_mut().enumerate() {
                 let end = slab.start[d] as u64 + (slab.count[d] as u64 - 1) * stride(d) + 1;
-                extent[d] = extent[d].max(end);
+                *extent = end.max(*extent);
             }
         }
         let dims: Vec<u64> = slab.count.iter().map(|&n| n as u64).collect();
@@ -372,7 +378,7 @@ impl File {
             pipeline.clone(),
             ArrayShape { chunk_dims: recipe.chunk.clone(), elem_size: recipe.elem },
             recipe.fill.clone().into(),
-            false,
+            recipe.unfiltered_edges,
         );
         let count: Vec<usize> = extent.iter().map(|&n| n as usize).collect();
         let slab = Hyperslab { start: &vec![0; count.len()], count: &count, stride: None };

@@ -7,17 +7,19 @@
 //! goes from the root to the leaves, as all that look for chunks do.
 
 mod commit;
+mod keys;
 mod load;
 mod node;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
+use self::keys::{Keys, Packing, Probe};
 use self::load::Source;
-use self::node::{Body, Child, Edges, Entry, Node, Taken, owned};
+use self::node::{Body, Child, Edges, Entry, Node, Taken};
 use super::grid::Numbers;
 use super::{ChunkIndex, ChunkLocation};
 use crate::message::{ChunkIndexKind, ChunkedLayout};
@@ -59,12 +61,12 @@ impl ChunkTree {
         Ok(ChunkTree { source, root: None, level: 0, end, committed: None, dropped: Vec::new() })
     }
 
-    /// The index that a dataset has, of which only the root is read here. `filtered` says whether
-    /// the dataset has a filter pipeline.
+    /// The index that a dataset has, of which only the nodes on the way to the last chunk are read
+    /// here. `filtered` says whether the dataset has a filter pipeline.
     ///
     /// # Errors
     /// [`HdfError::Unsupported`] for an index that is not a version 1 B-tree; as
-    /// [`ChunkTree::new`]; damage in the root.
+    /// [`ChunkTree::new`]; damage in these nodes.
     pub fn load(file: &Arc<File>, layout: &ChunkedLayout, filtered: bool) -> Result<ChunkTree> {
         let mut tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size)?;
         let Some(addr) = layout.addr else { return Ok(tree) };
@@ -76,8 +78,12 @@ impl ChunkTree {
             tree.source.fix_len();
         }
         let (root, level, end) = tree.source.read_root(addr)?;
-        tree.level = level;
         tree.end = end;
+        // What others wrote as a bound may be none.
+        for key in tree.source.last_keys(&root, level)? {
+            tree.reach(&key);
+        }
+        tree.level = level;
         tree.root = Some(root);
         tree.committed = Some(addr);
         Ok(tree)
@@ -139,19 +145,18 @@ impl ChunkTree {
         self.source.check(key)?;
         let Some(mut child) = self.root.as_ref() else { return Ok(None) };
         let mut level = self.level;
+        let probe = self.source.packing.probe(key);
         loop {
             let node = self.source.node(child, level)?;
+            let (at, is_there) = node.keys.search(&self.source.packing, probe);
             match &node.body {
                 Body::Leaf(entries) => {
-                    let at = node.before(key);
-                    let is_there = node.key(key.len(), at) == Some(key);
                     let entry = entries.get(at).filter(|_| is_there);
                     return Ok(entry.map(|entry| self.source.location(entry)));
                 }
                 Body::Inner(children) => {
-                    let Some(next) = children.get(node.up_to(key).saturating_sub(1)) else {
-                        return Ok(None);
-                    };
+                    let at = if is_there { at } else { at.saturating_sub(1) };
+                    let Some(next) = children.get(at) else { return Ok(None) };
                     child = next;
                     level = level.saturating_sub(1);
                 }
@@ -163,38 +168,53 @@ impl ChunkTree {
     ///
     /// # Errors
     /// [`HdfError::BadValue`] for a key of another number of dimensions and for a place before the
-    /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more; damage in the index.
+    /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more and for coordinates beyond what
+    /// bounds can say; damage in the index.
     pub fn insert(&mut self, key: &[u64], at: ChunkLocation) -> Result<Option<ChunkLocation>> {
         self.source.check(key)?;
+        if key.contains(&u64::MAX) {
+            // No bound could be behind it.
+            return Err(HdfError::TooLarge { structure: NAME, value: u64::MAX });
+        }
         let entry = self.source.entry(at)?;
-        let (before, split) = match &mut self.root {
-            Some(root) => {
-                let edges = Edges { left: true, right: true };
-                insert_below(&self.source, root, self.level, key, entry, edges)?
-            }
-            None => {
-                let mut leaf = Node::new(Vec::new(), Body::Leaf(Vec::new()));
-                let edges = Edges { left: true, right: true };
-                leaf.add_entry(0, key, entry, edges, self.source.most());
-                self.root = Some(Child::fresh(leaf));
-                self.level = 0;
-                (None, None)
-            }
+        let edges = Edges { left: true, right: true };
+        let packing = &self.source.packing;
+        let mut probe = packing.probe(key);
+        if key >= self.end.as_slice() {
+            probe = probe.behind();
+        }
+        let Some(root) = &mut self.root else {
+            let mut leaf = Node::new(Keys::new(), Body::Leaf(Vec::new()));
+            leaf.add_entry(0, (packing, probe), entry, edges, self.source.most());
+            self.root = Some(Child::fresh(leaf));
+            self.level = 0;
+            self.reach(key);
+            return Ok(None);
         };
-        if let Some((split, second)) = split
+        let (before, split) = insert_below(&self.source, root, self.level, probe, entry, edges)?;
+        if let Some(second) = split
             && let Some(root) = self.root.take()
         {
-            let lowest = Numbers::from_elem(0, key.len());
-            let first = root.node.get().and_then(|node| node.key(key.len(), 0)).unwrap_or(&lowest);
-            let keys = [first, &split].concat();
-            let node = Node::new(keys, Body::Inner(vec![root, Child::fresh(second)]));
+            let mut keys = Keys::new();
+            let mut key = Numbers::new();
+            for (i, node) in root.node.get().into_iter().chain([&second]).enumerate() {
+                node.keys.read(packing, 0, &mut key);
+                keys.insert(packing, i, packing.probe(&key), 2);
+            }
+            let second = Child { addr: None, is_dirty: true, node: OnceLock::from(second) };
+            let node = Node::new(keys, Body::Inner(vec![root, second]));
             self.root = Some(Child::fresh(node));
             self.level = self.level.saturating_add(1);
         }
+        self.reach(key);
+        Ok(before.map(|before| self.source.location(&before)))
+    }
+
+    /// Says that there is a chunk here.
+    fn reach(&mut self, key: &[u64]) {
         if key >= self.end.as_slice() {
             self.end = key.iter().map(|coord| coord.saturating_add(1)).collect();
         }
-        Ok(before.map(|before| self.source.location(&before)))
     }
 
     /// Says that a chunk is no more; gives where it was. Its space is the caller's to give back.
@@ -204,7 +224,8 @@ impl ChunkTree {
     pub fn remove(&mut self, key: &[u64]) -> Result<Option<ChunkLocation>> {
         self.source.check(key)?;
         let Some(root) = &mut self.root else { return Ok(None) };
-        let removed = remove_below(&self.source, root, self.level, key, &mut self.dropped)?;
+        let probe = self.source.packing.probe(key);
+        let removed = remove_below(&self.source, root, self.level, probe, &mut self.dropped)?;
         if root.node.get().is_some_and(|node| node.len() == 0) && removed.is_some() {
             self.dropped.extend(root.addr);
             self.root = None;
@@ -235,7 +256,7 @@ impl ChunkTree {
     ) -> Result<()> {
         self.source.check(first)?;
         self.source.check(last)?;
-        let area = Area { first, last };
+        let area = Area { packing: &self.source.packing, first, last };
         let Some(root) = self.root.as_ref().filter(|_| area.next(first).is_some()) else {
             return Ok(());
         };
@@ -262,27 +283,24 @@ impl ChunkTree {
     }
 }
 
-/// The second part of a node, and its first key.
-type Split = Option<(Numbers, Node)>;
-
-/// Puts a chunk where it belongs under a node; gives where it was, and what became too much.
+/// Puts a chunk where it belongs under a node; gives where it was, and the second part of the node
+/// if it became too long.
 fn insert_below(
     source: &Source,
     child: &mut Child,
     level: u8,
-    key: &[u64],
+    probe: Probe<'_>,
     entry: Entry,
     edges: Edges,
-) -> Result<(Option<Entry>, Split)> {
-    let rank = key.len();
+) -> Result<(Option<Entry>, Option<Box<Node>>)> {
+    let packing = &source.packing;
     let node = source.node_mut(child, level)?;
-    let at = node.before(key);
-    let is_there = node.key(rank, at) == Some(key);
-    let (before, split) = match &mut node.body {
+    let (at, is_there) = node.keys.search(packing, probe);
+    let (before, second) = match &mut node.body {
         Body::Leaf(entries) if is_there => {
             (entries.get_mut(at).map(|place| std::mem::replace(place, entry)), None)
         }
-        Body::Leaf(_) => (None, node.add_entry(at, key, entry, edges, source.most())),
+        Body::Leaf(_) => (None, node.add_entry(at, (packing, probe), entry, edges, source.most())),
         Body::Inner(children) => {
             let i = if is_there { at } else { at.saturating_sub(1) };
             let next = i.saturating_add(1);
@@ -290,21 +308,23 @@ fn insert_below(
             let Some(below) = children.get_mut(i) else { return Ok((None, None)) };
             let edges_below = Edges { left: edges.left && i == 0, right: edges.right && is_last };
             let (before, split) =
-                insert_below(source, below, level.saturating_sub(1), key, entry, edges_below)?;
-            // What comes before all the others goes to the first child.
-            if let Some(lowest) = node.keys.get_mut(..rank)
-                && key < &*lowest
-            {
-                lowest.copy_from_slice(key);
+                insert_below(source, below, level.saturating_sub(1), probe, entry, edges_below)?;
+            if at == 0 && !is_there {
+                // What comes before all the others goes to the first child.
+                node.keys.put(packing, 0, probe);
             }
-            let second = split.and_then(|(first, second)| {
-                node.add_child(next, &first, Child::fresh(second), edges, source.most())
+            let second = split.and_then(|second| {
+                let mut first = Numbers::new();
+                second.keys.read(packing, 0, &mut first);
+                let key = (packing, packing.probe(&first));
+                let second = Child { addr: None, is_dirty: true, node: OnceLock::from(second) };
+                node.add_child(next, key, second, edges, source.most())
             });
             (before, second)
         }
     };
     child.is_dirty = true;
-    Ok((before, split.and_then(|second| Some((owned(second.key(rank, 0)?), second)))))
+    Ok((before, second.map(Box::new)))
 }
 
 /// Takes a chunk out from under a node, which may be empty then.
@@ -312,22 +332,19 @@ fn remove_below(
     source: &Source,
     child: &mut Child,
     level: u8,
-    key: &[u64],
+    probe: Probe<'_>,
     dropped: &mut Vec<FileAddr>,
 ) -> Result<Option<Entry>> {
-    let rank = key.len();
+    let packing = &source.packing;
     let node = source.node_mut(child, level)?;
-    // The last that does not come after the key: the key itself, or the child with it.
-    let at = node.up_to(key).saturating_sub(1);
+    let (at, is_there) = node.keys.search(packing, probe);
     let removed = match &mut node.body {
-        Body::Leaf(_) => {
-            let is_there = node.key(rank, at) == Some(key);
-            match is_there.then(|| node.take(rank, at)).flatten() {
-                Some(Taken::Entry(entry)) => Some(entry),
-                _ => None,
-            }
-        }
+        Body::Leaf(_) => match is_there.then(|| node.take(packing, at)).flatten() {
+            Some(Taken::Entry(entry)) => Some(entry),
+            _ => None,
+        },
         Body::Inner(children) => {
+            let at = if is_there { at } else { at.saturating_sub(1) };
             let below = level.saturating_sub(1);
             let Some(next) = children.get_mut(at) else { return Ok(None) };
             let may_go = source.node(next, below)?.len() == 1;
@@ -338,9 +355,9 @@ fn remove_below(
                 source.read_edge(beside, below, at > 0)?;
             }
             let Some(next) = children.get_mut(at) else { return Ok(None) };
-            let removed = remove_below(source, next, below, key, dropped)?;
+            let removed = remove_below(source, next, below, probe, dropped)?;
             let is_gone = removed.is_some() && source.node(next, below)?.len() == 0;
-            if is_gone && let Some(Taken::Child(gone)) = node.take(rank, at) {
+            if is_gone && let Some(Taken::Child(gone)) = node.take(packing, at) {
                 dropped.extend(gone.addr);
                 if let Body::Inner(children) = &mut node.body
                     && let Some(beside) = children.get_mut(at.saturating_sub(1))
@@ -368,6 +385,7 @@ fn touch_edge(child: &mut Child, is_last: bool) {
 
 /// A box of chunks, both corners included.
 struct Area<'a> {
+    packing: &'a Packing,
     first: &'a [u64],
     last: &'a [u64],
 }
@@ -404,30 +422,32 @@ impl Area<'_> {
     /// The children of a node that may have chunks of the box.
     fn children<'n>(&self, node: &'n Node, out: &mut SmallVec<[&'n Child; 8]>) {
         let Body::Inner(children) = &node.body else { return };
-        let rank = self.first.len();
         let mut from = Some(Numbers::from_slice(self.first));
+        let mut bound = Numbers::new();
         while let Some(key) = from {
-            let i = node.up_to(&key).saturating_sub(1);
-            out.extend(children.get(i));
+            let (at, is_there) = node.keys.search(self.packing, self.packing.probe(&key));
+            let at = if is_there { at } else { at.saturating_sub(1) };
+            out.extend(children.get(at));
             // Where the next child begins, unless that is before the box.
-            let bound = node.key(rank, i.saturating_add(1));
-            from = bound.and_then(|bound| self.next(bound));
+            let is_last = !node.keys.read(self.packing, at.saturating_add(1), &mut bound);
+            from = if is_last { None } else { self.next(&bound) };
         }
     }
 
     /// The chunks of a leaf that are in the box.
     fn entries(&self, node: &Node, found: &mut dyn FnMut(&[u64], &Entry)) {
         let Body::Leaf(entries) = &node.body else { return };
-        let rank = self.first.len();
-        let mut at = node.before(self.first);
-        while let (Some(key), Some(entry)) = (node.key(rank, at), entries.get(at)) {
+        let (mut at, _) = node.keys.search(self.packing, self.packing.probe(self.first));
+        let mut key = Numbers::new();
+        while let Some(entry) = entries.get(at) {
+            node.keys.read(self.packing, at, &mut key);
             let is_in = |((coord, first), last)| first <= coord && coord <= last;
             if key.iter().zip(self.first).zip(self.last).all(is_in) {
-                found(key, entry);
+                found(&key, entry);
                 at = at.saturating_add(1);
             } else {
-                let Some(next) = self.next(key) else { return };
-                at = node.before(&next);
+                let Some(next) = self.next(&key) else { return };
+                (at, _) = node.keys.search(self.packing, self.packing.probe(&next));
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, HeapWriter, Sizes, Space};
 use zonda_storage::Storage;
 
@@ -16,6 +17,10 @@ use crate::{Nc4Error, Result};
 
 /// Bytes of a superblock of version 2. The root group's header is behind it.
 const SUPERBLOCK: u64 = 48;
+
+/// Bytes of the first block of the root group's header, whose place is taken before all else: what
+/// is left of the first sector.
+pub(super) const ROOT_LEN: u64 = SECTOR - SUPERBLOCK;
 
 impl Nc4File {
     /// Makes a file, in define mode. Nothing is written before the first commit, and the superblock
@@ -36,9 +41,11 @@ impl Nc4File {
         let model = Model::created(files.main(), create.classic);
         let writing = Writing {
             is_defining: true,
+            has_defined: false,
             is_new: true,
+            ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, Space::new(SUPERBLOCK), files.main().sizes())
+            ..Writing::new(create, Space::new(SECTOR), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -57,6 +64,7 @@ impl Writing {
             how,
             is_defining: false,
             is_redefining: false,
+            has_defined: true,
             is_forked: false,
             is_new: false,
             no_fill: false,
@@ -64,8 +72,10 @@ impl Writing {
             objects: Default::default(),
             links: Default::default(),
             scales: Default::default(),
+            ids_are_said: false,
             apart: Default::default(),
-            heap: HeapWriter::new(sizes),
+            heap: Mutex::new(HeapWriter::new(sizes)),
+            stores: Default::default(),
             end: space.end(),
             decided: None,
             space,

@@ -4,6 +4,7 @@
 //! Bytes of a compound that no field has are copied along.
 
 use zonda_convert::{ByteOrder, Encoder, RangeRule};
+use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
 use super::source::Fetch;
@@ -24,6 +25,84 @@ pub(crate) fn encode(
     dst: &mut [u8],
 ) -> Result<()> {
     ToFile { heap, space, fetch }.many(form, src, dst)
+}
+
+/// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
+/// make, cannot.
+pub(crate) fn can_encode(form: &Form) -> bool {
+    match &form.shape {
+        Shape::Number(..)
+        | Shape::FixedText(..)
+        | Shape::Text(..)
+        | Shape::Opaque(_)
+        | Shape::Reference(_) => true,
+        Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => false,
+        Shape::Compound(parts) => parts.iter().all(|part| can_encode(&part.form)),
+        Shape::Enum(base, _)
+        | Shape::Array(base, _)
+        | Shape::Complex(base)
+        | Shape::Sequence(base) => can_encode(base),
+    }
+}
+
+/// Whether elements are addresses of texts that have a fixed length in the file.
+pub(crate) fn is_fixed_string(form: &Form) -> bool {
+    matches!(form.shape, Shape::FixedText(..)) && form.file_size != 1
+}
+
+/// Packed elements in memory form, none of which points to anything, to as many in file form.
+pub(crate) fn plain(form: &Form, src: &[u8], dst: &mut [u8]) {
+    if form.size == 0 || form.file_size == 0 {
+        return;
+    }
+    if let Shape::Number(ext, order) = &form.shape {
+        if let Ok(encoder) = Encoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict) {
+            let _all_fit = encoder.encode(src, dst);
+        }
+        return;
+    }
+    for (src, dst) in src.chunks_exact(form.size).zip(dst.chunks_exact_mut(form.file_size)) {
+        match &form.shape {
+            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
+                plain(base, src, dst);
+            }
+            Shape::Compound(parts) => {
+                surroundings(src, dst);
+                for part in parts {
+                    let from = src.get(part.at..).and_then(|s| s.get(..part.form.size));
+                    let to = dst.get_mut(part.file_at..);
+                    let to = to.and_then(|d| d.get_mut(..part.form.file_size));
+                    if let (Some(from), Some(to)) = (from, to) {
+                        plain(&part.form, from, to);
+                    }
+                }
+            }
+            _ => copy(src, dst),
+        }
+    }
+}
+
+/// What is between the members of a compound: as it is in memory where that has the same layout.
+fn surroundings(src: &[u8], dst: &mut [u8]) {
+    if src.len() == dst.len() { copy(src, dst) } else { dst.fill(0) }
+}
+
+/// Appends texts as the file has them that stores so many bytes of each.
+pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out: &mut Vec<u8>) {
+    let fill = match &form.shape {
+        Shape::FixedText(Padding::SpacePadded, _) => b' ',
+        _ => 0,
+    };
+    for address in src.as_chunks::<8>().0 {
+        let end = out.len().saturating_add(form.file_size);
+        let text = match u64::from_ne_bytes(*address) {
+            0 => None,
+            address => fetch.text(address),
+        };
+        let text = text.unwrap_or_default();
+        out.extend_from_slice(text.get(..form.file_size).unwrap_or(text));
+        out.resize(end, fill);
+    }
 }
 
 struct ToFile<'a> {
@@ -64,11 +143,7 @@ impl ToFile<'_> {
                 Ok(())
             }
             Shape::Compound(parts) => {
-                if form.size == form.file_size {
-                    copy(src, dst);
-                } else {
-                    dst.fill(0);
-                }
+                surroundings(src, dst);
                 for part in parts {
                     let from = src.get(part.at..).and_then(|src| src.get(..part.form.size));
                     let to = dst.get_mut(part.file_at..);
@@ -101,9 +176,14 @@ impl ToFile<'_> {
                 let mut stored = Vec::new();
                 stored.try_reserve_exact(file_len).map_err(|_| too_many())?;
                 stored.resize(file_len, 0);
-                // Copied, because items that point to others are fetched from the same place.
-                let items = self.fetch.items(address, len).to_vec();
-                self.many(base, &items, &mut stored)?;
+                let items = self.fetch.items(address, len);
+                if base.has_pointers() {
+                    // Copied, because items that point to others are fetched from the same place.
+                    let items = items.to_vec();
+                    self.many(base, &items, &mut stored)?;
+                } else {
+                    plain(base, items, &mut stored);
+                }
                 let place = self.heap.put(&stored, self.space)?;
                 refer(n, Some(place), dst)
             }

@@ -28,16 +28,17 @@ impl Nc4File {
         writing.ok_or_else(|| refused(NcError::Perm))
     }
 
-    /// Enters define mode.
+    /// Enters define mode. To enter it twice is an error in the classic model only.
     ///
     /// # Errors
     /// `NC_EINDEFINE` where it is entered already, `NC_EPERM` for a file open for reading; those of
     /// a commit of the data that were put before.
     pub fn redef(&mut self) -> Result<()> {
-        if self.in_define_mode() {
-            return Err(refused(NcError::InDefine));
+        let writing = self.writing_mut()?;
+        if writing.is_defining {
+            let is_classic = writing.how.classic;
+            return if is_classic { Err(refused(NcError::InDefine)) } else { Ok(()) };
         }
-        self.writing_mut()?;
         // What abort takes back begins here.
         self.commit()?;
         let writing = self.writing_mut()?;
@@ -68,6 +69,7 @@ impl Nc4File {
         let writing = self.writing_mut()?;
         writing.is_defining = false;
         writing.is_redefining = false;
+        writing.has_defined = true;
         Ok(())
     }
 
@@ -96,17 +98,19 @@ impl Nc4File {
         result
     }
 
-    /// Ends writing and takes back what was defined since define mode was entered. True where the
-    /// file was never more than begun, so that nothing should be left of it.
+    /// Ends writing and takes back what was defined since the caller entered define mode. True where
+    /// the file was never more than begun, so that nothing should be left of it.
+    ///
+    /// Define mode that definitions entered by themselves is committed with the data put before.
     ///
     /// # Errors
-    /// Those of the commit of a file in data mode.
+    /// Those of the commit.
     pub fn abort(&mut self) -> Result<bool> {
-        let (is_defining, is_new) =
-            self.writing.as_ref().map_or((false, false), |w| (w.is_defining, w.is_new));
-        if is_defining {
+        let Some(writing) = &self.writing else { return Ok(false) };
+        let is_begun = writing.is_defining && !writing.has_defined;
+        if is_begun || (writing.is_defining && writing.is_redefining) {
             self.writing = None;
-            return Ok(is_new);
+            return Ok(is_begun);
         }
         self.close()?;
         Ok(false)

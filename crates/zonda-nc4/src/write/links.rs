@@ -8,8 +8,8 @@ use zonda_hdf5::message::{Charset, LinkTarget};
 use zonda_model::{DimId, VarId};
 
 use super::ObjectKey;
-use super::scales::Scales;
-use crate::model::{GroupId, Model};
+use super::scales::{Apart, Scales};
+use crate::model::{GroupId, Model, UserType};
 use crate::walk::NON_COORD;
 
 /// A name in a group.
@@ -27,6 +27,7 @@ pub(crate) struct Entry {
 pub(super) fn wanted(
     model: &Model,
     scales: &Scales,
+    apart: &Apart,
     group: GroupId,
     before: &[Entry],
 ) -> Vec<Entry> {
@@ -44,7 +45,11 @@ pub(super) fn wanted(
             Some(_) => {}
         }
     }
-    for key in members {
+    let is_new = |key: &ObjectKey| match key {
+        ObjectKey::Type(id) => UserType::index(*id).is_some_and(|index| index >= apart.n_types),
+        _ => true,
+    };
+    for key in members.into_iter().filter(is_new) {
         if kept.insert(key) {
             // As the reference does, whatever the bytes are.
             let charset = Charset::Ascii;

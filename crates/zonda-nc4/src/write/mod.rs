@@ -17,25 +17,36 @@ mod draft;
 mod element;
 mod filters;
 mod groups;
+mod grow;
 mod header;
 mod held;
 mod lifecycle;
+mod linear;
 mod links;
 mod objects;
+mod put;
+mod quantize;
+mod recipe;
+mod reopen;
 mod scales;
 mod settings;
 mod source;
+mod store;
 mod types;
+mod unwritten;
 mod vars;
 
 pub(crate) use att_list::EditedAtts;
+pub(crate) use datatypes::Typed;
 pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;
 pub use source::{Fetch, Source};
+pub(crate) use store::{Stores, VarStore};
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use hashbrown::HashMap;
 use zonda_hdf5::{HeapWriter, Space};
@@ -82,6 +93,8 @@ pub(crate) struct Writing {
     pub(crate) is_defining: bool,
     /// Define mode was entered again, after the creation of the file.
     pub(crate) is_redefining: bool,
+    /// Definitions were ended once, if only since data were put.
+    pub(crate) has_defined: bool,
     /// This is a child of the process that opened the file: it must not write.
     pub(crate) is_forked: bool,
     /// Being created: no commit was made.
@@ -99,10 +112,14 @@ pub(crate) struct Writing {
     pub(crate) links: HashMap<GroupId, Vec<Entry>>,
     /// What scales and variables say of each other, as the file has it.
     pub(crate) scales: Scales,
+    /// All scales say the ids of their dimensions.
+    pub(crate) ids_are_said: bool,
     /// What has no part in them.
     pub(crate) apart: Apart,
-    /// What is on its way to the global heap.
-    pub(crate) heap: HeapWriter,
+    /// What is on its way to the global heap. Readers flush it before they look something up there.
+    pub(crate) heap: Mutex<HeapWriter>,
+    /// Data that were put.
+    pub(crate) stores: Stores,
     /// End of the file as the superblock has it, as addresses are counted.
     pub(crate) end: u64,
     /// A commit that is laid out and not wholly written.

@@ -1,15 +1,15 @@
 //! What the file has of an object: where its blocks are, and what of its header stays as it is.
 
-use zonda_hdf5::message::{AttributeInfo, LinkInfo, kind};
+use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::space::SECTOR;
-use zonda_hdf5::{File, FileAddr, HdfError, Object};
+use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
 
 use crate::files::ObjectAt;
 use crate::hidden;
 
 /// An attribute message with its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AttMessage {
     pub(super) name: Box<[u8]>,
     pub(super) body: Vec<u8>,
@@ -20,6 +20,19 @@ pub(crate) struct AttMessage {
 pub(crate) struct Block {
     pub(super) addr: FileAddr,
     pub(super) bytes: Box<[u8]>,
+}
+
+/// Attributes or links outside of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dense {
+    /// Of what is in there.
+    pub(super) hash: u64,
+    /// What the header says of attributes that are there.
+    pub(super) attributes: Option<AttributeInfo>,
+    /// What it says of links.
+    pub(super) links: Option<LinkInfo>,
+    /// The space it takes.
+    pub(super) extents: Vec<(FileAddr, u64)>,
 }
 
 /// What the file has of an object.
@@ -38,6 +51,8 @@ pub(crate) struct Stored {
     pub(super) hidden: Vec<AttMessage>,
     /// The other block where it was written since the file was opened.
     pub(super) continuation: Option<Block>,
+    /// What was written outside of the header since then.
+    pub(super) dense: Vec<Dense>,
     /// Other blocks, and what holds attributes and links outside of the header.
     pub(super) others: Vec<(FileAddr, u64)>,
 }
@@ -103,6 +118,7 @@ impl Stored {
             link_info,
             hidden: hidden_attributes(file, &object)?,
             continuation: None,
+            dense: Vec::new(),
             others,
         })
     }
@@ -117,6 +133,7 @@ impl Stored {
             link_info: None,
             hidden: Vec::new(),
             continuation: None,
+            dense: Vec::new(),
             others: Vec::new(),
         }
     }
@@ -161,11 +178,30 @@ impl Stored {
         }
     }
 
+    /// All space it takes.
+    pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
+        let mut out = vec![(self.space.addr, self.space.len)];
+        out.extend(self.continuation.iter().map(|block| (block.addr, block.bytes.len() as u64)));
+        out.extend(self.dense.iter().flat_map(|dense| &dense.extents));
+        out.extend(&self.others);
+        out
+    }
+
     /// Whether one write within a sector switches the header.
     pub(super) fn is_switchable(&self, file: &File) -> bool {
         let at = file.position(self.space.addr);
         let last = at.saturating_add(self.space.len).saturating_sub(1);
         at.checked_div(SECTOR) == last.checked_div(SECTOR)
+    }
+
+    /// Whether it has an attribute that netCDF does not show.
+    pub(super) fn says(&self, name: &[u8]) -> bool {
+        self.hidden.iter().any(|att| *att.name == *name)
+    }
+
+    /// Whether it has several names, not all of which need be known.
+    pub(super) fn has_several_links(&self) -> bool {
+        self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
     }
 
     /// The message of a type that there is one of.
@@ -193,27 +229,40 @@ fn hidden_attributes(file: &File, object: &Object) -> Result<Vec<AttMessage>, Hd
 impl AttMessage {
     pub(super) fn new(
         file: &File,
-        attribute: &zonda_hdf5::Attribute,
+        attribute: &Attribute,
     ) -> Result<AttMessage, HdfError> {
         let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
         Ok(AttMessage { name: attribute.name.clone(), body: writer.finish() })
+    }
+
+    /// The attribute again.
+    pub(super) fn decode(&self, file: &File) -> Result<Attribute, HdfError> {
+        let reader = zonda_hdf5::Reader::new("attribute message", &self.body, 0, file.sizes());
+        let message = AttributeMessage::decode(file, reader)?;
+        Ok(Attribute {
+            name: message.name.into(),
+            charset: message.charset,
+            creation_order: None,
+            datatype: message.datatype,
+            committed: message.committed,
+            dataspace: message.dataspace,
+            data: message.data.to_vec(),
+        })
     }
 }
 
 /// What holds the attributes and links of an object outside of its header.
 fn dense_extents(file: &File, object: &Object) -> Result<Vec<(FileAddr, u64)>, HdfError> {
     let header = object.header();
-    let mut roots = Vec::new();
+    let mut out = Vec::new();
     if let Some(message) = header.find(kind::ATTRIBUTE_INFO) {
         let info = AttributeInfo::decode(header.reader(file.sizes(), message))?;
-        roots.push((info.heap, info.name_index, info.order_index));
+        out.extend(attributes::dense_extents(file, &info)?);
     }
     if let Some(message) = header.find(kind::LINK_INFO) {
         let info = LinkInfo::decode(header.reader(file.sizes(), message))?;
-        roots.push((info.heap, info.name_index, info.order_index));
+        out.extend(links::dense_extents(file, &info)?);
     }
-    // Their extents are listed once the structures can list them; until then the space stays taken.
-    let _ = roots;
-    Ok(Vec::new())
+    Ok(out)
 }

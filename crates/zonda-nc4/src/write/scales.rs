@@ -38,12 +38,14 @@ pub(crate) struct Scales {
 }
 
 /// What of a file that was there before has no part in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Apart {
     /// Dimensions that no object stands for.
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
+    /// Number of the types that the file had; not all of them need have names.
+    pub(super) n_types: usize,
 }
 
 impl Scales {

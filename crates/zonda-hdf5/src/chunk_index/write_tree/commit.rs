@@ -1,5 +1,6 @@
 //! Changed nodes on their way to the file.
 
+use super::super::grid::Numbers;
 use super::load::Source;
 use super::node::{Body, Child, Node};
 use super::{ChunkTree, NAME};
@@ -116,7 +117,7 @@ impl Writing<'_> {
         }
         let Body::Inner(children) = &node.body else { return Ok(()) };
         let below = level.saturating_sub(1);
-        let rank = self.source.rank();
+        let mut after_it = Numbers::new();
         for (i, here) in children.iter().enumerate().filter(|(_, child)| child.is_dirty) {
             let next = i.saturating_add(1);
             let (mut before, mut after) = (None, children.get(next));
@@ -138,7 +139,8 @@ impl Writing<'_> {
                 after = children.first();
             }
             let side = Side { here, left: before, right: after };
-            let bound = node.key(rank, next).unwrap_or(bound);
+            let is_last = !node.keys.read(&self.source.packing, next, &mut after_it);
+            let bound = if is_last { bound } else { &after_it };
             self.node(side, below, bound, fresh, patches)?;
         }
         Ok(())
@@ -146,23 +148,22 @@ impl Writing<'_> {
 
     /// Keys and children in turn, and the bound.
     fn entries(&self, node: &Node, bound: &[u64], is_end: bool, writer: &mut Writer) -> Result<()> {
-        let rank = self.source.rank();
-        let keys = node.keys.chunks_exact(rank);
-        match &node.body {
-            Body::Leaf(entries) => {
-                for (key, entry) in keys.zip(entries) {
+        let mut key = Numbers::new();
+        for i in 0..node.len() {
+            node.keys.read(&self.source.packing, i, &mut key);
+            let addr = match &node.body {
+                Body::Leaf(entries) => {
+                    let Some(entry) = entries.get(i) else { break };
                     writer.u32(entry.len).u32(entry.mask);
-                    self.key(key, 0, writer)?;
-                    writer.addr(Some(FileAddr(entry.at)))?;
+                    Some(FileAddr(entry.at))
                 }
-            }
-            Body::Inner(children) => {
-                for (key, child) in keys.zip(children) {
+                Body::Inner(children) => {
                     writer.u64(0);
-                    self.key(key, 0, writer)?;
-                    writer.addr(child.addr)?;
+                    children.get(i).and_then(|child| child.addr)
                 }
-            }
+            };
+            self.key(&key, 0, writer)?;
+            writer.addr(addr)?;
         }
         writer.u64(0);
         // What is behind all chunks is behind the element, too.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::super::grid::Numbers;
 use super::super::tree::read_nodes;
 use super::NAME;
+use super::keys::{Keys, Packing};
 use super::node::{Body, Child, Entry, Node};
 use crate::btree_v1::{self, NodeShape, NodeType};
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
@@ -20,6 +21,7 @@ pub(super) struct Source {
     file: Arc<File>,
     /// Shape of a chunk in elements.
     chunk: Numbers,
+    pub(super) packing: Packing,
     pub(super) elem_size: u32,
     chunk_bytes: u32,
     /// Whether chunks are as long as they are, whatever the index says.
@@ -53,6 +55,7 @@ impl Source {
         Ok(Source {
             file: Arc::clone(file),
             chunk: Numbers::from_slice(chunk),
+            packing: Packing::new(chunk.len()),
             elem_size,
             chunk_bytes,
             is_len_fixed: false,
@@ -137,8 +140,7 @@ impl Source {
 
     /// Reads a node and those below it at its last (or first) side.
     pub(super) fn read_edge(&self, child: &Child, level: u8, is_last: bool) -> Result<()> {
-        let mut child = child;
-        let mut level = level;
+        let (mut child, mut level) = (child, level);
         while let Body::Inner(children) = &self.node(child, level)?.body {
             let next = if is_last { children.last() } else { children.first() };
             let Some(next) = next else { return Ok(()) };
@@ -146,6 +148,24 @@ impl Source {
             level = level.saturating_sub(1);
         }
         Ok(())
+    }
+
+    /// The last keys of a node and of those below it at its last side.
+    pub(super) fn last_keys(&self, child: &Child, level: u8) -> Result<Vec<Numbers>> {
+        let mut out = Vec::new();
+        let (mut child, mut level) = (child, level);
+        loop {
+            let node = self.node(child, level)?;
+            let mut key = Numbers::new();
+            if node.keys.read(&self.packing, node.len().wrapping_sub(1), &mut key) {
+                out.push(key);
+            }
+            match &node.body {
+                Body::Inner(children) if let Some(last) = children.last() => child = last,
+                _ => return Ok(out),
+            }
+            level = level.saturating_sub(1);
+        }
     }
 
     /// The root, its level, and the bound behind its last chunk.
@@ -188,19 +208,20 @@ impl Source {
     }
 
     fn decode(&self, addr: FileAddr, node: &btree_v1::Node) -> Result<Node> {
-        let rank = self.rank();
-        let mut keys: Vec<u64> = Vec::with_capacity(node.len().saturating_mul(rank));
+        let mut keys = Keys::new();
         let mut entries = Vec::new();
         let mut children = Vec::new();
+        let mut coords = Numbers::new();
+        let mut before = Numbers::new();
         for i in 0..node.len() {
             let mut key = node.key(i)?;
             let (len, mask) = (key.u32()?, key.u32()?);
-            self.coords(&mut key, &mut keys)?;
-            let (before, this) = keys.split_at(keys.len().saturating_sub(rank));
-            let before = before.get(before.len().saturating_sub(rank)..);
-            if i > 0 && before.is_some_and(|before| before >= this) {
+            std::mem::swap(&mut before, &mut coords);
+            self.coords(&mut key, &mut coords)?;
+            if i > 0 && before >= coords {
                 return Err(key.bad("the order of chunks, seen at chunk", i as u64));
             }
+            keys.insert(&self.packing, i, self.packing.probe(&coords), node.len());
             let child = node.child(i)?;
             if node.level() == 0 {
                 let len = if self.is_len_fixed { self.chunk_bytes } else { len };
@@ -217,10 +238,11 @@ impl Source {
     }
 
     /// Coordinates in chunks from offsets in elements.
-    fn coords(&self, key: &mut Reader<'_>, out: &mut Vec<u64>) -> Result<()> {
+    fn coords(&self, key: &mut Reader<'_>, out: &mut Numbers) -> Result<()> {
+        out.clear();
         for &dim in &self.chunk {
             let offset = key.u64()?;
-            if offset.checked_rem(dim) != Some(0) {
+            if offset.checked_rem(dim) != Some(0) || offset == u64::MAX {
                 return Err(key.bad("the offset of a chunk", offset));
             }
             out.push(offset.checked_div(dim).unwrap_or(0));

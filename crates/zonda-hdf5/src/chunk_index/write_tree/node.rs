@@ -1,12 +1,11 @@
-//! Nodes in memory: keys side by side, and for each a chunk or a node below.
+//! Nodes in memory: keys, and for each a chunk or a node below.
 //!
 //! Key `i` of an inner node is a lower bound of what is under child `i`. Keys before the first go to
 //! child 0, so that bounds at the left edge need not be right until something is put there.
 
-use std::cmp::Ordering;
 use std::sync::OnceLock;
 
-use super::super::grid::Numbers;
+use super::keys::{Keys, Packing, Probe};
 use crate::FileAddr;
 
 /// A chunk in the file, as small as it can be.
@@ -64,8 +63,8 @@ enum Trend {
 /// A node in memory.
 #[derive(Debug)]
 pub(super) struct Node {
-    /// As many numbers as there are dimensions for each entry.
-    pub(super) keys: Vec<u64>,
+    /// One for each entry.
+    pub(super) keys: Keys,
     pub(super) body: Body,
     trend: Trend,
 }
@@ -78,7 +77,7 @@ pub(super) struct Edges {
 }
 
 impl Node {
-    pub(super) fn new(keys: Vec<u64>, body: Body) -> Node {
+    pub(super) fn new(keys: Keys, body: Body) -> Node {
         Node { keys, body, trend: Trend::None }
     }
 
@@ -90,27 +89,11 @@ impl Node {
         }
     }
 
-    /// Key `i`.
-    #[inline]
-    pub(super) fn key(&self, rank: usize, i: usize) -> Option<&[u64]> {
-        key_of(&self.keys, rank, i)
-    }
-
-    /// How many keys come before this one.
-    pub(super) fn before(&self, key: &[u64]) -> usize {
-        count(&self.keys, key.len(), |other| cmp(other, key).is_lt())
-    }
-
-    /// How many keys come before this one or are it.
-    pub(super) fn up_to(&self, key: &[u64]) -> usize {
-        count(&self.keys, key.len(), |other| cmp(other, key).is_le())
-    }
-
     /// Adds a chunk at place `at`, and gives the second part of a node that had to be split.
     pub(super) fn add_entry(
         &mut self,
         at: usize,
-        key: &[u64],
+        key: (&Packing, Probe<'_>),
         entry: Entry,
         edges: Edges,
         most: usize,
@@ -126,7 +109,7 @@ impl Node {
     pub(super) fn add_child(
         &mut self,
         at: usize,
-        key: &[u64],
+        key: (&Packing, Probe<'_>),
         child: Child,
         edges: Edges,
         most: usize,
@@ -161,15 +144,13 @@ impl Node {
     }
 
     /// Takes entry `i` out, with its key.
-    pub(super) fn take(&mut self, rank: usize, i: usize) -> Option<Taken> {
+    pub(super) fn take(&mut self, packing: &Packing, i: usize) -> Option<Taken> {
         let taken = match &mut self.body {
             Body::Leaf(entries) if i < entries.len() => Taken::Entry(entries.remove(i)),
             Body::Inner(children) if i < children.len() => Taken::Child(children.remove(i)),
             _ => return None,
         };
-        let from = i.saturating_mul(rank).min(self.keys.len());
-        let to = from.saturating_add(rank).min(self.keys.len());
-        self.keys.drain(from..to);
+        self.keys.remove(packing, i);
         Some(taken)
     }
 }
@@ -181,110 +162,51 @@ pub(super) enum Taken {
     Child(Child),
 }
 
-/// A key that outlives its node.
-pub(super) fn owned(key: &[u64]) -> Numbers {
-    Numbers::from_slice(key)
-}
-
-#[inline]
-fn key_of(keys: &[u64], rank: usize, i: usize) -> Option<&[u64]> {
-    let from = i.checked_mul(rank)?;
-    keys.get(from..from.checked_add(rank)?)
-}
-
-/// Slowest dimension first.
-#[inline]
-fn cmp(a: &[u64], b: &[u64]) -> Ordering {
-    for (a, b) in a.iter().zip(b) {
-        if a != b {
-            return a.cmp(b);
-        }
-    }
-    Ordering::Equal
-}
-
-/// Keys looked at in one round of a search.
-const SAMPLES: usize = 7;
-
-/// How many keys from the first on are such; all others are not.
-///
-/// The keys of a large tree are not in the processor's cache, and a search by halves waits for one
-/// after the other. Several looked at together take hardly longer than one.
-#[inline]
-fn count(keys: &[u64], rank: usize, is_such: impl Fn(&[u64]) -> bool) -> usize {
-    let n = keys.len().checked_div(rank).unwrap_or(0);
-    let is_such = |i| key_of(keys, rank, i).is_some_and(&is_such);
-    // Mostly keys come in ascending order.
-    let Some(mut high) = n.checked_sub(1).filter(|&last| !is_such(last)) else { return n };
-    let mut low = 0usize;
-    while low < high {
-        let step = high.wrapping_sub(low).div_ceil(SAMPLES.wrapping_add(1));
-        let mut such = 0usize;
-        let mut at = low;
-        for _ in 0..SAMPLES {
-            at = at.wrapping_add(step);
-            such = such.wrapping_add(usize::from(at <= high && is_such(at.wrapping_sub(1))));
-        }
-        low = low.wrapping_add(such.wrapping_mul(step));
-        if such < SAMPLES {
-            // The sample that was not, or what is behind the last one.
-            high = high.min(low.wrapping_add(step).wrapping_sub(1));
-        }
-    }
-    low
-}
-
 /// Puts an item and its key at place `at`. Where there is no room for more than `most`, the items
 /// are split before place `cut`, counted with the new one, and the second part is given back.
+#[inline]
 fn put<T>(
-    keys: &mut Vec<u64>,
+    keys: &mut Keys,
     items: &mut Vec<T>,
     at: usize,
-    key: &[u64],
+    (packing, probe): (&Packing, Probe<'_>),
     item: T,
     most: usize,
     cut: usize,
-) -> Option<(Vec<u64>, Vec<T>)> {
+) -> Option<(Keys, Vec<T>)> {
     if items.len() < most {
-        insert(keys, items, at, key, item, most);
+        insert(keys, items, at, (packing, probe), item, most);
         return None;
     }
     let is_first = at < cut;
     let from = if is_first { cut.saturating_sub(1) } else { cut }.min(items.len());
-    let mut second_keys = keys.split_off(from.saturating_mul(key.len()).min(keys.len()));
+    let mut second_keys = keys.split_off(packing, from);
     let mut second = items.split_off(from);
     if is_first {
-        insert(keys, items, at, key, item, most);
+        insert(keys, items, at, (packing, probe), item, most);
     } else {
-        insert(&mut second_keys, &mut second, at.saturating_sub(cut), key, item, most);
+        let at = at.saturating_sub(cut);
+        insert(&mut second_keys, &mut second, at, (packing, probe), item, most);
     }
     Some((second_keys, second))
 }
 
+#[inline]
 fn insert<T>(
-    keys: &mut Vec<u64>,
+    keys: &mut Keys,
     items: &mut Vec<T>,
     at: usize,
-    key: &[u64],
+    (packing, probe): (&Packing, Probe<'_>),
     item: T,
     most: usize,
 ) {
     let n = items.len();
+    // No more room than a full node needs, and little for the many trees of a single chunk.
+    let more = n.max(4).min(most.saturating_sub(n)).max(1);
     if n == items.capacity() {
-        // No more than a full node needs, and few bytes for the many trees of a single chunk.
-        let room = n.saturating_mul(2).max(4).min(most).max(n.saturating_add(1));
-        items.reserve_exact(room.saturating_sub(n));
-        keys.reserve_exact(room.saturating_mul(key.len()).saturating_sub(keys.len()));
+        items.reserve_exact(more);
     }
     let at = at.min(n);
     items.insert(at, item);
-    let (from, end) = (at.saturating_mul(key.len()), keys.len());
-    let to = from.saturating_add(key.len());
-    keys.extend_from_slice(key);
-    if from < end {
-        keys.copy_within(from..end, to);
-        if let Some(place) = keys.get_mut(from..to) {
-            place.copy_from_slice(key);
-        }
-    }
+    keys.insert(packing, at, probe, more);
 }

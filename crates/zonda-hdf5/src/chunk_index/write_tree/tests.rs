@@ -20,6 +20,8 @@ struct Lab {
     chunk: Vec<u64>,
     /// Chunks along each dimension.
     counts: Vec<u64>,
+    /// Steps from one chunk to the next along the last dimension.
+    far: u64,
     tree: ChunkTree,
     root: Option<FileAddr>,
     model: Found,
@@ -52,7 +54,7 @@ impl Lab {
         let tree = ChunkTree::new(&file, chunk, ELEM).unwrap();
         let (chunk, counts) = (chunk.to_vec(), counts.to_vec());
         let space = Space::new(128);
-        Lab { storage, space, chunk, counts, tree, root: None, model: Found::new() }
+        Lab { storage, space, chunk, counts, far: 1, tree, root: None, model: Found::new() }
     }
 
     /// A key by number, row by row.
@@ -69,11 +71,19 @@ impl Lab {
             })
             .collect();
         key.reverse();
+        *key.last_mut().unwrap() *= self.far;
         key
     }
 
     fn total(&self) -> u64 {
         self.counts.iter().product()
+    }
+
+    /// Chunks along each dimension, where there are any or not.
+    fn grid(&self) -> Vec<u64> {
+        let mut grid = self.counts.clone();
+        *grid.last_mut().unwrap() *= self.far;
+        grid
     }
 
     fn layout(&self) -> ChunkedLayout {
@@ -152,12 +162,12 @@ impl Lab {
                 storage.write_at(file.position(*at), word).unwrap();
             }
             let layout = ChunkedLayout { addr: *root, ..self.layout() };
-            same(&chunks_of(&Arc::new(storage), &layout, &self.counts), chunks, "the old tree");
+            same(&chunks_of(&Arc::new(storage), &layout, &self.grid()), chunks, "the old tree");
         }
     }
 
     fn all_of(&self, storage: &Arc<Memory>) -> Found {
-        chunks_of(storage, &self.layout(), &self.counts)
+        chunks_of(storage, &self.layout(), &self.grid())
     }
 
     /// What the reader finds.
@@ -441,10 +451,30 @@ fn what_cannot_be_is_refused() {
     assert!(tree.insert(&[1], at).is_err() && tree.get(&[1, 2, 3]).is_err());
     assert!(tree.insert(&[1, 2], ChunkLocation { len: 1 << 32, ..at }).is_err());
     assert!(!tree.is_dirty());
+    assert!(tree.insert(&[u64::MAX, 0], at).is_err());
+    assert!(!tree.is_dirty());
     // No element has such a number.
-    tree.insert(&[u64::MAX, 0], at).unwrap();
+    tree.insert(&[u64::MAX - 1, 0], at).unwrap();
     let mut space = Space::new(128);
     assert!(tree.commit(&mut Fresh::new(&mut space)).is_err());
+}
+
+#[test]
+fn bounds_that_others_wrote_may_be_none() {
+    let mut lab = Lab::new(2, &[3], &[100]);
+    (0..30).for_each(|i| lab.insert(&[2 * i], i));
+    lab.check();
+    // The last keys of all nodes at the right edge.
+    for level in levels(&open(&lab.storage), lab.root.unwrap(), 1) {
+        let (addr, node) = level.last().unwrap();
+        let at = addr.0 + 24 + 32 * node.len() as u64;
+        lab.storage.write_at(at, &[0; 24]).unwrap();
+    }
+    lab.reload();
+    for i in [30, 57, 59, 58, 60, 99] {
+        lab.insert(&[i], i);
+    }
+    lab.check();
 }
 
 #[test]
@@ -530,7 +560,7 @@ fn costs() {
             let file = open(&lab.storage);
             let (insert, mut tree) = least(runs, n, || {
                 let mut tree = ChunkTree::new(&file, &vec![1; rank], ELEM).unwrap();
-                keys.iter().for_each(|key| drop(tree.insert(key, at).unwrap()));
+                assert!(keys.iter().all(|key| tree.insert(key, at).unwrap().is_none()));
                 tree
             });
             let (get, ()) = least(runs, n, || {
@@ -543,17 +573,17 @@ fn costs() {
             };
             let (map_insert, map) = least(runs, n, || {
                 let mut map = BTreeMap::new();
-                keys.iter().for_each(|key| drop(map.insert(wide(key), (8u64, 8u32, 0u32))));
+                assert!(keys.iter().all(|key| map.insert(wide(key), (8u64, 8u32, 0u32)).is_none()));
                 map
             });
             let (map_get, ()) = least(runs, n, || {
-                assert!(keys.iter().all(|key| map.get(&wide(key)).is_some()));
+                assert!(keys.iter().all(|key| map.contains_key(&wide(key))));
             });
             let mut space = Space::new(128);
             let (encode, _) = least(1, n, || tree.commit(&mut Fresh::new(&mut space)).unwrap());
             let last: Vec<u64> = counts.iter().map(|count| count - 1).collect();
-            let (commit, _) = least(runs, 100, || {
-                for i in 0..100 {
+            let (commit, _) = least(1, 10_000, || {
+                for i in 0..10_000 {
                     tree.insert(&last, ChunkLocation { at: i, ..at }).unwrap();
                     tree.commit(&mut Fresh::new(&mut space)).unwrap();
                 }
@@ -596,10 +626,12 @@ proptest! {
     fn trees_are_maps(
         k in 1..4u16,
         counts in prop::collection::vec(1..12u64, 1..5),
+        far in prop::sample::select(vec![1u64, 3, 1 << 40]),
         steps in prop::collection::vec(step(), 0..80),
     ) {
         let chunk: Vec<u64> = (1..=counts.len() as u64).collect();
         let mut lab = Lab::new(k, &chunk, &counts);
+        lab.far = far;
         let total = lab.total();
         for (i, step) in steps.into_iter().enumerate() {
             let i = i as u64;

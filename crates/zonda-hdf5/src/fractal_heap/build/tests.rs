@@ -83,6 +83,16 @@ fn no_objects_and_the_kinds_of_them() {
 }
 
 #[test]
+fn a_block_is_filled_to_its_last_byte() {
+    for (lens, allocated) in
+        [(&[491][..], 512), (&[400, 91], 512), (&[492], 1024), (&[400, 92], 1024)]
+    {
+        let (file, built, _) = heap(lens, &HeapParams::LINKS, Sizes::EIGHT);
+        assert_eq!(statistics(&file, built.addr()).0[2], allocated, "{lens:?}");
+    }
+}
+
+#[test]
 fn an_object_passes_over_blocks_that_are_too_short() {
     // A block of 4096 bytes has not enough room, and there are 16 shorter ones before those.
     let (file, built, _) = heap(&[4090], &HeapParams::LINKS, Sizes::EIGHT);

@@ -2,22 +2,23 @@
 //! What cannot be changed is refused here, before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use zonda_convert::ByteOrder;
-use zonda_hdf5::message::{
-    ByteOrder as FileOrder, Class, DataLayout, Dataspace, Datatype, LinkTarget, kind,
-};
-use zonda_hdf5::object_header::NewMessage;
+use zonda_hdf5::message::{Dataspace, LinkTarget, kind};
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
-use zonda_model::{ExtType, NcError, VarId, default_fill};
+use zonda_model::{NcError, VarId};
 
 use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
-use super::super::scales::{Scales, User};
-use super::super::{Fill, ObjectKey, VarDraft, Writing, element, header, scales};
+use super::super::recipe::Recipe;
+use super::super::scales::{Apart, Scales, User};
+use super::super::{ObjectKey, VarStore, Writing, element, header, scales};
+use super::root_error;
 use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
+use crate::get::GetFault;
 use crate::hidden;
 use crate::model::{GroupId, Model, Var};
 use crate::{Nc4Error, Result};
@@ -87,13 +88,22 @@ impl Planner<'_> {
         }
         let (attach, model) = (self.writing.how.attach_scales, self.model);
         self.scales = Scales::of(model, attach, &self.writing.apart);
+        if self.scales.of_dim != self.writing.scales.of_dim && !self.writing.apart.dims.is_empty() {
+            // Dimensions that no object stands for have names and ids that follow from those that
+            // others have. They get objects, to keep them.
+            let apart = Apart { dims: Default::default(), ..self.writing.apart.clone() };
+            self.scales = Scales::of(model, attach, &apart);
+        }
         self.keys.extend(self.scales.changed_since(&self.writing.scales));
+        if self.scales.of_dim != self.writing.scales.of_dim && !self.writing.ids_are_said {
+            self.find_unsaid_ids()?;
+        }
         let groups: BTreeSet<GroupId> =
             self.keys.iter().filter_map(|key| self.group_of(*key)).collect();
         for group in groups {
             self.load_links(group)?;
             let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
-            let after = wanted(model, &self.scales, group, before);
+            let after = wanted(model, &self.scales, &self.writing.apart, group, before);
             if after == *before && self.place(ObjectKey::Group(group)).is_some() {
                 continue;
             }
@@ -113,43 +123,84 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Finds headers that have to go elsewhere, since no single write within a sector changes them.
+    /// Finds scales that do not say the id of their dimension, which then follows from their order:
+    /// it does no more when scales come and go.
+    fn find_unsaid_ids(&mut self) -> Result<()> {
+        let scales: Vec<_> = self.scales.of_dim.values().copied().collect();
+        for key in scales {
+            if self.place(key).is_some() && !self.load(key)?.says(hidden::DIM_ID) {
+                self.keys.insert(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the file has of an object that is in it.
+    fn load(&mut self, key: ObjectKey) -> Result<&Stored> {
+        if !self.writing.objects.contains_key(&key) {
+            let at = self.place(key).unwrap_or(ObjectAt::NOWHERE);
+            let stored = Stored::load(self.files.main(), at);
+            let stored = stored.map_err(|fixed| self.fixed(key, fixed))?;
+            self.writing.objects.insert(key, stored);
+        }
+        let missing = HdfError::Missing { structure: "object", at: 0, what: "its header" };
+        self.writing.objects.get(&key).ok_or_else(|| root_error(missing))
+    }
+
+    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
+    /// and those of variables that become scales or are none any more. These change with the names
+    /// of their group, in which a placeholder goes or comes.
+    ///
+    /// What refers to them changes, too. Variables come to refer to a new scale before the group
+    /// does, which readers do not mind: the dimensions that a variable has it says by their ids.
     fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
         while let Some(key) = waiting.pop() {
-            let Some(at) = self.place(key) else { continue };
-            if !self.writing.objects.contains_key(&key) {
-                let stored = Stored::load(self.files.main(), at);
-                let stored = stored.map_err(|fixed| self.fixed(key, fixed))?;
-                self.writing.objects.insert(key, stored);
-            }
-            let Some(stored) = self.writing.objects.get(&key) else { continue };
-            if stored.is_switchable(self.files.main()) || self.moved.contains(&key) {
+            if self.place(key).is_none() {
                 continue;
             }
-            let ObjectKey::Var(group, _) = key else {
-                return Err(self.fixed(key, CROSSES));
-            };
-            let was_scale = self.writing.scales.dim_of.contains_key(&key);
-            if was_scale || self.scales.dim_of.contains_key(&key) {
+            let file = Arc::clone(self.files.main());
+            let stored = self.load(key)?;
+            let (is_within, links) = (stored.is_switchable(&file), stored.has_several_links());
+            let role = |scales: &Scales| scales.dim_of.get(&key).copied();
+            let (before, after) = (role(&self.writing.scales), role(&self.scales));
+            let is_switchable = is_within && before == after;
+            if is_switchable || self.moved.contains(&key) {
+                continue;
+            }
+            let is_known = before.is_none() || self.writing.apart.vars.is_empty();
+            if key == ObjectKey::Group(GroupId::ROOT) || links || !is_known {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
-            // What refers to it.
-            let mut referrers = vec![ObjectKey::Group(group)];
-            referrers.extend(self.scales.lists.get(&key).into_iter().flatten());
-            for referrer in referrers {
+            for referrer in self.referrers(key)? {
                 if self.keys.insert(referrer) {
                     waiting.push(referrer);
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// What refers to an object by its place, the names in its group included.
+    fn referrers(&mut self, key: ObjectKey) -> Result<Vec<ObjectKey>> {
+        let mut referrers = Vec::new();
+        let group = match key {
+            ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.parent),
+            _ => self.group_of(key),
+        };
+        if let Some(group) = group {
+            referrers.push(ObjectKey::Group(group));
             if !self.links.contains_key(&group) {
                 self.load_links(group)?;
                 let links = self.writing.links.get(&group).cloned().unwrap_or_default();
                 self.links.insert(group, links);
             }
         }
-        Ok(())
+        referrers.extend(self.scales.lists.get(&key).into_iter().flatten());
+        let users = self.scales.users.get(&key).into_iter().flatten();
+        referrers.extend(users.map(|(user, _)| user));
+        Ok(referrers)
     }
 
     /// The group that the name of an object is in.
@@ -200,12 +251,14 @@ impl Planner<'_> {
         }
         let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
         let keys = self.keys_by_place(id);
+        let types = self.types_by_name(id);
         let entry = |link: zonda_hdf5::message::Link| {
             let addr = match &link.target {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
                 target => self.files.follow(at, target),
             };
             let key = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)).copied());
+            let key = key.or_else(|| types.get(&*link.name).copied());
             Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
         };
         Ok(links.into_iter().map(entry).collect())
@@ -226,6 +279,15 @@ impl Planner<'_> {
         keys
     }
 
+    /// The types of a group, of which the model does not say where they are.
+    fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
+        let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
+        let named = types.filter_map(|&ty| {
+            Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty)))
+        });
+        named.collect()
+    }
+
     /// What an object will be.
     fn make(&mut self, key: ObjectKey) -> Result<Made> {
         let known = self.writing.objects.get(&key).cloned();
@@ -240,7 +302,9 @@ impl Planner<'_> {
         }
         let before = &self.writing.scales;
         let list = self.scales.lists.get(&key);
-        let list_changed = list != before.lists.get(&key);
+        let list_moved =
+            list.is_some_and(|list| list.iter().any(|scale| self.moved.contains(scale)));
+        let list_changed = list_moved || list != before.lists.get(&key);
         let users = self.scales.users.get(&key);
         let users_moved =
             users.is_some_and(|users| users.iter().any(|(user, _)| self.moved.contains(user)));
@@ -259,6 +323,10 @@ impl Planner<'_> {
                 && let Some(var) = self.model.var(group, id)
             {
                 self.update(&mut made.stored, var)?;
+                // A layout that says the same as before is encoded to the same bytes.
+                if let Some(store) = self.writing.stores.of(key) {
+                    made.stored.replace(header::layout(&store.layout(), self.sizes)?);
+                }
             }
             if list_changed {
                 made.stored.hide(hidden::DIMENSION_LIST, None);
@@ -268,6 +336,11 @@ impl Planner<'_> {
             }
             if is_new || role_changed || list_changed || self.is_renamed(key) {
                 self.mark(&mut made.stored, key)?;
+            } else if let Some(id) = self.scales.dim_of.get(&key)
+                && self.scales.of_dim != before.of_dim
+            {
+                let id = AttMessage::new(self.files.main(), &scales::dim_id(*id))?;
+                made.stored.hide(hidden::DIM_ID, Some(id));
             }
             Ok(())
         })();
@@ -327,27 +400,30 @@ impl Planner<'_> {
     }
 
     /// An object that the file has not.
-    fn new_object(&self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
         let (model, sizes) = (self.model, self.sizes);
         let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
         let messages = match key {
             ObjectKey::Group(_) => header::group(sizes)?,
-            ObjectKey::Type(_) => return Err(missing),
+            ObjectKey::Type(id) => {
+                let ty = model.user_type(id).and_then(|ty| ty.stored.as_deref());
+                let message = header::datatype(ty.ok_or(missing)?, sizes)?;
+                // Types have no attributes in netCDF.
+                return Ok(Stored::new(HeaderStyle::default(), vec![message]));
+            }
             ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
             ObjectKey::Var(group, id) => {
                 let var = model.var(group, id).ok_or(missing.clone())?;
-                let draft = var.draft.as_deref().ok_or(missing)?;
+                let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let place = unwritten(var, draft);
-                let fill = fill_in_file(var, draft);
-                header::variable(
-                    &space,
-                    &draft.datatype,
-                    &place,
-                    &draft.stored_filters,
-                    fill,
-                    sizes,
-                )?
+                let recipe = Recipe::of(model, var, draft, Some((&mut *self.writing, key)));
+                let recipe = recipe.map_err(|fault| match fault {
+                    GetFault::Hdf(error) => error,
+                    GetFault::Chunk(_) | GetFault::Refused(_) => missing,
+                })?;
+                let Recipe { layout, filters, fill, .. } = recipe;
+                let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
+                header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
             }
         };
         let attribute_order = self.writing.how.attribute_order;
@@ -382,7 +458,7 @@ impl Planner<'_> {
         let file = self.files.main();
         let mut out = Vec::new();
         if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
-            let (heap, space) = (&mut self.writing.heap, &mut self.writing.space);
+            let (heap, space) = self.writing.heap_and_space();
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
@@ -440,50 +516,4 @@ impl Planner<'_> {
 }
 
 /// Why a header stays as it is.
-const CROSSES: Fixed = Fixed::Foreign("its header is not within one sector");
-
-/// Where the elements of a variable are that nobody wrote to.
-fn unwritten(var: &Var, draft: &VarDraft) -> DataLayout {
-    let size = u64::from(draft.datatype.size);
-    let bytes = var.extent.iter().fold(size, |bytes, &len| bytes.saturating_mul(len));
-    match &draft.layout {
-        super::super::Layout::Contiguous => DataLayout::Contiguous { addr: None, len: Some(bytes) },
-        super::super::Layout::Compact => {
-            DataLayout::Compact { data: vec![0; usize::try_from(bytes).unwrap_or(0)].into() }
-        }
-        super::super::Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
-    }
-}
-
-/// The fill value in file form; `None` where elements are left undefined.
-fn fill_in_file(var: &Var, draft: &VarDraft) -> Option<Box<[u8]>> {
-    let size = usize::try_from(draft.datatype.size).ok()?;
-    let native = match draft.fill() {
-        Fill::None => return None,
-        Fill::User(value) => value.bytes().to_vec(),
-        Fill::Default => match ExtType::from_nc_type(var.nc_type) {
-            Some(ext) => default_fill(ext).into_iter().collect(),
-            None => vec![0; size],
-        },
-    };
-    let mut value = native;
-    value.resize(size, 0);
-    if order(&draft.datatype).is_some_and(|order| order != ByteOrder::NATIVE) {
-        value.reverse();
-    }
-    Some(value.into())
-}
-
-/// Byte order of a number.
-fn order(datatype: &Datatype) -> Option<ByteOrder> {
-    let order = match &datatype.class {
-        Class::FixedPoint(bits) => bits.order,
-        Class::FloatingPoint(bits) => bits.order,
-        _ => return None,
-    };
-    match order {
-        FileOrder::Little => Some(ByteOrder::Little),
-        FileOrder::Big => Some(ByteOrder::Big),
-        FileOrder::Vax => None,
-    }
-}
+const CROSSES: Fixed = Fixed::Foreign("its header is not within one sector, and has to stay where it is");

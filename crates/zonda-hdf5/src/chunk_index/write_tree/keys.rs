@@ -1,0 +1,284 @@
+//! The keys of a node, in eight bytes each where that will do.
+//!
+//! Coordinates side by side in one number, the slowest in its highest bits, keep their order, and
+//! looking for one of them is looking for a number. A node with coordinates that do not fit keeps
+//! all of its keys as they are.
+
+use smallvec::SmallVec;
+
+use super::super::grid::Numbers;
+
+/// Bits of the slowest coordinate, which is mostly the one that grows.
+const SLOWEST: u8 = 28;
+
+/// How many bits of a number each coordinate has.
+#[derive(Debug)]
+pub(super) struct Packing {
+    widths: SmallVec<[u8; 4]>,
+}
+
+/// A key that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe<'a> {
+    pub(super) coords: &'a [u64],
+    packed: Option<u64>,
+    /// Known to be behind all keys.
+    is_behind: bool,
+}
+
+impl Probe<'_> {
+    /// The same key, which comes behind all others.
+    pub(super) fn behind(self) -> Self {
+        Probe { is_behind: true, ..self }
+    }
+}
+
+impl Packing {
+    pub(super) fn new(rank: usize) -> Packing {
+        let others = u8::try_from(rank.saturating_sub(1)).unwrap_or(u8::MAX);
+        let width = 64u8.wrapping_sub(SLOWEST).checked_div(others);
+        let mut widths = SmallVec::from_elem(width.unwrap_or(0), rank);
+        if let Some(slowest) = widths.first_mut() {
+            *slowest = if others == 0 { 64 } else { SLOWEST };
+        }
+        Packing { widths }
+    }
+
+    fn rank(&self) -> usize {
+        self.widths.len()
+    }
+
+    #[inline]
+    pub(super) fn probe<'a>(&self, coords: &'a [u64]) -> Probe<'a> {
+        let mut packed = 0u64;
+        for (&coord, &width) in coords.iter().zip(&self.widths) {
+            let width = u32::from(width);
+            if coord.checked_shr(width).is_some_and(|above| above != 0) {
+                return Probe { coords, packed: None, is_behind: false };
+            }
+            packed = packed.checked_shl(width).unwrap_or(0) | coord;
+        }
+        Probe { coords, packed: Some(packed), is_behind: false }
+    }
+
+    fn unpack(&self, mut packed: u64, out: &mut Numbers) {
+        out.resize(self.rank(), 0);
+        for (out, &width) in out.iter_mut().zip(&self.widths).rev() {
+            let width = u32::from(width);
+            *out = packed & u64::MAX.checked_shl(width).map_or(u64::MAX, |above| !above);
+            packed = packed.checked_shr(width).unwrap_or(0);
+        }
+    }
+}
+
+/// Ascending keys.
+#[derive(Debug)]
+pub(super) struct Keys {
+    list: Vec<u64>,
+    is_packed: bool,
+}
+
+impl Keys {
+    pub(super) fn new() -> Keys {
+        Keys { list: Vec::new(), is_packed: true }
+    }
+
+    /// Numbers of a key.
+    fn step(&self, packing: &Packing) -> usize {
+        if self.is_packed { 1 } else { packing.rank() }
+    }
+
+    /// Key `i`, if there are so many.
+    #[inline]
+    pub(super) fn read(&self, packing: &Packing, i: usize, out: &mut Numbers) -> bool {
+        if self.is_packed {
+            self.list.get(i).map(|&packed| packing.unpack(packed, out)).is_some()
+        } else {
+            let key = raw(&self.list, packing.rank(), i);
+            out.clear();
+            out.extend_from_slice(key.unwrap_or_default());
+            key.is_some()
+        }
+    }
+
+    /// How many keys come before this one, and whether it is among them.
+    #[inline]
+    pub(super) fn search(&self, packing: &Packing, probe: Probe<'_>) -> (usize, bool) {
+        if probe.is_behind {
+            return (self.list.len().checked_div(self.step(packing)).unwrap_or(0), false);
+        }
+        if let Some(packed) = probe.packed.filter(|_| self.is_packed) {
+            let before = before(&self.list, packed);
+            return (before, self.list.get(before) == Some(&packed));
+        }
+        let mut key = Numbers::new();
+        let (mut low, mut high) = (0, self.list.len().checked_div(self.step(packing)).unwrap_or(0));
+        while low < high {
+            let mid = usize::midpoint(low, high);
+            self.read(packing, mid, &mut key);
+            if key.as_slice() < probe.coords {
+                low = mid.saturating_add(1);
+            } else {
+                high = mid;
+            }
+        }
+        (low, self.read(packing, low, &mut key) && key.as_slice() == probe.coords)
+    }
+
+    /// Puts a key at place `i`, with room for `more` where there is none for this one.
+    #[inline]
+    pub(super) fn insert(&mut self, packing: &Packing, i: usize, probe: Probe<'_>, more: usize) {
+        if self.is_packed && probe.packed.is_none() {
+            self.spread(packing);
+        }
+        let step = self.step(packing);
+        if self.list.capacity().saturating_sub(self.list.len()) < step {
+            self.list.reserve_exact(more.max(1).saturating_mul(step));
+        }
+        let (from, end) = (i.saturating_mul(step).min(self.list.len()), self.list.len());
+        match probe.packed.filter(|_| self.is_packed) {
+            Some(packed) => self.list.insert(from, packed),
+            None => {
+                self.list.extend_from_slice(probe.coords);
+                if from < end {
+                    self.list.copy_within(from..end, from.saturating_add(step));
+                    self.put(packing, i, probe);
+                }
+            }
+        }
+    }
+
+    /// Puts a key in the place of key `i`.
+    pub(super) fn put(&mut self, packing: &Packing, i: usize, probe: Probe<'_>) {
+        if self.is_packed && probe.packed.is_none() {
+            self.spread(packing);
+        }
+        let step = self.step(packing);
+        let from = i.saturating_mul(step);
+        let packed = probe.packed.as_slice();
+        let new = if self.is_packed { packed } else { probe.coords };
+        if let Some(place) = self.list.get_mut(from..from.saturating_add(step)) {
+            place.copy_from_slice(new);
+        }
+    }
+
+    /// Takes key `i` out.
+    pub(super) fn remove(&mut self, packing: &Packing, i: usize) {
+        let step = self.step(packing);
+        let from = i.saturating_mul(step).min(self.list.len());
+        self.list.drain(from..from.saturating_add(step).min(self.list.len()));
+    }
+
+    /// Takes the keys from place `i` on.
+    pub(super) fn split_off(&mut self, packing: &Packing, i: usize) -> Keys {
+        let from = i.saturating_mul(self.step(packing)).min(self.list.len());
+        Keys { list: self.list.split_off(from), is_packed: self.is_packed }
+    }
+
+    /// Keeps keys as they are from now on.
+    #[cold]
+    fn spread(&mut self, packing: &Packing) {
+        let packed = std::mem::take(&mut self.list);
+        let mut key = Numbers::new();
+        for packed in packed {
+            packing.unpack(packed, &mut key);
+            self.list.extend_from_slice(&key);
+        }
+        self.is_packed = false;
+    }
+}
+
+/// Keys in a line of the processor's cache.
+const LINE: usize = 8;
+
+/// How many numbers come before this one.
+///
+/// The nodes of a large tree are not in the cache. A search by halves would wait for one line after
+/// the other; a number of each can be waited for at once.
+#[inline]
+fn before(list: &[u64], key: u64) -> usize {
+    if list.len() > 32 * LINE {
+        return list.partition_point(|&other| other < key);
+    }
+    let count = |n: usize, &other: &u64| n.wrapping_add(usize::from(other < key));
+    let lines = list.iter().step_by(LINE).fold(0, count);
+    let from = lines.saturating_sub(1).saturating_mul(LINE).min(list.len());
+    let line = list.get(from..).unwrap_or_default();
+    line.iter().take(LINE).fold(from, count)
+}
+
+#[inline]
+fn raw(list: &[u64], rank: usize, i: usize) -> Option<&[u64]> {
+    let from = i.checked_mul(rank)?;
+    list.get(from..from.checked_add(rank)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(keys: &Keys, packing: &Packing) -> Vec<Vec<u64>> {
+        let mut key = Numbers::new();
+        let read = |i| keys.read(packing, i, &mut key).then(|| key.to_vec());
+        (0..).map_while(read).collect()
+    }
+
+    #[test]
+    fn keys_keep_their_order_whether_they_fit_or_not() {
+        for rank in 1..8 {
+            let packing = Packing::new(rank);
+            // The last ones do not fit, but for a rank of 1.
+            let tops = [0, 1, 2, 6, 63, 1 << 20, (1 << 28) - 1, 1 << 28, u64::MAX - 1, u64::MAX];
+            let mut want: Vec<Vec<u64>> = Vec::new();
+            let mut keys = Keys::new();
+            for (i, &top) in tops.iter().enumerate() {
+                for (j, &low) in tops.iter().rev().enumerate() {
+                    let mut key = vec![(i * j % 3) as u64; rank];
+                    key[0] = top;
+                    key[rank - 1] = if rank > 1 && i > 2 { low } else { key[rank - 1] };
+                    let probe = packing.probe(&key);
+                    let place = want.partition_point(|other| *other < key);
+                    let is_there = want.get(place) == Some(&key);
+                    assert_eq!(keys.search(&packing, probe), (place, is_there), "{key:?}");
+                    if !is_there {
+                        keys.insert(&packing, place, probe, 4);
+                        want.insert(place, key);
+                    }
+                    assert_eq!(all(&keys, &packing), want);
+                }
+            }
+            assert_eq!(keys.is_packed, rank == 1);
+            for i in [want.len() - 1, want.len() / 2, 0] {
+                want.remove(i);
+                keys.remove(&packing, i);
+            }
+            let second = keys.split_off(&packing, 3);
+            assert_eq!(all(&second, &packing), want[3..]);
+            assert_eq!(all(&keys, &packing), want[..3]);
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_in_lists_of_any_length() {
+        for n in (0..130).chain([255, 256, 257, 1000]) {
+            let list: Vec<u64> = (0..n).map(|i| 10 * i + 5).collect();
+            for key in 0..10 * n + 20 {
+                assert_eq!(before(&list, key) as u64, ((key + 4) / 10).min(n), "{key} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_takes_the_place_of_another() {
+        let packing = Packing::new(2);
+        let mut keys = Keys::new();
+        keys.insert(&packing, 0, packing.probe(&[3, 4]), 1);
+        keys.insert(&packing, 1, packing.probe(&[5, 6]), 1);
+        keys.put(&packing, 0, packing.probe(&[3, 3]));
+        assert!(keys.is_packed);
+        keys.put(&packing, 1, packing.probe(&[5, u64::MAX]));
+        assert!(!keys.is_packed);
+        keys.put(&packing, 0, packing.probe(&[1, 2]));
+        assert_eq!(all(&keys, &packing), [vec![1, 2], vec![5, u64::MAX]]);
+    }
+}
