@@ -172,11 +172,17 @@ fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
         ObjectKey::Group(id) => {
             if let Some(group) = model.group_mut(id) {
                 group.at = at;
+                if let Some(details) = owned(&mut group.details) {
+                    details.at = at;
+                }
             }
         }
         ObjectKey::Var(group, id) => {
             if let Some(var) = model.var_mut(group, id) {
                 var.at = at;
+                if let Some(details) = owned(&mut var.details) {
+                    details.at = at;
+                }
             }
         }
         ObjectKey::Scale(_) | ObjectKey::Type(_) => {}

@@ -95,8 +95,7 @@ fn strings_null_empty_and_never_written() {
         put(&mut lab, &caller, var, &[1], &[4], &src);
     }
     let some = |text: &[u8]| Some(text.to_vec());
-    let all =
-        vec![some(b""), some(b"one"), None, some(b""), some(&[b'x'; 5000]), some(b"")];
+    let all = vec![some(b""), some(b"one"), None, some(b""), some(&[b'x'; 5000]), some(b"")];
     for round in 0..3 {
         for var in vars {
             assert_eq!(texts(&lab, var, 6), all, "round {round}, {var:?}");
