@@ -458,6 +458,18 @@ impl ChunkTable for Tree {
     }
 }
 
+impl Tree {
+    /// Tells of all chunks, in ascending order.
+    pub(super) fn for_each(
+        &self,
+        rank: usize,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> std::result::Result<(), HdfError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
+    }
+}
+
 impl WriteTable for Tree {
     fn insert(&self, key: &[u64], at: ChunkAt) -> std::result::Result<Option<ChunkAt>, TableError> {
         let mut tree = self.0.write().unwrap_or_else(PoisonError::into_inner);

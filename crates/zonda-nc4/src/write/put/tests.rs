@@ -2,6 +2,7 @@
 
 mod lab;
 mod random;
+mod reference;
 mod user_types;
 
 use zonda_model::{Hyperslab, MemType, NcError};
@@ -179,4 +180,46 @@ fn scalars_and_text() {
         assert_eq!(out, *b"\0abc\0");
         lab.reopen();
     }
+}
+
+#[test]
+fn chunks_are_copied_as_they_are_stored() {
+    let mut from = Lab::new();
+    let (t, x) = (from.dim("t", 0), from.dim("x", 5));
+    let v = from.var(Made::new("v", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+    let values: Vec<i32> = (0..25).collect();
+    let _ = from.put_ints(v, &[0, 0], &[5, 5], &values).unwrap();
+    let root = crate::GroupId::ROOT;
+    let mut to = Lab::new();
+    let (t, x) = (to.dim("t", 0), to.dim("x", 5));
+    let w = to.var(Made::new("w", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+    for _ in 0..2 {
+        from.file.sync().unwrap();
+        to.file.extend(root, w, &[5, 5]).unwrap();
+        assert_eq!(from.file.pipeline(root, v).unwrap(), to.file.pipeline(root, w).unwrap());
+        let mut keys = Vec::new();
+        from.file.for_each_chunk(root, v, &mut |key, _, _| keys.push(key.to_vec())).unwrap();
+        assert_eq!(keys.len(), 6);
+        for key in keys {
+            let (mask, bytes) = from.file.stored_chunk(root, v, &key).unwrap().unwrap();
+            to.file.put_stored_chunk(root, w, &key, mask, &bytes).unwrap();
+        }
+        assert_eq!(to.get_ints(w, &[0, 0], &[5, 5]), values);
+        let stored = to.file.stored(root, w).unwrap();
+        assert_eq!((stored.chunks, stored.data_bytes), (Some((6, 6)), 100));
+        assert_eq!(from.file.stored(root, v).unwrap(), stored);
+        from.reopen_to_read();
+        let mut lab = Lab::new();
+        let (t, x) = (lab.dim("t", 0), lab.dim("x", 5));
+        lab.var(Made::new("w", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+        to = lab;
+        from.file = crate::Nc4File::open(
+            from.memory.clone(),
+            std::path::Path::new("test.nc"),
+            crate::OpenHow::default(),
+        )
+        .unwrap();
+    }
+    let outside = to.file.put_stored_chunk(root, w, &[9, 0], 0, b"");
+    assert_eq!(outside.unwrap_err().nc_error(), NcError::InvalidCoords);
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
+use super::reference::{digest, digests};
 use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
 
 /// The caller's memory: addresses are numbers from 1 on.
@@ -241,6 +242,9 @@ fn fill_values_of_strings() {
         let all = [some(b"none"), some(b"one"), some(b"none"), some(b"none")];
         assert_eq!(texts(&lab, v, 4), all);
         lab.reopen();
+    }
+    if let Some(lines) = digests(&lab, "strings.nc") {
+        assert_eq!(lines, [format!("v str {}", digest(b"none\0one\0none\0none"))]);
     }
 }
 
