@@ -176,7 +176,7 @@ impl Nc4File {
     /// The number of a variable's storage, which is made where there is none.
     pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
         let (_, var) = self.var(group, id).map_err(code_of)?;
-        let is_there = var.draft.is_none();
+        let is_there = var.new_draft().is_none();
         let mut stored = None;
         if is_there {
             stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));
@@ -288,7 +288,7 @@ impl Destination<'_> {
             return self.put(Encode::Raw { elem_size: file_size }, src);
         }
         if form.has_pointers() {
-            let values = self.to_heap(&form, fetch, src)?;
+            let values = self.stored_with_heap(&form, fetch, src)?;
             return self.put(Encode::Raw { elem_size: file_size }, &values);
         }
         let run = |src: &[u8], dst: &mut [u8]| {
@@ -299,7 +299,7 @@ impl Destination<'_> {
     }
 
     /// Elements in file form, what they point to being in the heap.
-    fn to_heap(
+    fn stored_with_heap(
         &mut self,
         form: &Form,
         fetch: &mut dyn super::Fetch,

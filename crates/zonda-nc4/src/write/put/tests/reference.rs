@@ -19,6 +19,7 @@ pub(super) fn place(name: &str) -> PathBuf {
 }
 
 /// What the script prints; `None` where there is no Python for it.
+#[allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 pub(super) fn script(command: &str, path: &Path) -> Option<String> {
     let Some(python) = std::env::var_os("ZONDA_PYTHON") else {
         println!("skipped: ZONDA_PYTHON names no Python with netCDF4 and h5py");
@@ -61,14 +62,14 @@ fn variables_of_other_writers_are_changed() {
     for name in ["single", "fixed", "extensible", "both", "plain", "run"] {
         let id = var(&lab, name);
         let before = lab.get_ints(id, &[0, 0], &[5, 4]);
-        let _ = lab.put_ints(id, &[1, 2], &[2, 2], &[100, 101, 102, 103]).unwrap();
+        lab.put_ints(id, &[1, 2], &[2, 2], &[100, 101, 102, 103]).unwrap();
         let mut after = before;
         for (place, value) in [(6, 100), (7, 101), (10, 102), (11, 103)] {
             after[place] = value;
         }
         assert_eq!(lab.get_ints(id, &[0, 0], &[5, 4]), after, "{name}");
         if ["extensible", "both", "plain"].contains(&name) {
-            let _ = lab.put_ints(id, &[8, 1], &[1, 1], &[1000]).unwrap();
+            lab.put_ints(id, &[8, 1], &[1, 1], &[1000]).unwrap();
             assert_eq!(lab.get_ints(id, &[7, 1], &[2, 1]), [0, 1000]);
         }
         if name == "fixed" {
@@ -79,7 +80,7 @@ fn variables_of_other_writers_are_changed() {
     let four: [Box<[u8]>; 1] = [Box::from(&b"four"[..])];
     let held = crate::write::Held::of(Vec::new(), four.into());
     let src = [1u64, 0].map(u64::to_ne_bytes).concat();
-    let _ = lab.put(texts, &[1], &[2], None, Source::Natural(&mut &held), &src).unwrap();
+    lab.put(texts, &[1], &[2], None, Source::Natural(&mut &held), &src).unwrap();
     let refused = lab.put(texts, &[1], &[1], None, Source::Atomic(MemType::I32), &[0; 4]);
     assert!(refused.is_err());
     lab.file.close().unwrap();
