@@ -192,7 +192,7 @@ impl Writing {
             return Ok(number);
         }
         let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
-        let store = match (details, &var.draft) {
+        let store = match (details, var.new_draft()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
                 let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
@@ -304,7 +304,6 @@ impl Writing {
         Ok(store)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an array is made of")]
     fn chunked(
         &mut self,
         file: &Arc<File>,
@@ -457,6 +456,18 @@ impl ChunkTable for Tree {
             return Ok(());
         }
         Ok(tree.for_each_in(first, last, &mut |key, place| found(key, at(place)))?)
+    }
+}
+
+impl Tree {
+    /// Tells of all chunks, in ascending order.
+    pub(super) fn for_each(
+        &self,
+        rank: usize,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> std::result::Result<(), HdfError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 

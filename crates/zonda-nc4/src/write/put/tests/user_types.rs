@@ -6,6 +6,7 @@ use std::rc::Rc;
 use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
+use super::reference::{digest, digests};
 use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
 
 /// The caller's memory: addresses are numbers from 1 on.
@@ -60,14 +61,14 @@ impl Fetch for Fetched {
 fn put(lab: &mut Lab, caller: &Caller, var: VarId, start: &[usize], count: &[usize], src: &[u8]) {
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let found = lab.put(var, start, count, None, Source::Natural(&mut fetch), src).unwrap();
-    assert_eq!(found.out_of_range, 0);
+    assert_eq!(found, 0);
 }
 
 fn get(lab: &Lab, caller: &mut Caller, var: VarId, count: &[usize], len: usize) -> Vec<u8> {
     let mut out = vec![7; len];
     let start = vec![0; count.len()];
     let found = lab.get(var, &start, count, Target::Natural(caller), &mut out).unwrap();
-    assert_eq!(found.out_of_range, 0);
+    assert_eq!(found, 0);
     out
 }
 
@@ -240,6 +241,9 @@ fn fill_values_of_strings() {
         let all = [some(b"none"), some(b"one"), some(b"none"), some(b"none")];
         assert_eq!(texts(&lab, v, 4), all);
         lab.reopen();
+    }
+    if let Some(lines) = digests(&lab, "strings.nc") {
+        assert_eq!(lines, [format!("v str {}", digest(b"none\0one\0none\0none"))]);
     }
 }
 
