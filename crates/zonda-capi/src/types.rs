@@ -120,7 +120,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 /// What a type is made of, apart from its file and its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// An atomic type, or a number that is none.
+    /// An atomic type.
     Atomic(NcType),
     Opaque(usize),
     Text,
@@ -140,7 +140,7 @@ impl Shape {
     /// # Errors
     /// `NC_EBADTYPE` where the file has no such type.
     pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
-        if nc_type < FIRST_USER_TYPE {
+        if atomic(nc_type).is_some() {
             return Ok(Shape::Atomic(nc_type));
         }
         let ty = meta.user_type(nc_type)?;

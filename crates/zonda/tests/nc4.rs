@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions,
+    Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions,
     Place, Reserve, StorageKind, VarId, VarRef,
 };
 
