@@ -89,7 +89,7 @@ fn root(value: u64, n: usize) -> u64 {
     while power(root) > value {
         root = root.saturating_sub(1);
     }
-    while power(root.saturating_add(1)) <= value {
+    while root < value && power(root.saturating_add(1)) <= value {
         root = root.saturating_add(1);
     }
     root

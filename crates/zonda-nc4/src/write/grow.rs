@@ -34,7 +34,7 @@ pub(super) fn check<'s>(
                     return Err(NcError::Edge);
                 }
             }
-            None if last.is_none() => return Err(NcError::InvalidCoords),
+            None if last.is_none() => return Err(NcError::HdfErr),
             None => {}
         }
     }
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(code(&[fixed], &[9], &[9], Some(&[0])), NcError::Stride.code());
         assert_eq!(code(&[grows, fixed], &[1 << 40, 0], &[9, 4], None), 0);
         assert_eq!(code(&[grows, fixed], &[1 << 40, 3], &[9, 2], None), NcError::Edge.code());
-        assert_eq!(code(&[grows], &[usize::MAX], &[1], None), NcError::InvalidCoords.code());
+        assert_eq!(code(&[grows], &[usize::MAX], &[1], None), NcError::HdfErr.code());
         assert_eq!(code(&[], &[], &[], None), 0);
     }
 }

@@ -35,11 +35,11 @@ impl Nc4File {
     /// model. What was put is in the file after the next commit; reads see it at once.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_ESTRIDE`,
-    /// `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and user-defined
-    /// types, `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, in the order of
-    /// the reference; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not
-    /// fit are counted.
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
+    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
+    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
+    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, `NC_EFILTER`,
+    /// `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     pub fn put<'s, 'd, E: From<Nc4Error>>(
         &mut self,
         group: GroupId,
@@ -59,6 +59,7 @@ impl Nc4File {
         if ready.n_elems == 0 {
             return Ok(Converted::default());
         }
+        self.commit_if_due(group, var, ready.slab.start)?;
         let put = self.put_ready(group, var, &ready, source, data);
         put.map_err(|fault| self.put_fault(group, var, fault).into())
     }
@@ -79,6 +80,9 @@ impl Nc4File {
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         source: &Source<'_>,
     ) -> Result<Ready<'s>> {
+        if self.writing.is_none() {
+            return Err(self.read_only(group, id, slab, source));
+        }
         let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
@@ -114,6 +118,29 @@ impl Nc4File {
         };
         let n_elems = slab.n_elems().ok_or(refused(NcError::NoMem))?;
         Ok(Ready { number, slab, n_elems, elem, mem })
+    }
+
+    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    #[cold]
+    fn read_only<'s>(
+        &self,
+        group: GroupId,
+        id: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: &Source<'_>,
+    ) -> GetFault {
+        let (model, var) = match self.var(group, id) {
+            Ok(found) => found,
+            Err(error) => return code_of(error),
+        };
+        if let Source::Atomic(mem) = source
+            && let Err(fault) = check_text(var.nc_type, *mem)
+        {
+            return fault;
+        }
+        let fixed = super::store::fixed(model, var);
+        let checked = grow::check(&fixed, &slab(var.dims.len()));
+        refused(checked.err().unwrap_or(NcError::HdfErr))
     }
 
     /// What the first put to a variable does, or the first one in define mode.

@@ -18,10 +18,10 @@ use super::{Decided, Laid};
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
+use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
 use crate::write::objects::{AttMessage, Block, Dense, Stored};
 use crate::write::scales::{self, Scales, User};
-use crate::write::create::ROOT_LEN;
 use crate::write::{ObjectKey, Writing, header};
 
 /// Bytes of the first block of a header that is not one block.
@@ -54,13 +54,13 @@ struct Laying {
     freed: Vec<(FileAddr, u64)>,
 }
 
-/// Lays a plan out. After an error all is as before.
+/// Lays a plan out, and says which objects it writes. After an error all is as before.
 pub(super) fn lay_out(
     plan: Plan,
     file: &Arc<File>,
     model: &Model,
     writing: &mut Writing,
-) -> Laid<Decided> {
+) -> Laid<(Decided, Vec<ObjectKey>)> {
     let Plan { mut made, scales, links } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
@@ -83,8 +83,9 @@ pub(super) fn lay_out(
     for key in out.removed {
         writing.objects.remove(&key);
     }
+    let written = out.objects.iter().map(|(key, _)| *key).collect();
     writing.objects.extend(out.objects);
-    Ok(out.decided)
+    Ok((out.decided, written))
 }
 
 impl Layout<'_> {

@@ -282,9 +282,8 @@ impl Planner<'_> {
     /// The types of a group, of which the model does not say where they are.
     fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
         let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
-        let named = types.filter_map(|&ty| {
-            Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty)))
-        });
+        let named =
+            types.filter_map(|&ty| Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty))));
         named.collect()
     }
 
@@ -516,4 +515,5 @@ impl Planner<'_> {
 }
 
 /// Why a header stays as it is.
-const CROSSES: Fixed = Fixed::Foreign("its header is not within one sector, and has to stay where it is");
+const CROSSES: Fixed =
+    Fixed::Foreign("its header is not within one sector, and has to stay where it is");

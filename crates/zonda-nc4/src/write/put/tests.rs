@@ -2,6 +2,7 @@
 
 mod lab;
 mod random;
+mod user_types;
 
 use zonda_model::{Hyperslab, MemType, NcError};
 
@@ -126,7 +127,8 @@ fn refusals_come_in_order() {
     assert_eq!(code(&mut lab, v, &[5, 1], &[0, 1], None, int), None);
     assert_eq!(lab.file.model().unwrap().dim(t).unwrap().len, 0);
     lab.reopen_to_read();
-    assert_eq!(code(&mut lab, v, &[0, 0], &[1, 1], None, int), Some(NcError::Perm));
+    assert_eq!(code(&mut lab, v, &[0, 0], &[1, 1], None, int), Some(NcError::HdfErr));
+    assert_eq!(code(&mut lab, v, &[0, 4], &[1, 1], None, int), Some(NcError::InvalidCoords));
 }
 
 #[test]
