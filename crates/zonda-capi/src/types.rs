@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Field, GroupId, Meta, NcError, UserClass};
+use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
@@ -125,7 +125,7 @@ pub(crate) enum Shape {
     Opaque(usize),
     Text,
     Vlen(Box<Shape>),
-    Enum(NcType, Vec<(Box<[u8]>, Box<[u8]>)>),
+    Enum(NcType, Vec<Member>),
     /// Bytes; name, offset, dimensions and type of each field.
     Compound(usize, Vec<FieldShape>),
     /// What netCDF cannot show is equal to nothing.
