@@ -2,7 +2,7 @@
 
 use zonda_model::NcError;
 
-use super::Writing;
+use super::{ObjectKey, Writing};
 use crate::file::Nc4File;
 use crate::{Nc4Error, Result};
 
@@ -57,7 +57,22 @@ impl Nc4File {
             return Err(refused(NcError::NotInDefine));
         }
         self.leave_define_mode()?;
+        self.fill_values_are_final();
         self.commit()
+    }
+
+    /// Definitions that were ended leave fill values as they are.
+    fn fill_values_are_final(&mut self) {
+        let Nc4File { model, writing: Some(writing), .. } = self else { return };
+        let Some(model) = model.get_mut() else { return };
+        for key in &writing.changed {
+            if let ObjectKey::Var(group, var) = *key
+                && let Some(var) = model.var_mut(group, var)
+                && let Some(draft) = &mut var.draft
+            {
+                draft.is_written = true;
+            }
+        }
     }
 
     /// Leaves define mode, where it was entered, without a commit: for what asks for data mode and
@@ -85,6 +100,7 @@ impl Nc4File {
             return Err(refused(NcError::InDefine));
         }
         self.leave_define_mode()?;
+        self.fill_values_are_final();
         self.commit()
     }
 
