@@ -37,8 +37,8 @@ mod unwritten;
 mod vars;
 
 pub(crate) use att_list::EditedAtts;
-pub(crate) use datatypes::Typed;
 pub(crate) use atts::{draft_fill, get_held};
+pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;

@@ -11,9 +11,7 @@ use zonda_chunk::{
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
-use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space,
-};
+use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::recipe::Recipe;
@@ -323,7 +321,8 @@ impl Writing {
             return Err(GetFault::missing(spec));
         }
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
-        let pipeline = Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+        let pipeline =
+            Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
         let tree = Arc::new(Tree(RwLock::new(tree)));
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
@@ -377,7 +376,9 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous { addr, len } => DataLayout::Contiguous { addr: *addr, len: Some(*len) },
+            Keep::Contiguous { addr, len } => {
+                DataLayout::Contiguous { addr: *addr, len: Some(*len) }
+            }
             Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
             Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
@@ -418,7 +419,8 @@ impl VarStore {
     #[cold]
     fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
-        let encoder = Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
+        let encoder =
+            Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
         Ok(encoder)
     }

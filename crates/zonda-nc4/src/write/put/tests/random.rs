@@ -20,7 +20,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % n
     }
 }
@@ -138,7 +139,8 @@ fn put(lab: &mut Lab, random: &mut Random, plain: &mut Plain) {
     }
     let stride: Vec<isize> = stride.iter().map(|&stride| stride as isize).collect();
     let places = places(&start, &count, &stride);
-    for (axis, len) in plain.extent.iter_mut().enumerate().filter(|(axis, _)| plain.unlimited[*axis])
+    for (axis, len) in
+        plain.extent.iter_mut().enumerate().filter(|(axis, _)| plain.unlimited[*axis])
     {
         let end = places.iter().map(|at| at[axis] + 1).max().unwrap_or(0);
         *len = (*len).max(end);
