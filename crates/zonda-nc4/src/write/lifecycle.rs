@@ -2,8 +2,9 @@
 
 use zonda_model::NcError;
 
-use super::{ObjectKey, Writing};
+use super::Writing;
 use crate::file::Nc4File;
+use crate::model::GroupId;
 use crate::{Nc4Error, Result};
 
 impl Nc4File {
@@ -57,19 +58,16 @@ impl Nc4File {
             return Err(refused(NcError::NotInDefine));
         }
         self.leave_define_mode()?;
-        self.fill_values_are_final();
+        self.settle_fill_values();
         self.commit()
     }
 
-    /// Definitions that were ended leave fill values as they are.
-    fn fill_values_are_final(&mut self) {
-        let Nc4File { model, writing: Some(writing), .. } = self else { return };
-        let Some(model) = model.get_mut() else { return };
-        for key in &writing.changed {
-            if let ObjectKey::Var(group, var) = *key
-                && let Some(var) = model.var_mut(group, var)
-                && let Some(draft) = &mut var.draft
-            {
+    /// Fill values stay from the end of definitions on, as in the reference: of the variables of the
+    /// root group, and only where the caller ends them.
+    fn settle_fill_values(&mut self) {
+        let root = self.model.get_mut().and_then(|model| model.group_mut(GroupId::ROOT));
+        for var in root.into_iter().flat_map(|group| &mut group.vars) {
+            if let Some(draft) = &mut var.draft {
                 draft.is_written = true;
             }
         }
@@ -99,8 +97,10 @@ impl Nc4File {
         if writing.is_defining && writing.how.classic {
             return Err(refused(NcError::InDefine));
         }
+        if writing.is_defining {
+            self.settle_fill_values();
+        }
         self.leave_define_mode()?;
-        self.fill_values_are_final();
         self.commit()
     }
 
