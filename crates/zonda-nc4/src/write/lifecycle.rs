@@ -135,12 +135,17 @@ impl Nc4File {
     /// Commits what it can at the end of a process, whatever the mode.
     ///
     /// # Errors
-    /// Those of the commit.
+    /// Those of the commit, after which the mode is what it was.
     pub fn drain(&mut self) -> Result<()> {
         match self.writing.as_deref().filter(|writing| !writing.is_forked) {
-            Some(_) => {
+            Some(writing) => {
+                let modes = (writing.is_defining, writing.is_redefining);
                 self.leave_define_mode()?;
-                self.commit()
+                let done = self.commit();
+                if done.is_err() && let Some(writing) = &mut self.writing {
+                    (writing.is_defining, writing.is_redefining) = modes;
+                }
+                done
             }
             None => Ok(()),
         }
