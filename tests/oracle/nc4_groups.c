@@ -3,7 +3,7 @@
 #include "nc4_write.h"
 
 static void tree(int flags, const char *path) {
-    int nc, a = -77, b = -77, c = -77, n = -77, dx, dt, dy, v, ids[10];
+    int nc, a = -77, b = -77, c = -77, n = -77, dx, dt, dy, v, ids[10] = {0};
     R(nc_create(path, flags, &nc));
     R(nc_def_grp(nc, "a", &a));
     note("%x", a - nc);
@@ -23,7 +23,7 @@ static void tree(int flags, const char *path) {
     R(nc_def_dim(nc, "t", NC_UNLIMITED, &dt));
     R(nc_def_dim(a, "x", 4, &dy));
     ints("dims", (int[]){dx, dt, dy}, 3);
-    R(nc_def_dim(b, "a", 5, &n));
+    R(nc_def_dim(b, "d", 5, &n));
     R(nc_inq_dimid(b, "x", &n));
     ints("x from b", &n, 1);
     R(nc_inq_dimid(c, "t", &n));
@@ -34,7 +34,6 @@ static void tree(int flags, const char *path) {
     R(nc_put_var_int(b, v, ids));
     R(nc_def_var(b, "w", NC_INT, 1, &dy, &v));
     ints("w", &v, 1);
-    R(nc_def_var(nc, "of the child", NC_INT, 1, &dy, &v));
     R(nc_def_var(c, "x", NC_INT, 1, &dx, &v));
     R(nc_def_var(a, "x", NC_DOUBLE, 1, &dy, &v));
     R(nc_def_grp(b, "v", &n));

@@ -52,6 +52,8 @@ static void plans(int flags, const char *format) {
             /* The reference loses a coordinate variable's data, or its scales, when these are renamed
              * in a file that exists. */
             if (when > 0 && plan >= 2 && plan <= 8) continue;
+            /* And it cannot close a file of the classic model in which a dimension was renamed. */
+            if (when == 2 && (plan == 0 || plan == 10) && flags & NC_CLASSIC_MODEL) continue;
             char path[60];
             int nc, dims[3], vars[4];
             note("plan %d, %s", plan, when == 0 ? "defining" : when == 1 ? "data mode" : "reopened");

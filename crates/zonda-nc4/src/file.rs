@@ -168,8 +168,9 @@ impl Nc4File {
         let value = list.value(number, &model.forms).map_err(fail)?;
         let fail = |fault| E::from(self.value_fault(owner, fault));
         match value {
-            AttValue::Stored(attribute, meaning) => {
-                crate::get::attribute(self, list.file(), &attribute, &meaning, target, out, fail)
+            AttValue::Stored(stored) => {
+                let (attribute, meaning) = &*stored;
+                crate::get::attribute(self, list.file(), attribute, meaning, target, out, fail)
             }
             AttValue::Held(held) => {
                 let info =

@@ -16,7 +16,7 @@ use crate::selection::Coords;
 use crate::table::WriteTable;
 use crate::{ArrayShape, ChunkError, ChunkedArray};
 
-/// What a [`ChunkWriter`] has to know of an array.
+/// What a [`ChunkWriter`](crate::ChunkWriter) has to know of an array.
 #[derive(Debug)]
 pub struct NewArray {
     /// Where its chunks are, and are entered.

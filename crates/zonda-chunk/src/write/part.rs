@@ -75,6 +75,16 @@ impl Part {
         let (mem, file) = (encode.mem_size(), encode.file_size());
         let mut converted = Converted::default();
         let mut written = written;
+        if written.is_none() && encode.is_copy() {
+            self.rows(mem, file, |from, n, to, step| {
+                if step == file {
+                    chunk[to..to + n * mem].copy_from_slice(&src[from..from + n * mem]);
+                } else {
+                    let _ = encode.row(&src[from..][..n * mem], &mut chunk[to..], step, block);
+                }
+            });
+            return converted;
+        }
         self.rows(mem, file, |from, n, to, step| {
             let row = encode.row(&src[from..][..n * mem], &mut chunk[to..], step, block);
             converted = converted.and(row);
@@ -111,14 +121,18 @@ impl Part {
             _ => None,
         };
         let run = run.unwrap_or(Level { n: 1, mem_step: mem, file_step: file });
+        // The innermost loop on its own: what is done for each row keeps loads from overlapping.
+        let inner = levels.pop().unwrap_or(Level { n: 1, mem_step: 0, file_step: 0 });
         let mut at = Numbers::from_elem(0, levels.len());
         let (mut from, mut to) = (self.first, self.base);
         loop {
-            row(from, run.n, to, run.file_step);
+            for i in 0..inner.n {
+                row(from + i * inner.mem_step, run.n, to + i * inner.file_step, run.file_step);
+            }
             let mut d = levels.len();
             loop {
-                let Some(inner) = d.checked_sub(1) else { return };
-                d = inner;
+                let Some(outer) = d.checked_sub(1) else { return };
+                d = outer;
                 let level = levels[d];
                 at[d] += 1;
                 if at[d] < level.n {

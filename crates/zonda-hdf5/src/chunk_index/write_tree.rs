@@ -61,12 +61,12 @@ impl ChunkTree {
         Ok(ChunkTree { source, root: None, level: 0, end, committed: None, dropped: Vec::new() })
     }
 
-    /// The index that a dataset has, of which only the root is read here. `filtered` says whether
-    /// the dataset has a filter pipeline.
+    /// The index that a dataset has, of which only the nodes on the way to the last chunk are read
+    /// here. `filtered` says whether the dataset has a filter pipeline.
     ///
     /// # Errors
     /// [`HdfError::Unsupported`] for an index that is not a version 1 B-tree; as
-    /// [`ChunkTree::new`]; damage in the root.
+    /// [`ChunkTree::new`]; damage in these nodes.
     pub fn load(file: &Arc<File>, layout: &ChunkedLayout, filtered: bool) -> Result<ChunkTree> {
         let mut tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size)?;
         let Some(addr) = layout.addr else { return Ok(tree) };
@@ -78,8 +78,12 @@ impl ChunkTree {
             tree.source.fix_len();
         }
         let (root, level, end) = tree.source.read_root(addr)?;
-        tree.level = level;
         tree.end = end;
+        // What others wrote as a bound may be none.
+        for key in tree.source.last_keys(&root, level)? {
+            tree.reach(&key);
+        }
+        tree.level = level;
         tree.root = Some(root);
         tree.committed = Some(addr);
         Ok(tree)
@@ -164,13 +168,21 @@ impl ChunkTree {
     ///
     /// # Errors
     /// [`HdfError::BadValue`] for a key of another number of dimensions and for a place before the
-    /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more; damage in the index.
+    /// file's first byte, [`HdfError::TooLarge`] for 4 GiB or more and for coordinates beyond what
+    /// bounds can say; damage in the index.
     pub fn insert(&mut self, key: &[u64], at: ChunkLocation) -> Result<Option<ChunkLocation>> {
         self.source.check(key)?;
+        if key.contains(&u64::MAX) {
+            // No bound could be behind it.
+            return Err(HdfError::TooLarge { structure: NAME, value: u64::MAX });
+        }
         let entry = self.source.entry(at)?;
         let edges = Edges { left: true, right: true };
         let packing = &self.source.packing;
-        let probe = packing.probe(key);
+        let mut probe = packing.probe(key);
+        if key >= self.end.as_slice() {
+            probe = probe.behind();
+        }
         let Some(root) = &mut self.root else {
             let mut leaf = Node::new(Keys::new(), Body::Leaf(Vec::new()));
             leaf.add_entry(0, (packing, probe), entry, edges, self.source.most());

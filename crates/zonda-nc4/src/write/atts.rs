@@ -1,23 +1,21 @@
 //! Putting, deleting and renaming attributes.
 
-use std::sync::Arc;
-
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
 use zonda_model::{ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, normalize_name};
 
+use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::{Definer, Stop, stored_name};
 use super::draft::VarDraft;
 use super::held::Held;
 use super::settings::FILL_VALUE;
 use super::source::Source;
-use super::{Layout, ObjectKey, StorageRequest};
-use crate::details::{native_fill, user_fill};
+use crate::details::native_fill;
 use crate::file::{Nc4File, Owner};
-use crate::form::{Form, NC_STRING};
-use crate::get::{GetFault, default_element, natural};
-use crate::model::{AttInfo, Endianness, GroupId, Model, StorageKind, Var};
-use crate::place::{Place, Target};
+use crate::form::NC_STRING;
+use crate::get::{GetFault, default_element};
+use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
+use crate::place::Target;
 use crate::{Nc4Error, Result, hidden};
 
 /// Values in one attribute.
@@ -140,78 +138,6 @@ impl Nc4File {
             Ok(())
         })
     }
-
-    /// What a writer knows of a variable that the file had: a draft that is settled and written.
-    ///
-    /// # Errors
-    /// Damage of the variable.
-    pub(crate) fn draft_existing(&mut self, group: GroupId, id: VarId) -> Result<()> {
-        let (model, var) = self.var(group, id)?;
-        if var.draft.is_some() {
-            return Ok(());
-        }
-        let draft =
-            self.read_draft(var).map_err(|fault| fault.at(|| model.var_path(group, var)))?;
-        let model = self.model.get_mut();
-        if let Some(var) = model.and_then(|model| model.var_mut(group, id)) {
-            var.draft = Some(Box::new(draft));
-        }
-        Ok(())
-    }
-
-    fn read_draft(&self, var: &Var) -> std::result::Result<VarDraft, GetFault> {
-        let details = self.details(var).map_err(GetFault::Hdf)?;
-        let info = Arc::clone(details.info().map_err(GetFault::Hdf)?);
-        let (file, object) = (&details.file, details.object().map_err(GetFault::Hdf)?);
-        let datatype = object.datatype(file).map_err(GetFault::Hdf)?;
-        let filters = object.filters(file).map_err(GetFault::Hdf)?;
-        let form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
-        let user = user_fill(file, &object).map_err(GetFault::Hdf)?;
-        let user = user.filter(|user| user.len() == form.file_size);
-        let mut fill_value = None;
-        if let Some(user) = user {
-            let mut parts = Parts(Vec::new());
-            let mut bytes = vec![0; if form.atomic() == Some(NC_STRING) { 8 } else { form.size }];
-            natural(file, &form, &mut parts, &user, &mut bytes)?;
-            fill_value = Some(Held::of(bytes, parts.0));
-        }
-        let (layout, storage) = match &info.storage {
-            StorageKind::Chunked(dims) => {
-                let dims = dims.iter().map(|&dim| dim as u64).collect();
-                (Layout::Chunked(dims), StorageRequest::Chunked)
-            }
-            StorageKind::Compact => (Layout::Compact, StorageRequest::Compact),
-            StorageKind::Contiguous => (Layout::Contiguous, StorageRequest::Contiguous),
-            // Their data are elsewhere.
-            StorageKind::External | StorageKind::Virtual => {
-                return Err(GetFault::Refused(NcError::NotBuilt));
-            }
-        };
-        Ok(VarDraft {
-            datatype,
-            layout,
-            storage,
-            chunks: None,
-            stored_filters: filters.clone(),
-            filters,
-            no_fill: info.no_fill,
-            fill_value,
-            endianness: info.endianness,
-            quantize: None,
-            is_settled: true,
-            is_written: true,
-        })
-    }
-}
-
-/// Takes what values of a file point to.
-struct Parts(Vec<Box<[u8]>>);
-
-impl Place for Parts {
-    fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
-        self.0.push(bytes.into());
-        Some(self.0.len() as u64)
-    }
 }
 
 impl From<Owner> for ObjectKey {
@@ -309,6 +235,9 @@ impl Definer<'_> {
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
             self.refresh(owner.group, owner.var)?;
+            // In the file form of the one before.
+            let key = ObjectKey::Var(owner.group, owner.var);
+            self.writing()?.stores.fills.remove(&key);
         }
         self.mark(owner.into());
         Ok(())

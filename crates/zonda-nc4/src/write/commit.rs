@@ -81,7 +81,10 @@ impl Nc4File {
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
         writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
-        if !writing.changed.is_empty() || writing.is_new {
+        // Strings that were put where others were change no header, but the end of the file.
+        let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
+        if !writing.changed.is_empty() || writing.is_new || has_grown {
             decide(files, &file, model, writing)?;
             complete(&file, writing)?;
         }
@@ -169,11 +172,17 @@ fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
         ObjectKey::Group(id) => {
             if let Some(group) = model.group_mut(id) {
                 group.at = at;
+                if let Some(details) = owned(&mut group.details) {
+                    details.at = at;
+                }
             }
         }
         ObjectKey::Var(group, id) => {
             if let Some(var) = model.var_mut(group, id) {
                 var.at = at;
+                if let Some(details) = owned(&mut var.details) {
+                    details.at = at;
+                }
             }
         }
         ObjectKey::Scale(_) | ObjectKey::Type(_) => {}

@@ -169,14 +169,15 @@ fn compound(size: usize, fields: &[Field], native: impl Fn(i32) -> Result<Typed>
         members.push(Member { name: name.clone(), offset, datatype });
         parts.push(Part { name, file_at: 0, at: field.offset, form });
     }
-    // What strings take more in the file moves the fields behind them.
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|&i| parts.get(i).map(|part| part.at));
+    // Fields that point elsewhere put all of them in order, as in the reference.
+    if parts.iter().any(|part| part.form.has_pointers()) {
+        let mut both: Vec<_> = parts.into_iter().zip(members).collect();
+        both.sort_by_key(|(part, _)| part.at);
+        (parts, members) = both.into_iter().unzip();
+    }
     let mut longer = 0usize;
-    for i in order {
-        let (Some(part), Some(member)) = (parts.get_mut(i), members.get_mut(i)) else {
-            continue;
-        };
+    for (part, member) in parts.iter_mut().zip(&mut members) {
+        // What strings take more in the file moves the fields behind them.
         part.file_at = part.at.checked_add(longer).ok_or(NcError::Inval)?;
         member.offset = u32::try_from(part.file_at).map_err(|_| NcError::Inval)?;
         let growth = part.form.file_size.saturating_sub(part.form.size);
@@ -197,8 +198,8 @@ fn array(base: Typed, dims: &[i32]) -> Result<Typed> {
     let dims: Option<Vec<u32>> = dims.iter().map(|&dim| u32::try_from(dim).ok()).collect();
     let dims = dims.filter(|dims| !dims.contains(&0)).ok_or(NcError::HdfErr)?;
     let times = |n: usize| {
-        let dims = dims.iter().map(|&dim| usize::try_from(dim).ok());
-        dims.fold(Some(n), |n, dim| n?.checked_mul(dim?)).ok_or(NcError::HdfErr)
+        let times = |n: usize, &dim: &u32| n.checked_mul(usize::try_from(dim).ok()?);
+        dims.iter().try_fold(n, times).ok_or(NcError::HdfErr)
     };
     let Typed { datatype, form } = base;
     let (file_size, size) = (times(form.file_size)?, times(form.size)?);

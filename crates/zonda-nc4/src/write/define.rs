@@ -72,17 +72,6 @@ impl Nc4File {
         }
         Ok(())
     }
-
-    /// The attributes of an object, to be changed; nothing is marked as changed.
-    ///
-    /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, and what keeps them from being read.
-    pub(crate) fn edit_atts(&mut self, owner: Owner) -> Result<&mut EditedAtts> {
-        self.define(owner.group, b"", |definer| definer.edit_atts(owner).map(|_| ()))?;
-        let refused = || Nc4Error::Refused { object: String::new(), code: NcError::Internal };
-        let (files, model) = (&self.files, self.model.get_mut().ok_or_else(refused)?);
-        Definer { files, model, writing: None }.into_atts(owner).ok_or_else(refused)
-    }
 }
 
 /// Why a definition is refused.
@@ -101,19 +90,6 @@ impl From<NcError> for Stop {
 impl From<AttFault> for Stop {
     fn from(fault: AttFault) -> Stop {
         Stop::Fault(fault)
-    }
-}
-
-impl<'a> Definer<'a> {
-    fn into_atts(self, owner: Owner) -> Option<&'a mut EditedAtts> {
-        let details = match owner.var {
-            VarId::GLOBAL => &mut self.model.group_mut(owner.group)?.details,
-            var => &mut self.model.var_mut(owner.group, var)?.details,
-        };
-        match &mut owned(details)?.atts {
-            Ok(AttList::Edited(list)) => Some(list),
-            _ => None,
-        }
     }
 }
 
@@ -155,9 +131,8 @@ impl Definer<'_> {
         if self.is_classic() {
             return Err(NcError::NotInDefine);
         }
-        let writing = self.writing()?;
-        writing.is_defining = true;
-        writing.is_redefining = true;
+        // What was put before is not to be taken back, so nobody redefines.
+        self.writing()?.is_defining = true;
         Ok(())
     }
 

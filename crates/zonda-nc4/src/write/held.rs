@@ -26,11 +26,6 @@ impl Held {
         Held { bytes: bytes.into(), parts: Vec::new() }
     }
 
-    /// Elements that point to these parts, by their numbers.
-    pub(crate) fn of(bytes: Vec<u8>, parts: Vec<Box<[u8]>>) -> Held {
-        Held { bytes: bytes.into(), parts }
-    }
-
     /// A copy of elements in the caller's memory and of what they point to.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use zonda_model::NcError;
 
 use super::Writing;
 use crate::file::Nc4File;
+use crate::model::GroupId;
 use crate::{Nc4Error, Result};
 
 impl Nc4File {
@@ -28,16 +29,17 @@ impl Nc4File {
         writing.ok_or_else(|| refused(NcError::Perm))
     }
 
-    /// Enters define mode.
+    /// Enters define mode. To enter it twice is an error in the classic model only.
     ///
     /// # Errors
     /// `NC_EINDEFINE` where it is entered already, `NC_EPERM` for a file open for reading; those of
     /// a commit of the data that were put before.
     pub fn redef(&mut self) -> Result<()> {
-        if self.in_define_mode() {
-            return Err(refused(NcError::InDefine));
+        let writing = self.writing_mut()?;
+        if writing.is_defining {
+            let is_classic = writing.how.classic;
+            return if is_classic { Err(refused(NcError::InDefine)) } else { Ok(()) };
         }
-        self.writing_mut()?;
         // What abort takes back begins here.
         self.commit()?;
         let writing = self.writing_mut()?;
@@ -56,7 +58,19 @@ impl Nc4File {
             return Err(refused(NcError::NotInDefine));
         }
         self.leave_define_mode()?;
+        self.settle_fill_values();
         self.commit()
+    }
+
+    /// Fill values stay from the end of definitions on, as in the reference: of the variables of the
+    /// root group, and only where the caller ends them.
+    fn settle_fill_values(&mut self) {
+        let root = self.model.get_mut().and_then(|model| model.group_mut(GroupId::ROOT));
+        for var in root.into_iter().flat_map(|group| &mut group.vars) {
+            if let Some(draft) = &mut var.draft {
+                draft.is_written = true;
+            }
+        }
     }
 
     /// Leaves define mode, where it was entered, without a commit: for what asks for data mode and
@@ -82,6 +96,9 @@ impl Nc4File {
         };
         if writing.is_defining && writing.how.classic {
             return Err(refused(NcError::InDefine));
+        }
+        if writing.is_defining {
+            self.settle_fill_values();
         }
         self.leave_define_mode()?;
         self.commit()

@@ -291,9 +291,8 @@ impl<'a> Block<'a, '_> {
     fn add_gapped(&mut self, at: u64, step: u64, row: &'a [u8]) -> Result<Converted> {
         let (elem, mem) = (self.elem, self.mem);
         let mut converted = self.flush()?;
-        let wide = usize::try_from(step).ok().filter(|_| {
-            step.saturating_sub(elem as u64) <= GAP_BYTES
-        });
+        let wide =
+            usize::try_from(step).ok().filter(|_| step.saturating_sub(elem as u64) <= GAP_BYTES);
         let Some(step_bytes) = wide else {
             let mut at = at;
             for element in row.chunks_exact(mem) {

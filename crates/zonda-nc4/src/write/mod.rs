@@ -26,6 +26,7 @@ mod links;
 mod objects;
 mod put;
 mod quantize;
+mod raw;
 mod recipe;
 mod reopen;
 mod scales;
@@ -37,8 +38,8 @@ mod unwritten;
 mod vars;
 
 pub(crate) use att_list::EditedAtts;
-pub(crate) use datatypes::Typed;
 pub(crate) use atts::{draft_fill, get_held};
+pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;
@@ -126,5 +127,7 @@ pub(crate) struct Writing {
     pub(crate) decided: Option<Decided>,
 }
 
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;

@@ -227,10 +227,7 @@ fn hidden_attributes(file: &File, object: &Object) -> Result<Vec<AttMessage>, Hd
 }
 
 impl AttMessage {
-    pub(super) fn new(
-        file: &File,
-        attribute: &Attribute,
-    ) -> Result<AttMessage, HdfError> {
+    pub(super) fn new(file: &File, attribute: &Attribute) -> Result<AttMessage, HdfError> {
         let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
         Ok(AttMessage { name: attribute.name.clone(), body: writer.finish() })

@@ -35,11 +35,11 @@ impl Nc4File {
     /// model. What was put is in the file after the next commit; reads see it at once.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_ESTRIDE`,
-    /// `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and user-defined
-    /// types, `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, in the order of
-    /// the reference; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not
-    /// fit are counted.
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
+    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
+    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
+    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, `NC_EFILTER`,
+    /// `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     pub fn put<'s, 'd, E: From<Nc4Error>>(
         &mut self,
         group: GroupId,
@@ -65,7 +65,7 @@ impl Nc4File {
     }
 
     #[cold]
-    fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
+    pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
         fault.at(|| match self.var(group, var) {
             Ok((model, var)) => model.var_path(group, var),
             Err(_) => String::from("/"),
@@ -80,11 +80,14 @@ impl Nc4File {
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         source: &Source<'_>,
     ) -> Result<Ready<'s>> {
+        if self.writing.is_none() {
+            return Err(self.read_only(group, id, slab, source));
+        }
         let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
-            None => self.begin_put(group, id, source)?,
+            None => self.begin_put(group, id, Some(source))?,
         };
         let Nc4File { model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
@@ -117,14 +120,42 @@ impl Nc4File {
         Ok(Ready { number, slab, n_elems, elem, mem })
     }
 
+    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    #[cold]
+    fn read_only<'s>(
+        &self,
+        group: GroupId,
+        id: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: &Source<'_>,
+    ) -> GetFault {
+        let (model, var) = match self.var(group, id) {
+            Ok(found) => found,
+            Err(error) => return code_of(error),
+        };
+        if let Source::Atomic(mem) = source
+            && let Err(fault) = check_text(var.nc_type, *mem)
+        {
+            return fault;
+        }
+        let fixed = super::store::fixed(model, var);
+        let checked = grow::check(&fixed, &slab(var.dims.len()));
+        refused(checked.err().unwrap_or(NcError::HdfErr))
+    }
+
     /// What the first put to a variable does, or the first one in define mode.
     #[cold]
-    fn begin_put(&mut self, group: GroupId, id: VarId, source: &Source<'_>) -> Result<usize> {
+    pub(super) fn begin_put(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        source: Option<&Source<'_>>,
+    ) -> Result<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
         let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
             return Err(refused(NcError::Perm));
         };
-        if let Source::Atomic(mem) = source {
+        if let Some(Source::Atomic(mem)) = source {
             check_text(var.nc_type, *mem)?;
         }
         if writing.is_defining {
@@ -145,7 +176,7 @@ impl Nc4File {
     /// The number of a variable's storage, which is made where there is none.
     pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
         let (_, var) = self.var(group, id).map_err(code_of)?;
-        let is_there = var.draft.is_none();
+        let is_there = var.new_draft().is_none();
         let mut stored = None;
         if is_there {
             stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));
@@ -257,7 +288,7 @@ impl Destination<'_> {
             return self.put(Encode::Raw { elem_size: file_size }, src);
         }
         if form.has_pointers() {
-            let values = self.to_heap(&form, fetch, src)?;
+            let values = self.stored_with_heap(&form, fetch, src)?;
             return self.put(Encode::Raw { elem_size: file_size }, &values);
         }
         let run = |src: &[u8], dst: &mut [u8]| {
@@ -268,7 +299,7 @@ impl Destination<'_> {
     }
 
     /// Elements in file form, what they point to being in the heap.
-    fn to_heap(
+    fn stored_with_heap(
         &mut self,
         form: &Form,
         fetch: &mut dyn super::Fetch,

@@ -29,8 +29,7 @@ impl Nc4File {
         let mut file = Nc4File::open(storage, name, how)?;
         let model = file.model()?;
         let below = file.hdf5();
-        let refused =
-            |object: String, code| Nc4Error::Refused { object, code };
+        let refused = |object: String, code| Nc4Error::Refused { object, code };
         if let Some(path) = unordered_group(below, model)? {
             let why = "does not keep the order in which its objects were made";
             return Err(refused(format!("{path}: {why}"), NcError::CantWrite));

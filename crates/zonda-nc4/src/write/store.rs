@@ -11,9 +11,7 @@ use zonda_chunk::{
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
-use zonda_hdf5::{
-    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space,
-};
+use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::recipe::Recipe;
@@ -194,7 +192,7 @@ impl Writing {
             return Ok(number);
         }
         let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
-        let store = match (details, &var.draft) {
+        let store = match (details, var.new_draft()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
                 let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
@@ -306,7 +304,6 @@ impl Writing {
         Ok(store)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an array is made of")]
     fn chunked(
         &mut self,
         file: &Arc<File>,
@@ -323,7 +320,8 @@ impl Writing {
             return Err(GetFault::missing(spec));
         }
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
-        let pipeline = Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+        let pipeline =
+            Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
         let tree = Arc::new(Tree(RwLock::new(tree)));
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
@@ -359,7 +357,7 @@ fn load_tree(
 }
 
 /// The length of each dimension that cannot grow.
-fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
+pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
     let axis = |(&extent, &id)| {
         let can_grow = model.dim(id).is_some_and(|dim| dim.is_unlimited);
         if can_grow { None } else { Some(extent) }
@@ -377,7 +375,9 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous { addr, len } => DataLayout::Contiguous { addr: *addr, len: Some(*len) },
+            Keep::Contiguous { addr, len } => {
+                DataLayout::Contiguous { addr: *addr, len: Some(*len) }
+            }
             Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
             Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
@@ -418,7 +418,8 @@ impl VarStore {
     #[cold]
     fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
-        let encoder = Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
+        let encoder =
+            Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
         Ok(encoder)
     }
@@ -455,6 +456,18 @@ impl ChunkTable for Tree {
             return Ok(());
         }
         Ok(tree.for_each_in(first, last, &mut |key, place| found(key, at(place)))?)
+    }
+}
+
+impl Tree {
+    /// Tells of all chunks, in ascending order.
+    pub(super) fn for_each(
+        &self,
+        rank: usize,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> std::result::Result<(), HdfError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 

@@ -245,9 +245,8 @@ fn random_definition(file: &mut Nc4File, random: &mut Random) {
             let name = loop {
                 let name = free_name(file, group, random);
                 let dims = &file.model().unwrap().group(group).unwrap().dims;
-                let dim = |id: &DimId| {
-                    *file.model().unwrap().dim(*id).unwrap().name == *name.as_bytes()
-                };
+                let dim =
+                    |id: &DimId| *file.model().unwrap().dim(*id).unwrap().name == *name.as_bytes();
                 if !dims.iter().any(dim) {
                     break name;
                 }

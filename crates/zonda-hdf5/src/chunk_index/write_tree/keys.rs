@@ -22,6 +22,15 @@ pub(super) struct Packing {
 pub(super) struct Probe<'a> {
     pub(super) coords: &'a [u64],
     packed: Option<u64>,
+    /// Known to be behind all keys.
+    is_behind: bool,
+}
+
+impl Probe<'_> {
+    /// The same key, which comes behind all others.
+    pub(super) fn behind(self) -> Self {
+        Probe { is_behind: true, ..self }
+    }
 }
 
 impl Packing {
@@ -45,11 +54,11 @@ impl Packing {
         for (&coord, &width) in coords.iter().zip(&self.widths) {
             let width = u32::from(width);
             if coord.checked_shr(width).is_some_and(|above| above != 0) {
-                return Probe { coords, packed: None };
+                return Probe { coords, packed: None, is_behind: false };
             }
             packed = packed.checked_shl(width).unwrap_or(0) | coord;
         }
-        Probe { coords, packed: Some(packed) }
+        Probe { coords, packed: Some(packed), is_behind: false }
     }
 
     fn unpack(&self, mut packed: u64, out: &mut Numbers) {
@@ -95,12 +104,11 @@ impl Keys {
     /// How many keys come before this one, and whether it is among them.
     #[inline]
     pub(super) fn search(&self, packing: &Packing, probe: Probe<'_>) -> (usize, bool) {
+        if probe.is_behind {
+            return (self.list.len().checked_div(self.step(packing)).unwrap_or(0), false);
+        }
         if let Some(packed) = probe.packed.filter(|_| self.is_packed) {
-            // Mostly keys come in ascending order.
-            if self.list.last().is_none_or(|&last| last < packed) {
-                return (self.list.len(), false);
-            }
-            let before = self.list.partition_point(|&key| key < packed);
+            let before = before(&self.list, packed);
             return (before, self.list.get(before) == Some(&packed));
         }
         let mut key = Numbers::new();
@@ -180,6 +188,25 @@ impl Keys {
     }
 }
 
+/// Keys in a line of the processor's cache.
+const LINE: usize = 8;
+
+/// How many numbers come before this one.
+///
+/// The nodes of a large tree are not in the cache. A search by halves would wait for one line after
+/// the other; a number of each can be waited for at once.
+#[inline]
+fn before(list: &[u64], key: u64) -> usize {
+    if list.len() > 32 * LINE {
+        return list.partition_point(|&other| other < key);
+    }
+    let count = |n: usize, &other: &u64| n.wrapping_add(usize::from(other < key));
+    let lines = list.iter().step_by(LINE).fold(0, count);
+    let from = lines.saturating_sub(1).saturating_mul(LINE).min(list.len());
+    let line = list.get(from..).unwrap_or_default();
+    line.iter().take(LINE).fold(from, count)
+}
+
 #[inline]
 fn raw(list: &[u64], rank: usize, i: usize) -> Option<&[u64]> {
     let from = i.checked_mul(rank)?;
@@ -228,6 +255,16 @@ mod tests {
             let second = keys.split_off(&packing, 3);
             assert_eq!(all(&second, &packing), want[3..]);
             assert_eq!(all(&keys, &packing), want[..3]);
+        }
+    }
+
+    #[test]
+    fn numbers_are_found_in_lists_of_any_length() {
+        for n in (0..130).chain([255, 256, 257, 1000]) {
+            let list: Vec<u64> = (0..n).map(|i| 10 * i + 5).collect();
+            for key in 0..10 * n + 20 {
+                assert_eq!(before(&list, key) as u64, ((key + 4) / 10).min(n), "{key} of {n}");
+            }
         }
     }
 

@@ -140,8 +140,7 @@ impl Source {
 
     /// Reads a node and those below it at its last (or first) side.
     pub(super) fn read_edge(&self, child: &Child, level: u8, is_last: bool) -> Result<()> {
-        let mut child = child;
-        let mut level = level;
+        let (mut child, mut level) = (child, level);
         while let Body::Inner(children) = &self.node(child, level)?.body {
             let next = if is_last { children.last() } else { children.first() };
             let Some(next) = next else { return Ok(()) };
@@ -149,6 +148,24 @@ impl Source {
             level = level.saturating_sub(1);
         }
         Ok(())
+    }
+
+    /// The last keys of a node and of those below it at its last side.
+    pub(super) fn last_keys(&self, child: &Child, level: u8) -> Result<Vec<Numbers>> {
+        let mut out = Vec::new();
+        let (mut child, mut level) = (child, level);
+        loop {
+            let node = self.node(child, level)?;
+            let mut key = Numbers::new();
+            if node.keys.read(&self.packing, node.len().wrapping_sub(1), &mut key) {
+                out.push(key);
+            }
+            match &node.body {
+                Body::Inner(children) if let Some(last) = children.last() => child = last,
+                _ => return Ok(out),
+            }
+            level = level.saturating_sub(1);
+        }
     }
 
     /// The root, its level, and the bound behind its last chunk.
@@ -225,7 +242,7 @@ impl Source {
         out.clear();
         for &dim in &self.chunk {
             let offset = key.u64()?;
-            if offset.checked_rem(dim) != Some(0) {
+            if offset.checked_rem(dim) != Some(0) || offset == u64::MAX {
                 return Err(key.bad("the offset of a chunk", offset));
             }
             out.push(offset.checked_div(dim).unwrap_or(0));

@@ -451,10 +451,30 @@ fn what_cannot_be_is_refused() {
     assert!(tree.insert(&[1], at).is_err() && tree.get(&[1, 2, 3]).is_err());
     assert!(tree.insert(&[1, 2], ChunkLocation { len: 1 << 32, ..at }).is_err());
     assert!(!tree.is_dirty());
+    assert!(tree.insert(&[u64::MAX, 0], at).is_err());
+    assert!(!tree.is_dirty());
     // No element has such a number.
-    tree.insert(&[u64::MAX, 0], at).unwrap();
+    tree.insert(&[u64::MAX - 1, 0], at).unwrap();
     let mut space = Space::new(128);
     assert!(tree.commit(&mut Fresh::new(&mut space)).is_err());
+}
+
+#[test]
+fn bounds_that_others_wrote_may_be_none() {
+    let mut lab = Lab::new(2, &[3], &[100]);
+    (0..30).for_each(|i| lab.insert(&[2 * i], i));
+    lab.check();
+    // The last keys of all nodes at the right edge.
+    for level in levels(&open(&lab.storage), lab.root.unwrap(), 1) {
+        let (addr, node) = level.last().unwrap();
+        let at = addr.0 + 24 + 32 * node.len() as u64;
+        lab.storage.write_at(at, &[0; 24]).unwrap();
+    }
+    lab.reload();
+    for i in [30, 57, 59, 58, 60, 99] {
+        lab.insert(&[i], i);
+    }
+    lab.check();
 }
 
 #[test]

@@ -18,10 +18,10 @@ use super::{Decided, Laid};
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
+use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
 use crate::write::objects::{AttMessage, Block, Dense, Stored};
 use crate::write::scales::{self, Scales, User};
-use crate::write::create::ROOT_LEN;
 use crate::write::{ObjectKey, Writing, header};
 
 /// Bytes of the first block of a header that is not one block.

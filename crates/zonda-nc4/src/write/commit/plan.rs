@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_hdf5::message::{Dataspace, LinkTarget, kind};
+use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
 use zonda_model::{NcError, VarId};
@@ -13,7 +13,7 @@ use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
-use super::super::{ObjectKey, VarStore, Writing, element, header, scales};
+use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
 use super::root_error;
 use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
@@ -282,9 +282,8 @@ impl Planner<'_> {
     /// The types of a group, of which the model does not say where they are.
     fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
         let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
-        let named = types.filter_map(|&ty| {
-            Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty)))
-        });
+        let named =
+            types.filter_map(|&ty| Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty))));
         named.collect()
     }
 
@@ -299,6 +298,13 @@ impl Planner<'_> {
         };
         if self.moved.contains(&key) {
             stored.move_away();
+        }
+        let model = self.model;
+        if let ObjectKey::Var(group, id) = key
+            && let Some(var) = model.var(group, id)
+        {
+            let updated = self.update(&mut stored, key, var);
+            updated.map_err(|error| hdf(self.path(key), error))?;
         }
         let before = &self.writing.scales;
         let list = self.scales.lists.get(&key);
@@ -319,15 +325,6 @@ impl Planner<'_> {
             users: users.filter(|_| users_changed).cloned(),
         };
         let result = (|| {
-            if let ObjectKey::Var(group, id) = key
-                && let Some(var) = self.model.var(group, id)
-            {
-                self.update(&mut made.stored, var)?;
-                // A layout that says the same as before is encoded to the same bytes.
-                if let Some(store) = self.writing.stores.of(key) {
-                    made.stored.replace(header::layout(&store.layout(), self.sizes)?);
-                }
-            }
             if list_changed {
                 made.stored.hide(hidden::DIMENSION_LIST, None);
             }
@@ -416,12 +413,7 @@ impl Planner<'_> {
                 let var = model.var(group, id).ok_or(missing.clone())?;
                 let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self.writing, key)));
-                let recipe = recipe.map_err(|fault| match fault {
-                    GetFault::Hdf(error) => error,
-                    GetFault::Chunk(_) | GetFault::Refused(_) => missing,
-                })?;
-                let Recipe { layout, filters, fill, .. } = recipe;
+                let Recipe { layout, filters, fill, .. } = self.recipe(key, var, draft)?;
                 let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
                 header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
             }
@@ -430,8 +422,40 @@ impl Planner<'_> {
         Ok(Stored::new(header::style(attribute_order), messages))
     }
 
+    fn recipe(
+        &mut self,
+        key: ObjectKey,
+        var: &Var,
+        draft: &VarDraft,
+    ) -> std::result::Result<Recipe, HdfError> {
+        let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
+        recipe.map_err(|fault| match fault {
+            GetFault::Hdf(error) => error,
+            GetFault::Chunk(_) | GetFault::Refused(_) => {
+                HdfError::Missing { structure: "object", at: 0, what: "its definition" }
+            }
+        })
+    }
+
     /// Brings the messages of a variable that is in the file up to date.
-    fn update(&self, stored: &mut Stored, var: &Var) -> std::result::Result<(), HdfError> {
+    fn update(
+        &mut self,
+        stored: &mut Stored,
+        key: ObjectKey,
+        var: &Var,
+    ) -> std::result::Result<(), HdfError> {
+        // Until something is written the fill value may be another one.
+        if let Some(draft) = var.draft.as_deref().filter(|draft| !draft.is_written) {
+            let recipe = self.recipe(key, var, draft)?;
+            stored.replace(header::fill_value(&recipe.layout, recipe.fill, self.sizes)?);
+            if matches!(recipe.layout, DataLayout::Compact { .. }) {
+                stored.replace(header::layout(&recipe.layout, self.sizes)?);
+            }
+        }
+        // A layout that says the same as before is encoded to the same bytes.
+        if let Some(store) = self.writing.stores.of(key) {
+            stored.replace(header::layout(&store.layout(), self.sizes)?);
+        }
         let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
         if let Some(message) = found.filter(|message| message.flags & 2 == 0) {
             let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);
@@ -516,4 +540,5 @@ impl Planner<'_> {
 }
 
 /// Why a header stays as it is.
-const CROSSES: Fixed = Fixed::Foreign("its header is not within one sector, and has to stay where it is");
+const CROSSES: Fixed =
+    Fixed::Foreign("its header is not within one sector, and has to stay where it is");

@@ -57,35 +57,46 @@ fn changed(
 fn try_all(bytes: &[u8]) -> Vec<(&'static str, Result<(), String>)> {
     let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(bytes));
     let mut out = Vec::new();
-    out.push(("attribute of the file", changed(&storage, |file| {
-        put_int(file, VarId::GLOBAL, "zonda_added", 1)
-    })));
+    out.push((
+        "attribute of the file",
+        changed(&storage, |file| put_int(file, VarId::GLOBAL, "zonda_added", 1)),
+    ));
     let n_vars = open(Arc::clone(&storage)).model().unwrap().groups[0].vars.len();
     for var in 0..n_vars.min(12) {
         let var = VarId(i32::try_from(var).unwrap());
-        out.push(("attribute of a variable", changed(&storage, |file| {
-            put_int(file, var, "zonda_added", 2)
-        })));
+        out.push((
+            "attribute of a variable",
+            changed(&storage, |file| put_int(file, var, "zonda_added", 2)),
+        ));
     }
-    out.push(("definitions", changed(&storage, |file| {
-        let new = def_dim(file, ROOT, "zonda_dim", 977);
-        let old = file.model()?.groups[0].dims.iter().copied().find(|dim| *dim != new);
-        let dims: Vec<DimId> = old.into_iter().chain([new]).collect();
-        def_var(file, ROOT, "zonda_var", &dims);
-        def_var(file, ROOT, "zonda_dim", &[new]);
-        let group = file.def_group(ROOT, b"zonda_group")?;
-        def_var(file, group, "inside", &dims);
-        Ok(())
-    })));
-    out.push(("rename of a variable", changed(&storage, |file| {
-        let n_vars = file.model()?.groups[0].vars.len();
-        let last = i32::try_from(n_vars).unwrap() - 1;
-        file.rename_var(ROOT, VarId(last), b"zonda_renamed")
-    })));
-    out.push(("rename of a dimension", changed(&storage, |file| {
-        let dim = file.model()?.groups[0].dims.first().copied().unwrap_or(DimId(-1));
-        file.rename_dim(ROOT, dim, b"zonda_renamed")
-    })));
+    out.push((
+        "definitions",
+        changed(&storage, |file| {
+            let new = def_dim(file, ROOT, "zonda_dim", 977);
+            let old = file.model()?.groups[0].dims.iter().copied().find(|dim| *dim != new);
+            let dims: Vec<DimId> = old.into_iter().chain([new]).collect();
+            def_var(file, ROOT, "zonda_var", &dims);
+            def_var(file, ROOT, "zonda_dim", &[new]);
+            let group = file.def_group(ROOT, b"zonda_group")?;
+            def_var(file, group, "inside", &dims);
+            Ok(())
+        }),
+    ));
+    out.push((
+        "rename of a variable",
+        changed(&storage, |file| {
+            let n_vars = file.model()?.groups[0].vars.len();
+            let last = i32::try_from(n_vars).unwrap() - 1;
+            file.rename_var(ROOT, VarId(last), b"zonda_renamed")
+        }),
+    ));
+    out.push((
+        "rename of a dimension",
+        changed(&storage, |file| {
+            let dim = file.model()?.groups[0].dims.first().copied().unwrap_or(DimId(-1));
+            file.rename_dim(ROOT, dim, b"zonda_renamed")
+        }),
+    ));
     out
 }
 
