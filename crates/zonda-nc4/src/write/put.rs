@@ -192,6 +192,15 @@ impl Nc4File {
         if let Some(store) = writing.stores.get_mut(number).filter(|_| precision.is_some()) {
             store.quantize = precision;
         }
+        let cache = model.var(group, id).and_then(|var| var.details.get());
+        let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        let array = writing.stores.get(number).and_then(VarStore::array);
+        let chunks = writing.stores.chunks.as_ref();
+        if let (Some((bytes, ..)), Some(array)) =
+            (cache, array.and_then(|array| chunks?.array(array)))
+        {
+            array.set_cache_floor(bytes as u64);
+        }
         Ok(number)
     }
 

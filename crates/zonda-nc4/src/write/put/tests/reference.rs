@@ -11,6 +11,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::lab::Lab;
+use super::user_types::{Caller, put};
 use crate::{GroupId, Nc4File, OpenHow, Source};
 
 /// A file of this test.
@@ -77,10 +78,9 @@ fn variables_of_other_writers_are_changed() {
         }
     }
     let texts = var(&lab, "texts");
-    let four: [Box<[u8]>; 1] = [Box::from(&b"four"[..])];
-    let held = crate::write::Held::of(Vec::new(), four.into());
-    let src = [1u64, 0].map(u64::to_ne_bytes).concat();
-    lab.put(texts, &[1], &[2], None, Source::Natural(&mut &held), &src).unwrap();
+    let caller = Caller::default();
+    let src = caller.texts(&[Some(b"four"), None]);
+    put(&mut lab, &caller, texts, &[1], &[2], &src);
     let refused = lab.put(texts, &[1], &[1], None, Source::Atomic(MemType::I32), &[0; 4]);
     assert!(refused.is_err());
     lab.file.close().unwrap();

@@ -11,7 +11,7 @@ use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
 
 /// The caller's memory: addresses are numbers from 1 on.
 #[derive(Clone, Default)]
-struct Caller(Rc<RefCell<Vec<Box<[u8]>>>>);
+pub(super) struct Caller(Rc<RefCell<Vec<Box<[u8]>>>>);
 
 impl Caller {
     fn keep(&self, bytes: &[u8]) -> u64 {
@@ -24,7 +24,7 @@ impl Caller {
     }
 
     /// Strings as elements; `None` is a null pointer.
-    fn texts(&self, texts: &[Option<&[u8]>]) -> Vec<u8> {
+    pub(super) fn texts(&self, texts: &[Option<&[u8]>]) -> Vec<u8> {
         texts.iter().flat_map(|text| text.map_or(0, |text| self.keep(text)).to_ne_bytes()).collect()
     }
 
@@ -58,7 +58,14 @@ impl Fetch for Fetched {
     }
 }
 
-fn put(lab: &mut Lab, caller: &Caller, var: VarId, start: &[usize], count: &[usize], src: &[u8]) {
+pub(super) fn put(
+    lab: &mut Lab,
+    caller: &Caller,
+    var: VarId,
+    start: &[usize],
+    count: &[usize],
+    src: &[u8],
+) {
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let found = lab.put(var, start, count, None, Source::Natural(&mut fetch), src).unwrap();
     assert_eq!(found, 0);
