@@ -1,5 +1,6 @@
 //! Files that are created, changed and read again.
 
+mod costs;
 mod crash;
 mod foreign;
 
