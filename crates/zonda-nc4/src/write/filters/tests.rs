@@ -24,7 +24,8 @@ fn made(
 fn what_filters_are_told_besides() {
     use Endianness::{Big, Little};
     use ExtType::{Double, Int, Short, UByte};
-    let cases: &[(u16, &[u32], ExtType, Endianness, &[u64], &[u32])] = &[
+    type Case<'a> = (u16, &'a [u32], ExtType, Endianness, &'a [u64], &'a [u32]);
+    let cases: &[Case<'_>] = &[
         (SHUFFLE, &[], Double, Little, &[4, 6], &[8]),
         (SZIP, &[32, 8], Int, Little, &[4, 6], &[169, 8, 32, 24]),
         (SZIP, &[4, 8], Short, Big, &[4, 100], &[149, 8, 16, 100]),
