@@ -33,7 +33,7 @@ fn time<T>(what: &str, n: u32, work: impl FnOnce() -> T) -> T {
     let out = work();
     let each = (cpu_time() - cpu) / u64::from(n);
     let elapsed = start.elapsed().as_nanos() / u128::from(n);
-    println!("{what}: {each} ns each of {n}, {elapsed} by the clock");
+    eprintln!("{what}: {each} ns each of {n}, {elapsed} by the clock");
     out
 }
 
@@ -49,7 +49,8 @@ fn many_variables() {
         (0..n).map(|i| def_var(&mut file, ROOT, &format!("var_{i}"), &[t, x])).collect()
     });
     time("attributes", 4 * n, || {
-        for (var, name) in vars.iter().flat_map(|var| ["a", "b", "c", "d"].map(|name| (var, name))) {
+        for (var, name) in vars.iter().flat_map(|var| ["a", "b", "c", "d"].map(|name| (var, name)))
+        {
             let owner = Owner { group: ROOT, var: *var };
             let source = Source::Atomic(MemType::Text);
             let text = b"some text";
@@ -61,11 +62,15 @@ fn many_variables() {
         }
     });
     time("enddef", n, || file.enddef().unwrap());
-    println!("{} bytes each", memory.len().unwrap() / u64::from(n));
+    eprintln!("{} bytes each", memory.len().unwrap() / u64::from(n));
     let data = [7; 400];
-    time("first puts", n, || vars.iter().for_each(|var| put(&mut file, *var, &[0, 0], &[1, 100], &data)));
+    time("first puts", n, || {
+        vars.iter().for_each(|var| put(&mut file, *var, &[0, 0], &[1, 100], &data))
+    });
     time("sync", n, || file.sync().unwrap());
-    time("second puts", n, || vars.iter().for_each(|var| put(&mut file, *var, &[1, 0], &[1, 100], &data)));
+    time("second puts", n, || {
+        vars.iter().for_each(|var| put(&mut file, *var, &[1, 0], &[1, 100], &data))
+    });
     time("sync", n, || file.sync().unwrap());
     put(&mut file, vars[77], &[2, 0], &[1, 100], &data);
     time("sync of one variable", 1, || file.sync().unwrap());
@@ -100,5 +105,5 @@ fn many_syncs() {
             file.sync().unwrap();
         }
     });
-    println!("{} bytes for {} of data", memory.len().unwrap(), n * 4000);
+    eprintln!("{} bytes for {} of data", memory.len().unwrap(), n * 4000);
 }
