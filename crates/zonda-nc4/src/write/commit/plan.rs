@@ -471,8 +471,8 @@ impl Planner<'_> {
         key: ObjectKey,
         var: &Var,
     ) -> std::result::Result<(), HdfError> {
-        // Until something is written the fill value may be another one.
-        if let Some(draft) = var.draft.as_deref().filter(|draft| !draft.is_written) {
+        // Until something is put the fill value may be another one, and the header may not say so yet.
+        if let Some(draft) = var.draft.as_deref() {
             let recipe = self.recipe(key, var, draft)?;
             stored.replace(header::fill_value(&recipe.layout, recipe.fill, self.sizes)?);
             if matches!(recipe.layout, DataLayout::Compact { .. }) {
