@@ -107,14 +107,22 @@ pub unsafe extern "C" fn nc_inq_type_equal(
             typeid1 == typeid2
         } else {
             let second = handles::file(ncid2)?;
-            let one = first.meta(|meta| Shape::of(meta, typeid1))??;
-            let two = second.meta(|meta| Shape::of(meta, typeid2))??;
+            let one = first.meta(|meta| stored_shape(meta, typeid1))??;
+            let two = second.meta(|meta| stored_shape(meta, typeid2))??;
             one.is_like(&two)
         };
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(equal, c_int::from(same)) };
         Ok(())
     })
+}
+
+/// The shape of a type; while it is only declared the reference has nothing to compare.
+fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+    match meta.user_type(nc_type) {
+        Ok(ty) if !ty.is_stored() => Err(NcError::HdfErr.into()),
+        _ => Shape::of(meta, nc_type),
+    }
 }
 
 /// What a type is made of, apart from its file and its name.

@@ -185,7 +185,10 @@ impl Nc4 {
     pub(crate) fn close(&self) -> Result<Ending> {
         self.end(|file| {
             match file.drain().map_err(Error::from) {
-                Err(error) if matches!(error.code(), NcError::System(_)) => return Err(error),
+                // Room can be made, and a definition completed.
+                Err(error) if matches!(error.code(), NcError::System(_) | NcError::Inval) => {
+                    return Err(error);
+                }
                 // Tried once more, and then given up.
                 Ok(()) | Err(_) => {}
             }
