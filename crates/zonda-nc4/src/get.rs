@@ -95,7 +95,7 @@ impl Nc4File {
         let made;
         let data = match &written {
             Some(written) => &written.store.data,
-            None if var.new_draft().is_some() => {
+            None if var.draft.is_some() => {
                 made = self.unwritten(model, var).map_err(fail)?;
                 &made
             }
@@ -127,7 +127,7 @@ impl Nc4File {
         if n_elems == 0 {
             return Ok(Converted::default());
         }
-        if let (None, Some(draft), true) = (&written, var.new_draft(), form.has_pointers()) {
+        if let (None, Some(draft), true) = (&written, var.draft.as_deref(), form.has_pointers()) {
             return unwritten(model, var, draft, target, out).map_err(fail);
         }
         let mem = match &target {

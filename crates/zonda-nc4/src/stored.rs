@@ -29,7 +29,7 @@ impl Nc4File {
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn stored(&self, group: GroupId, var: VarId) -> Result<Stored> {
         let (model, known) = self.var(group, var)?;
-        let stored = match (self.written_stored(model, group, var), known.new_draft()) {
+        let stored = match (self.written_stored(model, group, var), known.draft.as_deref()) {
             (Some(stored), _) => stored,
             // Defined, and nothing else.
             (None, Some(_)) => {

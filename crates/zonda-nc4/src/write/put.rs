@@ -176,7 +176,7 @@ impl Nc4File {
     /// The number of a variable's storage, which is made where there is none.
     pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
         let (_, var) = self.var(group, id).map_err(code_of)?;
-        let is_there = var.new_draft().is_none();
+        let is_there = var.draft.is_none();
         let mut stored = None;
         if is_there {
             stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));

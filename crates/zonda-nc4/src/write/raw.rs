@@ -25,7 +25,7 @@ impl Nc4File {
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn pipeline(&self, group: GroupId, var: VarId) -> Result<Vec<FilterSpec>> {
         let (model, known) = self.var(group, var)?;
-        if let Some(draft) = known.new_draft() {
+        if let Some(draft) = known.draft.as_deref() {
             return Ok(draft.stored_filters.iter().map(as_stored).collect());
         }
         let read = || -> std::result::Result<_, HdfError> {
@@ -57,7 +57,7 @@ impl Nc4File {
             let told = tree.for_each(known.dims.len(), &mut tell);
             return told.map_err(|error| hdf(path(), error));
         }
-        if known.new_draft().is_some() {
+        if known.draft.is_some() {
             return Ok(());
         }
         let read = || -> std::result::Result<Option<ChunkIndex>, HdfError> {
@@ -92,7 +92,7 @@ impl Nc4File {
                     let chunks = writing.stores.chunks.as_ref();
                     store.array().and_then(|array| chunks?.array(array))
                 }
-                _ if known.new_draft().is_some() => return Ok(None),
+                _ if known.draft.is_some() => return Ok(None),
                 _ => self.data(known).map_err(GetFault::Hdf)?.chunks(),
             };
             let array = array.ok_or(GetFault::Refused(NcError::NotBuilt))?;

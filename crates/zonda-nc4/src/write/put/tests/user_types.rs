@@ -243,14 +243,29 @@ fn fill_values_of_strings() {
     lab.file.def_var_fill(GroupId::ROOT, v, false, Some((&fill, &mut fetch))).unwrap();
     let some = |text: &[u8]| Some(text.to_vec());
     assert_eq!(texts(&lab, v, 4), vec![some(b"none"); 4]);
+    // Until something is put it may be another one, also after a commit that nobody asked for.
+    lab.file.leave_define_mode().unwrap();
+    lab.file.commit().unwrap();
+    let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
+    let other = caller.texts(&[Some(b"nothing")]);
+    let set = lab.file.put_att::<crate::Nc4Error>(
+        crate::Owner { group: GroupId::ROOT, var: v },
+        b"_FillValue",
+        12,
+        1,
+        Source::Natural(&mut fetch),
+        |_| Ok(&other),
+    );
+    assert_eq!(set.unwrap().out_of_range, 0);
+    assert_eq!(texts(&lab, v, 4), vec![some(b"nothing"); 4]);
     put(&mut lab, &caller, v, &[1], &[1], &caller.texts(&[Some(b"one")]));
     for _ in 0..2 {
-        let all = [some(b"none"), some(b"one"), some(b"none"), some(b"none")];
+        let all = [some(b"nothing"), some(b"one"), some(b"nothing"), some(b"nothing")];
         assert_eq!(texts(&lab, v, 4), all);
         lab.reopen();
     }
     if let Some(lines) = digests(&lab, "strings.nc") {
-        assert_eq!(lines, [format!("v str {}", digest(b"none\0one\0none\0none"))]);
+        assert_eq!(lines, [format!("v str {}", digest(b"nothing\0one\0nothing\0nothing"))]);
     }
 }
 
