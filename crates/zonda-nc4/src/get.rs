@@ -231,7 +231,8 @@ impl Nc4File {
             let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
             let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if let Some((bytes, _, _)) = *set {
+            // All ones is none in particular.
+            if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);
             }
             let _first = details.data.set(std::sync::Arc::new(data));
