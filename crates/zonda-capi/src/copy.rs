@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{Dataset, ExtType, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef};
+use zonda::{Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef};
 
 use crate::boundary::{CallResult, Failure, boundary};
 use crate::foreign::{CMemory, MallocPlace, bytes};
@@ -79,6 +79,13 @@ fn copy_att(
     to: &Dataset,
     owner_out: VarRef,
 ) -> CallResult {
+    if to.format() == Format::NetCdf4Classic {
+        // The reference looks for it there first.
+        match to.in_group(owner_out.group, |meta| meta.find_att(owner_out.var, name).map(drop))? {
+            Err(error) if error.code() != NcError::NotAtt => return Err(error.into()),
+            _ => {}
+        }
+    }
     let (nc_type, len) = from.in_group(owner_in.group, |meta| {
         meta.find_att(owner_in.var, name).map(|(_, att)| (att.nc_type, att.len))
     })??;
@@ -113,12 +120,6 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
     boundary(|| {
         let from = handles::file(ncid_in)?;
         let source = Source::of(&from, VarId(varid_in))?;
-        if ExtType::from_nc_type(source.nc_type).is_none()
-            && !handles::file(ncid_out)?.dataset.is_hdf5()
-        {
-            // No classic file holds strings or values of user-defined types.
-            return Err(NcError::NotNc4.into());
-        }
         let mut dims = Vec::with_capacity(source.dim_names.len());
         for name in &source.dim_names {
             let to = handles::file(ncid_out)?;
@@ -127,6 +128,14 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
         let out = handles::file(ncid_out)?;
         let (from_group, to_group) = (from.group, out.group);
         let (from, to) = (&from.dataset, &out.dataset);
+        let holds = match to.format() {
+            Format::NetCdf4 | Format::NetCdf4Classic => true,
+            Format::Cdf5 => ExtType::from_nc_type(source.nc_type).is_some(),
+            _ => source.nc_type <= ExtType::Double.nc_type(),
+        };
+        if !holds && from.format() == Format::NetCdf4 {
+            return Err(NcError::NotNc4.into());
+        }
         let nc_type = type_in((from, from_group), source.nc_type, (to, to_group))?;
 
         match to.redef() {

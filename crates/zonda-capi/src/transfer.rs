@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
+use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
 
 use crate::boundary::{CallResult, Failure, boundary, ranged};
 use crate::foreign::{CMemory, MallocPlace};
@@ -135,8 +135,15 @@ impl Transfer<'_> {
             let of_var = self.file.meta(|meta| meta.var(self.var.var).map(|var| var.nc_type));
             let nc_type = of_var??;
             if nc_type != STRING {
-                let is_text = nc_type == ExtType::Char.nc_type();
-                return Err(if is_text { NcError::Char } else { NcError::BadType }.into());
+                let defines = dataset.in_define_mode();
+                return Err(match nc_type == ExtType::Char.nc_type() {
+                    true => NcError::Char,
+                    false if defines && dataset.format() == Format::NetCdf4Classic => {
+                        NcError::InDefine
+                    }
+                    false => NcError::BadType,
+                }
+                .into());
             }
         }
         let to = match self.caller {

@@ -16,7 +16,7 @@ use crate::place::{Place, Target};
 use crate::request::{Request, Written};
 use crate::select::{self, Axis};
 use crate::values::{Fault, Values, until_nul};
-use crate::write::{Typed, VarDraft, draft_fill};
+use crate::write::{Typed, VarDraft, Writing, draft_fill};
 use crate::{Nc4Error, Result};
 
 /// Why values cannot be delivered.
@@ -67,7 +67,7 @@ impl Nc4File {
     /// are fill values.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`,
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE` in the classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`,
     /// `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EFILTER`, `NC_EHDFERR`, in
     /// the order of the reference. Values that do not fit are counted.
     pub fn get<'a, 's, E: From<Nc4Error>>(
@@ -86,6 +86,10 @@ impl Nc4File {
             && (var.nc_type == text) != (mem == MemType::Text)
         {
             return Err(refused(NcError::Char));
+        }
+        let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
+        if self.writing.as_deref().is_some_and(defines) {
+            return Err(refused(NcError::InDefine));
         }
         let written = self.written(group, id, var);
         let made;
@@ -123,7 +127,7 @@ impl Nc4File {
         if n_elems == 0 {
             return Ok(Converted::default());
         }
-        if let (None, Some(draft), true) = (&written, &var.draft, form.has_pointers()) {
+        if let (None, Some(draft), true) = (&written, var.draft.as_deref(), form.has_pointers()) {
             return unwritten(model, var, draft, target, out).map_err(fail);
         }
         let mem = match &target {

@@ -161,6 +161,14 @@ pub struct UserType {
     pub(crate) is_declared: bool,
 }
 
+impl UserType {
+    /// Whether it is more than declared: definitions were ended, or it was in the file.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+}
+
 /// Kind of a user-defined type.
 #[derive(Debug)]
 pub enum UserClass {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId, Hyperslab, MemType, NC_STRING,
-    NcError, OpenOptions, Persist, Place, Reserve, VarId, VarRef,
+    CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId, Hyperslab, MemType,
+    NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -140,7 +140,8 @@ fn strings_go_where_they_are_fetched_from() {
 fn the_classic_model_has_a_define_mode() {
     let storage = memory();
     let how = options(Format::NetCdf4Classic);
-    let file = Dataset::create_in(Arc::clone(&storage), Path::new("classic"), &how).expect("create");
+    let file =
+        Dataset::create_in(Arc::clone(&storage), Path::new("classic"), &how).expect("create");
     assert_eq!(file.format(), Format::NetCdf4Classic);
     let x = file.def_dim(b"x", 3).expect("x");
     let var = VarRef::from(file.def_var(b"v", ExtType::Int.nc_type(), &[x.0]).expect("v"));

@@ -12,6 +12,7 @@ mod plan;
 use std::sync::{Arc, PoisonError};
 
 use zonda_hdf5::{File, FileAddr, HdfError};
+use zonda_model::VarId;
 use zonda_storage::WriteRange;
 
 use self::layout::lay_out;
@@ -38,9 +39,40 @@ pub(crate) struct Decided {
     is_first: bool,
 }
 
+/// Bytes put after which a put that begins another record commits those before it.
+const COMMIT_BYTES: u64 = 64 << 20;
+
 impl Nc4File {
-    /// Writes what the file lacks.
+    /// Writes what the file lacks, and makes it durable as the storage is asked to.
     pub(crate) fn commit(&mut self) -> Result<()> {
+        self.write_changes()?;
+        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))
+    }
+
+    /// Commits where much was put since the last commit and a put begins another record. To be
+    /// called before each put. It is counted, not timed, so that the same calls give the same file.
+    #[inline]
+    pub(crate) fn commit_if_due(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        start: &[usize],
+    ) -> Result<()> {
+        let put = self.writing.as_ref().map_or(0, |writing| writing.stores.put_bytes);
+        if put < COMMIT_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
+    }
+
+    #[cold]
+    fn commit_records(&mut self, group: GroupId, var: VarId, start: &[usize]) -> Result<()> {
+        let (model, var) = self.var(group, var)?;
+        let begins_one = var.dims.iter().zip(start).any(|(dim, start)| {
+            model.dim(*dim).is_some_and(|dim| dim.is_unlimited && *start as u64 >= dim.len)
+        });
+        if begins_one { self.write_changes() } else { Ok(()) }
+    }
+
+    /// Writes what the file lacks.
+    fn write_changes(&mut self) -> Result<()> {
         self.settle()?;
         let Nc4File { files, model, writing: Some(writing), .. } = self else {
             return Ok(());
@@ -49,11 +81,14 @@ impl Nc4File {
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
         writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
-        if !writing.changed.is_empty() || writing.is_new {
+        // Strings that were put where others were change no header, but the end of the file.
+        let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
+        if !writing.changed.is_empty() || writing.is_new || has_grown {
             decide(files, &file, model, writing)?;
             complete(&file, writing)?;
         }
-        Ok(file.storage().sync().map_err(|error| root_error(error.into()))?)
+        Ok(())
     }
 }
 
@@ -65,7 +100,7 @@ fn root_error(error: HdfError) -> Nc4Error {
 /// Lays a commit out.
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
-    let mut decided = lay_out(plan, file, model, writing).map_err(root_error)?;
+    let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
     let [blocks, patches] = writing.stores.take_blocks();
     decided.blocks.extend(blocks);
     decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
@@ -75,7 +110,7 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
         attributes_are_laid_out(model, key);
     }
     writing.is_new = false;
-    publish(model, writing);
+    written.into_iter().for_each(|key| publish(model, writing, key));
     Ok(())
 }
 
@@ -129,32 +164,30 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     Ok(())
 }
 
-/// Says in the model where objects are.
-fn publish(model: &mut Model, writing: &Writing) {
-    let at = |key: &ObjectKey| {
-        let stored = writing.objects.get(key)?;
-        Some(ObjectAt { file: 0, addr: stored.space.addr })
-    };
-    for (id, group) in (0u16..).map(GroupId).zip(&mut model.groups) {
-        if let Some(at) = at(&ObjectKey::Group(id)) {
-            group.at = at;
-            if let Some(details) = owned(&mut group.details) {
-                details.at = at;
+/// Says in the model where an object is.
+fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
+    let Some(stored) = writing.objects.get(&key) else { return };
+    let at = ObjectAt { file: 0, addr: stored.space.addr };
+    match key {
+        ObjectKey::Group(id) => {
+            if let Some(group) = model.group_mut(id) {
+                group.at = at;
+                if let Some(details) = owned(&mut group.details) {
+                    details.at = at;
+                }
             }
         }
-        for (var_id, var) in (0..).map(zonda_model::VarId).zip(&mut group.vars) {
-            if let Some(at) = at(&ObjectKey::Var(id, var_id)) {
+        ObjectKey::Var(group, id) => {
+            if let Some(var) = model.var_mut(group, id) {
                 var.at = at;
                 if let Some(details) = owned(&mut var.details) {
                     details.at = at;
                 }
             }
         }
+        ObjectKey::Scale(_) | ObjectKey::Type(_) => {}
     }
-    for (id, key) in &writing.scales.of_dim {
-        let index = usize::try_from(id.0).unwrap_or(usize::MAX);
-        if let (Some(at), Some(Some(dim))) = (at(key), model.dims.get_mut(index)) {
-            dim.at = Some(at);
-        }
+    if let Some(dim) = writing.scales.dim_of.get(&key).and_then(|id| model.dim_mut(*id)) {
+        dim.at = Some(at);
     }
 }

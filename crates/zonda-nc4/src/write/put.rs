@@ -35,11 +35,11 @@ impl Nc4File {
     /// model. What was put is in the file after the next commit; reads see it at once.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_ESTRIDE`,
-    /// `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and user-defined
-    /// types, `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, in the order of
-    /// the reference; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not
-    /// fit are counted.
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
+    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
+    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
+    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, `NC_EFILTER`,
+    /// `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
     pub fn put<'s, 'd, E: From<Nc4Error>>(
         &mut self,
         group: GroupId,
@@ -59,12 +59,13 @@ impl Nc4File {
         if ready.n_elems == 0 {
             return Ok(Converted::default());
         }
+        self.commit_if_due(group, var, ready.slab.start)?;
         let put = self.put_ready(group, var, &ready, source, data);
         put.map_err(|fault| self.put_fault(group, var, fault).into())
     }
 
     #[cold]
-    fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
+    pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
         fault.at(|| match self.var(group, var) {
             Ok((model, var)) => model.var_path(group, var),
             Err(_) => String::from("/"),
@@ -79,11 +80,14 @@ impl Nc4File {
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         source: &Source<'_>,
     ) -> Result<Ready<'s>> {
+        if self.writing.is_none() {
+            return Err(self.read_only(group, id, slab, source));
+        }
         let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
-            None => self.begin_put(group, id, source)?,
+            None => self.begin_put(group, id, Some(source))?,
         };
         let Nc4File { model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
@@ -116,14 +120,42 @@ impl Nc4File {
         Ok(Ready { number, slab, n_elems, elem, mem })
     }
 
+    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    #[cold]
+    fn read_only<'s>(
+        &self,
+        group: GroupId,
+        id: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: &Source<'_>,
+    ) -> GetFault {
+        let (model, var) = match self.var(group, id) {
+            Ok(found) => found,
+            Err(error) => return code_of(error),
+        };
+        if let Source::Atomic(mem) = source
+            && let Err(fault) = check_text(var.nc_type, *mem)
+        {
+            return fault;
+        }
+        let fixed = super::store::fixed(model, var);
+        let checked = grow::check(&fixed, &slab(var.dims.len()));
+        refused(checked.err().unwrap_or(NcError::HdfErr))
+    }
+
     /// What the first put to a variable does, or the first one in define mode.
     #[cold]
-    fn begin_put(&mut self, group: GroupId, id: VarId, source: &Source<'_>) -> Result<usize> {
+    pub(super) fn begin_put(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        source: Option<&Source<'_>>,
+    ) -> Result<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
         let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
             return Err(refused(NcError::Perm));
         };
-        if let Source::Atomic(mem) = source {
+        if let Some(Source::Atomic(mem)) = source {
             check_text(var.nc_type, *mem)?;
         }
         if writing.is_defining {
@@ -159,6 +191,15 @@ impl Nc4File {
         let number = writing.store_of(file, &how.find_filter, model, (group, id), details)?;
         if let Some(store) = writing.stores.get_mut(number).filter(|_| precision.is_some()) {
             store.quantize = precision;
+        }
+        let cache = model.var(group, id).and_then(|var| var.details.get());
+        let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        let array = writing.stores.get(number).and_then(VarStore::array);
+        let chunks = writing.stores.chunks.as_ref();
+        if let (Some((bytes, ..)), Some(array)) =
+            (cache, array.and_then(|array| chunks?.array(array)))
+        {
+            array.set_cache_floor(bytes as u64);
         }
         Ok(number)
     }
@@ -256,7 +297,7 @@ impl Destination<'_> {
             return self.put(Encode::Raw { elem_size: file_size }, src);
         }
         if form.has_pointers() {
-            let values = self.to_heap(&form, fetch, src)?;
+            let values = self.stored_with_heap(&form, fetch, src)?;
             return self.put(Encode::Raw { elem_size: file_size }, &values);
         }
         let run = |src: &[u8], dst: &mut [u8]| {
@@ -267,7 +308,7 @@ impl Destination<'_> {
     }
 
     /// Elements in file form, what they point to being in the heap.
-    fn to_heap(
+    fn stored_with_heap(
         &mut self,
         form: &Form,
         fetch: &mut dyn super::Fetch,

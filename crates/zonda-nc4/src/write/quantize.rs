@@ -3,7 +3,8 @@
 //! Values are converted to the type of the variable first, and lose bits of their mantissa then.
 //! Spec: netCDF-C "Lossy Compression with Quantize"; Zender 2016 (BitGroom), Delaunay et al. 2019
 //! (digit rounding, of which the granular kind is made), Kouznetsov 2021 (rounding of bits).
-//! Fill values and zeros stay as they are. BitGroom takes bits from every other value and sets them
+//! Fill values, zeros and what is not a number stay as they are, and infinities, too, where the
+//! reference makes zeros of them (granular bit rounding). BitGroom takes bits from every other value and sets them
 //! in the others, counted in each put from its first value.
 
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
@@ -58,13 +59,11 @@ const BITS_PER_DIGIT: f64 = std::f64::consts::LN_10 / std::f64::consts::LN_2;
 
 /// Bits of a floating-point number.
 trait Bits<const N: usize>: Copy {
-    /// Bits of the mantissa as the reference counts them: its double has one more than there is.
+    /// Bits of the mantissa.
     const MANTISSA: u32;
     fn load(bytes: [u8; N]) -> Self;
     fn store(self) -> [u8; N];
     fn value(self) -> f64;
-    /// Whether all bits are zero.
-    fn is_zero(self) -> bool;
     /// The lowest `n` bits as zeros.
     fn cleared(self, n: u32) -> Self;
     /// The lowest `n` bits as ones.
@@ -86,9 +85,6 @@ macro_rules! bits {
             fn value(self) -> f64 {
                 <$float>::from_bits(self).into()
             }
-            fn is_zero(self) -> bool {
-                self == 0
-            }
             fn cleared(self, n: u32) -> $bits {
                 self & <$bits>::MAX.checked_shl(n).unwrap_or(0)
             }
@@ -104,7 +100,7 @@ macro_rules! bits {
 }
 
 bits!(u32, f32, 4, 23);
-bits!(u64, f64, 8, 53);
+bits!(u64, f64, 8, 52);
 
 fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64) {
     let (values, _) = values.as_chunks_mut::<N>();
@@ -116,12 +112,12 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
             let lost = B::MANTISSA.saturating_sub(needed);
             for (index, value) in values.iter_mut().enumerate() {
                 let bits = B::load(*value);
-                if bits.value() == fill {
+                if bits.value() == fill || bits.value().is_nan() {
                     continue;
                 }
                 if index % 2 == 0 {
                     *value = bits.cleared(lost).store();
-                } else if !bits.is_zero() {
+                } else if bits.value() != 0.0 {
                     *value = bits.set(lost).store();
                 }
             }
@@ -130,7 +126,7 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
             let lost = B::MANTISSA.saturating_sub(how.kept);
             for value in values {
                 let bits = B::load(*value);
-                if bits.value() != fill {
+                if bits.value() != fill && !bits.value().is_nan() {
                     *value = bits.half_up(lost).cleared(lost).store();
                 }
             }
@@ -138,8 +134,11 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
         QuantizeMode::GranularBitRound => {
             for value in values {
                 let bits = B::load(*value);
-                if bits.value() != fill && !bits.is_zero() {
-                    let lost = B::MANTISSA.saturating_sub(needed_bits(bits.value(), kept));
+                let number = bits.value();
+                if number != fill && number != 0.0 && number.is_finite() {
+                    // One bit less than so many digits need turned out to be enough.
+                    let lost = B::MANTISSA.saturating_add(1);
+                    let lost = lost.saturating_sub(needed_bits(number, kept));
                     *value = bits.half_up(lost).cleared(lost).store();
                 }
             }
@@ -154,8 +153,7 @@ fn needed_bits(value: f64, digits: f64) -> u32 {
     let before_point = (f64::from(exponent) * DIGITS_PER_BIT + log).floor() + 1.0;
     let power = (BITS_PER_DIGIT * (before_point - digits)).floor();
     let above = (f64::from(exponent) - BITS_PER_DIGIT * log).floor();
-    let bits = if mantissa == 0.0 { 0.0 } else { (above - power).abs() };
-    whole(bits).wrapping_sub(1)
+    whole((above - power).abs())
 }
 
 /// A number of bits that is none or more.
