@@ -447,7 +447,11 @@ impl Dataset {
             Some(nc4) => {
                 let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
+                let got = self.here(file.get::<Error>(var.group, var.var, slab, target, out))?;
+                let defines = file.in_define_mode();
+                drop(file);
+                self.transferred(nc4, defines)?;
+                Ok(got)
             }
         }
     }
