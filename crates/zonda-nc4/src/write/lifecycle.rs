@@ -2,7 +2,7 @@
 
 use zonda_model::NcError;
 
-use super::Writing;
+use super::{ObjectKey, Writing};
 use crate::file::Nc4File;
 use crate::{Nc4Error, Result};
 
@@ -57,7 +57,23 @@ impl Nc4File {
             return Err(refused(NcError::NotInDefine));
         }
         self.leave_define_mode()?;
+        self.fix_fill_values();
         self.commit()
+    }
+
+    /// Who ended definitions can no longer set the fill values of what was defined.
+    fn fix_fill_values(&mut self) {
+        let (Some(writing), Some(model)) = (&self.writing, self.model.get_mut()) else {
+            return;
+        };
+        for key in &writing.changed {
+            if let ObjectKey::Var(group, var) = *key
+                && let Some(var) = model.var_mut(group, var)
+                && let Some(draft) = &mut var.draft
+            {
+                draft.is_written = true;
+            }
+        }
     }
 
     /// Leaves define mode, where it was entered, without a commit: for what asks for data mode and
@@ -88,11 +104,15 @@ impl Nc4File {
         self.commit()
     }
 
-    /// Commits and ends writing. After an error, too, the file is closed.
+    /// Commits and ends writing. After an error, too, the file is closed; but a type that is not
+    /// complete leaves it as it was, so that the type can be completed.
     ///
     /// # Errors
     /// Those of the commit.
     pub fn close(&mut self) -> Result<()> {
+        if self.writing.as_deref().is_some_and(|writing| !writing.is_forked) {
+            self.settle()?;
+        }
         let result = self.drain();
         self.writing = None;
         result
