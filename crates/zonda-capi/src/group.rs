@@ -304,7 +304,7 @@ pub unsafe extern "C" fn nc_def_grp(
             return Err(NcError::NotNc4.into());
         }
         // SAFETY: the contract above is that of `bytes`.
-        let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let group = file.dataset.def_group(file.group, name);
         let group = group.map_err(|error| file.failure(error))?;
         // SAFETY: the contract above is `put`'s contract.
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, name: *const c_char) -> c_i
             return Err(NcError::Perm.into());
         }
         // SAFETY: the contract above is that of `bytes`.
-        let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         file.dataset.rename_group(file.group, name).map_err(|error| file.failure(error))
     })
 }

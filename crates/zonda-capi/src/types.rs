@@ -109,6 +109,13 @@ pub unsafe extern "C" fn nc_inq_type_equal(
             let second = handles::file(ncid2)?;
             let one = first.meta(|meta| Shape::of(meta, typeid1))??;
             let two = second.meta(|meta| Shape::of(meta, typeid2))??;
+            for (file, id) in [(&first, typeid1), (&second, typeid2)] {
+                // Of a type that still grows nothing can be said.
+                let is_final = file.meta(|meta| Ok(meta.user_type(id)?.is_final()))?;
+                if !is_final.map_err(|error: zonda::Error| file.failure(error))? {
+                    return Err(NcError::HdfErr.into());
+                }
+            }
             one.is_like(&two)
         };
         // SAFETY: the contract above is `put`'s contract.

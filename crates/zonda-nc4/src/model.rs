@@ -161,6 +161,14 @@ pub struct UserType {
     pub(crate) is_declared: bool,
 }
 
+impl UserType {
+    /// Whether it can no longer be changed.
+    #[must_use]
+    pub fn is_final(&self) -> bool {
+        self.stored.is_some()
+    }
+}
+
 /// Kind of a user-defined type.
 #[derive(Debug)]
 pub enum UserClass {
