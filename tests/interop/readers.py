@@ -53,7 +53,7 @@ def attempt(lines, what, function):
 
 def by_h5py(path):
     import h5py
-    import hdf5plugin  # noqa: F401, registers filters
+    import hdf5plugin  # noqa: F401, it registers filters
 
     lines, f = [], h5py.File(path, "r")
 

@@ -44,7 +44,7 @@ HEAVY = {"variables-1000", "much-used", "groups-300", "large", "several-unlimite
 # Data that h5dump would print for minutes.
 NO_DATA = {"several-unlimited", "large", "only-dims", "many-chunks"}
 EDITS = ["append", "overwrite", "define", "attributes"]
-SECONDS = 120
+SECONDS = 300
 
 
 class Setup(Exception):

@@ -31,8 +31,8 @@ static void settings_of(int nc, int v) {
     R(nc_def_var_quantize(nc, v, -1, 3));
     R(nc_def_var_quantize(nc, v, NC_NOQUANTIZE, 3));
     R(nc_def_var_fill(nc, v, NC_NOFILL, NULL));
-    R(nc_def_var_fill(nc, v, NC_FILL, NULL));
     R(nc_def_var_fill(nc, v, 77, NULL));
+    R(nc_def_var_fill(nc, v, NC_FILL, NULL));
     nc_type type = 0;
     nc_inq_vartype(nc, v, &type);
     if (type == NC_FLOAT) R(nc_def_var_fill(nc, v, NC_FILL, &fill));

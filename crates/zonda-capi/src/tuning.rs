@@ -22,6 +22,8 @@ const CONTIGUOUS: c_int = 1;
 const COMPACT: c_int = 2;
 /// `NC_UNKNOWN_STORAGE`
 const UNKNOWN_STORAGE: c_int = 3;
+/// What the functions for Fortran count a variable's cache in.
+const MIB: usize = 1 << 20;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
 
@@ -259,7 +261,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
 // find none, and say `NC_EBADID`.
 
 /// `int nc_set_var_chunk_cache_ints(int ncid, int varid, int size, int nelems, int preemption);` for
-/// Fortran: bytes, slots and percent; negative ones stay as they are.
+/// Fortran: MiB, slots and percent; negative ones stay as they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_set_var_chunk_cache_ints(
     ncid: c_int,
@@ -278,7 +280,7 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
         return status;
     }
     let (bytes, slots, old) = cache;
-    let bytes = usize::try_from(size).unwrap_or(bytes);
+    let bytes = usize::try_from(size).map_or(bytes, |size| size.saturating_mul(MIB));
     let slots = usize::try_from(nelems).unwrap_or(slots);
     let preemption = if preemption < 0 { old } else { preemption as c_float / 100.0 };
     nc_set_var_chunk_cache(ncid, varid, bytes, slots, preemption)
@@ -303,7 +305,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
         // Numbers above 2^31 lose their upper half, as in the reference.
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(sizep, bytes as c_int);
+            put(sizep, (bytes / MIB) as c_int);
             put(nelemsp, slots as c_int);
             put(preemptionp, (preemption * 100.0) as c_int);
         }

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Field, GroupId, Meta, NcError, UserClass};
+use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
@@ -107,15 +107,8 @@ pub unsafe extern "C" fn nc_inq_type_equal(
             typeid1 == typeid2
         } else {
             let second = handles::file(ncid2)?;
-            let one = first.meta(|meta| Shape::of(meta, typeid1))??;
-            let two = second.meta(|meta| Shape::of(meta, typeid2))??;
-            for (file, id) in [(&first, typeid1), (&second, typeid2)] {
-                // Of a type that still grows nothing can be said.
-                let is_final = file.meta(|meta| Ok(meta.user_type(id)?.is_final()))?;
-                if !is_final.map_err(|error: zonda::Error| file.failure(error))? {
-                    return Err(NcError::HdfErr.into());
-                }
-            }
+            let one = first.meta(|meta| stored_shape(meta, typeid1))??;
+            let two = second.meta(|meta| stored_shape(meta, typeid2))??;
             one.is_like(&two)
         };
         // SAFETY: the contract above is `put`'s contract.
@@ -124,15 +117,23 @@ pub unsafe extern "C" fn nc_inq_type_equal(
     })
 }
 
+/// The shape of a type; while it is only declared the reference has nothing to compare.
+fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+    match meta.user_type(nc_type) {
+        Ok(ty) if !ty.is_stored() => Err(NcError::HdfErr.into()),
+        _ => Shape::of(meta, nc_type),
+    }
+}
+
 /// What a type is made of, apart from its file and its name.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// An atomic type, or a number that is none.
+    /// An atomic type.
     Atomic(NcType),
     Opaque(usize),
     Text,
     Vlen(Box<Shape>),
-    Enum(NcType, Vec<(Box<[u8]>, Box<[u8]>)>),
+    Enum(NcType, Vec<Member>),
     /// Bytes; name, offset, dimensions and type of each field.
     Compound(usize, Vec<FieldShape>),
     /// What netCDF cannot show is equal to nothing.
@@ -147,7 +148,7 @@ impl Shape {
     /// # Errors
     /// `NC_EBADTYPE` where the file has no such type.
     pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
-        if nc_type < FIRST_USER_TYPE {
+        if atomic(nc_type).is_some() {
             return Ok(Shape::Atomic(nc_type));
         }
         let ty = meta.user_type(nc_type)?;

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{
-    Dataset, ExtType, Fetch, Format, MAX_VAR_DIMS, NcError, VarId, VarView, check_name,
-    default_fill,
+    Dataset, ExtType, Fetch, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, VarId, VarView,
+    check_name, default_fill,
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
@@ -164,6 +164,9 @@ pub unsafe extern "C" fn nc_inq_varid(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        if file.dataset.is_hdf5() && name.len() > MAX_NAME_BYTES {
+            return Err(NcError::MaxName.into());
+        }
         let var = file.meta(|meta| meta.find_var(name))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };

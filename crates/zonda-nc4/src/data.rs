@@ -189,6 +189,14 @@ impl Data {
         }
     }
 
+    /// Its chunks, if it has any.
+    pub(crate) fn chunks(&self) -> Option<&ChunkedArray> {
+        match &self.source {
+            Source::Chunked(array) => Some(array),
+            Source::Linear(_) | Source::Virtual(_) => None,
+        }
+    }
+
     /// What other datasets its elements are in.
     pub(crate) fn as_virtual(&self) -> Option<&Virtual> {
         match &self.source {

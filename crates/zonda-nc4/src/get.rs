@@ -127,7 +127,7 @@ impl Nc4File {
         if n_elems == 0 {
             return Ok(Converted::default());
         }
-        if let (None, Some(draft), true) = (&written, &var.draft, form.has_pointers()) {
+        if let (None, Some(draft), true) = (&written, var.draft.as_deref(), form.has_pointers()) {
             return unwritten(model, var, draft, target, out).map_err(fail);
         }
         let mem = match &target {

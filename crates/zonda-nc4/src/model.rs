@@ -162,9 +162,9 @@ pub struct UserType {
 }
 
 impl UserType {
-    /// Whether it can no longer be changed.
+    /// Whether it is more than declared: definitions were ended, or it was in the file.
     #[must_use]
-    pub fn is_final(&self) -> bool {
+    pub fn is_stored(&self) -> bool {
         self.stored.is_some()
     }
 }

@@ -180,17 +180,30 @@ impl Nc4 {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Ends it; of several threads one does. Where that failed it stays open.
+    /// Ends it; of several threads one does. Where the storage failed it stays open, with all that
+    /// the file lacks.
     pub(crate) fn close(&self) -> Result<Ending> {
-        self.end(|file| file.close().map(|()| Ending::Keep))
+        self.end(|file| {
+            match file.drain().map_err(Error::from) {
+                // Room can be made, and a definition completed.
+                Err(error) if matches!(error.code(), NcError::System(_) | NcError::Inval) => {
+                    return Err(error);
+                }
+                // Tried once more, and then given up.
+                Ok(()) | Err(_) => {}
+            }
+            let closed = file.close();
+            self.open.store(false, Ordering::Release);
+            Ok(closed.map(|()| Ending::Keep)?)
+        })
     }
 
     /// Ends it without what was not committed.
     pub(crate) fn abort(&self) -> Result<Ending> {
-        self.end(|file| file.abort().map(|never| if never { Ending::Remove } else { Ending::Keep }))
+        self.end(|file| Ok(if file.abort()? { Ending::Remove } else { Ending::Keep }))
     }
 
-    fn end(&self, end: impl FnOnce(&mut Nc4File) -> zonda_nc4::Result<Ending>) -> Result<Ending> {
+    fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
         if self.forked.load(Ordering::Relaxed) || !self.read().is_writable() {
             let was_open = self.open.swap(false, Ordering::AcqRel);
             return if was_open { Ok(Ending::Keep) } else { Err(NcError::BadId.into()) };

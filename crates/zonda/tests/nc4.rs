@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions,
-    Place, Reserve, StorageKind, VarId, VarRef,
+    Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions, Place, Reserve,
+    StorageKind, VarId, VarRef,
 };
 
 fn path() -> PathBuf {

@@ -235,6 +235,9 @@ impl Definer<'_> {
             let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
             draft.fill_value = Some(fill);
             self.refresh(owner.group, owner.var)?;
+            // In the file form of the one before.
+            let key = ObjectKey::Var(owner.group, owner.var);
+            self.writing()?.stores.fills.remove(&key);
         }
         self.mark(owner.into());
         Ok(())

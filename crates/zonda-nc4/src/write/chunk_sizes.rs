@@ -6,9 +6,9 @@
 /// A chunk has at most so many bytes, unless one element has more.
 const MOST_BYTES: u64 = 4 << 20;
 /// Records are put together into chunks of so many bytes ...
-const TOGETHER_BYTES: u64 = 64 << 10;
+const TOGETHER_BYTES: u64 = 8 << 10;
 /// ... unless one of them has as many as this,
-const ENOUGH_BYTES: u64 = 16 << 10;
+const ENOUGH_BYTES: u64 = 4 << 10;
 /// and not more of them than this.
 const MOST_RECORDS: u64 = 2048;
 /// A chunk of a series of single values has no fewer bytes than in the reference.

@@ -46,7 +46,7 @@ impl Nc4File {
     /// Writes what the file lacks, and makes it durable as the storage is asked to.
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.write_changes()?;
-        Ok(self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?)
+        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))
     }
 
     /// Commits where much was put since the last commit and a put begins another record. To be

@@ -131,9 +131,8 @@ impl Definer<'_> {
         if self.is_classic() {
             return Err(NcError::NotInDefine);
         }
-        let writing = self.writing()?;
-        writing.is_defining = true;
-        writing.is_redefining = true;
+        // What was put before is not to be taken back, so nobody redefines.
+        self.writing()?.is_defining = true;
         Ok(())
     }
 

@@ -2,11 +2,13 @@
 //!
 //! Some filters are told things of the variable that nobody gives: their parameters in the file have
 //! the size of an element, the shape of a chunk or the byte order. A filter that cannot work with
-//! the variable's type keeps what was given, and says so when it is applied.
+//! the variable's type keeps what was given, and says so when it is applied. So does zfp: its words
+//! in the file are the header of a stream, and have to be given as that.
 
 use zonda_hdf5::message::{ByteOrder, Class, Datatype, FilterDescription};
+use zonda_model::{ExtType, default_fill};
 
-use super::draft::{Layout, VarDraft};
+use super::draft::{Fill, Layout, VarDraft};
 
 /// Registered numbers.
 pub(crate) const DEFLATE: u16 = 1;
@@ -18,22 +20,37 @@ const SCALE_OFFSET: u16 = 6;
 const LZF: u16 = 32000;
 const BLOSC: u16 = 32001;
 const BITSHUFFLE: u16 = 32008;
+const BLOSC2: u16 = 32026;
 
-/// The filters of a draft as they go into the file.
-pub(crate) fn stored(draft: &VarDraft) -> Vec<FilterDescription> {
+/// The filters of a draft as they go into the file. The type of numbers is needed where the default
+/// fill value is one.
+pub(crate) fn stored(draft: &VarDraft, ext: Option<ExtType>) -> Vec<FilterDescription> {
     let Layout::Chunked(chunk) = &draft.layout else {
         return Vec::new();
     };
+    let fill = match (draft.fill(), ext) {
+        (Fill::User(held), _) => Some(held.bytes().to_vec()),
+        (Fill::Default, Some(ext)) => {
+            Some(default_fill(ext).into_iter().take(ext.size()).collect())
+        }
+        (Fill::Default, None) | (Fill::None, _) => None,
+    };
     let params = |filter: &FilterDescription| {
-        params(filter, &draft.datatype, chunk).unwrap_or_else(|| filter.params.clone())
+        let told = params(filter, &draft.datatype, chunk, fill.as_deref());
+        told.unwrap_or_else(|| filter.params.clone())
     };
     let stored =
         |filter: &FilterDescription| FilterDescription { params: params(filter), ..filter.clone() };
     draft.filters.iter().map(stored).collect()
 }
 
-/// `None` where the given ones stay.
-fn params(filter: &FilterDescription, datatype: &Datatype, chunk: &[u64]) -> Option<Vec<u32>> {
+/// `None` where the given ones stay. The fill value is in native bytes.
+fn params(
+    filter: &FilterDescription,
+    datatype: &Datatype,
+    chunk: &[u64],
+    fill: Option<&[u8]>,
+) -> Option<Vec<u32>> {
     let size = datatype.size;
     let given = &filter.params[..];
     let elems = chunk.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim))?;
@@ -53,13 +70,15 @@ fn params(filter: &FilterDescription, datatype: &Datatype, chunk: &[u64]) -> Opt
             let (&[kind, factor], Ok(elems)) = (given, u32::try_from(elems)) else {
                 return None;
             };
+            let signed = u32::from(number.signed && !number.is_float);
             let mut params = vec![kind, factor, elems, u32::from(number.is_float), size];
-            params.extend([u32::from(number.signed), number.order, 0]);
+            params.extend([signed, number.order, u32::from(fill.is_some())]);
+            params.extend(words(fill.unwrap_or_default()));
             params.resize(20, 0);
             Some(params)
         }
         LZF => Some(vec![4, 0x0105, u32::try_from(bytes?).ok()?]),
-        BLOSC => {
+        BLOSC | BLOSC2 => {
             let mut params = given.to_vec();
             // Blosc has one byte for the size; more are shuffled as bytes.
             let size = if size > 255 { 1 } else { size };
@@ -75,6 +94,16 @@ fn params(filter: &FilterDescription, datatype: &Datatype, chunk: &[u64]) -> Opt
         }
         _ => None,
     }
+}
+
+/// A number's bits in words, the least significant first.
+fn words(native: &[u8]) -> Vec<u32> {
+    let mut bytes = native.to_vec();
+    if cfg!(target_endian = "big") {
+        bytes.reverse();
+    }
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect()
 }
 
 /// Numbers as filters see them.

@@ -54,24 +54,41 @@ pub(super) fn grow(
     slab: &Hyperslab<'_>,
 ) {
     for (axis, len) in store.fixed.iter().enumerate() {
-        if len.is_some() {
-            continue;
-        }
-        let (start, count, stride) = selected(slab, axis);
-        let span = count.saturating_sub(1).saturating_mul(stride);
-        let need = start.saturating_add(span).saturating_add(1);
-        let extent = model.extent_of(group, id, axis);
-        if extent.as_deref().is_none_or(|extent| *extent >= need) {
-            continue;
-        }
-        if let Some(extent) = extent {
-            *extent = need;
-        }
-        store.is_changed = true;
-        if let Some(dim) = model.dim_of_axis(group, id, axis) {
-            dim.len = dim.len.max(need);
+        if len.is_none() {
+            let (start, count, stride) = selected(slab, axis);
+            let span = count.saturating_sub(1).saturating_mul(stride);
+            let need = start.saturating_add(span).saturating_add(1);
+            store.is_changed |= grow_axis(model, group, id, axis, need);
         }
     }
+}
+
+/// Makes the variable, and the dimensions it has, as long as `extent` where they can grow.
+pub(super) fn to(
+    model: &mut Model,
+    group: GroupId,
+    id: VarId,
+    store: &mut VarStore,
+    extent: &[u64],
+) {
+    for ((axis, len), &need) in store.fixed.iter().enumerate().zip(extent) {
+        if len.is_none() {
+            store.is_changed |= grow_axis(model, group, id, axis, need);
+        }
+    }
+}
+
+/// Whether the variable was shorter along this axis.
+#[inline]
+fn grow_axis(model: &mut Model, group: GroupId, id: VarId, axis: usize, need: u64) -> bool {
+    let Some(extent) = model.extent_of(group, id, axis).filter(|extent| **extent < need) else {
+        return false;
+    };
+    *extent = need;
+    if let Some(dim) = model.dim_of_axis(group, id, axis) {
+        dim.len = dim.len.max(need);
+    }
+    true
 }
 
 impl Model {

@@ -148,15 +148,12 @@ pub(super) fn shape(model: &Model, var: &Var) -> Dataspace {
     Dataspace { kind: SpaceKind::Simple, dims: var.extent.to_vec(), max_dims }
 }
 
-/// What a new variable has besides attributes.
-pub(super) fn variable(
-    space: &Dataspace,
-    elem: &Datatype,
+/// What elements are that were never written; `None` for anything.
+pub(super) fn fill_value(
     place: &DataLayout,
-    pipeline: &[FilterDescription],
     value: Option<Box<[u8]>>,
     sizes: Sizes,
-) -> Encoded<Vec<NewMessage>> {
+) -> Encoded<NewMessage> {
     let alloc = match place {
         DataLayout::Compact { .. } => AllocTime::Early,
         DataLayout::Contiguous { .. } => AllocTime::Late,
@@ -168,10 +165,22 @@ pub(super) fn variable(
     };
     let value =
         FillValue { alloc_time: Some(alloc), fill_time: Some(time), undefined: false, value };
+    fill(&value, sizes)
+}
+
+/// What a new variable has besides attributes.
+pub(super) fn variable(
+    space: &Dataspace,
+    elem: &Datatype,
+    place: &DataLayout,
+    pipeline: &[FilterDescription],
+    value: Option<Box<[u8]>>,
+    sizes: Sizes,
+) -> Encoded<Vec<NewMessage>> {
     let mut out = vec![
         dataspace(space, sizes)?,
         datatype(elem, sizes)?,
-        fill(&value, sizes)?,
+        fill_value(place, value, sizes)?,
         layout(place, sizes)?,
     ];
     if !pipeline.is_empty() {

@@ -2,8 +2,9 @@
 
 use zonda_model::NcError;
 
-use super::{ObjectKey, Writing};
+use super::Writing;
 use crate::file::Nc4File;
+use crate::model::GroupId;
 use crate::{Nc4Error, Result};
 
 impl Nc4File {
@@ -57,20 +58,16 @@ impl Nc4File {
             return Err(refused(NcError::NotInDefine));
         }
         self.leave_define_mode()?;
-        self.fix_fill_values();
+        self.settle_fill_values();
         self.commit()
     }
 
-    /// Who ended definitions can no longer set the fill values of what was defined.
-    fn fix_fill_values(&mut self) {
-        let (Some(writing), Some(model)) = (&self.writing, self.model.get_mut()) else {
-            return;
-        };
-        for key in &writing.changed {
-            if let ObjectKey::Var(group, var) = *key
-                && let Some(var) = model.var_mut(group, var)
-                && let Some(draft) = &mut var.draft
-            {
+    /// Fill values stay from the end of definitions on, as in the reference: of the variables of the
+    /// root group, and only where the caller ends them.
+    fn settle_fill_values(&mut self) {
+        let root = self.model.get_mut().and_then(|model| model.group_mut(GroupId::ROOT));
+        for var in root.into_iter().flat_map(|group| &mut group.vars) {
+            if let Some(draft) = &mut var.draft {
                 draft.is_written = true;
             }
         }
@@ -99,6 +96,9 @@ impl Nc4File {
         };
         if writing.is_defining && writing.how.classic {
             return Err(refused(NcError::InDefine));
+        }
+        if writing.is_defining {
+            self.settle_fill_values();
         }
         self.leave_define_mode()?;
         self.commit()

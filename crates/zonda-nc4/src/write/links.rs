@@ -5,7 +5,7 @@
 
 use hashbrown::HashSet;
 use zonda_hdf5::message::{Charset, LinkTarget};
-use zonda_model::{DimId, VarId};
+use zonda_model::VarId;
 
 use super::ObjectKey;
 use super::scales::{Apart, Scales};
@@ -73,9 +73,8 @@ pub(super) fn name(model: &Model, key: ObjectKey) -> Box<[u8]> {
 /// A variable whose name a dimension has that it does not begin with cannot have it in the file.
 fn var_name(model: &Model, group: GroupId, id: VarId) -> Option<Box<[u8]>> {
     let var = model.var(group, id)?;
-    let named = |dim: &&DimId| model.dim(**dim).is_some_and(|dim| dim.name == var.name);
-    let dim = model.group(group)?.dims.iter().find(named);
-    let is_taken = dim.is_some_and(|dim| var.dims.first() != Some(dim));
+    let dim = model.find_dim(group, &var.name);
+    let is_taken = dim.is_some_and(|dim| var.dims.first() != Some(&dim));
     if is_taken { Some([NON_COORD, &var.name].concat().into()) } else { Some(var.name.clone()) }
 }
 

@@ -26,6 +26,7 @@ mod links;
 mod objects;
 mod put;
 mod quantize;
+mod raw;
 mod recipe;
 mod reopen;
 mod scales;

@@ -65,7 +65,7 @@ impl Nc4File {
     }
 
     #[cold]
-    fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
+    pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
         fault.at(|| match self.var(group, var) {
             Ok((model, var)) => model.var_path(group, var),
             Err(_) => String::from("/"),
@@ -87,7 +87,7 @@ impl Nc4File {
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
-            None => self.begin_put(group, id, source)?,
+            None => self.begin_put(group, id, Some(source))?,
         };
         let Nc4File { model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
@@ -145,12 +145,17 @@ impl Nc4File {
 
     /// What the first put to a variable does, or the first one in define mode.
     #[cold]
-    fn begin_put(&mut self, group: GroupId, id: VarId, source: &Source<'_>) -> Result<usize> {
+    pub(super) fn begin_put(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        source: Option<&Source<'_>>,
+    ) -> Result<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
         let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
             return Err(refused(NcError::Perm));
         };
-        if let Source::Atomic(mem) = source {
+        if let Some(Source::Atomic(mem)) = source {
             check_text(var.nc_type, *mem)?;
         }
         if writing.is_defining {
@@ -186,6 +191,15 @@ impl Nc4File {
         let number = writing.store_of(file, &how.find_filter, model, (group, id), details)?;
         if let Some(store) = writing.stores.get_mut(number).filter(|_| precision.is_some()) {
             store.quantize = precision;
+        }
+        let cache = model.var(group, id).and_then(|var| var.details.get());
+        let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        let array = writing.stores.get(number).and_then(VarStore::array);
+        let chunks = writing.stores.chunks.as_ref();
+        if let (Some((bytes, ..)), Some(array)) =
+            (cache, array.and_then(|array| chunks?.array(array)))
+        {
+            array.set_cache_floor(bytes as u64);
         }
         Ok(number)
     }
@@ -283,7 +297,7 @@ impl Destination<'_> {
             return self.put(Encode::Raw { elem_size: file_size }, src);
         }
         if form.has_pointers() {
-            let values = self.to_heap(&form, fetch, src)?;
+            let values = self.stored_with_heap(&form, fetch, src)?;
             return self.put(Encode::Raw { elem_size: file_size }, &values);
         }
         let run = |src: &[u8], dst: &mut [u8]| {
@@ -294,7 +308,7 @@ impl Destination<'_> {
     }
 
     /// Elements in file form, what they point to being in the heap.
-    fn to_heap(
+    fn stored_with_heap(
         &mut self,
         form: &Form,
         fetch: &mut dyn super::Fetch,

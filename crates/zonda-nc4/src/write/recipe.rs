@@ -59,7 +59,7 @@ impl Writing {
         (self.heap.get_mut().unwrap_or_else(PoisonError::into_inner), &mut self.space)
     }
 
-    /// A fill value that points to something, in file form. It is put into the heap once.
+    /// A fill value that points to something, in file form. It is put into the heap when it was set.
     fn heap_fill(
         &mut self,
         model: &Model,
@@ -68,7 +68,9 @@ impl Writing {
         form: &Form,
         key: ObjectKey,
     ) -> Result<Box<[u8]>> {
-        if let Some(known) = self.stores.fills.get(&key) {
+        if let Some((set, known)) = self.stores.fills.get(&key)
+            && *set == draft.fill_value
+        {
             return Ok(known.clone());
         }
         let mut value = vec![0; form.file_size];
@@ -90,7 +92,7 @@ impl Writing {
         }
         .map_err(GetFault::Hdf)?;
         let value: Box<[u8]> = value.into();
-        self.stores.fills.insert(key, value.clone());
+        self.stores.fills.insert(key, (draft.fill_value.clone(), value.clone()));
         Ok(value)
     }
 }

@@ -15,7 +15,7 @@ use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, Hd
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::recipe::Recipe;
-use super::{ObjectKey, Quantize, Writing};
+use super::{Held, ObjectKey, Quantize, Writing};
 use crate::data::{Data, Find};
 use crate::details::{Details, as_stored, user_fill};
 use crate::form::{Form, Shape};
@@ -32,8 +32,8 @@ pub(crate) struct Stores {
     numbers: Vec<Vec<u32>>,
     /// The chunked ones of them; made with the first.
     pub(super) chunks: Option<ChunkWriter>,
-    /// Fill values that point to something, in file form.
-    pub(super) fills: HashMap<ObjectKey, Box<[u8]>>,
+    /// Fill values that point to something: what was set, and its file form.
+    pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
     /// Nodes of chunk trees for the next commit.
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// Words of nodes that stay where they are.
@@ -192,7 +192,7 @@ impl Writing {
             return Ok(number);
         }
         let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
-        let store = match (details, &var.draft) {
+        let store = match (details, var.draft.as_deref()) {
             (None, Some(draft)) => {
                 let key = ObjectKey::Var(group, id);
                 let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
@@ -304,7 +304,6 @@ impl Writing {
         Ok(store)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all that an array is made of")]
     fn chunked(
         &mut self,
         file: &Arc<File>,
@@ -456,6 +455,18 @@ impl ChunkTable for Tree {
             return Ok(());
         }
         Ok(tree.for_each_in(first, last, &mut |key, place| found(key, at(place)))?)
+    }
+}
+
+impl Tree {
+    /// Tells of all chunks, in ascending order.
+    pub(super) fn for_each(
+        &self,
+        rank: usize,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> std::result::Result<(), HdfError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 

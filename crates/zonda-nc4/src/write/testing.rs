@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_convert::Converted;
 use zonda_model::{MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -83,7 +82,7 @@ pub(crate) fn code<T>(result: Result<T>) -> i32 {
     result.map_or_else(|error| error.nc_error().code(), |_| 0)
 }
 
-/// Puts numbers.
+/// Puts numbers; gives how many did not fit.
 pub(crate) fn put(
     file: &mut Nc4File,
     owner: Owner,
@@ -91,13 +90,14 @@ pub(crate) fn put(
     nc_type: i32,
     mem: MemType,
     bytes: &[u8],
-) -> Result<Converted> {
+) -> Result<u64> {
     let n = bytes.len() / mem.size();
     let source = Source::Atomic(mem);
-    file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
+    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
         assert_eq!(len, bytes.len());
         Ok::<_, Nc4Error>(bytes)
-    })
+    })?;
+    Ok(converted.out_of_range)
 }
 
 pub(crate) fn put_ints(
@@ -106,17 +106,12 @@ pub(crate) fn put_ints(
     name: &str,
     nc_type: i32,
     values: &[i32],
-) -> Result<Converted> {
+) -> Result<u64> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     put(file, owner, name, nc_type, MemType::I32, &bytes)
 }
 
-pub(crate) fn put_text(
-    file: &mut Nc4File,
-    owner: Owner,
-    name: &str,
-    text: &str,
-) -> Result<Converted> {
+pub(crate) fn put_text(file: &mut Nc4File, owner: Owner, name: &str, text: &str) -> Result<u64> {
     put(file, owner, name, 2, MemType::Text, text.as_bytes())
 }
 
@@ -129,10 +124,13 @@ pub(crate) fn put_natural(
     list: &mut List,
     bytes: &[u8],
     n: usize,
-) -> Result<Converted> {
-    file.put_att(owner, name.as_bytes(), nc_type, n, Source::Natural(list), |len| {
-        bytes.get(..len).ok_or(Nc4Error::Refused { object: String::new(), code: NcError::Inval })
-    })
+) -> Result<u64> {
+    let refused = || Nc4Error::Refused { object: String::new(), code: NcError::Inval };
+    let source = Source::Natural(list);
+    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
+        bytes.get(..len).ok_or_else(refused)
+    })?;
+    Ok(converted.out_of_range)
 }
 
 pub(crate) fn put_strings(
@@ -140,7 +138,7 @@ pub(crate) fn put_strings(
     owner: Owner,
     name: &str,
     texts: &[Option<&str>],
-) -> Result<Converted> {
+) -> Result<u64> {
     let mut list = List::default();
     let address = |text: &Option<&str>| text.map_or(0, |text| list.add(text.as_bytes()));
     let bytes: Vec<u8> = texts.iter().map(address).flat_map(u64::to_ne_bytes).collect();
@@ -151,7 +149,7 @@ pub(crate) fn put_strings(
 pub(crate) fn get(file: &Nc4File, owner: Owner, name: &str) -> Result<(Vec<u8>, List)> {
     let (mut out, mut list) = (Vec::new(), List::default());
     let memory = &mut out;
-    file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
+    let _all_fit = file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
         memory.resize(len, 0);
         Ok::<_, Nc4Error>(&mut memory[..])
     })?;
@@ -166,7 +164,7 @@ pub(crate) fn get_ints(file: &Nc4File, owner: Owner, name: &str) -> Vec<i32> {
         memory.resize(len, 0);
         Ok::<_, Nc4Error>(&mut memory[..])
     });
-    read.unwrap();
+    assert_eq!(read.unwrap().out_of_range, 0);
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }
 

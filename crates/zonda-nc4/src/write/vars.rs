@@ -214,7 +214,7 @@ impl Definer<'_> {
             return Ok(());
         };
         let Typed { datatype, .. } = Typed::of(self.model, var.nc_type, draft.endianness)?;
-        let quantize = draft.quantize;
+        let (quantize, nc_type) = (draft.quantize, var.nc_type);
         let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
         if let Some(draft) = &mut var.draft {
             draft.datatype = datatype;
@@ -222,7 +222,7 @@ impl Definer<'_> {
         self.refresh(group, id)?;
         let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
         if let Some(draft) = &mut var.draft {
-            draft.stored_filters = filters::stored(draft);
+            draft.stored_filters = filters::stored(draft, ExtType::from_nc_type(nc_type));
             draft.is_settled = true;
         }
         if let Some(quantize) = quantize {

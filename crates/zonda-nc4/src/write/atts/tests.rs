@@ -3,6 +3,7 @@
 use zonda_model::MemType;
 
 use super::*;
+use crate::StorageRequest;
 use crate::write::testing::{
     GLOBAL, List, ROOT, code, create, created, get, get_ints, get_strings, listed, names, of, put,
     put_ints, put_natural, put_strings, put_text, reopened,
@@ -22,7 +23,7 @@ fn codes_of_puts() {
     let v = of(v);
     assert_eq!(code(put_ints(&mut file, of(VarId(9)), "a", 4, &[1])), -49);
     let converted = put_ints(&mut file, v, "a", 1, &[1, 300, -5]).unwrap();
-    assert_eq!(converted.out_of_range, 1, "NC_ERANGE");
+    assert_eq!(converted, 1, "NC_ERANGE");
     assert_eq!(get_ints(&file, v, "a"), [1, 44, -5], "and it is there");
     for (nc_type, expected) in [(0, -45), (99, -117), (-1, -36), (13, -117), (2, -56), (12, -56)] {
         assert_eq!(code(put_ints(&mut file, v, "b", nc_type, &[1])), expected, "{nc_type}");
@@ -102,8 +103,8 @@ fn codes_in_the_classic_model() {
         assert_eq!(code(put_ints(&mut file, v, "a", nc_type, &[1])), expected, "{nc_type}");
     }
     // What does not fit a byte is counted, but not a byte without its sign.
-    assert_eq!(put(&mut file, v, "b", 1, MemType::U8, &[200]).unwrap().out_of_range, 0);
-    assert_eq!(put_ints(&mut file, v, "b", 1, &[200]).unwrap().out_of_range, 1);
+    assert_eq!(put(&mut file, v, "b", 1, MemType::U8, &[200]).unwrap(), 0);
+    assert_eq!(put_ints(&mut file, v, "b", 1, &[200]).unwrap(), 1);
     put_text(&mut file, v, "t", "ab").unwrap();
     file.enddef().unwrap();
     assert_eq!(code(file.rename_att(v, b"t", b"longer")), -38);
@@ -146,7 +147,7 @@ fn codes_of_fill_values() {
     assert_eq!(code(put(&mut file, of(v), fill, 4, MemType::F64, &300f64.to_ne_bytes())), 0);
     assert_eq!(file.var_info(ROOT, v).unwrap().fill_value, 300i32.to_ne_bytes());
     let out = put(&mut file, of(f), fill, 5, MemType::F64, &1e40f64.to_ne_bytes()).unwrap();
-    assert_eq!(out.out_of_range, 1);
+    assert_eq!(out, 1);
     assert_eq!(file.var_info(ROOT, f).unwrap().fill_value, f32::INFINITY.to_ne_bytes());
     assert_eq!(code(put_text(&mut file, of(c), fill, "z")), 0);
     assert_eq!(code(put_strings(&mut file, of(s), fill, &[Some("eins")])), 0);
@@ -164,15 +165,47 @@ fn codes_of_fill_values() {
 
 #[test]
 fn a_fill_value_may_come_late_but_not_after_data() {
-    let (mut file, [v, ..]) = vars();
-    // What a put to another variable does: definitions end without a word.
-    file.leave_define_mode().unwrap();
-    file.settle().unwrap();
-    assert_eq!(code(put_ints(&mut file, of(v), "_FillValue", 4, &[1])), 0);
-    assert_eq!(file.var_info(ROOT, v).unwrap().fill_value, 1i32.to_ne_bytes());
-    let var = file.model.get_mut().unwrap().var_mut(ROOT, v).unwrap();
-    var.draft.as_mut().unwrap().is_written = true;
-    assert_eq!(code(put_ints(&mut file, of(v), "_FillValue", 4, &[2])), -122);
+    use zonda_model::Hyperslab;
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 2).unwrap();
+    let [chunked, compact, other] = ["chunked", "compact", "other"]
+        .map(|name| file.def_var(ROOT, name.as_bytes(), 4, &[0]).unwrap());
+    file.def_var_deflate(ROOT, chunked, true, true, 1).unwrap();
+    file.def_var_chunking(ROOT, compact, StorageRequest::Compact, None).unwrap();
+    let whole = |_| Hyperslab { start: &[0], count: &[2], stride: None };
+    let put = |file: &mut Nc4File, var| {
+        let put = file.put(ROOT, var, whole, Source::Atomic(MemType::I32), |_| {
+            Ok::<_, Nc4Error>(&[1, 0, 0, 0, 2, 0, 0, 0][..])
+        });
+        assert_eq!(put.unwrap().out_of_range, 0);
+    };
+    let get = |file: &Nc4File, var| {
+        let mut out = [0; 8];
+        let read = file.get(ROOT, var, whole, Target::Atomic(MemType::I32), |_| {
+            Ok::<_, Nc4Error>(&mut out[..])
+        });
+        assert_eq!(read.unwrap().out_of_range, 0);
+        out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect::<Vec<_>>()
+    };
+    // A put ends definitions without a word.
+    put(&mut file, other);
+    file.sync().unwrap();
+    for var in [chunked, compact] {
+        assert_eq!(get(&file, var), [-2_147_483_647; 2]);
+        assert_eq!(code(put_ints(&mut file, of(var), "_FillValue", 4, &[7])), 0);
+        assert_eq!(get(&file, var), [7, 7]);
+    }
+    assert_eq!(code(put_ints(&mut file, of(other), "_FillValue", 4, &[7])), -122);
+    assert_eq!(code(file.def_var_fill(ROOT, chunked, false, None)), -123);
+    let file = reopened(file, memory);
+    for var in [chunked, compact] {
+        assert_eq!(
+            (get(&file, var), get_ints(&file, of(var), "_FillValue")),
+            (vec![7, 7], vec![7])
+        );
+        assert_eq!(file.var_info(ROOT, var).unwrap().fill_value, 7i32.to_ne_bytes());
+    }
+    assert_eq!(get(&file, other), [1, 2]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(super) fn lay_out(
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
     let mut layout = Layout { file, sizes, model, writing, names: links, places, out };
-    let result = layout.run(&mut made, &scales);
+    let result = layout.run(&mut made, scales.as_ref());
     let Layout { writing, names, out, .. } = layout;
     if let Err(error) = result {
         for (addr, len) in out.taken {
@@ -76,9 +76,11 @@ pub(super) fn lay_out(
     for (addr, len) in out.freed {
         writing.space.free(addr, len);
     }
-    writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
-    writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
-    writing.scales = scales;
+    if let Some(scales) = scales {
+        writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
+        writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
+        writing.scales = scales;
+    }
     writing.links.extend(names);
     for key in out.removed {
         writing.objects.remove(&key);
@@ -89,8 +91,10 @@ pub(super) fn lay_out(
 }
 
 impl Layout<'_> {
-    fn run(&mut self, made: &mut Vec<Made>, scales: &Scales) -> Laid<()> {
-        self.remove_placeholders(scales);
+    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> Laid<()> {
+        if let Some(scales) = scales {
+            self.remove_placeholders(scales);
+        }
         self.lists(made)?;
         for object in made.iter_mut() {
             self.place(object)?;

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_hdf5::message::{Dataspace, LinkTarget, kind};
+use hashbrown::HashMap;
+use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{FileAddr, HdfError, Sizes};
 use zonda_model::{NcError, VarId};
@@ -13,7 +14,7 @@ use super::super::links::{Entry, wanted};
 use super::super::objects::{AttMessage, Fixed, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
-use super::super::{ObjectKey, VarStore, Writing, element, header, scales};
+use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
 use super::root_error;
 use crate::attribute::{AttFault, AttList};
 use crate::file::hdf;
@@ -43,8 +44,8 @@ pub(super) struct Made {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) made: Vec<Made>,
-    /// Scales as they then are.
-    pub(super) scales: Scales,
+    /// Scales as they then are, where they change.
+    pub(super) scales: Option<Scales>,
     /// Names in groups in which they change.
     pub(super) links: BTreeMap<GroupId, Vec<Entry>>,
 }
@@ -56,7 +57,10 @@ struct Planner<'a> {
     writing: &'a mut Writing,
     sizes: Sizes,
     keys: BTreeSet<ObjectKey>,
-    scales: Scales,
+    /// Scales as they will be, where that was computed.
+    new_scales: Option<Scales>,
+    /// Objects with other names than before.
+    renamed: BTreeSet<ObjectKey>,
     links: BTreeMap<GroupId, Vec<Entry>>,
     moved: BTreeSet<ObjectKey>,
 }
@@ -64,15 +68,23 @@ struct Planner<'a> {
 impl Plan {
     pub(super) fn make(files: &Files, model: &Model, writing: &mut Writing) -> Result<Plan> {
         let keys = writing.changed.clone();
-        let scales = writing.scales.clone();
         let sizes = files.main().sizes();
-        let (links, moved) = (BTreeMap::new(), BTreeSet::new());
-        let mut planner = Planner { files, model, writing, sizes, keys, scales, links, moved };
+        let mut planner = Planner {
+            files,
+            model,
+            writing,
+            sizes,
+            keys,
+            new_scales: None,
+            renamed: BTreeSet::new(),
+            links: BTreeMap::new(),
+            moved: BTreeSet::new(),
+        };
         planner.find_structure()?;
         planner.find_moves()?;
         let keys = std::mem::take(&mut planner.keys);
         let made = keys.into_iter().map(|key| planner.make(key)).collect::<Result<_>>()?;
-        Ok(Plan { made, scales: planner.scales, links: planner.links })
+        Ok(Plan { made, scales: planner.new_scales, links: planner.links })
     }
 }
 
@@ -87,35 +99,27 @@ impl Planner<'_> {
             return Ok(());
         }
         let (attach, model) = (self.writing.how.attach_scales, self.model);
-        self.scales = Scales::of(model, attach, &self.writing.apart);
-        if self.scales.of_dim != self.writing.scales.of_dim && !self.writing.apart.dims.is_empty() {
+        let before = &self.writing.scales;
+        let mut scales = Scales::of(model, attach, &self.writing.apart);
+        if scales.of_dim != before.of_dim && !self.writing.apart.dims.is_empty() {
             // Dimensions that no object stands for have names and ids that follow from those that
             // others have. They get objects, to keep them.
             let apart = Apart { dims: Default::default(), ..self.writing.apart.clone() };
-            self.scales = Scales::of(model, attach, &apart);
+            scales = Scales::of(model, attach, &apart);
         }
-        self.keys.extend(self.scales.changed_since(&self.writing.scales));
-        if self.scales.of_dim != self.writing.scales.of_dim && !self.writing.ids_are_said {
+        self.keys.extend(scales.changed_since(before));
+        let ids_differ = scales.of_dim != before.of_dim;
+        self.new_scales = Some(scales);
+        if ids_differ && !self.writing.ids_are_said {
             self.find_unsaid_ids()?;
         }
         let groups: BTreeSet<GroupId> =
             self.keys.iter().filter_map(|key| self.group_of(*key)).collect();
         for group in groups {
-            self.load_links(group)?;
-            let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
-            let after = wanted(model, &self.scales, &self.writing.apart, group, before);
-            if after == *before && self.place(ObjectKey::Group(group)).is_some() {
-                continue;
-            }
-            let new = after.iter().filter(|entry| entry.target.is_none());
-            let new: Vec<_> = new.filter_map(|entry| entry.key).collect();
-            let new: Vec<_> = new.into_iter().filter(|key| self.place(*key).is_none()).collect();
-            self.keys.extend(new);
-            self.keys.insert(ObjectKey::Group(group));
-            self.links.insert(group, after);
+            self.find_names(group)?;
         }
         // Placeholders that are no more, and dimensions that are variables.
-        let scales = &self.scales;
+        let scales = self.new_scales.as_ref().unwrap_or(&self.writing.scales);
         self.keys.retain(|key| match key {
             ObjectKey::Scale(_) => scales.dim_of.contains_key(key),
             _ => true,
@@ -123,10 +127,43 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// The scales as they will be.
+    fn scales(&self) -> &Scales {
+        self.new_scales.as_ref().unwrap_or(&self.writing.scales)
+    }
+
+    /// Finds out which names of a group change.
+    fn find_names(&mut self, group: GroupId) -> Result<()> {
+        self.load_links(group)?;
+        let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
+        let after = wanted(self.model, self.scales(), &self.writing.apart, group, before);
+        if after == *before && self.place(ObjectKey::Group(group)).is_some() {
+            return Ok(());
+        }
+        let names: HashMap<ObjectKey, &[u8]> =
+            before.iter().filter_map(|entry| Some((entry.key?, &*entry.name))).collect();
+        let mut new = Vec::new();
+        for entry in &after {
+            let Some(key) = entry.key else { continue };
+            match names.get(&key) {
+                Some(name) if **name == *entry.name => {}
+                Some(_) => {
+                    self.renamed.insert(key);
+                }
+                None => new.push(key),
+            }
+        }
+        new.retain(|key| self.place(*key).is_none());
+        self.keys.extend(new);
+        self.keys.insert(ObjectKey::Group(group));
+        self.links.insert(group, after);
+        Ok(())
+    }
+
     /// Finds scales that do not say the id of their dimension, which then follows from their order:
     /// it does no more when scales come and go.
     fn find_unsaid_ids(&mut self) -> Result<()> {
-        let scales: Vec<_> = self.scales.of_dim.values().copied().collect();
+        let scales: Vec<_> = self.scales().of_dim.values().copied().collect();
         for key in scales {
             if self.place(key).is_some() && !self.load(key)?.says(hidden::DIM_ID) {
                 self.keys.insert(key);
@@ -163,7 +200,7 @@ impl Planner<'_> {
             let stored = self.load(key)?;
             let (is_within, links) = (stored.is_switchable(&file), stored.has_several_links());
             let role = |scales: &Scales| scales.dim_of.get(&key).copied();
-            let (before, after) = (role(&self.writing.scales), role(&self.scales));
+            let (before, after) = (role(&self.writing.scales), role(self.scales()));
             let is_switchable = is_within && before == after;
             if is_switchable || self.moved.contains(&key) {
                 continue;
@@ -197,8 +234,8 @@ impl Planner<'_> {
                 self.links.insert(group, links);
             }
         }
-        referrers.extend(self.scales.lists.get(&key).into_iter().flatten());
-        let users = self.scales.users.get(&key).into_iter().flatten();
+        referrers.extend(self.scales().lists.get(&key).into_iter().flatten());
+        let users = self.scales().users.get(&key).into_iter().flatten();
         referrers.extend(users.map(|(user, _)| user));
         Ok(referrers)
     }
@@ -299,16 +336,23 @@ impl Planner<'_> {
         if self.moved.contains(&key) {
             stored.move_away();
         }
+        let model = self.model;
+        if let ObjectKey::Var(group, id) = key
+            && let Some(var) = model.var(group, id)
+        {
+            let updated = self.update(&mut stored, key, var);
+            updated.map_err(|error| hdf(self.path(key), error))?;
+        }
         let before = &self.writing.scales;
-        let list = self.scales.lists.get(&key);
+        let list = self.scales().lists.get(&key);
         let list_moved =
             list.is_some_and(|list| list.iter().any(|scale| self.moved.contains(scale)));
         let list_changed = list_moved || list != before.lists.get(&key);
-        let users = self.scales.users.get(&key);
+        let users = self.scales().users.get(&key);
         let users_moved =
             users.is_some_and(|users| users.iter().any(|(user, _)| self.moved.contains(user)));
         let users_changed = users_moved || users != before.users.get(&key);
-        let role_changed = self.scales.dim_of.get(&key) != before.dim_of.get(&key);
+        let role_changed = self.scales().dim_of.get(&key) != before.dim_of.get(&key);
         let mut made = Made {
             key,
             stored,
@@ -318,25 +362,16 @@ impl Planner<'_> {
             users: users.filter(|_| users_changed).cloned(),
         };
         let result = (|| {
-            if let ObjectKey::Var(group, id) = key
-                && let Some(var) = self.model.var(group, id)
-            {
-                self.update(&mut made.stored, var)?;
-                // A layout that says the same as before is encoded to the same bytes.
-                if let Some(store) = self.writing.stores.of(key) {
-                    made.stored.replace(header::layout(&store.layout(), self.sizes)?);
-                }
-            }
             if list_changed {
                 made.stored.hide(hidden::DIMENSION_LIST, None);
             }
             if users_changed {
                 made.stored.hide(hidden::REFERENCE_LIST, None);
             }
-            if is_new || role_changed || list_changed || self.is_renamed(key) {
+            if is_new || role_changed || list_changed || self.renamed.contains(&key) {
                 self.mark(&mut made.stored, key)?;
-            } else if let Some(id) = self.scales.dim_of.get(&key)
-                && self.scales.of_dim != before.of_dim
+            } else if let Some(id) = self.scales().dim_of.get(&key)
+                && self.scales().of_dim != before.of_dim
             {
                 let id = AttMessage::new(self.files.main(), &scales::dim_id(*id))?;
                 made.stored.hide(hidden::DIM_ID, Some(id));
@@ -347,20 +382,10 @@ impl Planner<'_> {
         Ok(made)
     }
 
-    /// Whether the name that an object has in the file is not what it should be.
-    fn is_renamed(&self, key: ObjectKey) -> bool {
-        let Some(group) = self.group_of(key) else { return false };
-        let name = |links: &[Entry]| {
-            links.iter().find(|entry| entry.key == Some(key)).map(|entry| entry.name.clone())
-        };
-        let after = self.links.get(&group).and_then(|links| name(links));
-        after.is_some() && after != self.writing.links.get(&group).and_then(|links| name(links))
-    }
-
     /// Attributes that say what an object is for netCDF.
     fn mark(&self, stored: &mut Stored, key: ObjectKey) -> std::result::Result<(), HdfError> {
         let file = self.files.main();
-        let dim = self.scales.dim_of.get(&key);
+        let dim = self.scales().dim_of.get(&key);
         let (mut name, mut coordinates) = (None, None);
         match key {
             ObjectKey::Scale(id) => {
@@ -415,12 +440,7 @@ impl Planner<'_> {
                 let var = model.var(group, id).ok_or(missing.clone())?;
                 let draft = var.draft.as_deref().ok_or(missing.clone())?;
                 let space = header::shape(model, var);
-                let recipe = Recipe::of(model, var, draft, Some((&mut *self.writing, key)));
-                let recipe = recipe.map_err(|fault| match fault {
-                    GetFault::Hdf(error) => error,
-                    GetFault::Chunk(_) | GetFault::Refused(_) => missing,
-                })?;
-                let Recipe { layout, filters, fill, .. } = recipe;
+                let Recipe { layout, filters, fill, .. } = self.recipe(key, var, draft)?;
                 let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
                 header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
             }
@@ -429,8 +449,40 @@ impl Planner<'_> {
         Ok(Stored::new(header::style(attribute_order), messages))
     }
 
+    fn recipe(
+        &mut self,
+        key: ObjectKey,
+        var: &Var,
+        draft: &VarDraft,
+    ) -> std::result::Result<Recipe, HdfError> {
+        let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
+        recipe.map_err(|fault| match fault {
+            GetFault::Hdf(error) => error,
+            GetFault::Chunk(_) | GetFault::Refused(_) => {
+                HdfError::Missing { structure: "object", at: 0, what: "its definition" }
+            }
+        })
+    }
+
     /// Brings the messages of a variable that is in the file up to date.
-    fn update(&self, stored: &mut Stored, var: &Var) -> std::result::Result<(), HdfError> {
+    fn update(
+        &mut self,
+        stored: &mut Stored,
+        key: ObjectKey,
+        var: &Var,
+    ) -> std::result::Result<(), HdfError> {
+        // Until something is put the fill value may be another one, and the header may not say so yet.
+        if let Some(draft) = var.draft.as_deref() {
+            let recipe = self.recipe(key, var, draft)?;
+            stored.replace(header::fill_value(&recipe.layout, recipe.fill, self.sizes)?);
+            if matches!(recipe.layout, DataLayout::Compact { .. }) {
+                stored.replace(header::layout(&recipe.layout, self.sizes)?);
+            }
+        }
+        // A layout that says the same as before is encoded to the same bytes.
+        if let Some(store) = self.writing.stores.of(key) {
+            stored.replace(header::layout(&store.layout(), self.sizes)?);
+        }
         let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
         if let Some(message) = found.filter(|message| message.flags & 2 == 0) {
             let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);

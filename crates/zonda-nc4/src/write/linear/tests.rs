@@ -63,13 +63,15 @@ fn hyperslabs_land_where_they_should() {
             let encode = Encode::Convert(encoder);
 
             let storage = Memory::from_slice(&[&[1; 16][..], &before].concat());
-            put(&storage, 16, &extent, &slab, 4, &encode, &src).unwrap();
+            let found = put(&storage, 16, &extent, &slab, 4, &encode, &src).unwrap();
+            assert_eq!(found.out_of_range, 0);
             let stored = storage.to_vec().unwrap();
             assert_eq!(stored[16..], expected, "{slab:?} {order:?}");
             assert_eq!(stored[..16], [1; 16]);
 
             let mut here = before;
-            put_here(&mut here, &extent, &slab, 4, &encode, &src).unwrap();
+            let found = put_here(&mut here, &extent, &slab, 4, &encode, &src).unwrap();
+            assert_eq!(found.out_of_range, 0);
             assert_eq!(here, expected, "{slab:?} {order:?}");
         }
     }

@@ -2,6 +2,7 @@
 
 mod lab;
 mod random;
+mod reference;
 mod user_types;
 
 use zonda_model::{Hyperslab, MemType, NcError};
@@ -101,7 +102,7 @@ fn what_does_not_fit_is_counted_after_all_is_stored() {
         let v = lab.var(Made::new(&format!("{kind:?}"), 3, &[x]).kind(kind));
         let values = ints(&[1, 70_000, 3]);
         let found = lab.put(v, &[0], &[3], None, Source::Atomic(MemType::I32), &values).unwrap();
-        assert_eq!(found.out_of_range, 1);
+        assert_eq!(found, 1);
         assert_eq!(lab.get_ints(v, &[0], &[3]), [1, i32::from(70_000_i32 as i16), 3]);
     }
 }
@@ -142,9 +143,9 @@ fn a_classic_model_is_not_put_to_in_define_mode() {
     // Bytes that change their sign are tolerated.
     let source = Source::Atomic(MemType::U8);
     let found = lab.put(v, &[0], &[2], None, source, &[200, 5]).unwrap();
-    assert_eq!(found.out_of_range, 0);
+    assert_eq!(found, 0);
     let found = lab.put(v, &[0], &[1], None, Source::Atomic(MemType::I32), &ints(&[200])).unwrap();
-    assert_eq!(found.out_of_range, 1);
+    assert_eq!(found, 1);
 }
 
 #[test]
@@ -179,4 +180,80 @@ fn scalars_and_text() {
         assert_eq!(out, *b"\0abc\0");
         lab.reopen();
     }
+}
+
+#[test]
+fn chunks_are_copied_as_they_are_stored() {
+    let mut from = Lab::new();
+    let (t, x) = (from.dim("t", 0), from.dim("x", 5));
+    let v = from.var(Made::new("v", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+    let values: Vec<i32> = (0..25).collect();
+    from.put_ints(v, &[0, 0], &[5, 5], &values).unwrap();
+    let root = crate::GroupId::ROOT;
+    let mut to = Lab::new();
+    let (t, x) = (to.dim("t", 0), to.dim("x", 5));
+    let w = to.var(Made::new("w", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+    for _ in 0..2 {
+        from.file.sync().unwrap();
+        to.file.extend(root, w, &[5, 5]).unwrap();
+        assert_eq!(from.file.pipeline(root, v).unwrap(), to.file.pipeline(root, w).unwrap());
+        let mut keys = Vec::new();
+        from.file.for_each_chunk(root, v, &mut |key, _, _| keys.push(key.to_vec())).unwrap();
+        assert_eq!(keys.len(), 6);
+        for key in keys {
+            let (mask, bytes) = from.file.stored_chunk(root, v, &key).unwrap().unwrap();
+            to.file.put_stored_chunk(root, w, &key, mask, &bytes).unwrap();
+        }
+        assert_eq!(to.get_ints(w, &[0, 0], &[5, 5]), values);
+        let stored = to.file.stored(root, w).unwrap();
+        assert_eq!((stored.chunks, stored.data_bytes), (Some((6, 6)), 100));
+        assert_eq!(from.file.stored(root, v).unwrap(), stored);
+        from.reopen_to_read();
+        let mut lab = Lab::new();
+        let (t, x) = (lab.dim("t", 0), lab.dim("x", 5));
+        lab.var(Made::new("w", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+        to = lab;
+        from.file = crate::Nc4File::open(
+            from.memory.clone(),
+            std::path::Path::new("test.nc"),
+            crate::OpenHow::default(),
+        )
+        .unwrap();
+    }
+    let outside = to.file.put_stored_chunk(root, w, &[9, 0], 0, b"");
+    assert_eq!(outside.unwrap_err().nc_error(), NcError::InvalidCoords);
+}
+
+#[test]
+fn fewer_bits_are_stored() {
+    let mut lab = Lab::new();
+    let x = lab.dim("x", 3);
+    let how = crate::Quantize { mode: crate::QuantizeMode::BitRound, kept: 3 };
+    let v = lab.var(Made::new("v", 5, &[x]).kind(Kind::Chunked(&[3])).quantize(how));
+    let mem = MemType::F64;
+    let get = |lab: &Lab| {
+        let mut out = [0; 24];
+        lab.get(v, &[0], &[3], Target::Atomic(mem), &mut out).unwrap();
+        out.as_chunks::<8>().0.iter().map(|value| f64::from_ne_bytes(*value)).collect::<Vec<_>>()
+    };
+    let values = bytes(&[1.1, 1.2, 3.3], |value: &f64| value.to_ne_bytes());
+    lab.put(v, &[0], &[3], None, Source::Atomic(mem), &values).unwrap();
+    assert_eq!(get(&lab), [1.125, 1.25, 3.25]);
+    lab.reopen();
+    // The attribute says so.
+    let values = bytes(&[7.7], |value: &f64| value.to_ne_bytes());
+    lab.put(v, &[0], &[1], None, Source::Atomic(mem), &values).unwrap();
+    assert_eq!(get(&lab), [7.5, 1.25, 3.25]);
+}
+
+#[test]
+fn nothing_is_filled_where_nobody_wants_it() {
+    let mut lab = Lab::new();
+    let x = lab.dim("x", 1000);
+    let v = lab.var(Made::new("v", 4, &[x]).no_fill());
+    lab.put_ints(v, &[3], &[1], &[9]).unwrap();
+    assert!(lab.memory.to_vec().unwrap().len() < 1000);
+    assert_eq!(lab.get_ints(v, &[3], &[1]), [9]);
+    lab.reopen();
+    assert_eq!(lab.get_ints(v, &[3], &[1]), [9]);
 }

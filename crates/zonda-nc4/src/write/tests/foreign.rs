@@ -105,7 +105,7 @@ fn a_file_of_the_reference_is_changed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/model.nc");
     for (change, result) in try_all(&std::fs::read(path).unwrap()) {
         if let Err(why) = &result {
-            println!("{change}: {why}");
+            eprintln!("{change}: {why}");
         }
         assert!(result.is_ok() || change != "attribute of the file");
     }
@@ -145,5 +145,5 @@ fn files_are_changed() {
             *counts.entry(format!("{change}: {result}")).or_default() += 1;
         }
     }
-    println!("{counts:#?}");
+    eprintln!("{counts:#?}");
 }

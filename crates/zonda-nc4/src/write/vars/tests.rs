@@ -93,7 +93,7 @@ fn a_new_variable_answers_at_once() {
     assert_eq!(info.fill_value, (-32767i16).to_ne_bytes());
     assert!(info.filters.is_empty());
     let info = file.var_info(ROOT, record).unwrap();
-    assert_eq!(info.storage, StorageKind::Chunked(vec![1638, 5]));
+    assert_eq!(info.storage, StorageKind::Chunked(vec![204, 5]));
     assert_eq!(file.var_info(ROOT, text).unwrap().fill_value, [0]);
     assert_eq!(file.n_atts(of(record)).unwrap(), 0);
     assert_eq!(file.chunk_cache(ROOT, fixed).unwrap(), (1 << 20, 521, 0.75));

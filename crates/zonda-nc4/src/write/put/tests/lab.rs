@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_convert::Converted;
 use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 
@@ -137,6 +136,7 @@ impl Lab {
         id
     }
 
+    /// Puts values, and says how many did not fit.
     pub(super) fn put(
         &mut self,
         var: VarId,
@@ -145,12 +145,13 @@ impl Lab {
         stride: Option<&[isize]>,
         source: Source<'_>,
         values: &[u8],
-    ) -> Result<Converted, Nc4Error> {
+    ) -> Result<u64, Nc4Error> {
         let slab = |_| Hyperslab { start, count, stride };
-        self.file.put(GroupId::ROOT, var, slab, source, |len| {
+        let put = self.file.put(GroupId::ROOT, var, slab, source, |len| {
             assert_eq!(len, values.len());
             Ok(values)
-        })
+        });
+        put.map(|converted| converted.out_of_range)
     }
 
     pub(super) fn get(
@@ -160,12 +161,13 @@ impl Lab {
         count: &[usize],
         target: Target<'_>,
         out: &mut [u8],
-    ) -> Result<Converted, Nc4Error> {
+    ) -> Result<u64, Nc4Error> {
         let slab = |_| Hyperslab { start, count, stride: None };
-        self.file.get(GroupId::ROOT, var, slab, target, |len| {
+        let get = self.file.get(GroupId::ROOT, var, slab, target, |len| {
             assert_eq!(len, out.len());
             Ok(out)
-        })
+        });
+        get.map(|converted| converted.out_of_range)
     }
 
     pub(super) fn put_ints(
@@ -174,7 +176,7 @@ impl Lab {
         start: &[usize],
         count: &[usize],
         values: &[i32],
-    ) -> Result<Converted, Nc4Error> {
+    ) -> Result<u64, Nc4Error> {
         let values: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         self.put(var, start, count, None, Source::Atomic(MemType::I32), &values)
     }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
+use super::reference::{digest, digests};
 use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
 
 /// The caller's memory: addresses are numbers from 1 on.
 #[derive(Clone, Default)]
-struct Caller(Rc<RefCell<Vec<Box<[u8]>>>>);
+pub(super) struct Caller(Rc<RefCell<Vec<Box<[u8]>>>>);
 
 impl Caller {
     fn keep(&self, bytes: &[u8]) -> u64 {
@@ -23,7 +24,7 @@ impl Caller {
     }
 
     /// Strings as elements; `None` is a null pointer.
-    fn texts(&self, texts: &[Option<&[u8]>]) -> Vec<u8> {
+    pub(super) fn texts(&self, texts: &[Option<&[u8]>]) -> Vec<u8> {
         texts.iter().flat_map(|text| text.map_or(0, |text| self.keep(text)).to_ne_bytes()).collect()
     }
 
@@ -57,17 +58,24 @@ impl Fetch for Fetched {
     }
 }
 
-fn put(lab: &mut Lab, caller: &Caller, var: VarId, start: &[usize], count: &[usize], src: &[u8]) {
+pub(super) fn put(
+    lab: &mut Lab,
+    caller: &Caller,
+    var: VarId,
+    start: &[usize],
+    count: &[usize],
+    src: &[u8],
+) {
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let found = lab.put(var, start, count, None, Source::Natural(&mut fetch), src).unwrap();
-    assert_eq!(found.out_of_range, 0);
+    assert_eq!(found, 0);
 }
 
 fn get(lab: &Lab, caller: &mut Caller, var: VarId, count: &[usize], len: usize) -> Vec<u8> {
     let mut out = vec![7; len];
     let start = vec![0; count.len()];
     let found = lab.get(var, &start, count, Target::Natural(caller), &mut out).unwrap();
-    assert_eq!(found.out_of_range, 0);
+    assert_eq!(found, 0);
     out
 }
 
@@ -235,11 +243,29 @@ fn fill_values_of_strings() {
     lab.file.def_var_fill(GroupId::ROOT, v, false, Some((&fill, &mut fetch))).unwrap();
     let some = |text: &[u8]| Some(text.to_vec());
     assert_eq!(texts(&lab, v, 4), vec![some(b"none"); 4]);
+    // Until something is put it may be another one, also after a commit that nobody asked for.
+    lab.file.leave_define_mode().unwrap();
+    lab.file.commit().unwrap();
+    let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
+    let other = caller.texts(&[Some(b"nothing")]);
+    let set = lab.file.put_att::<crate::Nc4Error>(
+        crate::Owner { group: GroupId::ROOT, var: v },
+        b"_FillValue",
+        12,
+        1,
+        Source::Natural(&mut fetch),
+        |_| Ok(&other),
+    );
+    assert_eq!(set.unwrap().out_of_range, 0);
+    assert_eq!(texts(&lab, v, 4), vec![some(b"nothing"); 4]);
     put(&mut lab, &caller, v, &[1], &[1], &caller.texts(&[Some(b"one")]));
     for _ in 0..2 {
-        let all = [some(b"none"), some(b"one"), some(b"none"), some(b"none")];
+        let all = [some(b"nothing"), some(b"one"), some(b"nothing"), some(b"nothing")];
         assert_eq!(texts(&lab, v, 4), all);
         lab.reopen();
+    }
+    if let Some(lines) = digests(&lab, "strings.nc") {
+        assert_eq!(lines, [format!("v str {}", digest(b"nothing\0one\0nothing\0nothing"))]);
     }
 }
 
