@@ -194,7 +194,7 @@ impl Nc4File {
                 (Target::Atomic(mem), user) => {
                     let ext = form.atomic().and_then(ExtType::from_nc_type);
                     let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
-                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
                     let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
                     let native = native_fill(&form, ext, user.as_deref());
                     let out = out.get_mut(..mem.size()).ok_or(GetFault::Refused(NcError::Inval))?;
@@ -288,7 +288,7 @@ pub(crate) enum Numeric {
 }
 
 pub(crate) fn numeric(form: &Form, mem: MemType) -> Option<Numeric> {
-    let kernel = |ext, order| Decoder::new(ext, order, mem, RangeRule::Strict).ok();
+    let kernel = |ext, order| Decoder::new(ext, order, mem, RangeRule::Cast).ok();
     match &form.shape {
         Shape::Number(ext, order) => kernel(*ext, *order).map(Numeric::Kernel),
         Shape::FixedText(..) if form.file_size == 1 => {

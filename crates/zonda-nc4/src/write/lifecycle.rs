@@ -104,11 +104,15 @@ impl Nc4File {
         self.commit()
     }
 
-    /// Commits and ends writing. After an error, too, the file is closed.
+    /// Commits and ends writing. After an error, too, the file is closed; but a type that is not
+    /// complete leaves it as it was, so that the type can be completed.
     ///
     /// # Errors
     /// Those of the commit.
     pub fn close(&mut self) -> Result<()> {
+        if self.writing.as_deref().is_some_and(|writing| !writing.is_forked) {
+            self.settle()?;
+        }
         let result = self.drain();
         self.writing = None;
         result

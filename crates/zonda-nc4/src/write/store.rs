@@ -423,8 +423,7 @@ impl VarStore {
     #[cold]
     fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
-        let encoder =
-            Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
+        let encoder = Encoder::new(ext, order, mem, RangeRule::Cast).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
         Ok(encoder)
     }
