@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench stacks crash conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes stacks crash interop model conformance install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -31,6 +31,12 @@ bench: ## measurements against the distribution's library and the limit; hours
 	@$(MAKE) --no-print-directory build
 	bench/run.py
 	bench/reads.py
+	bench/writes.py
+
+bench-writes: ## the part about writing netCDF-4
+	scripts/setup.sh --demo
+	@$(MAKE) --no-print-directory build
+	bench/writes.py
 
 stacks: ## the default storage stack against others, on every family of workloads
 	scripts/setup.sh --demo
@@ -41,6 +47,16 @@ crash: ## every state that a death, a power cut or a full disk can leave; 500 ki
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/crash/run.sh --long
+
+interop: ## netCDF-4 files by Zonda, read and changed by every other program, in full
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/interop/run.py --long
+
+model: ## a million random steps through netCDF-4 files, beside a plain model
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/model/run.py --long
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test
@@ -66,4 +82,4 @@ clean: ## removes what was built, downloaded and measured
 	rm -rf dist out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -127,7 +127,8 @@ def build(bin_dir: Path) -> str:
         changed = max(shared, Path(__file__).stat().st_mtime, (ROOT / source).stat().st_mtime)
         if program.exists() and program.stat().st_mtime > changed:
             continue
-        command = ["gcc", "-Wall", "-Wextra", ROOT / source, "-o", new, *flags]
+        compiler = "gfortran" if source.endswith(".f90") else "gcc"
+        command = [compiler, "-Wall", "-Wextra", ROOT / source, "-o", new, *flags]
         if subprocess.run(command).returncode != 0:
             sys.exit(f"cannot compile {source}")
         new.replace(program)  # another run may have the old one open
@@ -137,10 +138,13 @@ def build(bin_dir: Path) -> str:
 
 
 
-def engine(bin_dir: Path, name: str, args: list, env: dict) -> list[dict]:
-    """Runs an engine; gives its result lines. What it says on standard error is a failure too: a
-    library that could not do as its environment says warns there."""
-    out = subprocess.run([bin_dir / name, *args], env=env, capture_output=True, text=True)
+def engine(bin_dir: Path, name: str, args: list, env: dict, most: float | None = None) -> list[dict]:
+    """Runs an engine, for at most so many seconds; gives its result lines. What it says on standard
+    error is a failure too: a library that could not do as its environment says warns there."""
+    try:
+        out = subprocess.run([bin_dir / name, *args], env=env, capture_output=True, text=True, timeout=most)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"{name} took more than {most} s") from None
     said = out.stderr.strip().splitlines()
     if out.returncode != 0 or said:
         raise Failed(f"{name} ended with {out.returncode}: {(said or ['no message'])[-1]}")

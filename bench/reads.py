@@ -204,14 +204,20 @@ def wheel(python: str, folder: Path) -> Path | None:
     return folder
 
 
+def add_wheel(folder: Path) -> str:
+    """Puts the wheel's library, if there is one, among NETCDF_LIBS; gives the Python that has it."""
+    python = os.environ.get("ZONDA_PYTHON", sys.executable)
+    if "wheel=" not in os.environ.get("NETCDF_LIBS", ""):
+        if path := wheel(python, folder / "wheel"):
+            os.environ["NETCDF_LIBS"] = ":".join(filter(None, [os.environ.get("NETCDF_LIBS"), f"wheel={path}"]))
+    return python
+
+
 class Peers:
     """Everything that can read: name -> (command in front of the options, environment, operations)."""
 
     def __init__(self, folder: Path):
-        python = os.environ.get("ZONDA_PYTHON", sys.executable)
-        if "wheel=" not in os.environ.get("NETCDF_LIBS", ""):
-            if path := wheel(python, folder / "wheel"):
-                os.environ["NETCDF_LIBS"] = ":".join(filter(None, [os.environ.get("NETCDF_LIBS"), f"wheel={path}"]))
+        python = add_wheel(folder)
         self.libs = harness.libraries(folder)
         every = {"read", "open", "inquire", "strings", "threads"}
         self.all = {}

@@ -30,6 +30,14 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROBE = ROOT / "fuzz" / "probe.py"
 LARGEST = 256 << 10
+# Sound files of the corpus whose answer differs, and why.
+WIDE = ("a type that no variable of netCDF can have, listed by its size: the reference counts members as C's "
+        "long double (16 bytes, what they are differs between machines), Zonda as the double that it would give")
+KNOWN = {
+    "tools/testfiles/tldouble_scalar.h5": WIDE,
+    "testdata/hdf5_official/tcomplex.h5": WIDE,
+    "testdata/hdf5_official/tcomplex_be.h5": WIDE,
+}
 SHOWN = 40      # lines of each sort
 
 
@@ -107,7 +115,7 @@ def differences(reference, ours):
 def exceptions():
     """Sound files whose answer is known to differ."""
     lines = (ROOT / "tests" / "corpus" / "exceptions.txt").read_text().splitlines()
-    return {line.split("|")[0].strip() for line in lines if line.strip() and not line.startswith("#")}
+    return {*KNOWN, *(line.split("|")[0].strip() for line in lines if line.strip() and not line.startswith("#"))}
 
 
 def malformed():

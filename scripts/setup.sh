@@ -35,14 +35,15 @@ packages=(gcc libc6-dev binutils make python3)
 pip=()
 if ((demo || test)); then
     # Fortran yardstick; the distribution's library to run beside ours, its ncdump, and NCO.
-    packages+=(gfortran libnetcdf-dev netcdf-bin nco python3-venv libhdf5-dev libdeflate-dev libzstd-dev)
+    packages+=(gfortran libnetcdf-dev netcdf-bin nco python3-venv libhdf5-dev libdeflate-dev libzstd-dev
+        libnetcdff-dev)
     pip+=(scipy)
 fi
 if ((test)); then
     # Headers in C++, the prefix through CMake and pkg-config, memory checks.
     packages+=(g++ cmake pkg-config valgrind)
-    # Programs and libraries that must run on ours.
-    packages+=(cdo gdal-bin libnetcdff-dev python3-netcdf4 python3-numpy)
+    # Programs and libraries that must run on ours, or read what it writes.
+    packages+=(cdo gdal-bin python3-netcdf4 python3-numpy hdf5-tools)
     # The reference's own tests: source package, configure, and headers its programs include.
     packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev libbz2-dev libaec-dev)
     # h5py and hdf5plugin: what the filters and structures of HDF5 are tested against.

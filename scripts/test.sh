@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash interop model conformance)
 
 # The command of each stage.
 stage() {
@@ -39,6 +39,8 @@ stage() {
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
         crash) tests/crash/run.sh ;;
+        interop) tests/interop/run.py ;;
+        model) tests/model/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;
         *)
             echo "no stage $1; there are: ${all[*]}"

@@ -65,14 +65,15 @@ static inline void known_options(int argc, char **argv, const char *const *known
     }
 }
 
-/* The creation flag for `--format 1|2|5`. */
+/* The creation flag for `--format 1|2|4|5`. */
 static inline int format_flag(int argc, char **argv)
 {
     switch (option_size(argc, argv, "--format", "2")) {
     case 1: return 0;
     case 2: return NC_64BIT_OFFSET;
+    case 4: return NC_NETCDF4;
     case 5: return NC_64BIT_DATA;
-    default: fprintf(stderr, "%s: --format is 1, 2 or 5\n", argv[0]); exit(2);
+    default: fprintf(stderr, "%s: --format is 1, 2, 4 or 5\n", argv[0]); exit(2);
     }
 }
 

@@ -2,6 +2,7 @@
  * A process forks with files open for reading and for writing. The child reads, and its exit does
  * not touch the parent's file; the parent goes on writing. */
 #include "check.h"
+#include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -18,11 +19,12 @@ static void *busy(void *argument) {
     return NULL;
 }
 
-int main(void) {
+static void forks(int flags) {
     int reading, value = 0;
-    OK(nc_close(small_file("read.nc", NC_CLOBBER)));
+    stop = 0;
+    OK(nc_close(small_file("read.nc", flags)));
     OK(nc_open("read.nc", NC_NOWRITE, &reading));
-    writing = small_file("write.nc", NC_CLOBBER);
+    writing = small_file("write.nc", flags);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, busy, NULL) == 0);
     for (int round = 0; round < 20; round++) {
@@ -33,7 +35,8 @@ int main(void) {
         if (child == 0) {
             OK(nc_get_var1_int(reading, 0, (size_t[]){1, 2}, &value));
             CHECK(value == 6);
-            int mine = small_file("child.nc", NC_CLOBBER);
+            FAILS(nc_put_var1_int(writing, 0, (size_t[]){0, 0}, &value), ECHILD);
+            int mine = small_file("child.nc", flags);
             OK(nc_close(mine));
             if (round % 3 == 0) nc_close(writing); /* whatever it answers, the file is not its own */
             if (round % 3 == 1) exit(0);           /* with exit handlers */
@@ -53,5 +56,11 @@ int main(void) {
         CHECK(value == 100 + round);
     }
     OK(nc_close(reading));
+}
+
+int main(void) {
+    forks(NC_CLOBBER);
+    forks(NC_CLOBBER | NC_NETCDF4);
+    forks(NC_CLOBBER | NC_NETCDF4 | NC_CLASSIC_MODEL);
     return 0;
 }

@@ -31,7 +31,7 @@ else
     # Only programs of this harness; conversion_facts.c is run by the tests of zonda-convert.
     while read -r source; do
         families+=("$(basename "$source" .c)")
-    done < <(grep -l -e '"harness.h"' -e '"nc4_tree.h"' "$here"/*.c)
+    done < <(grep -l -e '"harness.h"' -e '"nc4_tree.h"' -e '"nc4_write.h"' "$here"/*.c)
 fi
 
 if [ ! -e "$libdir/libnetcdf.so.19" ]; then

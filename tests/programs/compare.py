@@ -70,7 +70,7 @@ def prepare():
     shutil.rmtree(os.path.join(OUT, "in"), ignore_errors=True)
     inputs = os.path.join(OUT, "in")
     shutil.copytree(os.path.join(HERE, "cdl"), inputs)
-    for stem, kinds in (("grid", "125"), ("odd", "125"), ("wide", "5")):
+    for stem, kinds in (("grid", "12345"), ("odd", "125"), ("wide", "5"), ("rich", "3")):
         for k in kinds:
             r = subprocess.run(["ncgen", "-k", k, "-o", "%s%s.nc" % (stem, k), stem + ".cdl"],
                                cwd=inputs, env=base_environment(), capture_output=True, text=True)
@@ -83,17 +83,17 @@ def prepare():
     return {"IN": "../../in", "REAL": "../../real", "BAD": "../../bad", "HERE": HERE}
 
 
-def build_fortran():
-    """The compiled Fortran program, or the reason why there is none."""
+def build_fortran(stem="fortran_roundtrip"):
+    """A compiled Fortran program, or the reason why there is none."""
     if not shutil.which("gfortran"):
         return None, "gfortran is not installed"
-    exe = os.path.join(OUT, "fortran_roundtrip")
-    r = subprocess.run(["gfortran", "-O1", "-I/usr/include", os.path.join(HERE, "fortran_roundtrip.f90"),
+    exe = os.path.join(OUT, stem)
+    r = subprocess.run(["gfortran", "-O1", "-I/usr/include", "-J" + OUT, os.path.join(HERE, stem + ".f90"),
                         "-o", exe, "-lnetcdff"], capture_output=True, text=True)
     if r.returncode:
         if "netcdf.mod" in r.stderr or "-lnetcdff" in r.stderr:
             return None, "the distribution's libnetcdff is not installed"
-        raise Setup("fortran_roundtrip.f90:\n" + r.stderr)
+        raise Setup(stem + ".f90:\n" + r.stderr)
     return exe, ""
 
 
@@ -191,9 +191,12 @@ class Runner:
 
 def content(path):
     """What the distribution's library reads in a file; None if it is no netCDF file."""
-    r = subprocess.run(["ncdump", "-n", "same", path], env=base_environment(), capture_output=True)
     kind = subprocess.run(["ncdump", "-k", path], env=base_environment(), capture_output=True)
-    return mask(kind.stdout + r.stdout) if r.returncode == 0 else None
+    # How netCDF-4 data is stored is content as well; who stored it is not.
+    storage = ["-s"] if kind.stdout.startswith(b"netCDF-4") else []
+    r = subprocess.run(["ncdump", *storage, "-n", "same", path], env=base_environment(), capture_output=True)
+    text = re.sub(rb"\t:_NCProperties = .*", b"\t:_NCProperties", r.stdout)
+    return mask(kind.stdout + text) if r.returncode == 0 else None
 
 
 def first_difference(a, b):
@@ -244,7 +247,7 @@ def main():
     os.makedirs(OUT, exist_ok=True)
     cases = read_cases(pattern)
     variables, absent = prepare(), {}
-    for word, find in (("FORTRAN", build_fortran), ("PYTHON", system_python), ("WHEEL", wheel_python)):
+    for word, find in (("FORTRAN", build_fortran), ("FORTRAN4", lambda: build_fortran("fortran_nc4")), ("PYTHON", system_python), ("WHEEL", wheel_python)):
         if any(c.program == "$" + word for c in cases):
             path, why = find()
             variables[word] = path or ""

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use zonda::{AttView, ExtType, MemType, NcError, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
-use crate::foreign::{MallocPlace, bytes, put_text};
+use crate::foreign::{CMemory, MallocPlace, bytes, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::{slice, slice_mut};
 use crate::types::{NcType, STRING};
@@ -170,7 +170,8 @@ pub unsafe extern "C" fn nc_rename_att(
         // SAFETY: the contract above is that of `bytes`.
         let (name, newname) = unsafe { (bytes(name), bytes(newname)) };
         let (name, newname) = (name.ok_or(NcError::Inval)?, newname.ok_or(NcError::Inval)?);
-        file.dataset.rename_att(VarId(varid), name, newname).map_err(|error| file.failure(error))
+        let renamed = file.dataset.rename_att(file.var(varid), name, newname);
+        renamed.map_err(|error| file.failure(error))
     })
 }
 
@@ -184,7 +185,7 @@ pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_ch
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        file.dataset.del_att(VarId(varid), name).map_err(|error| file.failure(error))
+        file.dataset.del_att(file.var(varid), name).map_err(|error| file.failure(error))
     })
 }
 
@@ -229,17 +230,25 @@ unsafe fn put_att(
             check_owner(&file, owner)?;
             return Err(NcError::BadName.into());
         };
-        if values.is_null() {
+        if values.is_null() && !file.dataset.is_hdf5() {
             without_values(&file, owner, (xtype, len, mem))?;
         }
-        let converted = file
-            .dataset
-            .put_att(file.var(varid), name, xtype, len, mem, |n_bytes| {
-                // SAFETY: null only with length 0; else the contract above.
-                Ok(unsafe { slice(values.cast::<u8>(), n_bytes) })
-            })
-            .map_err(|error| file.failure(error))?;
-        ranged(converted)
+        let given = |n_bytes: usize| {
+            if values.is_null() && n_bytes != 0 {
+                return Err(NcError::Inval.into());
+            }
+            // SAFETY: null only with length 0; else the contract above.
+            Ok(unsafe { slice(values.cast::<u8>(), n_bytes) })
+        };
+        let (dataset, owner) = (&file.dataset, file.var(varid));
+        let converted = if mem.is_none() && dataset.is_hdf5() {
+            // SAFETY: the contract above: values of that type.
+            let mut memory = unsafe { CMemory::new() };
+            dataset.put_att_placed(owner, name, (xtype, len), &mut memory, given)
+        } else {
+            dataset.put_att(owner, name, xtype, len, mem, given)
+        };
+        ranged(converted.map_err(|error| file.failure(error))?)
     })
 }
 
@@ -357,7 +366,8 @@ pub unsafe extern "C" fn nc_get_att_text(
 /// No classic file holds strings: `NC_EBADTYPE`, after what is checked before types.
 ///
 /// # Safety
-/// `name` is null or a NUL-terminated string; `strings` is not used.
+/// `name` is null or a NUL-terminated string; `strings` is null or holds `len` strings, each null or
+/// NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_put_att_string(
     ncid: c_int,
@@ -366,7 +376,7 @@ pub unsafe extern "C" fn nc_put_att_string(
     len: usize,
     strings: *const *const c_char,
 ) -> c_int {
-    // SAFETY: same contract; a type that no file has is refused before values are read.
+    // SAFETY: same contract.
     unsafe { put_att(ncid, varid, name, (STRING, len, None), strings.cast()) }
 }
 

@@ -2,11 +2,12 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{Dataset, ExtType, Hyperslab, NcError, Reserve, VarId, VarRef};
+use zonda::{Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef};
 
 use crate::boundary::{CallResult, Failure, boundary};
-use crate::foreign::bytes;
+use crate::foreign::{CMemory, MallocPlace, bytes};
 use crate::handles::{self, FileRef};
+use crate::types::{FIRST_USER_TYPE, NcType, Shape};
 
 /// Data travels in blocks of at most this many bytes, or of one element if that is larger.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -38,6 +39,39 @@ pub unsafe extern "C" fn nc_copy_att(
     })
 }
 
+/// A group of a file, without its handle: what copying goes on in.
+type Within<'f> = (&'f Dataset, GroupId);
+
+/// The type of the other file that stands for one of this: an atomic type for itself, a user-defined
+/// one for the first that is called and made alike, of those in the group, in the groups around it,
+/// and then in the whole file.
+///
+/// # Errors
+/// `NC_EBADTYPE` where there is none.
+fn type_in(from: Within<'_>, nc_type: NcType, to: Within<'_>) -> Result<NcType, Failure> {
+    if nc_type < FIRST_USER_TYPE {
+        return Ok(nc_type);
+    }
+    let (name, shape) = from.0.in_group(from.1, |meta| {
+        Ok::<_, Failure>((meta.user_type(nc_type)?.name.clone(), Shape::of(meta, nc_type)?))
+    })??;
+    let found = to.0.in_group(to.1, |meta| {
+        let fits = |&number: &NcType| {
+            meta.user_type(number).is_ok_and(|ty| ty.name == name)
+                && Shape::of(meta, number).is_ok_and(|other| other.is_like(&shape))
+        };
+        let mut around = Some(meta.group_id());
+        while let Some(group) = around.and_then(|group| meta.group(group).ok()) {
+            if let Some(&found) = group.type_ids().iter().find(|number| fits(number)) {
+                return Some(found);
+            }
+            around = group.group_parent();
+        }
+        (FIRST_USER_TYPE..).take(meta.types().len()).find(fits)
+    })?;
+    Ok(found.ok_or(NcError::BadType)?)
+}
+
 fn copy_att(
     from: &Dataset,
     owner_in: VarRef,
@@ -45,25 +79,34 @@ fn copy_att(
     to: &Dataset,
     owner_out: VarRef,
 ) -> CallResult {
+    if to.format() == Format::NetCdf4Classic {
+        // The reference looks for it there first.
+        match to.in_group(owner_out.group, |meta| meta.find_att(owner_out.var, name).map(drop))? {
+            Err(error) if error.code() != NcError::NotAtt => return Err(error.into()),
+            _ => {}
+        }
+    }
     let (nc_type, len) = from.in_group(owner_in.group, |meta| {
         meta.find_att(owner_in.var, name).map(|(_, att)| (att.nc_type, att.len))
     })??;
-    if to.is_hdf5() {
-        return Err(NcError::Perm.into());
-    }
-    if ExtType::from_nc_type(nc_type).is_none() {
+    if ExtType::from_nc_type(nc_type).is_none() && !to.is_hdf5() {
         // No classic file holds strings or values of user-defined types.
         return Err(NcError::BadType.into());
     }
     let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
+    let out_type = type_in((from, owner_in.group), nc_type, (to, owner_out.group))?;
     let mut values = Vec::new();
     let room = &mut values;
+    let mut place = MallocPlace::default();
     // Without conversion nothing is out of range.
-    let _ = from.get_att(owner_in, name, None, move |n_bytes| {
+    let _ = from.get_att_placed(owner_in, name, &mut place, move |n_bytes| {
         room.resize(n_bytes, 0);
         Ok(room.as_mut_slice())
     })?;
-    let _ = to.put_att(owner_out, name, nc_type, len, None, |_| Ok(&values))?;
+    // SAFETY: the values are those just placed, which are there until `place` goes.
+    let mut memory = unsafe { CMemory::new() };
+    let what = (out_type, len);
+    let _ = to.put_att_placed(owner_out, name, what, &mut memory, |_| Ok(&values))?;
     Ok(())
 }
 
@@ -77,28 +120,32 @@ pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) 
     boundary(|| {
         let from = handles::file(ncid_in)?;
         let source = Source::of(&from, VarId(varid_in))?;
-        let from = &from.dataset;
-        if ExtType::from_nc_type(source.nc_type).is_none()
-            && !handles::file(ncid_out)?.dataset.is_hdf5()
-        {
-            // No classic file holds strings or values of user-defined types.
-            return Err(NcError::NotNc4.into());
-        }
         let mut dims = Vec::with_capacity(source.dim_names.len());
         for name in &source.dim_names {
             let to = handles::file(ncid_out)?;
             dims.push(to.meta(|meta| meta.find_dim(name))??.0);
         }
-        let to = handles::file(ncid_out)?;
-        let to = &to.dataset;
+        let out = handles::file(ncid_out)?;
+        let (from_group, to_group) = (from.group, out.group);
+        let (from, to) = (&from.dataset, &out.dataset);
+        let holds = match to.format() {
+            Format::NetCdf4 | Format::NetCdf4Classic => true,
+            Format::Cdf5 => ExtType::from_nc_type(source.nc_type).is_some(),
+            _ => source.nc_type <= ExtType::Double.nc_type(),
+        };
+        if !holds && from.format() == Format::NetCdf4 {
+            return Err(NcError::NotNc4.into());
+        }
+        let nc_type = type_in((from, from_group), source.nc_type, (to, to_group))?;
 
         match to.redef() {
             Err(error) if error.code() != NcError::InDefine => return Err(error.into()),
             _ => {}
         }
-        let id = to.def_var(&source.name, source.nc_type, &dims)?;
+        let id = to.def_var_in(to_group, &source.name, nc_type, &dims)?;
+        let id = VarRef { group: to_group, var: id };
         for name in &source.att_names {
-            copy_att(from, source.id, name, to, id.into())?;
+            copy_att(from, source.id, name, to, id)?;
         }
         // What goes wrong here shows in the first put, whose code the caller gets.
         let _ = to.enddef(Reserve::Default);
@@ -151,7 +198,7 @@ impl Source {
 
     /// Copies block after block. Where a block of several rows is refused, its rows go one by
     /// one, so that what precedes the row at fault arrives, as with the reference.
-    fn copy_data(&self, from: &Dataset, to: &Dataset, id: VarId) -> CallResult {
+    fn copy_data(&self, from: &Dataset, to: &Dataset, id: VarRef) -> CallResult {
         let mut buffer = Vec::new();
         let rank = self.shape.len();
         if rank == 0 {
@@ -186,14 +233,14 @@ impl Source {
         &self,
         from: &Dataset,
         to: &Dataset,
-        id: VarId,
+        id: VarRef,
         buffer: &mut Vec<u8>,
     ) -> CallResult {
         let rank = self.shape.len();
         // The target takes a row as a whole or not at all.
         let mut target = vec![0; rank];
-        to.meta(|meta| meta.var_shape(id, &mut target))?;
-        if !to.in_define_mode() && (1..rank).any(|d| target[d] < self.shape[d]) {
+        to.in_group(id.group, |meta| meta.var_shape(id.var, &mut target))??;
+        if !to.is_hdf5() && !to.in_define_mode() && (1..rank).any(|d| target[d] < self.shape[d]) {
             return Err(NcError::Edge.into());
         }
         // Dimensions after `split` fit into a block together, with `step` indices of `split`.
@@ -228,19 +275,27 @@ impl Source {
         &self,
         from: &Dataset,
         to: &Dataset,
-        id: VarId,
+        id: VarRef,
         start: &[usize],
         count: &[usize],
         buffer: &mut Vec<u8>,
     ) -> CallResult {
         let slab = Hyperslab { start, count, stride: None };
         let room = &mut *buffer;
+        let mut place = MallocPlace::default();
         // Without conversion nothing is out of range.
-        let _ = from.get(self.id, &slab, None, move |n_bytes| {
-            room.resize(n_bytes, 0);
-            Ok(room.as_mut_slice())
-        })?;
-        let _ = to.put(id, &slab, None, |_| Ok(buffer.as_slice()))?;
+        let _ = from.get_placed(
+            self.id,
+            |_| slab,
+            &mut place,
+            move |n_bytes| {
+                room.resize(n_bytes, 0);
+                Ok(room.as_mut_slice())
+            },
+        )?;
+        // SAFETY: the values are those just placed, which are there until `place` goes.
+        let mut memory = unsafe { CMemory::new() };
+        let _ = to.put_placed(id, |_| slab, &mut memory, |_| Ok(buffer.as_slice()))?;
         Ok(())
     }
 }

@@ -37,7 +37,8 @@ pub unsafe extern "C" fn nc_def_dim(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        let dim = file.dataset.def_dim(name, len).map_err(|error| file.failure(error))?;
+        let dim = file.dataset.def_dim_in(file.group, name, len);
+        let dim = dim.map_err(|error| file.failure(error))?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(idp, dim.0) };
         Ok(())
@@ -133,6 +134,7 @@ pub unsafe extern "C" fn nc_rename_dim(ncid: c_int, dimid: c_int, name: *const c
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        file.dataset.rename_dim(DimId(dimid), name).map_err(|error| file.failure(error))
+        let renamed = file.dataset.rename_dim_in(file.group, DimId(dimid), name);
+        renamed.map_err(|error| file.failure(error))
     })
 }

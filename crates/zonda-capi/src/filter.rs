@@ -1,6 +1,5 @@
 //! Filters of chunked variables. Classic files store numbers as they are: nothing can be defined
-//! on them, and inquiries report "none". netCDF-4 files are open for reading: nothing can be defined
-//! on them either.
+//! on them, and inquiries report "none".
 //!
 //! The functions of single filters answer as a reference that was built with that filter, because
 //! Zonda has them built in. (One built without Zstandard or Blosc accepts their definitions,
@@ -11,9 +10,10 @@ use std::sync::Arc;
 
 use zonda::{FilterSpec, NcError, VarId, VarInfo};
 
-use crate::boundary::{Failure, boundary, put};
+use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
+use crate::transfer::slice;
 
 const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
@@ -40,9 +40,10 @@ pub(crate) fn info_of(file: &FileRef, varid: c_int) -> Result<Option<Arc<VarInfo
     Ok(Some(file.dataset.var_info(file.var(varid))?))
 }
 
-/// Why a property of a variable is not set, where the variable is not looked at first.
-pub(crate) fn refusal(file: &FileRef) -> NcError {
-    if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NotNc4 }
+/// A netCDF-4 file whose variables get properties; of a classic one the answer is `NC_ENOTNC4`.
+pub(crate) fn file_for_setting(ncid: c_int) -> Result<FileRef, Failure> {
+    let file = handles::file(ncid)?;
+    if file.dataset.is_hdf5() { Ok(file) } else { Err(NcError::NotNc4.into()) }
 }
 
 fn find(info: &VarInfo, id: u32) -> Option<&FilterSpec> {
@@ -54,44 +55,69 @@ fn param(filter: Option<&FilterSpec>, index: usize) -> c_int {
     filter.and_then(|filter| filter.params.get(index)).map_or(0, |&value| value as c_int)
 }
 
-/// What every definition of a netCDF-4 property says to a classic file.
-macro_rules! definitions {
-    ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[doc = concat!("`", $prototype, "`")]
-        ///
-        /// `NC_ENOTNC4` for a classic file, `NC_EPERM` for one that is open for reading, whatever
-        /// the variable.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name(ncid: c_int, _varid: c_int, $($argument: $type),*) -> c_int {
-            $( let _ = $argument; )*
-            boundary(|| Err(refusal(&handles::file(ncid)?).into()))
-        }
-    )*};
+/// `int nc_def_var_deflate(int ncid, int varid, int shuffle, int deflate, int deflate_level);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_deflate(
+    ncid: c_int,
+    varid: c_int,
+    shuffle: c_int,
+    deflate: c_int,
+    deflate_level: c_int,
+) -> c_int {
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let level = (deflate != 0).then_some(deflate_level);
+        let defined = file.dataset.def_var_deflate(file.var(varid), shuffle != 0, level);
+        defined.map_err(|error| file.failure(error))
+    })
 }
 
-definitions! {
-    "int nc_def_var_deflate(int ncid, int varid, int shuffle, int deflate, int deflate_level);"
-    fn nc_def_var_deflate(shuffle: c_int, deflate: c_int, deflate_level: c_int);
-    "int nc_def_var_fletcher32(int ncid, int varid, int fletcher32);"
-    fn nc_def_var_fletcher32(fletcher32: c_int);
+/// `int nc_def_var_fletcher32(int ncid, int varid, int fletcher32);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_fletcher32(ncid: c_int, varid: c_int, fletcher32: c_int) -> c_int {
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let defined = file.dataset.def_var_fletcher32(file.var(varid), fletcher32 != 0);
+        defined.map_err(|error| file.failure(error))
+    })
+}
+
+/// Gives a variable a filter. The variable is looked at first; and where the file is not in define
+/// mode, the code is `NC_EINDEFINE`, as in the reference.
+fn add_filter(ncid: c_int, varid: c_int, id: u32, params: &[u32]) -> CallResult {
+    let file = check_var(ncid, varid)?;
+    if !file.dataset.is_hdf5() {
+        return Err(NcError::NotNc4.into());
+    }
+    if !file.dataset.in_define_mode() {
+        return Err(NcError::InDefine.into());
+    }
+    // Where a plugin fails, so does the put (the flag that newer references set, too).
+    let (optional, name) = (true, String::new());
+    let filter = FilterSpec { id, optional, name, params: params.to_vec() };
+    let defined = file.dataset.def_var_filter(file.var(varid), filter);
+    defined.map_err(|error| file.failure(error))
 }
 
 /// `int nc_def_var_filter(int ncid, int varid, unsigned int id, size_t nparams, const unsigned int *params);`
 ///
 /// # Safety
-/// The pointer is not used.
+/// `params` is null or holds `nparams` numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_var_filter(
     ncid: c_int,
     varid: c_int,
-    _id: c_uint,
-    _nparams: usize,
-    _params: *const c_uint,
+    id: c_uint,
+    nparams: usize,
+    params: *const c_uint,
 ) -> c_int {
     boundary(|| {
-        let file = check_var(ncid, varid)?;
-        // The reference's code for a file that is not in define mode.
-        Err(if file.dataset.is_hdf5() { NcError::InDefine } else { NcError::NotNc4 }.into())
+        if nparams != 0 && params.is_null() {
+            check_var(ncid, varid)?;
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: the contract above; null only where nothing is read.
+        add_filter(ncid, varid, id, unsafe { slice(params, nparams) })
     })
 }
 
@@ -100,14 +126,11 @@ pub unsafe extern "C" fn nc_def_var_filter(
 pub extern "C" fn nc_def_var_szip(
     ncid: c_int,
     varid: c_int,
-    _options_mask: c_int,
-    _pixels_per_block: c_int,
+    options_mask: c_int,
+    pixels_per_block: c_int,
 ) -> c_int {
-    boundary(|| {
-        let file = check_var(ncid, varid)?;
-        // The reference's code for a file that is not in define mode.
-        Err(if file.dataset.is_hdf5() { NcError::InDefine } else { NcError::NotNc4 }.into())
-    })
+    let params = [options_mask.cast_unsigned(), pixels_per_block.cast_unsigned()];
+    boundary(|| add_filter(ncid, varid, SZIP, &params))
 }
 
 /// `int nc_inq_var_deflate(int ncid, int varid, int *shufflep, int *deflatep, int *deflate_levelp);`
@@ -292,30 +315,53 @@ pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
     })
 }
 
-/// The functions that define one filter.
-macro_rules! filter_definitions {
-    ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[doc = concat!("`", $prototype, "`")]
-        ///
-        /// `NC_ENOFILTER` for a classic file, `NC_EPERM` for one that is open for reading.
-        #[unsafe(no_mangle)]
-        pub extern "C" fn $name(ncid: c_int, _varid: c_int, $($argument: $type),*) -> c_int {
-            $( let _ = $argument; )*
-            boundary(|| {
-                let file = handles::file(ncid)?;
-                Err(if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NoFilter }.into())
-            })
-        }
-    )*};
+/// Gives a variable one of the filters that have functions of their own; `valid` says whether its
+/// parameters are. A classic file has no filters: `NC_ENOFILTER`.
+fn add_named_filter(
+    (ncid, varid): (c_int, c_int),
+    id: u32,
+    valid: bool,
+    params: &[u32],
+) -> CallResult {
+    let file = handles::file(ncid)?;
+    if !file.dataset.is_hdf5() {
+        return Err(NcError::NoFilter.into());
+    }
+    if !valid {
+        return Err(NcError::Inval.into());
+    }
+    add_filter(ncid, varid, id, params)
 }
 
-filter_definitions! {
-    "int nc_def_var_bzip2(int ncid, int varid, int level);"
-    fn nc_def_var_bzip2(level: c_int);
-    "int nc_def_var_zstandard(int ncid, int varid, int level);"
-    fn nc_def_var_zstandard(level: c_int);
-    "int nc_def_var_blosc(int ncid, int varid, unsigned subcompressor, unsigned level, unsigned blocksize, unsigned addshuffle);"
-    fn nc_def_var_blosc(subcompressor: c_uint, level: c_uint, blocksize: c_uint, addshuffle: c_uint);
+/// `int nc_def_var_bzip2(int ncid, int varid, int level);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_bzip2(ncid: c_int, varid: c_int, level: c_int) -> c_int {
+    let valid = (1..=9).contains(&level);
+    boundary(|| add_named_filter((ncid, varid), BZIP2, valid, &[level.cast_unsigned()]))
+}
+
+/// `int nc_def_var_zstandard(int ncid, int varid, int level);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_zstandard(ncid: c_int, varid: c_int, level: c_int) -> c_int {
+    let valid = (-131_072..=22).contains(&level);
+    boundary(|| add_named_filter((ncid, varid), ZSTANDARD, valid, &[level.cast_unsigned()]))
+}
+
+/// `int nc_def_var_blosc(int ncid, int varid, unsigned subcompressor, unsigned level, unsigned blocksize, unsigned addshuffle);`
+#[unsafe(no_mangle)]
+pub extern "C" fn nc_def_var_blosc(
+    ncid: c_int,
+    varid: c_int,
+    subcompressor: c_uint,
+    level: c_uint,
+    blocksize: c_uint,
+    addshuffle: c_uint,
+) -> c_int {
+    // BLOSC_ZSTD and BLOSC_BITSHUFFLE are the last ones.
+    let valid = subcompressor <= 5 && level <= 9 && addshuffle <= 2;
+    // What the filter itself finds out comes first: two versions, and the sizes of element and chunk.
+    let params = [0, 0, 0, blocksize, level, addshuffle, subcompressor];
+    boundary(|| add_named_filter((ncid, varid), BLOSC, valid, &params))
 }
 
 /// Inquiry of a filter with one parameter, its level.

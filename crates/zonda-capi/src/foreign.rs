@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use zonda::{NcError, Place};
+use zonda::{Fetch, NcError, Place};
 
 /// The bytes of a C string without the NUL; `None` for a null pointer.
 ///
@@ -147,5 +147,35 @@ impl Place for MallocPlace {
         }
         self.placed.push(memory);
         Some(memory as u64)
+    }
+}
+
+/// Values of variable length in C memory, on their way into a file.
+#[derive(Debug)]
+pub(crate) struct CMemory(());
+
+impl CMemory {
+    /// # Safety
+    /// While this lives, the addresses in the values that are put are null, or those of what the type
+    /// says: a NUL-terminated string, or as many items as a sequence claims.
+    pub(crate) unsafe fn new() -> CMemory {
+        CMemory(())
+    }
+}
+
+impl Fetch for CMemory {
+    fn text(&mut self, address: u64) -> Option<&[u8]> {
+        let text = usize::try_from(address).ok()? as *const c_char;
+        // SAFETY: the contract of `new`.
+        unsafe { bytes(text) }
+    }
+
+    fn items(&mut self, address: u64, len: usize) -> &[u8] {
+        let items = usize::try_from(address).unwrap_or(0) as *const u8;
+        if items.is_null() || len == 0 {
+            return &[];
+        }
+        // SAFETY: not null, and the contract of `new`; C has no arrays beyond isize::MAX bytes.
+        unsafe { std::slice::from_raw_parts(items, len) }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{Format, GroupId, NcError, check_name};
+use zonda::{GroupId, NcError, check_name};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_list, put_text};
@@ -290,15 +290,13 @@ pub unsafe extern "C" fn nc_inq_typeids(
 
 /// `int nc_def_grp(int parent_ncid, const char *name, int *new_ncid);`
 ///
-/// Of a netCDF-4 file, which is open for reading, the name is checked first, as in the reference.
-///
 /// # Safety
-/// `name` is null or a NUL-terminated string; the other pointer is not used.
+/// `name` is null or a NUL-terminated string; `new_ncid` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_grp(
     parent_ncid: c_int,
     name: *const c_char,
-    _new_ncid: *mut c_int,
+    new_ncid: *mut c_int,
 ) -> c_int {
     boundary(|| {
         let file = handles::file(parent_ncid)?;
@@ -306,33 +304,32 @@ pub unsafe extern "C" fn nc_def_grp(
             return Err(NcError::NotNc4.into());
         }
         // SAFETY: the contract above is that of `bytes`.
-        let name = unsafe { bytes(name) }.ok_or(NcError::BadName)?;
-        check_name(name)?;
-        if file.meta(|meta| meta.format())? == Format::NetCdf4Classic {
-            return Err(NcError::StrictNc3.into());
-        }
-        let is_used = file.meta(|meta| {
-            let type_named = |&id: &c_int| meta.user_type(id).is_ok_and(|ty| *ty.name == *name);
-            meta.find_group(name).is_ok()
-                || meta.find_var(name).is_ok()
-                || meta.type_ids().iter().any(type_named)
-        })?;
-        if is_used {
-            return Err(NcError::NameInUse.into());
-        }
-        Err(NcError::Perm.into())
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        let group = file.dataset.def_group(file.group, name);
+        let group = group.map_err(|error| file.failure(error))?;
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(new_ncid, file.id_of(parent_ncid, group)) };
+        Ok(())
     })
 }
 
 /// `int nc_rename_grp(int grpid, const char *name);`
 ///
 /// # Safety
-/// The pointer is not used.
+/// `name` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, _name: *const c_char) -> c_int {
+pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, name: *const c_char) -> c_int {
     boundary(|| {
         let file = handles::file(grpid)?;
-        Err(if file.dataset.is_hdf5() { NcError::Perm } else { NcError::NotNc4 }.into())
+        if !file.dataset.is_hdf5() {
+            return Err(NcError::NotNc4.into());
+        }
+        if !file.dataset.is_writable() {
+            return Err(NcError::Perm.into());
+        }
+        // SAFETY: the contract above is that of `bytes`.
+        let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        file.dataset.rename_group(file.group, name).map_err(|error| file.failure(error))
     })
 }
 

@@ -28,6 +28,7 @@ mod rc;
 mod target;
 mod transfer;
 mod tuning;
+mod type_definitions;
 mod types;
 mod user_format;
 mod user_types;

@@ -243,7 +243,8 @@ impl OpenFile {
 
     /// Writes a file in C memory to its path, where `NC_PERSIST` asks for it.
     pub(crate) fn persist_memory(&self) -> Result<(), NcError> {
-        let Some(memory) = self.memory.as_ref().filter(|_| self.persists_memory) else {
+        let persists = self.persists_memory && !self.dataset.is_forked();
+        let Some(memory) = self.memory.as_ref().filter(|_| persists) else {
             return Ok(());
         };
         std::fs::write(self.dataset.path(), memory.read().bytes())

@@ -22,15 +22,16 @@ const OFFSET_64BIT: c_int = 0x0200;
 /// `NC_SHARE`
 pub(crate) const SHARE: c_int = 0x0800;
 const NETCDF4: c_int = 0x1000;
+/// `NC_NOATTCREORD`
+pub(crate) const NO_ATTRIBUTE_ORDER: c_int = 0x2_0000;
+/// `NC_NODIMSCALE_ATTACH`
+pub(crate) const NO_SCALES_ATTACHED: c_int = 0x4_0000;
 /// `NC_PERSIST`
 pub(crate) const PERSIST: c_int = 0x4000;
 /// `NC_INMEMORY`
 pub(crate) const INMEMORY: c_int = 0x8000;
 /// Flags that say anything about the format.
 const ANY_FORMAT: c_int = OFFSET_64BIT | DATA_64BIT | CLASSIC_MODEL | NETCDF4 | UDF;
-
-/// `NC_FORMAT_NETCDF4`, `NC_FORMAT_NETCDF4_CLASSIC`
-const FORMAT_NETCDF4: [c_int; 2] = [3, 4];
 
 /// What `nc_create` makes when the mode names no format: an `NC_FORMAT_*` number.
 static DEFAULT_FORMAT: AtomicI32 = AtomicI32::new(1);
@@ -66,8 +67,9 @@ fn format_of(mode: c_int, default: c_int) -> Result<Format, NcError> {
     if mode & ANY_FORMAT == 0 {
         return match default {
             2 => Ok(Format::Cdf2),
+            3 => Ok(Format::NetCdf4),
+            4 => Ok(Format::NetCdf4Classic),
             5 => Ok(Format::Cdf5),
-            _ if FORMAT_NETCDF4.contains(&default) => Err(NcError::NotBuilt),
             _ => Ok(Format::Cdf1),
         };
     }
@@ -78,10 +80,15 @@ fn format_of(mode: c_int, default: c_int) -> Result<Format, NcError> {
     } else if mode & DATA_64BIT != 0 {
         Ok(Format::Cdf5)
     } else if mode & NETCDF4 != 0 {
-        Err(NcError::NotBuilt)
+        Ok(netcdf4_of(mode))
     } else {
         Ok(Format::Cdf1)
     }
+}
+
+/// The netCDF-4 format of a mode that asks for one.
+pub(crate) fn netcdf4_of(mode: c_int) -> Format {
+    if mode & CLASSIC_MODEL != 0 { Format::NetCdf4Classic } else { Format::NetCdf4 }
 }
 
 /// The mode as `nc_inq_format_extended` shows it.
@@ -90,7 +97,8 @@ pub(crate) fn shown_mode(mode: c_int, format: Format) -> c_int {
         Format::Cdf1 => 0,
         Format::Cdf2 => OFFSET_64BIT,
         Format::Cdf5 => DATA_64BIT,
-        Format::NetCdf4 | Format::NetCdf4Classic => NETCDF4,
+        Format::NetCdf4 => NETCDF4,
+        Format::NetCdf4Classic => NETCDF4 | CLASSIC_MODEL,
     };
     mode & !NETCDF4 | flag
 }
@@ -152,10 +160,12 @@ mod tests {
     #[test]
     fn the_mode_decides_before_the_default() {
         assert_eq!(format_of(0, 2), Ok(Format::Cdf2));
-        assert_eq!(format_of(0, 4), Err(NcError::NotBuilt));
+        assert_eq!(format_of(0, 3), Ok(Format::NetCdf4));
+        assert_eq!(format_of(0, 4), Ok(Format::NetCdf4Classic));
         assert_eq!(format_of(CLASSIC_MODEL, 5), Ok(Format::Cdf1));
         assert_eq!(format_of(DATA_64BIT, 2), Ok(Format::Cdf5));
-        assert_eq!(format_of(NETCDF4 | CLASSIC_MODEL, 1), Err(NcError::NotBuilt));
+        assert_eq!(format_of(NETCDF4, 1), Ok(Format::NetCdf4));
+        assert_eq!(format_of(NETCDF4 | CLASSIC_MODEL, 1), Ok(Format::NetCdf4Classic));
         assert_eq!(format_of(UDF, 1), Err(NcError::NotBuilt));
     }
 

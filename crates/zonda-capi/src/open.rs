@@ -11,8 +11,9 @@ use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenFile};
 use crate::mem::{self, MallocMemory, PAGE};
 use crate::mode::{
-    DISKLESS, INMEMORY, MMAP, NOCLOBBER, PERSIST, SHARE, WRITE, check_create_mode,
-    check_memory_flags, check_no_user_format, format_asked_for, held_in_memory, shown_mode,
+    DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
+    WRITE, check_create_mode, check_memory_flags, check_no_user_format, format_asked_for,
+    held_in_memory, netcdf4_of, shown_mode,
 };
 use crate::target::Target;
 use crate::tuning::chunk_cache;
@@ -39,6 +40,15 @@ unsafe fn answer_block_bytes(chunksizehintp: *mut usize, answer: impl FnOnce(usi
     if !chunksizehintp.is_null() {
         // SAFETY: not null, and the contract covers the rest.
         unsafe { chunksizehintp.write(answer(chunksizehintp.read())) };
+    }
+}
+
+/// Why a file cannot be created, as C sees it: whatever the system says about an HDF5 file is a lack
+/// of permission to the reference.
+fn as_created(failure: Failure, format: Format) -> Failure {
+    match failure.code() {
+        NcError::System(_) if format.is_hdf5() => failure.seen_as(NcError::System(libc::EACCES)),
+        _ => failure,
     }
 }
 
@@ -77,11 +87,11 @@ pub(crate) unsafe fn create(
     check_create_mode(cmode)?;
     // SAFETY: not null, and the contract above.
     let (target, shown) = unsafe { Target::from_c(path)? };
-    let format = format_asked_for(cmode)?;
-    if target.netcdf4 {
-        return Err(NcError::NotBuilt.into());
+    let format = if target.netcdf4 { netcdf4_of(cmode) } else { format_asked_for(cmode)? };
+    if format.is_hdf5() && cmode & MMAP != 0 {
+        return Err(NcError::Inval.into());
     }
-    if basepe != 0 {
+    if basepe != 0 && !format.is_hdf5() {
         return Err(NcError::Inval.into());
     }
     prepare_for_fork_and_exit();
@@ -91,12 +101,17 @@ pub(crate) unsafe fn create(
         share: cmode & SHARE != 0,
         io: target.io.clone(),
         in_memory: held_in_memory(cmode),
+        no_attribute_order: cmode & NO_ATTRIBUTE_ORDER != 0,
+        no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
+        chunk_cache: Some(chunk_cache()),
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
-        let memory = mem::for_new_file(initialsz)?;
+        // The size is that of a classic file from the start; HDF5 files are as long as they are.
+        let memory = mem::for_new_file(if format.is_hdf5() { 0 } else { initialsz })?;
         (Dataset::create_in(memory.clone(), target.os_path(), &options)?, Some(memory))
     } else {
-        (Dataset::create(target.os_path(), &options)?, None)
+        let made = Dataset::create(target.os_path(), &options).map_err(Failure::from);
+        (made.map_err(|failure| as_created(failure, format))?, None)
     };
     // SAFETY: the contract above.
     unsafe {

@@ -6,10 +6,10 @@
 
 use std::ffi::c_int;
 
-use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
+use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
 
 use crate::boundary::{CallResult, Failure, boundary, ranged};
-use crate::foreign::MallocPlace;
+use crate::foreign::{CMemory, MallocPlace};
 use crate::handles::{self, FileRef};
 use crate::types::STRING;
 
@@ -131,12 +131,36 @@ impl Transfer<'_> {
     #[inline(never)]
     unsafe fn slab_of_nc4<'s>(&self, slab: impl FnOnce(usize) -> Hyperslab<'s>) -> CallResult {
         let dataset = &self.file.dataset;
-        let nc_type = self.file.meta(|meta| meta.var(self.var.var).map(|var| var.nc_type))??;
-        if self.mem == Mem::Strings && nc_type != STRING {
-            let is_text = nc_type == ExtType::Char.nc_type();
-            return Err(if is_text { NcError::Char } else { NcError::BadType }.into());
+        if self.mem == Mem::Strings {
+            let of_var = self.file.meta(|meta| meta.var(self.var.var).map(|var| var.nc_type));
+            let nc_type = of_var??;
+            if nc_type != STRING {
+                let defines = dataset.in_define_mode();
+                return Err(match nc_type == ExtType::Char.nc_type() {
+                    true => NcError::Char,
+                    false if defines && dataset.format() == Format::NetCdf4Classic => {
+                        NcError::InDefine
+                    }
+                    false => NcError::BadType,
+                }
+                .into());
+            }
         }
-        let Caller::Get(to) = self.caller else { return Err(NcError::Perm.into()) };
+        let to = match self.caller {
+            Caller::Get(to) => to,
+            Caller::Put(from) => {
+                // SAFETY: same contract: elements of the variable's type.
+                let mut memory = unsafe { CMemory::new() };
+                let put = dataset.put_placed(self.var, slab, &mut memory, |n_bytes| {
+                    if from.is_null() && n_bytes != 0 {
+                        return Err(NcError::Inval.into());
+                    }
+                    // SAFETY: the caller's contract, once null is excluded.
+                    Ok(unsafe { slice(from, n_bytes) })
+                });
+                return ranged(put.map_err(|error| self.file.failure(error))?);
+            }
+        };
         let mut place = MallocPlace::default();
         let converted = dataset.get_placed(self.var, slab, &mut place, |n_bytes| {
             if to.is_null() && n_bytes != 0 {

@@ -6,12 +6,13 @@
 use std::ffi::{c_float, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use zonda::{Endianness, MemType, NcError, StorageKind, VarId};
+use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 
-use crate::boundary::{boundary, put};
-use crate::filter::{check_var, info_of, refusal};
+use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::filter::{check_var, file_for_setting, info_of};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
+use crate::transfer::slice;
 
 /// `NC_CHUNKED`
 const CHUNKED: c_int = 0;
@@ -23,6 +24,8 @@ const COMPACT: c_int = 2;
 const UNKNOWN_STORAGE: c_int = 3;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
+/// What Fortran counts a variable's cache in.
+const MIB: usize = 1 << 20;
 
 /// What `nc_set_chunk_cache` and its relatives set.
 #[derive(Debug)]
@@ -250,7 +253,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
 // find none, and say `NC_EBADID`.
 
 /// `int nc_set_var_chunk_cache_ints(int ncid, int varid, int size, int nelems, int preemption);` for
-/// Fortran: bytes, slots and percent; negative ones stay as they are.
+/// Fortran: MiB, slots and percent; negative ones stand for the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_set_var_chunk_cache_ints(
     ncid: c_int,
@@ -259,24 +262,22 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
     nelems: c_int,
     preemption: c_int,
 ) -> c_int {
-    let mut cache = (0, 0, 0.0);
     let status = boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
-        cache = file.dataset.chunk_cache(file.var(varid))?;
-        Ok(())
+        Ok(file.dataset.chunk_cache(file.var(varid)).map(drop)?)
     });
     if status != 0 {
         return status;
     }
-    let (bytes, slots, old) = cache;
-    let bytes = usize::try_from(size).unwrap_or(bytes);
-    let slots = usize::try_from(nelems).unwrap_or(slots);
-    let preemption = if preemption < 0 { old } else { preemption as c_float / 100.0 };
+    // All ones is what HDF5 has for "as the file".
+    let bytes = usize::try_from(size).map_or(usize::MAX, |size| size.saturating_mul(MIB));
+    let slots = usize::try_from(nelems).unwrap_or(usize::MAX);
+    let preemption = if preemption < 0 { 0.75 } else { preemption as c_float / 100.0 };
     nc_set_var_chunk_cache(ncid, varid, bytes, slots, preemption)
 }
 
 /// `int nc_get_var_chunk_cache_ints(int ncid, int varid, int *sizep, int *nelemsp, int *preemptionp);`
-/// for Fortran.
+/// for Fortran: MiB, slots and percent.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
@@ -294,7 +295,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
         // Numbers above 2^31 lose their upper half, as in the reference.
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(sizep, bytes as c_int);
+            put(sizep, (bytes / MIB) as c_int);
             put(nelemsp, slots as c_int);
             put(preemptionp, (preemption * 100.0) as c_int);
         }
@@ -302,42 +303,92 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
     })
 }
 
+/// Chooses the layout of a variable of a netCDF-4 file.
+fn def_chunking(
+    file: &FileRef,
+    varid: c_int,
+    storage: c_int,
+    sizes: Option<&[usize]>,
+) -> CallResult {
+    let storage = match storage {
+        CHUNKED => StorageRequest::Chunked,
+        CONTIGUOUS => StorageRequest::Contiguous,
+        COMPACT => StorageRequest::Compact,
+        _ => StorageRequest::Unknown,
+    };
+    let sizes = sizes.filter(|_| storage == StorageRequest::Chunked);
+    let defined = file.dataset.def_var_chunking(file.var(varid), storage, sizes);
+    defined.map_err(|error| file.failure(error))
+}
+
+/// Dimensions of a variable; 0 where there is none, as the engine will say.
+fn rank_of(file: &FileRef, varid: c_int) -> Result<usize, Failure> {
+    file.meta(|meta| meta.var(VarId(varid)).map_or(0, |var| var.dims.len()))
+}
+
 /// `int nc_def_var_chunking(int ncid, int varid, int storage, const size_t *chunksizesp);`
 ///
 /// # Safety
-/// The pointer is not used.
+/// `chunksizesp` is null or holds a size per dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_var_chunking(
     ncid: c_int,
-    _varid: c_int,
-    _storage: c_int,
-    _chunksizesp: *const usize,
+    varid: c_int,
+    storage: c_int,
+    chunksizesp: *const usize,
 ) -> c_int {
-    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let rank = rank_of(&file, varid)?;
+        // SAFETY: the contract above.
+        let sizes = (!chunksizesp.is_null()).then(|| unsafe { slice(chunksizesp, rank) });
+        def_chunking(&file, varid, storage, sizes)
+    })
 }
 
 /// `int nc_def_var_chunking_ints(int ncid, int varid, int storage, int *chunksizesp);` for Fortran.
 ///
 /// # Safety
-/// The pointer is not used.
+/// `chunksizesp` is null or holds a size per dimension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_def_var_chunking_ints(
     ncid: c_int,
     varid: c_int,
-    _storage: c_int,
-    _chunksizesp: *mut c_int,
+    storage: c_int,
+    chunksizesp: *mut c_int,
 ) -> c_int {
     boundary(|| {
-        nc4_file(ncid, NcError::BadId)?;
+        let file = nc4_file(ncid, NcError::BadId)?;
         check_var(ncid, varid)?;
-        Err(NcError::Perm.into())
+        let rank = rank_of(&file, varid)?;
+        let sizes = (!chunksizesp.is_null()).then(|| {
+            // SAFETY: the contract above.
+            let ints = unsafe { slice(chunksizesp.cast_const(), rank) };
+            // Negative ones become huge, which is refused: C converts them so.
+            ints.iter().map(|&size| size as usize).collect::<Vec<_>>()
+        });
+        def_chunking(&file, varid, storage, sizes.as_deref())
     })
 }
 
 /// `int nc_def_var_endian(int ncid, int varid, int endian);`
 #[unsafe(no_mangle)]
-pub extern "C" fn nc_def_var_endian(ncid: c_int, _varid: c_int, _endian: c_int) -> c_int {
-    boundary(|| Err(refusal(&handles::file(ncid)?).into()))
+pub extern "C" fn nc_def_var_endian(ncid: c_int, varid: c_int, endian: c_int) -> c_int {
+    boundary(|| {
+        let file = file_for_setting(ncid)?;
+        let endianness = match endian {
+            0 => Endianness::Native,
+            1 => Endianness::Little,
+            2 => Endianness::Big,
+            _ if !file.dataset.is_writable() => return Err(NcError::Perm.into()),
+            _ => {
+                check_var(ncid, varid)?;
+                return Err(NcError::Inval.into());
+            }
+        };
+        let defined = file.dataset.def_var_endian(file.var(varid), endianness);
+        defined.map_err(|error| file.failure(error))
+    })
 }
 
 /// Kind of storage as C counts it, and the shape of chunks.
@@ -448,21 +499,15 @@ fn quantized_file(ncid: c_int, varid: c_int) -> Result<FileRef, NcError> {
 pub extern "C" fn nc_def_var_quantize(
     ncid: c_int,
     varid: c_int,
-    _quantize_mode: c_int,
-    _nsd: c_int,
+    quantize_mode: c_int,
+    nsd: c_int,
 ) -> c_int {
     boundary(|| {
-        quantized_file(ncid, varid)?;
-        Err(NcError::Perm.into())
+        let file = quantized_file(ncid, varid)?;
+        let defined = file.dataset.def_var_quantize(file.var(varid), quantize_mode, nsd);
+        defined.map_err(|error| file.failure(error))
     })
 }
-
-/// Attributes that say how a variable was quantized, in the order of the modes' numbers.
-const QUANTIZED: [&[u8]; 3] = [
-    b"_QuantizeBitGroomNumberOfSignificantDigits",
-    b"_QuantizeGranularBitRoundNumberOfSignificantDigits",
-    b"_QuantizeBitRoundNumberOfSignificantBits",
-];
 
 /// `int nc_inq_var_quantize(int ncid, int varid, int *quantize_modep, int *nsdp);`
 ///
@@ -478,23 +523,9 @@ pub unsafe extern "C" fn nc_inq_var_quantize(
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
         file.meta(|meta| meta.var(VarId(varid)).map(drop))??;
-        let mut found = (0, 0);
-        for (mode, name) in (1..).zip(QUANTIZED) {
-            let len =
-                file.meta(|meta| meta.find_att(VarId(varid), name).map(|(_, att)| att.len))?;
-            if !matches!(len, Ok(1)) {
-                continue;
-            }
-            let mut value = [0u8; size_of::<c_int>()];
-            let room = &mut value;
-            let var = file.var(varid);
-            let got = file.dataset.get_att(var, name, Some(MemType::I32), move |n_bytes| {
-                room.get_mut(..n_bytes).ok_or(NcError::Internal.into())
-            });
-            if got.is_ok() {
-                found = (mode, c_int::from_ne_bytes(value));
-            }
-        }
+        let quantize = file.dataset.var_quantize(file.var(varid))?;
+        let kept = |it: Quantize| c_int::try_from(it.kept).unwrap_or(c_int::MAX);
+        let found = quantize.map_or((0, 0), |it| (it.mode.number(), kept(it)));
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
             put(quantize_modep, found.0);

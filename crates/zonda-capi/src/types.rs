@@ -1,9 +1,9 @@
-//! Types: names, sizes, numbers, equality; definitions. What a user-defined type is made of is asked
-//! in `user_types.rs`.
+//! Types: names, sizes, numbers, equality. What a user-defined type is made of is asked in
+//! `user_types.rs`, and said in `type_definitions.rs`.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int};
 
-use zonda::{ExtType, Format, GroupId, Meta, NcError, UserClass, UserType};
+use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
@@ -107,13 +107,9 @@ pub unsafe extern "C" fn nc_inq_type_equal(
             typeid1 == typeid2
         } else {
             let second = handles::file(ncid2)?;
-            first.meta(|one| {
-                let one_type = one.user_type(typeid1)?;
-                second.meta(|two| {
-                    let two_type = two.user_type(typeid2)?;
-                    Ok::<_, Failure>(equal_types((one, one_type), (two, two_type)))
-                })?
-            })??
+            let one = first.meta(|meta| stored_shape(meta, typeid1))??;
+            let two = second.meta(|meta| stored_shape(meta, typeid2))??;
+            one.is_like(&two)
         };
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(equal, c_int::from(same)) };
@@ -121,40 +117,68 @@ pub unsafe extern "C" fn nc_inq_type_equal(
     })
 }
 
-type InFile<'m, 'a, T> = (&'m Meta<'a>, T);
-
-/// Whether two numbers of types, each in its file, stand for equal types.
-fn equal_ids(one: InFile<'_, '_, NcType>, two: InFile<'_, '_, NcType>) -> bool {
-    if one.1 < FIRST_USER_TYPE || two.1 < FIRST_USER_TYPE {
-        return one.1 == two.1;
-    }
-    match (one.0.user_type(one.1), two.0.user_type(two.1)) {
-        (Ok(one_type), Ok(two_type)) => equal_types((one.0, one_type), (two.0, two_type)),
-        _ => false,
+/// The shape of a type; while it is only declared the reference has nothing to compare.
+fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+    match meta.user_type(nc_type) {
+        Ok(ty) if !ty.is_stored() => Err(NcError::HdfErr.into()),
+        _ => Shape::of(meta, nc_type),
     }
 }
 
-fn equal_types(one: InFile<'_, '_, &UserType>, two: InFile<'_, '_, &UserType>) -> bool {
-    let ((one_meta, one), (two_meta, two)) = (one, two);
-    if one.size != two.size {
-        return false;
-    }
-    let equal = |a: NcType, b: NcType| equal_ids((one_meta, a), (two_meta, b));
-    match (&one.class, &two.class) {
-        (UserClass::Opaque, UserClass::Opaque) | (UserClass::String, UserClass::String) => true,
-        (UserClass::Vlen { base: a }, UserClass::Vlen { base: b }) => equal(*a, *b),
-        (UserClass::Compound(a), UserClass::Compound(b)) => {
-            a.len() == b.len()
-                && a.iter().zip(b).all(|(a, b)| {
-                    (&a.name, a.offset, &a.dims) == (&b.name, b.offset, &b.dims)
-                        && equal(a.nc_type, b.nc_type)
-                })
+/// What a type is made of, apart from its file and its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// An atomic type.
+    Atomic(NcType),
+    Opaque(usize),
+    Text,
+    Vlen(Box<Shape>),
+    Enum(NcType, Vec<Member>),
+    /// Bytes; name, offset, dimensions and type of each field.
+    Compound(usize, Vec<FieldShape>),
+    /// What netCDF cannot show is equal to nothing.
+    Unknown,
+}
+
+type FieldShape = (Box<[u8]>, usize, Vec<c_int>, Shape);
+
+impl Shape {
+    /// The shape of a type.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE` where the file has no such type.
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
+        if atomic(nc_type).is_some() {
+            return Ok(Shape::Atomic(nc_type));
         }
-        (
-            UserClass::Enum { base: a, members: of_a },
-            UserClass::Enum { base: b, members: of_b },
-        ) => a == b && of_a == of_b,
-        _ => false,
+        let ty = meta.user_type(nc_type)?;
+        // Types are made of types that were there before them, so that this ends.
+        let part = |number: NcType| Shape::of(meta, number).unwrap_or(Shape::Unknown);
+        Ok(match &ty.class {
+            UserClass::Opaque => Shape::Opaque(ty.size),
+            UserClass::String => Shape::Text,
+            UserClass::Vlen { base } => Shape::Vlen(Box::new(part(*base))),
+            UserClass::Enum { base, members } => Shape::Enum(*base, members.clone()),
+            UserClass::Compound(fields) => {
+                let field = |f: &Field| (f.name.clone(), f.offset, f.dims.clone(), part(f.nc_type));
+                Shape::Compound(ty.size, fields.iter().map(field).collect())
+            }
+            UserClass::Unknown => Shape::Unknown,
+        })
+    }
+
+    /// Whether two types are made alike.
+    pub(crate) fn is_like(&self, other: &Shape) -> bool {
+        !self.is_unknown() && self == other
+    }
+
+    fn is_unknown(&self) -> bool {
+        match self {
+            Shape::Unknown => true,
+            Shape::Vlen(base) => base.is_unknown(),
+            Shape::Compound(_, fields) => fields.iter().any(|(.., shape)| shape.is_unknown()),
+            _ => false,
+        }
     }
 }
 
@@ -220,104 +244,4 @@ fn user_type_id(file: &FileRef, name: &[u8]) -> Result<NcType, Failure> {
         let named = |id: &&NcType| meta.user_type(**id).is_ok_and(|ty| *ty.name == *name);
         Ok(*meta.type_ids().iter().find(named).ok_or(NcError::BadType)?)
     })?
-}
-
-/// Definitions of user-defined types: a classic file cannot get any, and a netCDF-4 file is open for
-/// reading.
-macro_rules! definitions {
-    ($($prototype:literal fn $name:ident($($argument:ident: $type:ty),*);)*) => {$(
-        #[doc = concat!("`", $prototype, "`")]
-        ///
-        /// User-defined types belong to netCDF-4: `NC_ENOTNC4` for a classic file; `NC_EPERM` for
-        /// a file that is open for reading.
-        ///
-        /// # Safety
-        /// The pointers are not used.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(ncid: c_int, $($argument: $type),*) -> c_int {
-            $( let _ = $argument; )*
-            boundary(|| {
-                Err(refused(&handles::file(ncid)?)?.into())
-            })
-        }
-    )*};
-}
-
-/// Why a file gets no new types.
-fn refused(file: &FileRef) -> Result<NcError, Failure> {
-    if !file.dataset.is_hdf5() {
-        return Ok(NcError::NotNc4);
-    }
-    let format = file.meta(|meta| meta.format())?;
-    Ok(if format == Format::NetCdf4Classic { NcError::StrictNc3 } else { NcError::Perm })
-}
-
-/// Why a type gets no new member: those of a file are complete.
-fn insertion(ncid: c_int, xtype: NcType) -> c_int {
-    boundary(|| {
-        let file = handles::file(ncid)?;
-        if !file.dataset.is_hdf5() {
-            return Err(NcError::NotNc4.into());
-        }
-        let known = file.meta(|meta| meta.user_type(xtype).is_ok())?;
-        Err(if known { NcError::TypDefined } else { NcError::BadTypId }.into())
-    })
-}
-
-definitions! {
-    "int nc_def_compound(int ncid, size_t size, const char *name, nc_type *typeidp);"
-    fn nc_def_compound(size: usize, name: *const c_char, typeidp: *mut NcType);
-    "int nc_def_vlen(int ncid, const char *name, nc_type base_typeid, nc_type *xtypep);"
-    fn nc_def_vlen(name: *const c_char, base_typeid: NcType, xtypep: *mut NcType);
-
-    "int nc_def_enum(int ncid, nc_type base_typeid, const char *name, nc_type *typeidp);"
-    fn nc_def_enum(base_typeid: NcType, name: *const c_char, typeidp: *mut NcType);
-    "int nc_def_opaque(int ncid, size_t size, const char *name, nc_type *xtypep);"
-    fn nc_def_opaque(size: usize, name: *const c_char, xtypep: *mut NcType);
-}
-
-/// `int nc_insert_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid);`
-///
-/// # Safety
-/// The pointer is not used.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_insert_compound(
-    ncid: c_int,
-    xtype: NcType,
-    _name: *const c_char,
-    _offset: usize,
-    _field_typeid: NcType,
-) -> c_int {
-    insertion(ncid, xtype)
-}
-
-/// `int nc_insert_array_compound(int ncid, nc_type xtype, const char *name, size_t offset, nc_type field_typeid, int ndims, const int *dim_sizes);`
-///
-/// # Safety
-/// The pointers are not used.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_insert_array_compound(
-    ncid: c_int,
-    xtype: NcType,
-    _name: *const c_char,
-    _offset: usize,
-    _field_typeid: NcType,
-    _ndims: c_int,
-    _dim_sizes: *const c_int,
-) -> c_int {
-    insertion(ncid, xtype)
-}
-
-/// `int nc_insert_enum(int ncid, nc_type xtype, const char *name, const void *value);`
-///
-/// # Safety
-/// The pointers are not used.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nc_insert_enum(
-    ncid: c_int,
-    xtype: NcType,
-    _name: *const c_char,
-    _value: *const c_void,
-) -> c_int {
-    insertion(ncid, xtype)
 }

@@ -3,11 +3,12 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use zonda::{
-    Dataset, ExtType, Format, MAX_VAR_DIMS, NcError, VarId, VarView, check_name, default_fill,
+    Dataset, ExtType, Fetch, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, VarId, VarView,
+    check_name, default_fill,
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
-use crate::foreign::{MallocPlace, bytes, put_list, put_text};
+use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
 use crate::types::NcType;
@@ -38,6 +39,13 @@ pub(crate) fn type_of_format(format: Format, nc_type: NcType) -> Option<ExtType>
 /// the list comes first.
 fn without_dims(dataset: &Dataset, name: &[u8], xtype: NcType) -> Failure {
     let refused = || {
+        if dataset.is_hdf5() {
+            if dataset.format() == Format::NetCdf4Classic && !dataset.in_define_mode() {
+                return Err(NcError::NotInDefine);
+            }
+            check_name(name)?;
+            return Err(if xtype == 0 { NcError::BadType } else { NcError::Inval });
+        }
         if !dataset.in_define_mode() {
             return Err(NcError::NotInDefine);
         }
@@ -73,16 +81,17 @@ pub unsafe extern "C" fn nc_def_var(
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
         let dims = match usize::try_from(ndims) {
-            // Files open for reading refuse every definition.
-            _ if file.dataset.is_hdf5() => &[][..],
-            Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY,
+            Ok(n) if n > MAX_VAR_DIMS => &TOO_MANY[..],
             Ok(n) if n == 0 || !dimids.is_null() => {
                 // SAFETY: the contract above.
                 unsafe { slice(dimids, n) }
             }
+            // A file open for reading refuses every definition.
+            _ if !file.dataset.is_writable() => &[][..],
             _ => return Err(without_dims(&file.dataset, name, xtype)),
         };
-        let var = file.dataset.def_var(name, xtype, dims).map_err(|error| file.failure(error))?;
+        let var = file.dataset.def_var_in(file.group, name, xtype, dims);
+        let var = var.map_err(|error| file.failure(error))?;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };
         Ok(())
@@ -99,7 +108,8 @@ pub unsafe extern "C" fn nc_rename_var(ncid: c_int, varid: c_int, name: *const c
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
-        file.dataset.rename_var(VarId(varid), name).map_err(|error| file.failure(error))
+        let renamed = file.dataset.rename_var(file.var(varid), name);
+        renamed.map_err(|error| file.failure(error))
     })
 }
 
@@ -127,7 +137,11 @@ pub unsafe extern "C" fn nc_def_var_fill(
         let given = !fill_value.is_null() && no_fill == 0 && size != 0;
         // SAFETY: the contract gives one element.
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
-        file.dataset.def_var_fill(var, no_fill != 0, value).map_err(|error| file.failure(error))
+        // SAFETY: the same.
+        let mut memory = unsafe { CMemory::new() };
+        let value = value.map(|bytes| (bytes, &mut memory as &mut dyn Fetch));
+        let defined = file.dataset.def_var_fill_placed(file.var(varid), no_fill != 0, value);
+        defined.map_err(|error| file.failure(error))
     })
 }
 
@@ -150,6 +164,9 @@ pub unsafe extern "C" fn nc_inq_varid(
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
         let name = unsafe { bytes(name) }.ok_or(NcError::Inval)?;
+        if file.dataset.is_hdf5() && name.len() > MAX_NAME_BYTES {
+            return Err(NcError::MaxName.into());
+        }
         let var = file.meta(|meta| meta.find_var(name))??;
         // SAFETY: the contract above is `put`'s contract.
         unsafe { put(varidp, var.0) };

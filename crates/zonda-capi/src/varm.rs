@@ -24,6 +24,8 @@ struct Var {
     size: usize,
     is_record: bool,
     shape: Vec<usize>,
+    /// Which dimensions grow with what is put.
+    grows: Vec<bool>,
 }
 
 impl Transfer<'_> {
@@ -78,7 +80,7 @@ impl Transfer<'_> {
             return Err(NcError::Stride.into());
         }
         if self.file.dataset.is_hdf5() {
-            check_strided(&var, start, count, stride)?;
+            self.check_strided(&var, start, count, stride)?;
         }
         let Some(imap) = imap else {
             let unit = stride.iter().all(|&s| s == 1);
@@ -115,7 +117,9 @@ impl Transfer<'_> {
             let mut shape = vec![0; var.dims.len()];
             meta.var_shape(id, &mut shape)?;
             let (nc_type, size) = (var.nc_type, meta.type_size(var.nc_type)?);
-            Ok(Var { nc_type, size, is_record: meta.is_record(id)?, shape })
+            let grows = var.dims.iter().map(|&dim| meta.dim(dim).is_ok_and(|dim| dim.is_unlimited));
+            let grows = grows.collect();
+            Ok(Var { nc_type, size, is_record: meta.is_record(id)?, shape, grows })
         })?
     }
 
@@ -138,6 +142,27 @@ impl Transfer<'_> {
             Caller::Put(_) => (usize::from(var.is_record)..rank).try_for_each(check),
             Caller::Get(_) => (0..rank).rev().try_for_each(check),
         }
+    }
+
+    /// The last elements of a selection that starts and, were its strides one, would end inside the
+    /// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad
+    /// starts. Puts make the variable grow where it can.
+    fn check_strided(
+        &self,
+        var: &Var,
+        start: &[usize],
+        count: &[usize],
+        stride: &[isize],
+    ) -> Result<(), NcError> {
+        let puts = matches!(self.caller, Caller::Put(_));
+        let leaves = |axis: usize| {
+            let (start, count, len) = (start[axis], count[axis], var.shape[axis]);
+            let reach = count.saturating_sub(1).saturating_mul(stride[axis].unsigned_abs());
+            let ends_behind = start.saturating_add(reach) >= len && !(puts && var.grows[axis]);
+            start < len && start.saturating_add(count) <= len && ends_behind
+        };
+        let is_empty = count.contains(&0);
+        if !is_empty && (0..count.len()).any(leaves) { Err(NcError::InvalidCoords) } else { Ok(()) }
     }
 
     /// Moves the selection block by block. Values out of range are reported in the end; any other
@@ -199,23 +224,6 @@ impl Transfer<'_> {
             }
         }
     }
-}
-
-/// The last elements of a selection that starts and, were its strides one, would end inside the
-/// variable. The reference comes upon them one by one, and in a netCDF-4 file calls them bad starts.
-fn check_strided(
-    var: &Var,
-    start: &[usize],
-    count: &[usize],
-    stride: &[isize],
-) -> Result<(), NcError> {
-    let leaves = |axis: usize| {
-        let (start, count, len) = (start[axis], count[axis], var.shape[axis]);
-        let reach = count.saturating_sub(1).saturating_mul(stride[axis].unsigned_abs());
-        start < len && start.saturating_add(count) <= len && start.saturating_add(reach) >= len
-    };
-    let is_empty = count.contains(&0);
-    if !is_empty && (0..count.len()).any(leaves) { Err(NcError::InvalidCoords) } else { Ok(()) }
 }
 
 /// How a selection is cut: whole trailing dimensions, and `step` rows at a time of the one before.

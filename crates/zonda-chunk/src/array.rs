@@ -11,6 +11,7 @@ use zonda_model::Hyperslab;
 use zonda_storage::Storage;
 
 use crate::ChunkError;
+use crate::bytes::MAPPED_BYTES;
 use crate::cache::{Cache, Claim, Hit, Want, tick};
 use crate::decode::Decode;
 use crate::filter::{Decoded, Pipeline, Scratch};
@@ -35,7 +36,13 @@ pub struct ArrayShape {
 /// An array in chunks, with its cache of decoded chunks. Any number of threads may read it at once.
 #[derive(Debug)]
 pub struct ChunkedArray {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// Chunks that are in memory and newer than what the table finds.
+pub(crate) trait Newer: Sync {
+    /// The bytes of a chunk, in the file's form.
+    fn chunk(&self, key: &[u64]) -> Option<&[u8]>;
 }
 
 /// What work in the background needs of an array.
@@ -56,12 +63,16 @@ pub(crate) struct Inner {
     pub cache: Arc<Cache>,
     /// When the last request began.
     pub since: AtomicU64,
+    /// Changes of chunks in the storage so far.
+    pub version: AtomicU64,
     pattern: Mutex<Pattern>,
     pub background: Background,
 }
 
 /// Decoded bytes from which on the pool is worth the trouble.
 const POOL_BYTES: usize = 256 << 10;
+/// Bytes of unfiltered chunks from which on it is: two threads copy faster than one.
+const POOL_RAW_BYTES: usize = 8 << 20;
 /// Cached bytes to be converted from which on it is.
 const POOL_CACHED_BYTES: usize = 4 << 20;
 /// Decoded bytes that a thread takes on at a time.
@@ -70,6 +81,8 @@ const GRAIN_BYTES: usize = 64 << 10;
 const SHUFFLED_ELEMS: usize = 64;
 /// Chunks up to this size leave a thread its memory for the next request.
 const KEEP_BYTES: usize = 4 << 20;
+/// Part of the budget that all threads may keep beside it for larger ones.
+const KEEP_PART: u64 = 8;
 /// Unfiltered chunks up to this size may be kept, after so many small requests to the same one.
 const RAW_BYTES: usize = 1 << 20;
 const RAW_REQUESTS: u32 = 3;
@@ -123,6 +136,7 @@ impl ChunkedArray {
             partial_edge_unfiltered,
             cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
+            version: AtomicU64::new(0),
             pattern: Mutex::default(),
             background: Background::default(),
         };
@@ -147,7 +161,7 @@ impl ChunkedArray {
     ) -> Result<Converted, ChunkError> {
         match self.inner.read_cached_run(extent, slab, &decode, out) {
             Some(converted) => Ok(converted),
-            None => self.inner.read(extent, slab, &decode, out),
+            None => self.inner.read(extent, slab, &decode, out, None),
         }
     }
 
@@ -189,6 +203,7 @@ struct Request<'a> {
     /// Unfiltered chunks are kept too.
     keep_raw: bool,
     since: u64,
+    newer: Option<&'a dyn Newer>,
 }
 
 /// The memory of one thread at work on chunks.
@@ -199,21 +214,47 @@ pub(crate) struct Bench {
     chunk: Vec<u8>,
 }
 
+/// A thread's memory between two requests.
+#[derive(Default)]
+struct Kept {
+    bench: Bench,
+    /// Bytes of it in [`KEPT`].
+    counted: u64,
+}
+
+/// Bytes that threads keep for large chunks.
+static KEPT: AtomicU64 = AtomicU64::new(0);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        KEPT.fetch_sub(self.counted, Ordering::Relaxed);
+    }
+}
+
 thread_local! {
-    static BENCH: RefCell<Option<Bench>> = const { RefCell::new(None) };
+    static BENCH: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
 impl Bench {
     pub(crate) fn take() -> Bench {
-        BENCH.try_with(RefCell::take).ok().flatten().unwrap_or_default()
+        let kept = BENCH.try_with(RefCell::take).ok().flatten();
+        kept.map_or_else(Bench::default, |mut kept| std::mem::take(&mut kept.bench))
     }
 
-    /// Keeps the memory for the next request, unless it is much.
-    pub(crate) fn put_back(self, chunk_bytes: usize) {
-        if chunk_bytes <= KEEP_BYTES {
-            // A thread about to end has no use for it.
-            let _ = BENCH.try_with(|bench| bench.replace(Some(self)));
+    /// Keeps the memory for the next request, unless it is much beside what the budget allows.
+    pub(crate) fn put_back(self, chunk_bytes: usize, engine: &Engine) {
+        let mut kept = Kept { bench: self, counted: 0 };
+        if chunk_bytes > KEEP_BYTES {
+            let Bench { memory, filter, chunk } = &kept.bench;
+            let bytes = memory.stored.capacity() + memory.block.capacity() + chunk.capacity();
+            kept.counted = (bytes + filter.bytes()) as u64;
+            let all = KEPT.fetch_add(kept.counted, Ordering::Relaxed).saturating_add(kept.counted);
+            if all > engine.budget_bytes() / KEEP_PART {
+                return;
+            }
         }
+        // A thread about to end has no use for it.
+        let _ = BENCH.try_with(|bench| bench.replace(Some(kept)));
     }
 }
 
@@ -240,6 +281,13 @@ impl Outcome {
 }
 
 impl Inner {
+    /// Forgets what was decoded of a chunk that is another one in the storage now. Not to be called
+    /// while requests run; what runs in the background sees the new version, or its work is lost.
+    pub(crate) fn changed(&self, key: &[u64]) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.cache.remove(key);
+    }
+
     /// A single run of elements inside one chunk that is in the cache.
     #[inline]
     fn read_cached_run(
@@ -276,12 +324,14 @@ impl Inner {
         copy(&chunk.bytes, run, out)
     }
 
-    fn read(
+    /// As [`ChunkedArray::read`]; the chunks of `newer` are taken from there.
+    pub(crate) fn read(
         self: &Arc<Self>,
         extent: &[u64],
         slab: &Hyperslab<'_>,
         decode: &Decode<'_>,
         out: &mut [u8],
+        newer: Option<&dyn Newer>,
     ) -> Result<Converted, ChunkError> {
         linear::check(self.elem_size, &self.fill, decode)?;
         let chunk_bytes = self.chunk_bytes.ok_or(ChunkError::Shape {
@@ -297,7 +347,7 @@ impl Inner {
         self.since.store(since, Ordering::Relaxed);
         let seen = {
             let mut pattern = self.pattern.lock().unwrap_or_else(PoisonError::into_inner);
-            pattern.observe(&selection, self.engine.threads())
+            pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(&seen);
         // With work for all threads, what comes next can wait until this is done.
@@ -305,6 +355,9 @@ impl Inner {
         let ahead = seen.ahead.filter(|ahead| self.may_prefetch(ahead));
         let launch = |ahead: Option<Ahead>| {
             if let Some(ahead) = ahead {
+                if let Some((first, last)) = &ahead.behind {
+                    self.cache.let_go(first, last);
+                }
                 ahead.launch(self);
             }
         };
@@ -329,6 +382,7 @@ impl Inner {
                 keep_whole: seen.overlaps,
                 keep_raw,
                 since,
+                newer,
             };
             converted = converted.and(self.read_batch(&request, &parts, chunk_bytes)?);
         }
@@ -371,8 +425,14 @@ impl Inner {
             })
             .count();
         let n_ready = pairs().filter(|(_, hit)| matches!(hit, Hit::Ready(_))).count();
+        let n_raw = pairs()
+            .filter(|(place, hit)| !matches!(hit, Hit::Ready(_)) && place.is_some())
+            .count()
+            .saturating_sub(n_decoded);
         let n_tasks = if n_decoded.saturating_mul(chunk_bytes) >= POOL_BYTES {
             n_decoded + n_ready
+        } else if parts.n_bytes().min(n_raw.saturating_mul(chunk_bytes)) >= POOL_RAW_BYTES {
+            n_raw + n_ready
         } else if parts.n_bytes().min(n_ready.saturating_mul(chunk_bytes)) >= POOL_CACHED_BYTES {
             n_ready
         } else {
@@ -405,7 +465,7 @@ impl Inner {
                     break;
                 }
             }
-            bench.put_back(chunk_bytes);
+            bench.put_back(chunk_bytes, &self.engine);
         };
         self.engine.run(n_tasks.div_ceil(grain).saturating_sub(1), &work);
         match outcome.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -426,6 +486,13 @@ impl Inner {
         let Some((base, steps)) = selection.place(&part.pieces, &self.steps) else {
             return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
         };
+        let axes = || selection.axes.iter().zip(&part.pieces);
+        let key = || -> Coords {
+            axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect()
+        };
+        if let Some(bytes) = request.newer.and_then(|newer| newer.chunk(&key())) {
+            return scatter(bytes, part, base, &steps, decode, bench);
+        }
         let index = part.number - request.batch.begin;
         let hit = &request.hits[index];
         if let Hit::Ready(chunk) = hit {
@@ -434,9 +501,7 @@ impl Inner {
         let Some(place) = request.places[index] else {
             return linear::fill_part(part, &self.fill, decode, &mut bench.memory.block);
         };
-        let axes = || selection.axes.iter().zip(&part.pieces);
-        let key: Coords =
-            axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect();
+        let key = key();
         let is_edge = selection
             .axes
             .iter()
@@ -456,8 +521,10 @@ impl Inner {
                 Claim::Ready(chunk) => {
                     return scatter(&chunk.bytes, part, base, &steps, decode, bench);
                 }
-                Claim::Load(ticket) => {
-                    let chunk = ticket.publish(self.decode_chunk(&found, chunk_bytes, bench)?);
+                Claim::Load(mut ticket) => {
+                    let spare = ticket.spare();
+                    let bytes = self.decode_chunk(&found, chunk_bytes, spare, bench)?;
+                    let chunk = ticket.publish(bytes);
                     return scatter(&chunk.bytes, part, base, &steps, decode, bench);
                 }
                 Claim::Bypass => {}

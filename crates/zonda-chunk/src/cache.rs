@@ -15,6 +15,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
 
+use crate::bytes::Bytes;
 use crate::pool::Engine;
 use crate::recency::{Id, List, Nodes};
 use crate::selection::Coords;
@@ -24,7 +25,7 @@ use crate::selection::Coords;
 pub(crate) struct Chunk {
     /// Where it is in the chunk grid.
     pub key: Coords,
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// Used since it was last asked whether it was.
     used: AtomicBool,
 }
@@ -123,6 +124,12 @@ struct State {
     ghosts: List,
     /// Bytes taken of the budget: chunks there, and being decoded.
     bytes: u64,
+    /// Chunks that a walk has left behind, and when each had been used last: theirs is the memory
+    /// that chunks ahead take first.
+    behind: Vec<(Coords, u64)>,
+    /// Such a chunk went, and whether one that had gone came back since: then none goes early.
+    some_went: bool,
+    came_back: bool,
     /// The chunk used last by a request that it was enough for.
     last: Option<Id>,
 }
@@ -249,7 +256,7 @@ impl Cache {
                     Some(Entry { held: Held::Loading(load), .. }) if load.is_dead() => {
                         // What was taken of the budget for it is this thread's now.
                         *load = Load::new();
-                        return Claim::Load(self.ticket(key, load));
+                        return Claim::Load(self.ticket(key, load, None));
                     }
                     Some(Entry { held: Held::Loading(_), .. }) => {
                         if !want.now {
@@ -269,10 +276,13 @@ impl Cache {
             if !want.keep {
                 return Claim::Bypass;
             }
+            state.came_back |= state.some_went && id.is_some() && want.now;
+            let behind = self.evict_behind(&mut state);
             match self.room(&mut state, now, away, want.since) {
-                Room::Taken => {
+                Room::Taken(gone) => {
+                    let gone = behind.or(gone);
                     let load = Load::new();
-                    let ticket = self.ticket(key, &load);
+                    let ticket = self.ticket(key, &load, gone);
                     state.put(key, now, u8::from(want.now), Held::Loading(load));
                     self.note_oldest(&state);
                     return Claim::Load(ticket);
@@ -292,12 +302,13 @@ impl Cache {
         }
     }
 
-    fn ticket(self: &Arc<Self>, key: &Coords, load: &Load) -> Ticket {
+    fn ticket(self: &Arc<Self>, key: &Coords, load: &Load, gone: Option<Arc<Chunk>>) -> Ticket {
         Ticket {
             cache: Arc::clone(self),
             key: key.clone(),
             token: load.token,
             abandoned: Arc::clone(&load.abandoned),
+            gone,
             open: true,
         }
     }
@@ -305,13 +316,14 @@ impl Cache {
     /// Takes the bytes of a chunk, pushing out others where it must.
     fn room(&self, state: &mut State, now: u64, away: Option<u64>, since: u64) -> Room {
         let floor = self.floor.load(Ordering::Relaxed);
+        let mut gone = None;
         for _ in 0..MOST_VICTIMS {
             if self.engine.take(self.chunk_bytes) {
                 state.bytes += self.chunk_bytes;
-                return Room::Taken;
+                return Room::Taken(gone);
             }
             if state.bytes.saturating_add(self.chunk_bytes) <= floor {
-                return self.take_anyway(state);
+                return self.take_anyway(state, gone);
             }
             let may_go = |stamp: u64| {
                 stamp < since && away.is_none_or(|away| now.saturating_sub(stamp) >= away)
@@ -325,19 +337,19 @@ impl Cache {
                 return Room::AskOther(other);
             }
             match own {
-                Some((id, stamp)) if may_go(stamp) => self.evict(state, id),
+                Some((id, stamp)) if may_go(stamp) => gone = self.evict(state, id),
                 _ => break,
             }
         }
         // One chunk an array may always have: without it, reading one by one would decode a chunk
         // for each element.
-        if state.bytes == 0 { self.take_anyway(state) } else { Room::None }
+        if state.bytes == 0 { self.take_anyway(state, gone) } else { Room::None }
     }
 
-    fn take_anyway(&self, state: &mut State) -> Room {
+    fn take_anyway(&self, state: &mut State, gone: Option<Arc<Chunk>>) -> Room {
         self.engine.take_anyway(self.chunk_bytes);
         state.bytes += self.chunk_bytes;
-        Room::Taken
+        Room::Taken(gone)
     }
 
     /// Gives up the chunk longest unused, for another cache.
@@ -349,22 +361,64 @@ impl Cache {
             self.oldest.store(u64::MAX, Ordering::Relaxed);
             return;
         }
-        if let Some((id, _)) = state.oldest(tick()) {
-            self.evict(&mut state, id);
-        }
+        let gone = state.oldest(tick()).and_then(|(id, _)| self.evict(&mut state, id));
         self.note_oldest(&state);
+        drop(state);
+        // Much memory takes time to go: others need not wait for it.
+        drop(gone);
+    }
+
+    /// Takes note that a walk has left the chunks of this box behind.
+    pub(crate) fn let_go(&self, first: &[u64], last: &[u64]) {
+        let mut state = self.lock();
+        state.behind.clear();
+        if state.came_back {
+            return;
+        }
+        let mut key = Coords::from_slice(first);
+        loop {
+            let entry = state.map.get(&key).and_then(|id| state.nodes.get(*id));
+            if let Some(Entry { stamp, held: Held::Ready(_), .. }) = entry {
+                let stamp = *stamp;
+                state.behind.push((key.clone(), stamp));
+            }
+            let Some(d) = (0..key.len()).rev().find(|&d| key[d] < last[d]) else { return };
+            key[d] += 1;
+            key[d + 1..].copy_from_slice(&first[d + 1..]);
+        }
+    }
+
+    /// Drops a chunk that a walk has left behind and nobody has used since.
+    fn evict_behind(&self, state: &mut State) -> Option<Arc<Chunk>> {
+        while let Some((key, stamp)) = state.behind.pop() {
+            let Some(&id) = state.map.get(&key) else { continue };
+            let unused = match state.nodes.get(id) {
+                Some(Entry { stamp: used, held: Held::Ready(chunk), .. }) => {
+                    *used == stamp && !chunk.used.load(Ordering::Relaxed)
+                }
+                _ => false,
+            };
+            if unused {
+                state.some_went = true;
+                return self.evict(state, id);
+            }
+        }
+        None
     }
 
     /// Drops a chunk that is there; its number is remembered.
-    fn evict(&self, state: &mut State, id: Id) {
+    fn evict(&self, state: &mut State, id: Id) -> Option<Arc<Chunk>> {
         let State { nodes, ready, ghosts, .. } = &mut *state;
-        let Some(entry) = nodes.get_mut(id) else { return };
-        let Held::Ready(chunk) = std::mem::replace(&mut entry.held, Held::Ghost) else { return };
+        let entry = nodes.get_mut(id)?;
+        let Held::Ready(chunk) = std::mem::replace(&mut entry.held, Held::Ghost) else {
+            return None;
+        };
         nodes.unlink(ready, id);
         nodes.link(ghosts, id);
         self.cool(&chunk);
         self.free(state);
         state.trim_ghosts();
+        Some(chunk)
     }
 
     /// Takes a chunk that goes out of the fast path.
@@ -391,6 +445,35 @@ impl Cache {
         self.loaded.notify_all();
     }
 
+    /// Drops a chunk and forgets its number. If it is being decoded, it is not kept when it comes.
+    pub(crate) fn remove(&self, key: &[u64]) {
+        let mut state = self.lock();
+        let Some(id) = state.map.remove(key) else { return };
+        let State { nodes, ready, ghosts, last, .. } = &mut *state;
+        let mut waited_for = false;
+        match nodes.get(id).map(|entry| &entry.held) {
+            Some(Held::Ready(chunk)) => {
+                let chunk = Arc::clone(chunk);
+                nodes.unlink(ready, id);
+                self.cool(&chunk);
+            }
+            Some(Held::Ghost) => nodes.unlink(ghosts, id),
+            Some(Held::Loading(_)) => waited_for = true,
+            None => {}
+        }
+        if *last == Some(id) {
+            *last = None;
+        }
+        if !matches!(nodes.remove(id), None | Some(Entry { held: Held::Ghost, .. })) {
+            self.free(&mut state);
+        }
+        self.note_oldest(&state);
+        drop(state);
+        if waited_for {
+            self.loaded.notify_all();
+        }
+    }
+
     fn note_oldest(&self, state: &State) {
         let oldest = state.ready.oldest().and_then(|id| state.nodes.get(id));
         self.oldest.store(oldest.map_or(u64::MAX, |entry| entry.stamp), Ordering::Relaxed);
@@ -405,7 +488,8 @@ impl Drop for Cache {
 }
 
 enum Room {
-    Taken,
+    /// With the chunk that went for it, if one did.
+    Taken(Option<Arc<Chunk>>),
     /// That cache has something older.
     AskOther(Arc<Cache>),
     None,
@@ -492,12 +576,20 @@ pub(crate) struct Ticket {
     key: Coords,
     token: u64,
     abandoned: Arc<AtomicBool>,
+    /// The chunk that was pushed out for this one.
+    gone: Option<Arc<Chunk>>,
     open: bool,
 }
 
 impl Ticket {
+    /// The memory of the chunk that was pushed out, unless somebody still reads it.
+    pub(crate) fn spare(&mut self) -> Option<Bytes> {
+        let chunk = Arc::try_unwrap(self.gone.take()?).ok()?;
+        Some(chunk.bytes)
+    }
+
     /// Hands in the decoded chunk.
-    pub(crate) fn publish(mut self, bytes: Vec<u8>) -> Arc<Chunk> {
+    pub(crate) fn publish(mut self, bytes: Bytes) -> Arc<Chunk> {
         self.open = false;
         let chunk = Arc::new(Chunk { key: self.key.clone(), bytes, used: AtomicBool::new(false) });
         self.settle(Some(&chunk));

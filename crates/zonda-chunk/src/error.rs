@@ -1,4 +1,4 @@
-//! Why chunks cannot be read.
+//! Why chunks cannot be read or written.
 
 use zonda_model::NcError;
 use zonda_storage::StorageError;
@@ -6,13 +6,13 @@ use zonda_storage::StorageError;
 use crate::filter::FilterError;
 use crate::table::TableError;
 
-/// Why a hyperslab cannot be read.
+/// Why a hyperslab cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChunkError {
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The chunk index could not be read.
+    /// The chunk index could not be read or changed, or there is no space.
     #[error("{0}")]
     Table(TableError),
     /// A filter failed or is not known.
@@ -22,6 +22,14 @@ pub enum ChunkError {
         chunk: Vec<u64>,
         /// Where its bytes begin.
         at: u64,
+        /// What the filter says.
+        error: FilterError,
+    },
+    /// A filter cannot be applied to a chunk on its way into the file.
+    #[error("chunk {chunk:?}: {error}")]
+    Encode {
+        /// Coordinates in the chunk grid.
+        chunk: Vec<u64>,
         /// What the filter says.
         error: FilterError,
     },
@@ -87,7 +95,7 @@ impl ChunkError {
             | ChunkError::Truncated { .. }
             | ChunkError::Shape { .. } => NcError::HdfErr,
             ChunkError::Request { .. } => NcError::Inval,
-            ChunkError::Filter { error, .. } => error.nc_error(),
+            ChunkError::Filter { error, .. } | ChunkError::Encode { error, .. } => error.nc_error(),
             ChunkError::NoMemory { .. } => NcError::NoMem,
         }
     }

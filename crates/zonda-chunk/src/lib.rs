@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 mod array;
+mod bytes;
 mod cache;
 mod decode;
 mod error;
@@ -15,6 +16,7 @@ mod scatter;
 mod selection;
 mod stored;
 mod table;
+mod write;
 
 pub use array::{ArrayShape, ChunkedArray};
 pub use decode::Decode;
@@ -22,4 +24,5 @@ pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use linear::{LinearArray, Segment, SegmentBytes};
 pub use pool::{Engine, Quiet, quiet};
-pub use table::{ChunkAt, ChunkTable, TableError};
+pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
+pub use write::{ArrayId, ChunkWriter, Encode, NewArray};

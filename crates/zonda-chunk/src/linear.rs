@@ -23,6 +23,10 @@ const STRAIGHT_BYTES: usize = 32 << 10;
 /// Rows of one block: the list of them stays short too.
 const BLOCK_ROWS: usize = 8 << 10;
 
+/// Most bytes of one element that nobody wrote. A damaged type may claim any length, and here no
+/// byte of the file stands for it.
+const UNWRITTEN_BYTES: u64 = 64 << 20;
+
 /// Where stored bytes come from.
 pub(crate) trait Source {
     /// Reads all ranges, each to its end.
@@ -278,18 +282,29 @@ impl Source for LinearArray {
     }
 
     fn there(&self, at: u64, len: usize) -> Result<(), ChunkError> {
-        let [
-            Segment {
-                bytes: SegmentBytes::Stored { storage, at: first, zeros_behind: false }, ..
-            },
-        ] = &self.segments[..]
-        else {
-            return Ok(());
-        };
         let len = len as u64;
-        let end = first.checked_add(at).and_then(|at| at.checked_add(len));
-        if end.is_none_or(|end| end > storage.len().unwrap_or(u64::MAX)) {
-            return Err(ChunkError::Truncated { at: first.saturating_add(at), len });
+        let end = at.saturating_add(len);
+        let (mut begin, mut there) = (0u64, 0u64);
+        for segment in &self.segments {
+            let (from, to) = (at.max(begin), end.min(begin.saturating_add(segment.len)));
+            if let Some(wanted) = to.checked_sub(from) {
+                there += match &segment.bytes {
+                    SegmentBytes::Here(_) => wanted,
+                    SegmentBytes::Unwritten => 0,
+                    SegmentBytes::Stored { storage, at: first, zeros_behind } => {
+                        let at = first.saturating_add(from - begin);
+                        let stored = storage.len().unwrap_or(u64::MAX).saturating_sub(at);
+                        if stored < wanted && !zeros_behind {
+                            return Err(ChunkError::Truncated { at, len: wanted });
+                        }
+                        stored.min(wanted)
+                    }
+                };
+            }
+            begin = begin.saturating_add(segment.len);
+        }
+        if len - there > UNWRITTEN_BYTES && self.fill.is_empty() {
+            return Err(ChunkError::NoMemory { bytes: len });
         }
         Ok(())
     }

@@ -164,9 +164,20 @@ impl Engine {
     /// Runs `work` on this thread and on up to `more` others that have nothing to do, and returns
     /// when all have come to its end.
     pub(crate) fn run(&self, more: usize, work: &(dyn Fn() + Sync)) {
+        self.run_beside(more, work, work);
+    }
+
+    /// Runs `here` on this thread and `work` on up to `more` others that have nothing to do, and
+    /// returns when all have come to their end. Nothing says that `work` runs at all.
+    pub(crate) fn run_beside<T>(
+        &self,
+        more: usize,
+        work: &(dyn Fn() + Sync),
+        here: impl FnOnce() -> T,
+    ) -> T {
         let more = more.min(self.threads.saturating_sub(1));
         let pool = if more == 0 { None } else { self.pool() };
-        let Some(pool) = pool else { return work() };
+        let Some(pool) = pool else { return here() };
         let idle = self.threads.saturating_sub(self.busy.load(Ordering::Relaxed));
         pool.in_place_scope(|scope| {
             for _ in 0..more.min(idle) {
@@ -176,8 +187,8 @@ impl Engine {
                     work();
                 });
             }
-            work();
-        });
+            here()
+        })
     }
 
     /// Runs `work` on the pool when a thread has time; false if none has.

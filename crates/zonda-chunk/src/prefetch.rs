@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use smallvec::SmallVec;
@@ -14,7 +15,7 @@ use smallvec::SmallVec;
 use crate::array::{Bench, Inner, Numbers};
 use crate::cache::{Claim, Want};
 use crate::pool;
-use crate::selection::{Coords, Selection};
+use crate::selection::{Axis, Coords, Selection};
 use crate::stored::Found;
 use crate::table::ChunkAt;
 
@@ -35,6 +36,9 @@ pub(crate) struct Pattern {
     /// Chunk of the last request, if it needed only one, and requests to it so far.
     only: Option<Coords>,
     same_chunk: u32,
+    /// Who made it, and whether others have made some.
+    thread: Option<ThreadId>,
+    shared: bool,
 }
 
 /// What the pattern says of a request.
@@ -47,6 +51,8 @@ pub(crate) struct Seen {
     /// Number of the walk, and the last chunk along it that the request touches.
     pub walk: u64,
     pub edge: u64,
+    /// It keeps the chunks that it decodes, because it wants none of them whole.
+    pub keeps: bool,
     /// What to decode in the background.
     pub ahead: Option<Ahead>,
 }
@@ -57,8 +63,11 @@ const WALK_STEPS: u32 = 2;
 const MOST_AHEAD: u64 = 1024;
 
 impl Pattern {
-    /// Takes note of a request.
-    pub(crate) fn observe(&mut self, selection: &Selection, threads: usize) -> Seen {
+    /// Takes note of a request. `large` chunks are worth it to be given up early.
+    pub(crate) fn observe(&mut self, selection: &Selection, threads: usize, large: bool) -> Seen {
+        // Another thread may be where this one has been.
+        let thread = std::thread::current().id();
+        self.shared |= self.thread.replace(thread).is_some_and(|last| last != thread);
         let axes = &selection.axes;
         let starts: Coords = axes.iter().map(|axis| axis.start).collect();
         let counts: Numbers = axes.iter().map(|axis| axis.cuts.n_elems()).collect();
@@ -92,7 +101,12 @@ impl Pattern {
         if let Some((axis, step)) = self.walk.filter(|_| self.n_steps >= WALK_STEPS) {
             let last = if step > 0 { axes[axis].cuts.n_chunks().saturating_sub(1) } else { 0 };
             seen.edge = axes[axis].piece(last).map_or(0, |piece| piece.chunk);
+            let n_chunks = axes[axis].cuts.n_chunks();
+            seen.keeps = n_chunks <= 2 && (0..n_chunks).all(|k| !axes[axis].is_whole(k));
             seen.ahead = self.ahead(selection, axis, step, threads);
+            if let Some(ahead) = seen.ahead.as_mut().filter(|_| self.shared || !large) {
+                ahead.behind = None;
+            }
         }
         seen
     }
@@ -134,6 +148,11 @@ impl Pattern {
         if all_whole && n_chunks >= 2 * threads as u64 {
             return None;
         }
+        let all_across = |(d, axis): (usize, &Axis)| {
+            let count = axis.cuts.n_elems() as u64;
+            d == walk || (axis.start == 0 && axis.stride == 1 && count == axis.extent)
+        };
+        let all_across = selection.axes.iter().enumerate().all(all_across);
         let axis = &selection.axes[walk];
         let (here_first, here_last) = (first[walk], last[walk]);
         let width = here_last - here_first + 1;
@@ -158,9 +177,28 @@ impl Pattern {
         if from > to {
             return None;
         }
+        // As many rows behind: a walk through all of the array does not come back to them soon.
+        let rows = to - from + 1;
+        let behind = match step > 0 {
+            true => here_first.checked_sub(1).map(|to| (to.saturating_sub(rows - 1), to)),
+            false => Some((here_last + 1, here_last + rows)),
+        };
+        let behind = behind.filter(|_| all_across).map(|(from, to)| {
+            let (mut first, mut last) = (first.clone(), last.clone());
+            (first[walk], last[walk]) = (from, to);
+            (first, last)
+        });
         (first[walk], last[walk]) = (from, to);
         let extent = selection.axes.iter().map(|axis| axis.extent).collect();
-        Some(Ahead { first, last, extent, axis: walk, forward: step > 0, walk: self.number })
+        Some(Ahead {
+            first,
+            last,
+            behind,
+            extent,
+            axis: walk,
+            forward: step > 0,
+            walk: self.number,
+        })
     }
 }
 
@@ -176,6 +214,8 @@ fn single_step(from: &[u64], to: &[u64]) -> Option<(usize, i128)> {
 pub(crate) struct Ahead {
     first: Coords,
     last: Coords,
+    /// The first and the last of those that the walk has left behind for good.
+    pub behind: Option<(Coords, Coords)>,
     extent: Coords,
     /// The walk: its dimension, its direction, its number.
     axis: usize,
@@ -193,12 +233,15 @@ pub(crate) struct Background {
     /// The walk of the last request, and how far it has come.
     walk: AtomicU64,
     edge: AtomicU64,
+    /// The last request claims each chunk in the cache before it decodes it.
+    keeps: AtomicBool,
 }
 
 impl Background {
     /// Takes note of where requests are. To be called before the cache is asked: work that has
     /// claimed a chunk after that sees that it is late.
     pub(crate) fn note(&self, seen: &Seen) {
+        self.keeps.store(seen.keeps, Ordering::SeqCst);
         self.walk.store(seen.walk, Ordering::SeqCst);
         self.edge.store(seen.edge, Ordering::SeqCst);
     }
@@ -253,6 +296,8 @@ impl Inner {
 /// The chunks of an [`Ahead`], shared by the threads that decode them.
 struct Job {
     running: Running,
+    /// The version that the chunks' places are of.
+    version: u64,
     axis: usize,
     forward: bool,
     walk: u64,
@@ -285,6 +330,7 @@ impl Ahead {
     fn look(self, running: Running) -> Option<Job> {
         let inner = &running.0;
         let mut chunks = Vec::new();
+        let version = inner.version.load(Ordering::SeqCst);
         {
             let _gate = pool::enter()?;
             let mut found = |key: &[u64], place: ChunkAt| {
@@ -305,7 +351,8 @@ impl Ahead {
             chunks.reverse();
         }
         let Ahead { axis, forward, walk, .. } = self;
-        Some(Job { running, axis, forward, walk, chunks, next: AtomicUsize::new(0) })
+        let next = AtomicUsize::new(0);
+        Some(Job { running, version, axis, forward, walk, chunks, next })
     }
 }
 
@@ -322,7 +369,8 @@ impl Job {
                 break;
             }
         }
-        bench.put_back(self.running.0.chunk_bytes.unwrap_or(usize::MAX));
+        let inner = &self.running.0;
+        bench.put_back(inner.chunk_bytes.unwrap_or(usize::MAX), &inner.engine);
     }
 
     /// Decodes one chunk into the cache; `None` where it is better to stop.
@@ -333,23 +381,31 @@ impl Job {
         }
         let gate = pool::enter()?;
         let since = inner.since.load(Ordering::Relaxed);
-        let ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
+        let mut ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
             Claim::Load(ticket) => ticket,
             Claim::Ready(_) | Claim::Bypass => return Some(()),
         };
-        // Requests that looked for the chunk before it was claimed decode it themselves.
+        // A chunk that changed before it was claimed is somewhere else now; one that changes later
+        // takes the claim away.
+        if inner.version.load(Ordering::SeqCst) != self.version {
+            return None;
+        }
+        // Requests that looked for the chunk before it was claimed decode it themselves, unless they
+        // claim it too: then this thread goes on to help them.
         if inner.background.walk.load(Ordering::SeqCst) != self.walk {
             return None;
         }
         let edge = inner.background.edge.load(Ordering::SeqCst);
-        if if self.forward { key[self.axis] <= edge } else { key[self.axis] >= edge } {
+        let late = if self.forward { key[self.axis] <= edge } else { key[self.axis] >= edge };
+        if late && !inner.background.keeps.load(Ordering::SeqCst) {
             return Some(());
         }
         // The ticket's end takes a lock: on every way out it must have leave for it.
         let fetched = inner.fetch(found, &mut bench.memory.stored);
+        let spare = ticket.spare();
         drop(gate);
-        let bytes =
-            fetched.and_then(|()| inner.unfilter(found, inner.chunk_bytes.unwrap_or(0), bench));
+        let chunk_bytes = inner.chunk_bytes.unwrap_or(0);
+        let bytes = fetched.and_then(|()| inner.unfilter(found, chunk_bytes, spare, bench));
         let Some(_gate) = pool::enter() else {
             ticket.abandon();
             return None;

@@ -79,6 +79,11 @@ impl<T> Nodes<T> {
         self.nodes.get_mut(id)?.value.as_mut()
     }
 
+    /// The node used next after this one.
+    pub(crate) fn newer(&self, id: Id) -> Option<Id> {
+        Some(self.nodes.get(id)?.newer).filter(|&newer| newer != NONE)
+    }
+
     /// Puts a node that is in no list at the end of `list`, as the newest.
     pub(crate) fn link(&mut self, list: &mut List, id: Id) {
         let last = std::mem::replace(&mut list.newest, id);

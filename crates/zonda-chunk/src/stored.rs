@@ -4,6 +4,7 @@
 use zonda_storage::ReadRange;
 
 use crate::array::{Bench, Inner};
+use crate::bytes::Bytes;
 use crate::linear::Source;
 use crate::table::ChunkAt;
 use crate::{ChunkError, FilterError};
@@ -18,18 +19,18 @@ impl Inner {
         &self,
         found: &Found<'_>,
         chunk_bytes: usize,
+        spare: Option<Bytes>,
         bench: &mut Bench,
-    ) -> Result<Vec<u8>, ChunkError> {
+    ) -> Result<Bytes, ChunkError> {
         if self.is_raw(found) {
             let source = RawChunk { inner: self, found, chunk_bytes };
             source.check()?;
-            let mut bytes = Vec::new();
-            lengthen(&mut bytes, chunk_bytes)?;
+            let mut bytes = Bytes::new(chunk_bytes, spare)?;
             source.read(&mut [ReadRange::new(0, &mut bytes)])?;
             return Ok(bytes);
         }
         self.fetch(found, &mut bench.memory.stored)?;
-        self.unfilter(found, chunk_bytes, bench)
+        self.unfilter(found, chunk_bytes, spare, bench)
     }
 
     /// Undoes the filters of the chunk whose bytes were fetched.
@@ -37,14 +38,14 @@ impl Inner {
         &self,
         found: &Found<'_>,
         chunk_bytes: usize,
+        spare: Option<Bytes>,
         bench: &mut Bench,
-    ) -> Result<Vec<u8>, ChunkError> {
+    ) -> Result<Bytes, ChunkError> {
         let stored = &bench.memory.stored[..found.place.len as usize];
         let mask = found.place.mask;
         let failed = |error| self.filter_error(found, error);
         self.filters.prove(stored, mask, &mut bench.filter).map_err(failed)?;
-        let mut bytes = Vec::new();
-        lengthen(&mut bytes, chunk_bytes)?;
+        let mut bytes = Bytes::new(chunk_bytes, spare)?;
         self.filters.decode(stored, mask, &mut bench.filter, &mut bytes).map_err(failed)?;
         Ok(bytes)
     }

@@ -1,4 +1,4 @@
-//! Where the chunks of an array are: what a format tells the pipeline.
+//! Where the chunks of an array are: what a format tells the pipeline, and is told by it.
 
 /// A chunk in the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,4 +28,26 @@ pub trait ChunkTable: Send + Sync + std::fmt::Debug {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> Result<(), TableError>;
+}
+
+/// A table in which chunks can be entered.
+pub trait WriteTable: ChunkTable {
+    /// Enters a chunk, whose bytes are in the storage already; gives the place that it had before.
+    /// Called in ascending row-major order within one call to [`ChunkWriter`](crate::ChunkWriter).
+    ///
+    /// # Errors
+    /// What the format met. The table is then as it was.
+    fn insert(&self, key: &[u64], at: ChunkAt) -> Result<Option<ChunkAt>, TableError>;
+}
+
+/// Space of a storage.
+pub trait Allocate {
+    /// Takes `len` bytes that are not in use, and says where they begin in the storage.
+    ///
+    /// # Errors
+    /// What the format met, such as a storage that would become too long.
+    fn allocate(&mut self, len: u64) -> Result<u64, TableError>;
+
+    /// Gives back what nothing refers to any more. When it may serve again is the format's affair.
+    fn free(&mut self, at: u64, len: u64);
 }

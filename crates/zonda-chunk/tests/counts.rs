@@ -321,3 +321,36 @@ fn a_chunk_wanted_by_many_is_decoded_once() {
     }
     assert_eq!(made.undone(), 20);
 }
+
+/// A walk through all of an array takes the memory of the chunks behind it, unless the program has
+/// come back to such chunks before.
+#[test]
+fn a_walk_by_layers_takes_the_memory_behind_it() {
+    let made = Made::new(Recipe::new(&[24, 512, 512], &[4, 256, 256], 4, &[9999]), Flip::default());
+    let array = made.array(&Engine::new(2, LARGE));
+    let walk = || {
+        for layer in 0..24 {
+            read(&made, &array, &[layer, 0, 0], &[1, 512, 512]);
+        }
+        made.undone()
+    };
+    assert_eq!(walk(), 24);
+    let row = 4 * (1 << 20);
+    assert!(array.cached_bytes() <= 4 * row, "{} bytes", array.cached_bytes());
+    let second = walk();
+    assert!((25..=48).contains(&second), "{second}");
+    assert_eq!(array.cached_bytes(), 6 * row);
+    assert_eq!(walk(), second);
+}
+
+/// With memory for a few chunks only, those that come take the memory of those that go.
+#[test]
+fn reused_memory_holds_what_was_decoded_last() {
+    let made = Made::new(Recipe::new(&[12, 512, 512], &[2, 512, 512], 4, &[9999]), Flip::default());
+    let engine = Engine::new(2, 3 * (2 << 20));
+    let array = made.array(&engine);
+    for layer in (0..12).chain((0..12).rev()).chain((0..12).step_by(5)) {
+        read(&made, &array, &[layer, 0, 0], &[1, 512, 512]);
+        assert!(engine.bytes_in_use() <= 3 * (2 << 20));
+    }
+}

@@ -302,3 +302,37 @@ fn element_longer_than_the_file_takes_no_memory() {
     let error = array.read(&[1], &slab, decode, &mut [0; 8]).expect_err("not there");
     assert!(matches!(error, ChunkError::Truncated { at: 60, .. }), "{error}");
 }
+
+#[test]
+fn element_that_nobody_wrote_takes_no_memory() {
+    let len = 1 << 46;
+    let decode =
+        Decode::Custom { file_size: len, mem_size: 8, run: &|_, _| unreachable!("not there") };
+    let slab = Hyperslab { start: &[0], count: &[1], stride: None };
+    let storage = Arc::new(Memory::from_slice(&[7; 100]));
+    let short = SegmentBytes::Stored { storage, at: 60, zeros_behind: true };
+    for segments in [
+        vec![],
+        vec![Segment { len: len as u64, bytes: SegmentBytes::Unwritten }],
+        vec![Segment { len: len as u64, bytes: short }],
+    ] {
+        let array = LinearArray::new(segments, len, Box::default());
+        let error = array.read(&[1], &slab, decode, &mut [0; 8]).expect_err("not there");
+        assert!(matches!(error, ChunkError::NoMemory { .. }), "{error}");
+    }
+    // What real types ask for is given.
+    let len = 1 << 20;
+    let decode = Decode::Custom {
+        file_size: len,
+        mem_size: 8,
+        run: &|src, dst| {
+            assert!(src.len() == len && src.iter().all(|&byte| byte == 0));
+            dst.fill(9);
+            zonda_convert::Converted::default()
+        },
+    };
+    let mut out = [0; 8];
+    let _all_fit =
+        LinearArray::new(vec![], len, Box::default()).read(&[1], &slab, decode, &mut out).unwrap();
+    assert_eq!(out, [9; 8]);
+}

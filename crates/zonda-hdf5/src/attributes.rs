@@ -20,7 +20,14 @@ use crate::shared::SharedReference;
 use crate::sohm::{self, HEAP_ID_LEN};
 use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
+mod dense;
+
+pub use dense::{dense_extents, write_dense};
+
 const ATTRIBUTE: &str = "attribute message";
+
+const NO_ATTRIBUTE: HdfError =
+    HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the attribute" };
 
 /// Message flag: what is here is a reference to a message elsewhere.
 const SHARED: u8 = 2;
@@ -141,13 +148,17 @@ impl Item {
         self.message().get(name..name.saturating_add(len)).unwrap_or_default()
     }
 
-    fn decode(&self, file: &File) -> Result<Attribute> {
+    fn decode_message(&self, file: &File) -> Result<AttributeMessage<'_>> {
         let at = match &self.source {
             Source::Damaged(error) => return Err((**error).clone()),
             Source::Bytes { at, .. } => *at,
         };
         let reader = Reader::new(ATTRIBUTE, self.message(), at, file.sizes());
-        let message = AttributeMessage::decode(file, reader)?;
+        AttributeMessage::decode(file, reader)
+    }
+
+    fn decode(&self, file: &File) -> Result<Attribute> {
+        let message = self.decode_message(file)?;
         Ok(Attribute {
             name: message.name.into(),
             charset: message.charset,
@@ -191,10 +202,24 @@ impl Attributes {
     /// # Errors
     /// Damage of this attribute, or of what it refers to; [`HdfError::Missing`] behind the last.
     pub fn decode(&self, i: usize, file: &File) -> Result<Attribute> {
-        match self.items.get(i) {
-            Some(item) => item.decode(file),
-            None => Err(HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the attribute" }),
-        }
+        self.items.get(i).ok_or(NO_ATTRIBUTE)?.decode(file)
+    }
+
+    /// The type and shape of one, without a copy of its elements.
+    ///
+    /// # Errors
+    /// As [`Attributes::decode`].
+    pub fn describe(&self, i: usize, file: &File) -> Result<(Datatype, Dataspace)> {
+        let item = self.items.get(i).ok_or(NO_ATTRIBUTE)?;
+        let message = item.decode_message(file)?;
+        Ok((message.datatype, message.dataspace))
+    }
+
+    /// Leaves out those whose number `keep` says no to. The others move up.
+    pub fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
+        let mut numbers = 0usize..;
+        self.items.retain(|_| numbers.next().is_some_and(&mut keep));
+        self.items.shrink_to_fit();
     }
 
     /// Which one has this name.
@@ -371,6 +396,7 @@ impl Object {
         match self.dense_attributes(file)? {
             None => {
                 let mut shared = SharedAttributes::new(file);
+                items.reserve_exact(self.header().all(kind::ATTRIBUTE).count());
                 for message in self.header().all(kind::ATTRIBUTE) {
                     items.push(self.attribute_item(file, message, &mut shared)?);
                 }

@@ -3,11 +3,16 @@
 //! Records are handed out as raw bytes; who asks for them knows what they mean.
 //! Watch: the widths of the counts in internal nodes follow from how many records fit into nodes.
 //! Watch: nodes have `node_size` bytes in the file, but the checksum follows the last record.
+//! Watch: a header that refers to no root is a tree without records.
 
 use std::cmp::Ordering;
 
 use crate::guard::{Budget, verified};
-use crate::{File, FileAddr, HdfError, Reader, Result};
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+
+mod build;
+
+pub use build::build;
 
 const HEADER: &str = "version 2 B-tree header";
 const INTERNAL: &str = "version 2 B-tree internal node";
@@ -57,17 +62,66 @@ fn node_name(level: usize) -> &'static str {
     if level == 0 { LEAF } else { INTERNAL }
 }
 
-/// An open tree.
+/// How the nodes of a tree are laid out.
 #[derive(Clone, Debug)]
-pub struct BtreeV2 {
-    record_type: u8,
-    record_len: usize,
-    root: Option<Pointer>,
-    total: u64,
+struct Layout {
+    node_size: u64,
+    record_len: u64,
+    offset_size: u64,
     /// Bytes of the number of records in a pointer.
     count_width: usize,
     /// From the leaves to the root.
     levels: Vec<Level>,
+}
+
+impl Layout {
+    /// A tree that is one leaf; `None` where no record fits into it.
+    fn leaf(node_size: u64, record_len: u64, offset_size: u8) -> Option<Layout> {
+        let room = node_size.saturating_sub(NODE_FRAME);
+        let max_records = room.checked_div(record_len).filter(|&max| max > 0)?;
+        Some(Layout {
+            node_size,
+            record_len,
+            offset_size: u64::from(offset_size),
+            count_width: width_of(max_records),
+            levels: vec![Level { max_records, max_total: max_records, total_width: 0 }],
+        })
+    }
+
+    /// One level more; `None` where no record fits into its nodes.
+    fn grow(&mut self) -> Option<Level> {
+        let below = *self.levels.last()?;
+        let room = self.node_size.saturating_sub(NODE_FRAME);
+        let pointer = self.pointer_len(below) as u64;
+        let entry = self.record_len.saturating_add(pointer);
+        let max_records = room.saturating_sub(pointer).checked_div(entry).filter(|&max| max > 0)?;
+        let max_total = max_records
+            .saturating_add(1)
+            .saturating_mul(below.max_total)
+            .saturating_add(max_records);
+        let level = Level { max_records, max_total, total_width: width_of(max_total) };
+        self.levels.push(level);
+        Some(level)
+    }
+
+    /// Bytes of a pointer to a node of the level `below`.
+    fn pointer_len(&self, below: Level) -> usize {
+        usize::try_from(self.offset_size)
+            .unwrap_or(usize::MAX)
+            .saturating_add(self.count_width)
+            .saturating_add(below.total_width)
+    }
+}
+
+/// An open tree.
+#[derive(Clone, Debug)]
+pub struct BtreeV2 {
+    addr: FileAddr,
+    record_type: u8,
+    record_len: usize,
+    root: Option<Pointer>,
+    total: u64,
+    layout: Layout,
 }
 
 /// A node: where it is and how many records it has.
@@ -85,6 +139,11 @@ pub(crate) struct Node {
     pub(crate) children: Vec<Pointer>,
 }
 
+/// Bytes of the header.
+fn header_len(sizes: Sizes) -> u64 {
+    u64::from(sizes.offset).saturating_add(u64::from(sizes.length)).saturating_add(22)
+}
+
 /// Bytes that hold numbers up to `max`.
 pub(crate) fn width_of(max: u64) -> usize {
     (max.checked_ilog2().unwrap_or(0) / 8).saturating_add(1) as usize
@@ -97,9 +156,7 @@ impl BtreeV2 {
     /// Another type of records; records that do not fit into nodes; a wrong checksum.
     pub fn open(file: &File, addr: FileAddr, expected: u8) -> Result<BtreeV2> {
         let sizes = file.sizes();
-        let len =
-            u64::from(sizes.offset).saturating_add(u64::from(sizes.length)).saturating_add(22);
-        let bytes = file.read(HEADER, addr, len)?;
+        let bytes = file.read(HEADER, addr, header_len(sizes))?;
         let mut reader = verified(file.reader(HEADER, addr, &bytes))?;
         reader.signature(*b"BTHD")?;
         reader.version(0..=0)?;
@@ -120,37 +177,21 @@ impl BtreeV2 {
             let (structure, at) = (HEADER, addr.0);
             return Err(HdfError::Limit { structure, at, what: "levels", limit: limit as u64 });
         }
-        let room = node_size.saturating_sub(NODE_FRAME);
-        let leaf_max = room.checked_div(record_len).filter(|&max| max > 0);
-        let Some(leaf_max) = leaf_max else {
+        let Some(mut layout) = Layout::leaf(node_size, record_len, sizes.offset) else {
             return Err(reader.bad("the length of a record", record_len));
         };
-        let count_width = width_of(leaf_max);
-        let mut levels = vec![Level { max_records: leaf_max, max_total: leaf_max, total_width: 0 }];
-        let mut below = Level { max_records: leaf_max, max_total: leaf_max, total_width: 0 };
         for _ in 0..depth {
-            let pointer = u64::from(sizes.offset)
-                .saturating_add(count_width as u64)
-                .saturating_add(below.total_width as u64);
-            let entry = record_len.saturating_add(pointer);
-            let max = room.saturating_sub(pointer).checked_div(entry).unwrap_or(0);
-            if max == 0 {
-                return Err(reader.bad("the size of a node", node_size));
-            }
-            let max_total =
-                max.saturating_add(1).saturating_mul(below.max_total).saturating_add(max);
-            below = Level { max_records: max, max_total, total_width: width_of(max_total) };
-            levels.push(below);
+            layout.grow().ok_or_else(|| reader.bad("the size of a node", node_size))?;
         }
         Ok(BtreeV2 {
+            addr,
             record_type,
             record_len: usize::try_from(record_len).unwrap_or(usize::MAX),
             root: root
                 .filter(|_| root_records > 0)
                 .map(|addr| Pointer { addr, records: root_records }),
             total,
-            count_width,
-            levels,
+            layout,
         })
     }
 
@@ -179,28 +220,23 @@ impl BtreeV2 {
         level: usize,
         budget: &mut Budget,
     ) -> Result<Node> {
-        let len = self.node_len(file, node, level)?;
+        let len = self.node_len(node, level)?;
         budget.spend(node_name(level), node.addr, len)?;
         let bytes = file.read(node_name(level), node.addr, len)?;
         self.decode_node(file, node, level, bytes)
     }
 
-    /// Bytes of a pointer to a node below `level`; 0 for leaves, which have none.
-    fn pointer_len(&self, file: &File, level: usize) -> usize {
-        let below = level.checked_sub(1).and_then(|below| self.levels.get(below));
-        below.map_or(0, |below| {
-            usize::from(file.sizes().offset)
-                .saturating_add(self.count_width)
-                .saturating_add(below.total_width)
-        })
+    /// The level below; `None` for leaves.
+    fn below(&self, level: usize) -> Option<Level> {
+        level.checked_sub(1).and_then(|below| self.layout.levels.get(below)).copied()
     }
 
     /// Bytes of a node up to its checksum.
-    pub(crate) fn node_len(&self, file: &File, node: Pointer, level: usize) -> Result<u64> {
+    pub(crate) fn node_len(&self, node: Pointer, level: usize) -> Result<u64> {
         let structure = node_name(level);
         let impossible =
             |what, value| HdfError::BadValue { structure, at: node.addr.0, what, value };
-        let Some(layout) = self.levels.get(level) else {
+        let Some(layout) = self.layout.levels.get(level) else {
             return Err(impossible("the level", level as u64));
         };
         if node.records > layout.max_records {
@@ -208,7 +244,8 @@ impl BtreeV2 {
         }
         let records_len = node.records.saturating_mul(self.record_len as u64);
         let pointers = if level == 0 { 0 } else { node.records.saturating_add(1) };
-        let pointer_len = self.pointer_len(file, level) as u64;
+        let pointer_len =
+            self.below(level).map_or(0, |below| self.layout.pointer_len(below)) as u64;
         Ok(records_len
             .saturating_add(pointers.saturating_mul(pointer_len))
             .saturating_add(NODE_FRAME))
@@ -222,10 +259,9 @@ impl BtreeV2 {
         level: usize,
         mut bytes: Vec<u8>,
     ) -> Result<Node> {
-        let pointer_len = self.pointer_len(file, level);
-        let total_width = pointer_len
-            .saturating_sub(usize::from(file.sizes().offset))
-            .saturating_sub(self.count_width);
+        let below = self.below(level);
+        let pointer_len = below.map_or(0, |below| self.layout.pointer_len(below));
+        let total_width = below.map_or(0, |below| below.total_width);
         let pointers = if level == 0 { 0 } else { node.records.saturating_add(1) };
         let mut reader = verified(file.reader(node_name(level), node.addr, &bytes))?;
         reader.signature(if level == 0 { *b"BTLF" } else { *b"BTIN" })?;
@@ -240,7 +276,7 @@ impl BtreeV2 {
         let mut children = Vec::with_capacity(reader.count(pointers, pointer_len)?);
         for _ in 0..pointers {
             let addr = reader.defined_addr("the child of a node")?;
-            let records = reader.uint(self.count_width)?;
+            let records = reader.uint(self.layout.count_width)?;
             reader.skip(total_width)?;
             children.push(Pointer { addr, records });
         }
@@ -294,9 +330,28 @@ impl BtreeV2 {
         }
     }
 
+    /// All that the tree takes of the file: its header and its nodes, whole ones.
+    ///
+    /// # Errors
+    /// Damaged nodes; [`HdfError::Limit`] where nodes overlap.
+    pub fn extents(&self, file: &File) -> Result<Vec<(FileAddr, u64)>> {
+        let mut out = vec![(self.addr, header_len(file.sizes()))];
+        let mut budget = Budget::of(file);
+        let mut nodes: Vec<_> = self.root.into_iter().map(|root| (root, self.depth())).collect();
+        while let Some((node, level)) = nodes.pop() {
+            out.push((node.addr, self.layout.node_size));
+            // Leaves refer to nothing, so they need not be read.
+            if let Some(below) = level.checked_sub(1) {
+                let children = self.read_node(file, node, level, &mut budget)?.children;
+                nodes.extend(children.into_iter().map(|child| (child, below)));
+            }
+        }
+        Ok(out)
+    }
+
     /// Level of the root.
     pub(crate) fn depth(&self) -> usize {
-        self.levels.len().saturating_sub(1)
+        self.layout.levels.len().saturating_sub(1)
     }
 
     fn record<'a>(&self, records: &'a [u8], i: usize) -> Option<&'a [u8]> {
@@ -474,7 +529,7 @@ mod tests {
         let layout = tree.built.put_checked(&header(0));
         let layout = BtreeV2::open(&tree.built.file(), at(layout), 6).unwrap();
         let mut below = (tree.leaf().0, 6u64);
-        for width in layout.levels.iter().map(|level| level.total_width).take(29) {
+        for width in layout.layout.levels.iter().map(|level| level.total_width).take(29) {
             let mut bytes = b"BTIN".to_vec();
             bytes.extend(le(&[(0, 1), (KIND, 1), (1, 8)]));
             for _ in 0..2 {

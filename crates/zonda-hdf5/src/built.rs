@@ -1,7 +1,7 @@
 //! Files built byte by byte, for tests of single structures.
 
 use crate::checksum::lookup3;
-use crate::{File, FileAddr};
+use crate::{File, FileAddr, Fresh, Limits, Sizes, Space};
 
 /// A file in the making.
 #[derive(Default)]
@@ -28,6 +28,16 @@ impl Built {
     pub(crate) fn file(&self) -> File {
         crate::testing::file(&self.bytes)
     }
+}
+
+/// A file of what `make` puts into fresh space, which begins at byte 64.
+pub(crate) fn written<T>(sizes: Sizes, make: impl FnOnce(&mut Fresh<'_>) -> T) -> (File, T) {
+    let storage = crate::testing::storage(&[]);
+    let mut space = Space::new(64);
+    let mut fresh = Fresh::new(&mut space);
+    let made = make(&mut fresh);
+    fresh.write(&File::bare(storage.clone(), sizes, Limits::default())).unwrap();
+    (File::bare(storage, sizes, Limits::default()), made)
 }
 
 pub(crate) fn at(addr: u64) -> FileAddr {

@@ -278,7 +278,7 @@ impl File {
     }
 
     /// Writes the superblock, or what changes in it, with a new end of the file, which is counted
-    /// as addresses are. It is one write, in one sector but for user blocks of odd lengths.
+    /// as addresses are. It is one write, in one sector.
     ///
     /// What is before the end must be in the storage already: who opens a file that is shorter
     /// refuses it. [`Superblock::eof`] stays what it was when the file was opened.

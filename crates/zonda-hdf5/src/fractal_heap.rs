@@ -1,7 +1,8 @@
 //! Fractal heap ("FRHP", "FHDB", "FHIB"): objects of any length, for links, attributes and shared
 //! messages of groups and objects that have many.
 //! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap".
-//! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored.
+//! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored. Heaps are
+//! written whole, and without filters.
 //! Watch: heap offsets count the headers of blocks, so offset 0 is the first byte of a "FHDB".
 //! Watch: the checksum of a direct block stands in its header and covers it as zeros.
 
@@ -15,7 +16,14 @@ use crate::btree_v2::{BtreeV2, record_type, width_of};
 use crate::checksum::{agrees, lookup3};
 use crate::guard::{Budget, verified};
 use crate::message::{FilterDescription, decode_filter_pipeline};
-use crate::{File, FileAddr, HdfError, Reader, Result};
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
+
+mod build;
+mod extents;
+mod table;
+
+pub use build::{BuiltHeap, HeapParams, build};
+use table::Table;
 
 /// By how much filters are believed to shorten names of links: a group of similar ones.
 const FILTERED_GAIN: u64 = 64;
@@ -37,19 +45,15 @@ const UNFILTERED_MAX: u64 = 256 << 20;
 #[derive(Debug)]
 pub struct FractalHeap {
     addr: FileAddr,
+    /// Bytes of its header.
+    header_len: u64,
     id_len: usize,
     filters: Vec<FilterDescription>,
     direct_checksums: bool,
     max_managed: u64,
     huge_btree: Option<FileAddr>,
-    /// Blocks in a row of the doubling table.
-    width: u64,
-    start_block: u64,
-    max_direct: u64,
-    /// Rows that hold direct blocks.
-    direct_rows: u32,
-    /// Most rows that an indirect block can have.
-    max_rows: u32,
+    free_space_manager: Option<FileAddr>,
+    table: Table,
     root: Option<Child>,
     root_rows: u32,
     /// Bytes of a heap offset.
@@ -87,6 +91,30 @@ fn bytes_of_bits(bits: u32) -> usize {
     bits.div_ceil(8) as usize
 }
 
+/// Bytes of a managed object's length in its id: the least that hold offsets in the largest direct
+/// block, or the largest length.
+fn length_width(max_direct: u64, max_managed: u64) -> usize {
+    bytes_of_bits(max_direct.checked_ilog2().unwrap_or(0)).min(width_of(max_managed))
+}
+
+/// Bytes that say where a huge object is.
+fn huge_place_len(sizes: Sizes, filtered: bool) -> usize {
+    let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
+    let filter_part = if filtered { length.saturating_add(4) } else { 0 };
+    offset.saturating_add(length).saturating_add(filter_part)
+}
+
+/// Bytes of a huge object's number in its id: as much as fits into both.
+fn huge_number_width(sizes: Sizes, id_len: usize) -> usize {
+    usize::from(sizes.length).min(id_len.saturating_sub(1))
+}
+
+/// Bytes of the header of a heap without filters, but for its checksum.
+fn plain_header_len(sizes: Sizes) -> u64 {
+    let (offset, length) = (u64::from(sizes.offset), u64::from(sizes.length));
+    length.saturating_mul(12).saturating_add(offset.saturating_mul(3)).saturating_add(22)
+}
+
 impl FractalHeap {
     /// Reads a heap's header.
     ///
@@ -94,18 +122,17 @@ impl FractalHeap {
     /// Damage; a doubling table that no writer makes.
     pub fn open(file: &File, addr: FileAddr) -> Result<FractalHeap> {
         let sizes = file.sizes();
-        let (offset, length) = (u64::from(sizes.offset), u64::from(sizes.length));
-        let fixed =
-            length.saturating_mul(12).saturating_add(offset.saturating_mul(3)).saturating_add(22);
         let head = file.read(HEADER, addr, 9)?;
         let mut reader = file.reader(HEADER, addr, &head);
         reader.signature(*b"FRHP")?;
         reader.version(0..=0)?;
         let id_len = reader.u16()?;
         let filters_len = u64::from(reader.u16()?);
-        let filtered_len =
-            if filters_len > 0 { length.saturating_add(filters_len).saturating_add(4) } else { 0 };
-        let len = fixed.saturating_add(filtered_len).saturating_add(4);
+        let filtered_len = match filters_len {
+            0 => 0,
+            _ => u64::from(sizes.length).saturating_add(filters_len).saturating_add(4),
+        };
+        let len = plain_header_len(sizes).saturating_add(filtered_len).saturating_add(4);
         let bytes = file.read(HEADER, addr, len)?;
         let mut reader = verified(file.reader(HEADER, addr, &bytes))?;
         reader.skip(9)?;
@@ -114,7 +141,7 @@ impl FractalHeap {
         let _next_huge_id = reader.length()?;
         let huge_btree = reader.addr()?;
         let _free_space = reader.length()?;
-        let _free_space_manager = reader.addr()?;
+        let free_space_manager = reader.addr()?;
         for _managed_space_huge_and_tiny in 0..8 {
             reader.length()?;
         }
@@ -141,36 +168,29 @@ impl FractalHeap {
                 return Err(reader.bad(what, value));
             }
         }
-        let (start_bits, direct_bits) = (start_block.ilog2(), max_direct.ilog2());
-        let row_bits = start_bits.saturating_add(width.ilog2());
-        if direct_bits < start_bits || max_bits > 64 || row_bits > max_bits {
+        let Some(table) = Table::new(width, start_block, max_direct, max_bits) else {
             return Err(reader.bad("the number of bits of heap offsets", u64::from(max_bits)));
-        }
-        let max_rows = max_bits.saturating_sub(row_bits).saturating_add(1);
-        if root_rows > max_rows {
+        };
+        if root_rows > table.max_rows {
             return Err(reader.bad("the number of rows", u64::from(root_rows)));
         }
         if id_len == 0 {
             return Err(reader.bad("the length of an id", 0));
         }
-        // The least bytes that hold offsets in the largest direct block, or the largest length.
-        let length_width = bytes_of_bits(direct_bits).min(width_of(max_managed));
         Ok(FractalHeap {
             addr,
+            header_len: len,
             id_len: usize::from(id_len),
             filters,
             direct_checksums: flags & 2 != 0,
             max_managed,
             huge_btree,
-            width,
-            start_block,
-            max_direct,
-            direct_rows: direct_bits.saturating_sub(start_bits).saturating_add(2),
-            max_rows,
+            free_space_manager,
+            table,
             root: root.map(|addr| Child { addr, filtered: root_filtered }),
             root_rows,
             offset_width: bytes_of_bits(max_bits),
-            length_width,
+            length_width: length_width(max_direct, max_managed),
             kept: RefCell::default(),
         })
     }
@@ -238,23 +258,15 @@ impl FractalHeap {
     fn huge(&self, file: &File, mut id: Reader<'_>) -> Result<Vec<u8>> {
         let sizes = file.sizes();
         let filtered = !self.filters.is_empty();
-        let place = usize::from(sizes.offset).saturating_add(usize::from(sizes.length));
-        let filter_part = if filtered { usize::from(sizes.length).saturating_add(4) } else { 0 };
-        let in_id = place.saturating_add(filter_part) <= self.id_len.saturating_sub(1);
+        let (in_id, kind) = self.huge_ids(sizes);
         let record;
         let mut found = if in_id {
             id
         } else {
-            // What the id holds of a number is as much as fits into both.
-            let width = usize::from(sizes.length).min(self.id_len.saturating_sub(1));
-            let number = id.uint(width)?;
+            let number = id.uint(huge_number_width(sizes, self.id_len))?;
             let addr = self.huge_btree.ok_or_else(|| id.missing("the B-tree of huge objects"))?;
-            let kind = match filtered {
-                true => record_type::HUGE_INDIRECT_FILTERED,
-                false => record_type::HUGE_INDIRECT,
-            };
             let tree = BtreeV2::open(file, addr, kind)?;
-            let before_number = place.saturating_add(filter_part);
+            let before_number = huge_place_len(sizes, filtered);
             let compare = &mut |record: &[u8]| -> Result<Ordering> {
                 let mut reader = tree.reader(file, record);
                 reader.skip(before_number)?;
@@ -274,6 +286,19 @@ impl FractalHeap {
         let mem_len = found.length()?;
         let stored = file.read(OBJECT, addr, len)?;
         self.unfilter(file, addr, mask, stored, mem_len)
+    }
+
+    /// Whether the ids of huge objects say where these are, and the records of their B-tree.
+    fn huge_ids(&self, sizes: Sizes) -> (bool, u8) {
+        let filtered = !self.filters.is_empty();
+        let in_id = huge_place_len(sizes, filtered) < self.id_len;
+        let kind = match (in_id, filtered) {
+            (false, false) => record_type::HUGE_INDIRECT,
+            (false, true) => record_type::HUGE_INDIRECT_FILTERED,
+            (true, false) => record_type::HUGE_DIRECT,
+            (true, true) => record_type::HUGE_DIRECT_FILTERED,
+        };
+        (in_id, kind)
     }
 
     fn unfilter(
@@ -303,56 +328,55 @@ impl FractalHeap {
         }
     }
 
-    /// Row and column of an offset in an indirect block, with the block's length and its first
-    /// offset.
-    fn cell(&self, offset: u64) -> Option<(u32, u64, u64, u64)> {
-        let first_rows = self.width.checked_mul(self.start_block)?;
-        let row =
-            offset.checked_div(first_rows)?.checked_ilog2().map_or(0, |log| log.saturating_add(1));
-        let len = self.block_len(row)?;
-        let row_start = if row == 0 { 0 } else { len.checked_mul(self.width)? };
-        let column = offset.checked_sub(row_start)?.checked_div(len)?;
-        Some((row, column, len, row_start.checked_add(column.checked_mul(len)?)?))
-    }
-
-    /// Bytes of a block in a row.
-    fn block_len(&self, row: u32) -> Option<u64> {
-        self.start_block.checked_mul(1u64.checked_shl(row.saturating_sub(1))?)
-    }
-
     /// The direct block that holds an offset of the heap.
     fn find(&self, file: &File, offset: u64) -> Result<Place> {
         let nowhere =
             |what| HdfError::BadValue { structure: OBJECT, at: self.addr.0, what, value: offset };
         let root = self.root.ok_or_else(|| nowhere("the offset in an empty heap"))?;
         if self.root_rows == 0 {
-            return Ok(Place { block: root, offset: 0, len: self.start_block });
+            return Ok(Place { block: root, offset: 0, len: self.table.start_block });
         }
         let (mut at, mut rows, mut base) = (root.addr, self.root_rows, 0u64);
         // Each level down has fewer rows, so this ends.
         loop {
             let inside = offset.saturating_sub(base);
-            let (row, column, len, start) =
-                self.cell(inside).ok_or_else(|| nowhere("the offset in the heap"))?;
-            if row >= rows {
+            let cell = self.table.cell(inside).ok_or_else(|| nowhere("the offset in the heap"))?;
+            if cell.row >= rows {
                 return Err(nowhere("the offset in the heap"));
             }
             let children = self.indirect(file, at, base, rows)?;
-            let index = u64::from(row).saturating_mul(self.width).saturating_add(column);
+            let index = u64::from(cell.row).saturating_mul(self.table.width);
+            let index = index.saturating_add(cell.column);
             let child = usize::try_from(index).ok().and_then(|index| children.get(index).copied());
             let child = child.flatten().ok_or_else(|| nowhere("the offset without a block"))?;
-            base = base.saturating_add(start);
-            if row < self.direct_rows {
-                return Ok(Place { block: child, offset: base, len });
+            base = base.saturating_add(cell.start);
+            if cell.row < self.table.direct_rows {
+                return Ok(Place { block: child, offset: base, len: cell.len });
             }
-            let first_rows = self.width.saturating_mul(self.start_block);
-            let below = len.checked_div(first_rows).and_then(u64::checked_ilog2);
-            let below = below.map_or(0, |log| log.saturating_add(1));
-            if below == 0 || below >= rows {
-                return Err(nowhere("the rows of a nested block for the offset"));
-            }
+            let below = self.table.rows_of(cell.len).filter(|&below| below < rows);
+            let below =
+                below.ok_or_else(|| nowhere("the rows of a nested block for the offset"))?;
             (at, rows) = (child.addr, below);
         }
+    }
+
+    /// Places for blocks in an indirect block, and how many of them are for direct blocks.
+    fn places(&self, rows: u32) -> (u64, u64) {
+        let places = |rows: u32| u64::from(rows).saturating_mul(self.table.width);
+        (places(rows.min(self.table.max_rows)), places(rows.min(self.table.direct_rows)))
+    }
+
+    /// Bytes of an indirect block.
+    fn indirect_len(&self, file: &File, rows: u32) -> u64 {
+        let sizes = file.sizes();
+        let (all, direct) = self.places(rows);
+        let extra =
+            if self.filters.is_empty() { 0 } else { u64::from(sizes.length).saturating_add(4) };
+        all.saturating_mul(u64::from(sizes.offset))
+            .saturating_add(direct.saturating_mul(extra))
+            .saturating_add(u64::from(sizes.offset))
+            .saturating_add(self.offset_width as u64)
+            .saturating_add(9)
     }
 
     /// The children of an indirect block.
@@ -368,15 +392,8 @@ impl FractalHeap {
         }
         let sizes = file.sizes();
         let filtered = !self.filters.is_empty();
-        let direct = u64::from(rows.min(self.direct_rows)).saturating_mul(self.width);
-        let all = u64::from(rows.min(self.max_rows)).saturating_mul(self.width);
-        let extra = if filtered { u64::from(sizes.length).saturating_add(4) } else { 0 };
-        let len = all
-            .saturating_mul(u64::from(sizes.offset))
-            .saturating_add(direct.saturating_mul(extra))
-            .saturating_add(u64::from(sizes.offset))
-            .saturating_add(self.offset_width as u64)
-            .saturating_add(9);
+        let (all, direct) = self.places(rows);
+        let len = self.indirect_len(file, rows);
         let bytes = file.read(INDIRECT, addr, len)?;
         let mut reader = verified(file.reader(INDIRECT, addr, &bytes))?;
         self.block_head(&mut reader, *b"FHIB", offset)?;
@@ -412,7 +429,7 @@ impl FractalHeap {
             return Ok(block.clone());
         }
         let addr = place.block.addr;
-        if place.len > self.max_direct {
+        if place.len > self.table.max_direct {
             let (structure, at) = (DIRECT, addr.0);
             return Err(HdfError::BadValue { structure, at, what: "the length", value: place.len });
         }

@@ -5,10 +5,11 @@
 
 mod write;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, RwLock};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
 
@@ -28,9 +29,9 @@ const HEADER: usize = 16;
 /// A collection of objects, in memory as in the file.
 #[derive(Debug)]
 pub struct Collection {
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     /// For each object number where its bytes begin, in units of 8; 0 where there is none.
-    starts: Box<[u32]>,
+    starts: Vec<u32>,
     sizes: Sizes,
 }
 
@@ -40,6 +41,16 @@ impl Collection {
     /// # Errors
     /// Also where an object goes on after the end.
     pub fn decode(bytes: Box<[u8]>, at: u64, sizes: Sizes) -> Result<Collection> {
+        Collection::decode_into(bytes.into(), Vec::new(), at, sizes)
+    }
+
+    /// The same with memory for `starts`, whatever is in it.
+    fn decode_into(
+        bytes: Vec<u8>,
+        mut starts: Vec<u32>,
+        at: u64,
+        sizes: Sizes,
+    ) -> Result<Collection> {
         let mut reader = Reader::new(NAME, &bytes, at, sizes);
         let len = collection_len(&mut reader)?;
         let mut reader =
@@ -47,7 +58,8 @@ impl Collection {
         reader.skip(HEADER)?;
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         // Objects mostly have some bytes each: room for them, and for as many more as there are.
-        let mut starts = Vec::with_capacity(reader.left() / (2 * HEADER));
+        starts.clear();
+        starts.reserve(reader.left() / (2 * HEADER));
         while let Some((header, _)) = reader.rest().split_first_chunk::<HEADER>() {
             let [low, high, _, _, _, _, _, _, length @ ..] = header;
             let index = usize::from(u16::from_le_bytes([*low, *high]));
@@ -78,7 +90,7 @@ impl Collection {
                 *place = start;
             }
         }
-        Ok(Collection { bytes, starts: starts.into(), sizes })
+        Ok(Collection { bytes, starts, sizes })
     }
 
     /// The bytes of an object; `None` where the collection has no object of this number.
@@ -105,7 +117,7 @@ impl Collection {
 
     /// Bytes of memory.
     fn weight(&self) -> usize {
-        self.bytes.len().saturating_add(self.starts.len().saturating_mul(4))
+        self.bytes.capacity().saturating_add(self.starts.capacity().saturating_mul(4))
     }
 }
 
@@ -119,39 +131,47 @@ fn collection_len(reader: &mut Reader<'_>) -> Result<u64> {
 }
 
 impl File {
-    /// The collection at `addr`, from memory where it was read before.
+    /// The collection at `addr`, from memory where it was read before and kept.
     ///
     /// # Errors
     /// Those of reading and decoding it.
     pub fn global_heap_collection(&self, addr: FileAddr) -> Result<Arc<Collection>> {
-        if let Some(collection) = self.heap_cache().get(addr) {
+        let cache = self.heap_cache();
+        if let Some(collection) = cache.get(addr) {
             return Ok(collection);
         }
-        let cleared = self.heap_cache().cleared();
+        let (mut bytes, starts) = cache.spare();
         // Collections of a file are mostly as long as each other, so that one read is enough.
-        let first = self.heap_cache().last_len.load(Ordering::Relaxed);
-        let mut bytes = self.read_up_to(NAME, addr, first as u64)?;
+        let first = cache.last_len.load(Ordering::Relaxed) as u64;
+        let left = self.len().saturating_sub(self.locate(NAME, addr, 1)?);
+        bytes.resize(usize::try_from(first.min(left)).unwrap_or(usize::MAX), 0);
+        self.read_into(NAME, addr, &mut bytes)?;
         let len = collection_len(&mut self.reader(NAME, addr, &bytes))?;
         let at = self.locate(NAME, addr, len)?;
-        if let Some(missing) = len.checked_sub(bytes.len() as u64) {
-            let rest = FileAddr(addr.0.saturating_add(bytes.len() as u64));
-            bytes.extend(self.read(NAME, rest, missing)?);
-        } else {
-            bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+        let have = bytes.len();
+        bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
+        if let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
+            self.read_into(NAME, FileAddr(addr.0.saturating_add(have as u64)), rest)?;
         }
         let usual = bytes.len().clamp(FIRST_READ, MOST_FIRST_READ);
-        self.heap_cache().last_len.store(usual, Ordering::Relaxed);
-        let collection = Arc::new(Collection::decode(bytes.into(), at, self.sizes())?);
-        self.heap_cache().put(addr, &collection, cleared);
+        cache.last_len.store(usual, Ordering::Relaxed);
+        let collection = Arc::new(Collection::decode_into(bytes, starts, at, self.sizes())?);
+        cache.put(addr, &collection);
         Ok(collection)
     }
 }
 
-/// Looks up objects one after the other, without asking for the collection again while it stays
-/// the same, as it mostly does from one element of an array to the next.
+/// Collections that a cursor holds. Writers fill several at once: where the one has no room left for
+/// a string, a shorter one still goes in, so that elements alternate between them.
+const HELD: usize = 4;
+
+/// Looks up objects one after the other, without asking for a collection again while the elements of
+/// an array stay with the same few, as they mostly do.
 #[derive(Debug, Default)]
 pub struct HeapCursor {
-    last: Option<(FileAddr, Arc<Collection>)>,
+    held: [Option<(FileAddr, Arc<Collection>)>; HELD],
+    /// The place for the next.
+    next: usize,
 }
 
 impl HeapCursor {
@@ -159,34 +179,72 @@ impl HeapCursor {
     ///
     /// # Errors
     /// Those of [`File::global_heap_collection`].
+    #[inline]
     pub fn get(&mut self, file: &File, addr: FileAddr, index: u32) -> Result<Option<&[u8]>> {
-        if self.last.as_ref().is_none_or(|(last, _)| *last != addr) {
-            self.last = Some((addr, file.global_heap_collection(addr)?));
+        Ok(self.collection(file, addr)?.and_then(|collection| collection.get(index)))
+    }
+
+    /// A collection.
+    ///
+    /// # Errors
+    /// Those of [`File::global_heap_collection`].
+    #[inline]
+    pub fn collection(&mut self, file: &File, addr: FileAddr) -> Result<Option<&Arc<Collection>>> {
+        let is_it = |held: &Option<(FileAddr, _)>| matches!(held, Some((at, _)) if *at == addr);
+        let place = match self.held.iter().position(is_it) {
+            Some(place) => place,
+            None => self.fetch(file, addr)?,
+        };
+        Ok(self.held.get(place).and_then(Option::as_ref).map(|(_, collection)| collection))
+    }
+
+    #[cold]
+    fn fetch(&mut self, file: &File, addr: FileAddr) -> Result<usize> {
+        let place = self.next;
+        if let Some(held) = self.held.get_mut(place) {
+            // Given back first: its memory may be what the next one is read into.
+            *held = None;
+            *held = Some((addr, file.global_heap_collection(addr)?));
         }
-        Ok(self.last.as_ref().and_then(|(_, collection)| collection.get(index)))
+        self.next = place.saturating_add(1) % HELD;
+        Ok(place)
     }
 }
 
-/// Collections that were read, up to a number of bytes. There are two generations: what is used
-/// moves to the young one, and when that is full the old one is forgotten.
+/// Collections that were read, up to a number of bytes.
+///
+/// What is asked for once is soon forgotten, so that reading a large array of strings takes no more
+/// memory than its strings. What is asked for again, while it is here or later, is kept: in two
+/// generations, of which what is used moves to the young one, and when that is full the old one is
+/// forgotten.
 #[derive(Debug)]
 pub(crate) struct HeapCache {
-    generations: RwLock<Generations>,
-    /// How often all was forgotten.
-    cleared: AtomicU64,
+    kept: RwLock<Kept>,
     limit: usize,
     /// Bytes of the collection that was read last, for the next.
     last_len: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
-struct Generations {
-    /// What [`HeapCache::cleared`] was when the first of these collections were read.
-    cleared: u64,
+struct Kept {
+    /// Asked for once, the last at the end.
+    once: VecDeque<(FileAddr, Arc<Collection>)>,
+    once_bytes: usize,
+    /// Those that were forgotten after that.
+    gone: HashSet<FileAddr>,
+    /// The memory of one of them.
+    spare: Option<Collection>,
     young: HashMap<FileAddr, Arc<Collection>>,
     old: HashMap<FileAddr, Arc<Collection>>,
     young_bytes: usize,
 }
+
+/// Bytes and number of collections that were asked for once.
+const ONCE_BYTES: usize = 1 << 20;
+const MOST_ONCE: usize = 32;
+
+/// Addresses that are remembered of collections that were forgotten.
+const MOST_GONE: usize = 1 << 16;
 
 /// Times that a lock is tried. A cache is only a cache: a forked child may find the lock held by a
 /// thread that it does not have, and then goes on without.
@@ -194,63 +252,98 @@ const TRIES: usize = 64;
 
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
-        let (generations, limit) = (RwLock::default(), limits.heap_cache_bytes);
-        let (cleared, last_len) = (AtomicU64::new(0), AtomicUsize::new(FIRST_READ));
-        HeapCache { generations, cleared, limit, last_len }
+        let (kept, limit) = (RwLock::default(), limits.heap_cache_bytes);
+        HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 
-    /// Forgets all collections, those too that other threads are just reading. It takes no lock, so
-    /// that it cannot fail.
+    /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
     pub(crate) fn clear(&self) {
-        self.cleared.fetch_add(1, Ordering::AcqRel);
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = Kept::default();
     }
 
-    fn cleared(&self) -> u64 {
-        self.cleared.load(Ordering::Acquire)
+    /// Bytes of a generation; those that were asked for once have as much.
+    fn generation(&self) -> usize {
+        self.limit / 3
     }
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {
-        let cleared = self.cleared();
         let found = tried(|| {
-            let generations = self.generations.try_read().ok()?;
-            if generations.cleared != self.cleared() {
-                return Some((None, false));
-            }
-            if let Some(collection) = generations.young.get(&addr) {
+            let kept = self.kept.try_read().ok()?;
+            if let Some(collection) = kept.young.get(&addr) {
                 return Some((Some(Arc::clone(collection)), false));
             }
-            Some((generations.old.get(&addr).cloned(), true))
+            let once = || kept.once.iter().find(|(at, _)| *at == addr).map(|(_, found)| found);
+            Some((kept.old.get(&addr).or_else(once).cloned(), true))
         });
         let (collection, is_old) = found?;
         if let (Some(collection), true) = (&collection, is_old) {
-            self.put(addr, collection, cleared);
+            tried(|| {
+                self.kept.try_write().ok()?.keep(addr, collection, self.generation());
+                Some(())
+            });
         }
         collection
     }
 
-    /// Keeps a collection that was read after `cleared` was asked for; where all was forgotten in
-    /// the meantime, it will not be found.
-    fn put(&self, addr: FileAddr, collection: &Arc<Collection>, cleared: u64) {
-        let weight = collection.weight();
-        // Half of the bytes are for a generation.
-        let generation = self.limit / 2;
-        if weight > generation {
+    /// Takes in what was just read.
+    fn put(&self, addr: FileAddr, collection: &Arc<Collection>) {
+        let generation = self.generation();
+        if collection.weight() > generation {
             return;
         }
         tried(|| {
-            let mut generations = self.generations.try_write().ok()?;
-            if generations.cleared != cleared {
-                *generations = Generations { cleared, ..Generations::default() };
-            }
-            if generations.young_bytes.saturating_add(weight) > generation {
-                generations.old = std::mem::take(&mut generations.young);
-                generations.young_bytes = 0;
-            }
-            if generations.young.insert(addr, Arc::clone(collection)).is_none() {
-                generations.young_bytes = generations.young_bytes.saturating_add(weight);
+            let mut kept = self.kept.try_write().ok()?;
+            if kept.gone.remove(&addr) {
+                kept.keep(addr, collection, generation);
+            } else {
+                kept.pass(addr, collection, generation.min(ONCE_BYTES));
             }
             Some(())
         });
+    }
+
+    /// Memory of a collection that was forgotten.
+    fn spare(&self) -> (Vec<u8>, Vec<u32>) {
+        let spare = tried(|| Some(self.kept.try_write().ok()?.spare.take())).flatten();
+        spare.map(|spare| (spare.bytes, spare.starts)).unwrap_or_default()
+    }
+}
+
+impl Kept {
+    /// Keeps what was asked for again.
+    fn keep(&mut self, addr: FileAddr, collection: &Arc<Collection>, generation: usize) {
+        if let Some(index) = self.once.iter().position(|(at, _)| *at == addr)
+            && let Some((_, once)) = self.once.remove(index)
+        {
+            self.once_bytes = self.once_bytes.saturating_sub(once.weight());
+        }
+        let weight = collection.weight();
+        if self.young_bytes.saturating_add(weight) > generation {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        if self.young.insert(addr, Arc::clone(collection)).is_none() {
+            self.young_bytes = self.young_bytes.saturating_add(weight);
+        }
+    }
+
+    /// Takes in what was not asked for before; the last one stays in any case.
+    fn pass(&mut self, addr: FileAddr, collection: &Arc<Collection>, most: usize) {
+        if self.once.iter().any(|(at, _)| *at == addr) {
+            return; // Two threads have read it.
+        }
+        self.once_bytes = self.once_bytes.saturating_add(collection.weight());
+        self.once.push_back((addr, Arc::clone(collection)));
+        while self.once.len() > 1 && (self.once_bytes > most || self.once.len() > MOST_ONCE) {
+            let Some((addr, forgotten)) = self.once.pop_front() else { break };
+            self.once_bytes = self.once_bytes.saturating_sub(forgotten.weight());
+            if self.gone.len() >= MOST_GONE {
+                self.gone.clear();
+            }
+            self.gone.insert(addr);
+            // Not where somebody still uses it.
+            self.spare = Arc::into_inner(forgotten);
+        }
     }
 }
 

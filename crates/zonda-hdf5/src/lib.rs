@@ -11,6 +11,7 @@
     )
 )]
 
+mod ahead;
 pub mod attributes;
 pub mod btree_v1;
 pub mod btree_v2;
@@ -19,6 +20,7 @@ mod built;
 mod cache_image;
 pub mod checksum;
 mod chunk_index;
+mod dense;
 mod error;
 pub mod external;
 mod file;
@@ -44,6 +46,7 @@ mod testing;
 pub mod virtual_dataset;
 mod writer;
 
+pub use ahead::Ahead;
 pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;

@@ -17,6 +17,10 @@ use crate::message::{Charset, Link, LinkInfo, LinkTarget, SymbolTableMessage, ki
 use crate::symbol_table::{self, Entry, EntryTarget};
 use crate::{File, FileAddr, HdfError, Object, Result};
 
+mod dense;
+
+pub use dense::{dense_extents, write_dense};
+
 const GROUP: &str = "group";
 const PATH: &str = "path";
 

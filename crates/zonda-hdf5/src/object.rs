@@ -7,7 +7,7 @@ use crate::message::{
 };
 use crate::object_header::{Message, ObjectHeader};
 use crate::shared::{self, Body, SharedReference};
-use crate::{File, FileAddr, HdfError, Result};
+use crate::{Ahead, File, FileAddr, HdfError, Result};
 
 /// What an object is, by the messages that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,14 @@ impl File {
     /// Those of reading a header.
     pub fn object(&self, addr: FileAddr) -> Result<Object> {
         Ok(Object { header: ObjectHeader::read(self, addr)? })
+    }
+
+    /// The same for one of many objects, with what was read ahead for those before.
+    ///
+    /// # Errors
+    /// As [`File::object`].
+    pub fn object_ahead(&self, addr: FileAddr, ahead: &mut Ahead) -> Result<Object> {
+        Ok(Object { header: ObjectHeader::read_ahead(self, addr, ahead)? })
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
+use crate::ahead::Ahead;
 use crate::message::kind;
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
@@ -109,13 +110,32 @@ impl ObjectHeader {
     /// Also where blocks lead back to each other, where a checksum is wrong, and where a message
     /// asks for failure when it is not known.
     pub fn read(file: &File, addr: FileAddr) -> Result<ObjectHeader> {
-        let first = file.read_up_to(NAME, addr, FIRST_READ)?;
-        let prefix = Prefix::decode(file.reader(NAME, addr, &first))?;
-        let first = whole(file, addr, first, prefix.total)?;
+        ObjectHeader::read_ahead(file, addr, &mut Ahead::default())
+    }
+
+    /// The same for one of many objects, with what was read ahead for those before.
+    ///
+    /// # Errors
+    /// As [`ObjectHeader::read`].
+    pub fn read_ahead(file: &File, addr: FileAddr, ahead: &mut Ahead) -> Result<ObjectHeader> {
+        let at = file.locate(NAME, addr, 1)?;
+        let have = FIRST_READ.min(file.len().saturating_sub(at));
+        let mut first = ahead.read(file, NAME, addr, have)?;
+        let prefix = Prefix::decode(file.reader(NAME, addr, first))?;
+        if prefix.total > have {
+            // Checked as one, so that an address at the end of the numbers cannot wrap.
+            let at = file.locate(NAME, addr, prefix.total)?;
+            if u32::try_from(prefix.total).is_err() {
+                return Err(limit_error(at, "bytes of all blocks", u64::from(u32::MAX)));
+            }
+            first = ahead.read(file, NAME, addr, prefix.total)?;
+        }
+        let total = usize::try_from(prefix.total).unwrap_or(usize::MAX);
+        let first = first.get(..total).unwrap_or(first);
         let mut loader = Loader::new(file, &prefix);
-        loader.first(addr, &first, &prefix)?;
+        loader.first(addr, first, &prefix)?;
         let n_first = loader.messages.len();
-        loader.continuations(addr)?;
+        loader.continuations(addr, ahead)?;
         Ok(ObjectHeader {
             addr,
             version: prefix.version,
@@ -211,23 +231,6 @@ impl ObjectHeader {
     }
 }
 
-/// Reads what is missing of the first `total` bytes at `addr`, of which `first` are there.
-fn whole(file: &File, addr: FileAddr, mut first: Vec<u8>, total: u64) -> Result<Vec<u8>> {
-    let have = first.len() as u64;
-    if let Some(missing) = total.checked_sub(have) {
-        // Checked as one, so that an address at the end of the numbers cannot wrap.
-        let at = file.locate(NAME, addr, total)?;
-        if u32::try_from(total).is_err() {
-            return Err(limit_error(at, "bytes of all blocks", u64::from(u32::MAX)));
-        }
-        let rest = FileAddr(addr.0.saturating_add(have));
-        first.extend(file.read(NAME, rest, missing)?);
-    } else {
-        first.truncate(usize::try_from(total).unwrap_or(usize::MAX));
-    }
-    Ok(first)
-}
-
 /// What is before the messages of the first block.
 #[derive(Debug)]
 struct Prefix {
@@ -316,7 +319,7 @@ impl<'a> Loader<'a> {
         self.messages_of(messages)
     }
 
-    fn continuations(&mut self, addr: FileAddr) -> Result<()> {
+    fn continuations(&mut self, addr: FileAddr, ahead: &mut Ahead) -> Result<()> {
         if self.blocks.is_empty() {
             return Ok(());
         }
@@ -338,8 +341,8 @@ impl<'a> Loader<'a> {
             if total > self.file.len().min(u64::from(u32::MAX)) {
                 return Err(limit_error(at, "bytes of all blocks", self.file.len()));
             }
-            let block = self.file.read(CONTINUATION_NAME, addr, len)?;
-            let mut reader = self.file.reader(CONTINUATION_NAME, addr, &block);
+            let block = ahead.read(self.file, CONTINUATION_NAME, addr, len)?;
+            let mut reader = self.file.reader(CONTINUATION_NAME, addr, block);
             if self.version == 1 {
                 self.messages_of(reader)?;
                 continue;
@@ -349,7 +352,7 @@ impl<'a> Loader<'a> {
                 return Err(reader.bad("bytes of a block", len));
             };
             let messages = reader.sub(len)?;
-            reader.checksum(&block)?;
+            reader.checksum(block)?;
             self.messages_of(messages)?;
         }
         Ok(())

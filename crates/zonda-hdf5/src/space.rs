@@ -4,7 +4,7 @@
 //! only after the next commit but one: until then a reader that opened the file before may look
 //! there. The same calls give the same places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use zonda_storage::WriteRange;
 
@@ -12,6 +12,9 @@ use crate::{File, FileAddr, HdfError, Result};
 
 /// Addresses are multiples of this, but for what is larger.
 const ALIGN: u64 = 8;
+/// Free runs, from the shortest that may do, that are tried before one that surely does: a file of
+/// many objects has many short runs between them.
+const TRIES: usize = 64;
 /// What a disk writes wholly or not at all.
 pub const SECTOR: u64 = 512;
 
@@ -22,6 +25,8 @@ pub struct Space {
     end: u64,
     /// Free runs by address; none touches another.
     free: BTreeMap<u64, u64>,
+    /// The same by length, then by address.
+    by_len: BTreeSet<(u64, u64)>,
     /// Given back since the last commit, and between it and the one before.
     given_back: [Vec<(u64, u64)>; 2],
     /// Structures that could not be written when they should have been.
@@ -32,8 +37,8 @@ impl Space {
     /// All up to `end` is in use.
     #[must_use]
     pub fn new(end: u64) -> Space {
-        let (free, given_back, unwritten) = Default::default();
-        Space { end, free, given_back, unwritten }
+        let (free, by_len, given_back, unwritten) = Default::default();
+        Space { end, free, by_len, given_back, unwritten }
     }
 
     /// Behind the last byte in use.
@@ -63,13 +68,16 @@ impl Space {
     }
 
     fn take(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
-        let fits = |(&at, &run): (&u64, &u64)| {
+        let fits = |&(run, at): &(u64, u64)| {
             let placed = place(at)?;
             let behind = placed.checked_add(len)?;
             (behind <= at.checked_add(run)?).then_some((at, run, placed, behind))
         };
-        if let Some((at, run, placed, behind)) = self.free.iter().find_map(fits) {
-            self.free.remove(&at);
+        let ample = len.saturating_add(SECTOR).saturating_add(ALIGN);
+        let short = self.by_len.range((len, 0)..).take(TRIES);
+        let mut tried = short.chain(self.by_len.range((ample, 0)..).take(1));
+        if let Some((at, run, placed, behind)) = tried.find_map(fits) {
+            self.remove(at);
             self.release(at, placed.saturating_sub(at));
             self.release(behind, at.saturating_add(run).saturating_sub(behind));
             return Ok(FileAddr(placed));
@@ -123,13 +131,21 @@ impl Space {
         if let Some((&before, &run)) = self.free.range(..at).next_back()
             && before.saturating_add(run) == at
         {
-            self.free.remove(&before);
+            self.remove(before);
             (at, len) = (before, len.saturating_add(run));
         }
-        if let Some(run) = self.free.remove(&at.saturating_add(len)) {
+        if let Some(run) = self.remove(at.saturating_add(len)) {
             len = len.saturating_add(run);
         }
         self.free.insert(at, len);
+        self.by_len.insert((len, at));
+    }
+
+    /// Takes away the free run that begins here.
+    fn remove(&mut self, at: u64) -> Option<u64> {
+        let run = self.free.remove(&at)?;
+        self.by_len.remove(&(run, at));
+        Some(run)
     }
 }
 
@@ -164,6 +180,12 @@ impl<'a> Fresh<'a> {
     /// Puts a structure at a place that was taken for it.
     pub fn put_at(&mut self, addr: FileAddr, bytes: Vec<u8>) {
         self.blocks.push((addr, bytes));
+    }
+
+    /// What was put, in that order, for who writes it later.
+    #[must_use]
+    pub fn into_blocks(self) -> Vec<(FileAddr, Vec<u8>)> {
+        self.blocks
     }
 
     /// Writes them all, in ascending order, and those that an earlier call could not write.
@@ -252,6 +274,24 @@ mod tests {
         let mut bytes = [0; 16];
         assert_eq!((memory.read_at(16, &mut bytes).unwrap(), file.len()), (16, 32));
         assert_eq!(bytes, [1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]);
+    }
+
+    #[test]
+    fn many_short_runs_do_not_make_it_slow() {
+        let mut space = Space::new(0);
+        let taken: Vec<FileAddr> = (0..40_000).map(|_| space.alloc(61).unwrap()).collect();
+        // Between them gaps of 3 bytes, which then join with what is given back.
+        for addr in taken.iter().step_by(2) {
+            space.free(*addr, 61);
+        }
+        space.committed();
+        space.committed();
+        let end = space.end();
+        let again: Vec<FileAddr> = (0..20_000).map(|_| space.alloc(61).unwrap()).collect();
+        assert_eq!((again.first(), again.last()), (taken.first(), taken.get(39_998)));
+        assert_eq!(space.end(), end);
+        space.alloc(65).unwrap();
+        assert!(space.end() > end);
     }
 
     #[test]

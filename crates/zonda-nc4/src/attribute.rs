@@ -7,24 +7,92 @@
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
-use zonda_hdf5::message::SpaceKind;
+use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
 use zonda_model::{ExtType, NcError};
 
 use crate::form::{Form, NC_STRING, Shape};
 use crate::hidden;
 use crate::model::AttInfo;
+use crate::names::SHORT_LIST;
 use crate::types::Types;
+use crate::write::{EditedAtts, Held};
 
-/// Names are looked up one by one in lists of up to so many.
-const SHORT_LIST: usize = 16;
+/// The attributes of one object.
+#[derive(Debug)]
+pub(crate) enum AttList {
+    /// Those that are shown, as the file has them.
+    Read(ReadAtts),
+    /// All of them, some of which are not in the file yet.
+    Edited(Box<EditedAtts>),
+}
+
+/// An attribute's values, and where they are.
+pub(crate) enum AttValue<'a> {
+    /// In the form of the file, with what they mean.
+    Stored(Box<(Attribute, Meaning)>),
+    /// In the form of memory.
+    Held(&'a Held),
+}
+
+impl AttList {
+    pub(crate) fn read(
+        file: Arc<File>,
+        object: &Object,
+        types: &Types,
+    ) -> Result<AttList, AttFault> {
+        ReadAtts::read(file, object, types).map(AttList::Read)
+    }
+
+    /// The file that stored values are in.
+    pub(crate) fn file(&self) -> &File {
+        match self {
+            AttList::Read(list) => &list.file,
+            AttList::Edited(list) => list.file(),
+        }
+    }
+
+    /// How many are shown.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            AttList::Read(list) => list.shown.len(),
+            AttList::Edited(list) => list.len(),
+        }
+    }
+
+    /// Number of the attribute with that name.
+    pub(crate) fn find(&self, name: &[u8]) -> Result<usize, AttFault> {
+        let found = match self {
+            AttList::Read(list) => list.find(name),
+            AttList::Edited(list) => list.find(name),
+        };
+        found.ok_or(AttFault::Refused(NcError::NotAtt))
+    }
+
+    /// What the attribute with that number is.
+    pub(crate) fn info(&self, number: usize) -> Result<AttInfo, AttFault> {
+        let info = match self {
+            AttList::Read(list) => list.info(number),
+            AttList::Edited(list) => list.info(number),
+        };
+        info.ok_or(AttFault::Refused(NcError::NotAtt))
+    }
+
+    /// The values of the attribute with that number.
+    pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
+        match self {
+            AttList::Read(list) => list.value(number, types),
+            AttList::Edited(list) => list.value(number, types),
+        }
+    }
+}
 
 /// The attributes of one object that are shown.
 #[derive(Debug)]
-pub(crate) struct AttList {
+pub(crate) struct ReadAtts {
     file: Arc<File>,
     attributes: Attributes,
-    /// Those that are shown, in order.
+    /// What each of them is.
     shown: Box<[Shown]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
 }
@@ -32,8 +100,6 @@ pub(crate) struct AttList {
 /// An attribute that is shown.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
-    /// Its place among all.
-    index: u32,
     nc_type: i32,
     len: u64,
 }
@@ -58,96 +124,76 @@ pub(crate) struct Meaning {
     pub(crate) len: u64,
 }
 
-impl AttList {
-    pub(crate) fn read(
-        file: Arc<File>,
-        object: &Object,
-        types: &Types,
-    ) -> Result<AttList, AttFault> {
-        let attributes = object.attributes(&file)?;
-        let mut shown = Vec::new();
+impl ReadAtts {
+    fn read(file: Arc<File>, object: &Object, types: &Types) -> Result<ReadAtts, AttFault> {
+        let mut attributes = object.attributes(&file)?;
+        let mut shown = Vec::with_capacity(attributes.len());
+        let mut is_shown = Vec::with_capacity(attributes.len());
         for index in 0..attributes.len() {
-            if hidden::is_reserved(attributes.name(index)) {
-                continue;
+            let mut found = None;
+            if !hidden::is_reserved(attributes.name(index)) {
+                let (datatype, space) = attributes.describe(index, &file)?;
+                found = meaning(&datatype, &space, types)?;
             }
-            let attribute = attributes.decode(index, &file)?;
-            if let Some(Meaning { nc_type, len, .. }) = meaning(&attribute, types)? {
-                let index = u32::try_from(index).unwrap_or(u32::MAX);
-                shown.push(Shown { index, nc_type, len });
-            }
+            is_shown.push(found.is_some());
+            shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
         }
+        // The others are never asked for.
+        attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
-        Ok(AttList { file, attributes, shown, by_name })
+        Ok(ReadAtts { file, attributes, shown, by_name })
     }
 
-    pub(crate) fn file(&self) -> &File {
-        &self.file
+    fn name(&self, number: usize) -> &[u8] {
+        self.attributes.name(number)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.shown.len()
-    }
-
-    fn name(&self, number: usize) -> Result<&[u8], AttFault> {
-        let index = self.index(number)?;
-        Ok(self.attributes.name(index))
-    }
-
-    fn index(&self, number: usize) -> Result<usize, AttFault> {
-        let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
-        Ok(usize::try_from(shown.index).unwrap_or(usize::MAX))
-    }
-
-    /// Number of the attribute with that name.
-    pub(crate) fn find(&self, name: &[u8]) -> Result<usize, AttFault> {
+    fn find(&self, name: &[u8]) -> Option<usize> {
         if self.shown.len() <= SHORT_LIST {
-            for number in 0..self.shown.len() {
-                if self.name(number)? == name {
-                    return Ok(number);
-                }
-            }
-            return Err(AttFault::Refused(NcError::NotAtt));
+            return (0..self.shown.len()).find(|&number| self.name(number) == name);
         }
         let map = self.by_name.get_or_init(|| {
             let mut map = HashMap::with_capacity(self.shown.len());
             for number in 0..self.shown.len() {
-                if let (Ok(name), Ok(number)) = (self.name(number), u32::try_from(number)) {
-                    map.entry(name.into()).or_insert(number);
+                if let Ok(place) = u32::try_from(number) {
+                    map.entry(self.name(number).into()).or_insert(place);
                 }
             }
             map
         });
-        let found = map.get(name).and_then(|&number| usize::try_from(number).ok());
-        found.ok_or(AttFault::Refused(NcError::NotAtt))
+        map.get(name).and_then(|&number| usize::try_from(number).ok())
     }
 
-    /// What the attribute with that number is.
-    pub(crate) fn info(&self, number: usize) -> Result<AttInfo, AttFault> {
-        let shown = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
-        let name = self.name(number)?.into();
-        Ok(AttInfo { name, nc_type: shown.nc_type, len: shown.len })
+    fn info(&self, number: usize) -> Option<AttInfo> {
+        let shown = self.shown.get(number)?;
+        Some(AttInfo { name: self.name(number).into(), nc_type: shown.nc_type, len: shown.len })
     }
 
-    /// Hands the attribute with that number over.
-    pub(crate) fn with<T>(
-        &self,
-        number: usize,
-        types: &Types,
-        then: impl FnOnce(&Attribute, &Meaning) -> T,
-    ) -> Result<T, AttFault> {
-        let attribute = self.attributes.decode(self.index(number)?, &self.file)?;
-        let meaning = meaning(&attribute, types)?;
-        let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
-        Ok(then(&attribute, &meaning))
+    fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
+        self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        stored_value(self.attributes.decode(number, &self.file)?, types)
     }
 }
 
+/// The values of an attribute as the file has it.
+pub(crate) fn stored_value(
+    attribute: Attribute,
+    types: &Types,
+) -> Result<AttValue<'static>, AttFault> {
+    let meaning = meaning(&attribute.datatype, &attribute.dataspace, types)?;
+    let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
+    Ok(AttValue::Stored(Box::new((attribute, meaning))))
+}
+
 /// What an attribute is to netCDF; `None` for a type that it has not.
-pub(crate) fn meaning(attribute: &Attribute, types: &Types) -> Result<Option<Meaning>, AttFault> {
-    let Some(mut form) = Form::of(&attribute.datatype) else {
+pub(crate) fn meaning(
+    datatype: &Datatype,
+    space: &Dataspace,
+    types: &Types,
+) -> Result<Option<Meaning>, AttFault> {
+    let Some(mut form) = Form::of(datatype) else {
         return Ok(None);
     };
-    let space = &attribute.dataspace;
     let rank = space.dims.len();
     let n_elems = space.elements();
     let char_type = ExtType::Char.nc_type();

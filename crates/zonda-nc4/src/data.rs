@@ -136,6 +136,44 @@ impl Data {
         Ok(Data { file: Arc::clone(file), form, user_fill, missing, extent, source })
     }
 
+    /// That of a variable that is being written, without elements so far. Where they are in chunks
+    /// its writer reads them.
+    pub(crate) fn made(
+        file: &Arc<File>,
+        form: Form,
+        user_fill: Option<Box<[u8]>>,
+        extent: &[u64],
+    ) -> Data {
+        let fill = user_fill.clone().unwrap_or_default();
+        let source = Source::Linear(LinearArray::new(Vec::new(), form.file_size, fill));
+        let file = Arc::clone(file);
+        Data { file, form, user_fill, missing: None, extent: extent.into(), source }
+    }
+
+    /// Its elements are in one run from position `at` of the storage on. What is behind the end of
+    /// the storage was not written yet.
+    pub(crate) fn set_run(&mut self, at: u64, len: u64) {
+        let storage = Arc::clone(self.file.storage());
+        let bytes = SegmentBytes::Stored { storage, at, zeros_behind: true };
+        let fill = self.user_fill.clone().unwrap_or_default();
+        let array = LinearArray::new(vec![Segment { len, bytes }], self.form.file_size, fill);
+        self.source = Source::Linear(array);
+    }
+
+    /// Reads a hyperslab of elements that are in memory.
+    pub(crate) fn read_here(
+        &self,
+        bytes: &Arc<[u8]>,
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, ChunkError> {
+        let segment =
+            Segment { len: bytes.len() as u64, bytes: SegmentBytes::Here(Arc::clone(bytes)) };
+        let array = LinearArray::new(vec![segment], self.form.file_size, Box::default());
+        array.read(&self.extent, slab, decode, out)
+    }
+
     /// Reads a hyperslab; what is beyond the extent and what was never written are fill values.
     pub(crate) fn read(
         &self,
@@ -148,6 +186,14 @@ impl Data {
             Source::Linear(array) => array.read(&self.extent, slab, decode, out),
             // Read by its sources, which have forms of their own.
             Source::Virtual(_) => Ok(Converted::default()),
+        }
+    }
+
+    /// Its chunks, if it has any.
+    pub(crate) fn chunks(&self) -> Option<&ChunkedArray> {
+        match &self.source {
+            Source::Chunked(array) => Some(array),
+            Source::Linear(_) | Source::Virtual(_) => None,
         }
     }
 
@@ -172,7 +218,7 @@ impl Data {
     }
 }
 
-fn is_there(find: &Find, spec: &FilterSpec) -> bool {
+pub(crate) fn is_there(find: &Find, spec: &FilterSpec) -> bool {
     is_builtin(spec.id) || find.as_ref().is_some_and(|find| find(spec).is_some())
 }
 

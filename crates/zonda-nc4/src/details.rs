@@ -15,6 +15,7 @@ use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::model::{Endianness, StorageKind, VarInfo};
 use crate::types::Types;
+use crate::write::EditedAtts;
 
 /// An object with what was asked of it. Its header is read again for its data, and not kept: its
 /// list of messages is as large as all the rest.
@@ -24,8 +25,8 @@ pub(crate) struct Details {
     pub(crate) file: Arc<File>,
     /// Its attributes.
     pub(crate) atts: Result<AttList, AttFault>,
-    /// How a dataset is stored.
-    info: Result<Arc<VarInfo>, HdfError>,
+    /// How a dataset is stored; `None` for what is none.
+    info: Result<Option<Arc<VarInfo>>, HdfError>,
     /// Chunk cache as it was set.
     pub(crate) cache: Mutex<Option<(usize, usize, f32)>>,
     pub(crate) data: OnceLock<Arc<Data>>,
@@ -45,8 +46,21 @@ impl Details {
         let file = files.get(at.file)?;
         let object = file.object(at.addr)?;
         let atts = AttList::read(Arc::clone(&file), &object, types);
-        let info = info(&file, &object).map(Arc::new);
+        let info = info(&file, &object).map(|info| Some(Arc::new(info)));
         Ok(Details { at, file, atts, info, cache: Mutex::default(), data: OnceLock::new() })
+    }
+
+    /// Those of an object that is not in the file yet.
+    pub(crate) fn made(file: Arc<File>) -> Details {
+        let atts = Ok(AttList::Edited(Box::new(EditedAtts::new(Arc::clone(&file)))));
+        let (at, cache, data) = (ObjectAt::NOWHERE, Mutex::default(), OnceLock::new());
+        Details { at, file, atts, info: Ok(None), cache, data }
+    }
+
+    /// A variable that is being written is now stored so; what was made of it before is not so.
+    pub(crate) fn set_info(&mut self, info: VarInfo) {
+        self.info = Ok(Some(Arc::new(info)));
+        self.data.take();
     }
 
     /// The object itself.
@@ -56,7 +70,8 @@ impl Details {
 
     /// How a dataset is stored.
     pub(crate) fn info(&self) -> Result<&Arc<VarInfo>, HdfError> {
-        self.info.as_ref().map_err(Clone::clone)
+        let missing = HdfError::Missing { structure: "dataset", at: self.at.addr.0, what: "it" };
+        self.info.as_ref().map_err(Clone::clone)?.as_ref().ok_or(missing)
     }
 }
 
@@ -117,7 +132,7 @@ pub(crate) fn native_fill(form: &Form, ext: ExtType, user: Option<&[u8]>) -> Vec
 
 /// Filters as netCDF reports them: of szip only what a user gave, each number once with its last
 /// parameters, and the checksum and the shuffle first, wherever they are in the pipeline.
-fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
+pub(crate) fn reported(filters: &[FilterDescription]) -> Vec<FilterSpec> {
     let mut out: Vec<FilterSpec> = Vec::with_capacity(filters.len());
     for filter in filters {
         let mut spec = as_stored(filter);

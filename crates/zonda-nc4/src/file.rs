@@ -10,7 +10,7 @@ use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, normalize_name};
 use zonda_storage::Storage;
 
-use crate::attribute::{AttFault, AttList};
+use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
@@ -18,6 +18,7 @@ use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
 use crate::types::Types;
 use crate::walk::Walk;
+use crate::write::Writing;
 use crate::{Nc4Error, Result};
 
 /// What an attribute belongs to: a variable, or the group for [`VarId::GLOBAL`].
@@ -65,9 +66,11 @@ impl std::fmt::Debug for OpenHow {
 pub struct Nc4File {
     pub(crate) files: Files,
     pub(crate) how: OpenHow,
-    model: OnceLock<Model>,
+    pub(crate) model: OnceLock<Model>,
     /// One walk at a time; readers of a finished model do not come here.
-    walking: Mutex<()>,
+    pub(crate) walking: Mutex<()>,
+    /// Where the file is open for writing.
+    pub(crate) writing: Option<Box<Writing>>,
 }
 
 impl Nc4File {
@@ -82,7 +85,7 @@ impl Nc4File {
         let file = Arc::new(file);
         file.object(file.root()).map_err(fail)?;
         let files = Files::new(file, how.folder.clone());
-        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()) })
+        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()), writing: None })
     }
 
     /// The definitions. The first call walks the file's objects.
@@ -162,13 +165,19 @@ impl Nc4File {
         let model = self.model()?;
         let fail = |fault| E::from(self.att_fault(owner, fault));
         let number = list.find(&name).map_err(fail)?;
-        let read = list.with(number, &model.forms, |attribute, meaning| {
-            crate::get::attribute(self, list.file(), attribute, meaning, target, out, |fault| {
-                E::from(self.value_fault(owner, fault))
-            })
-        });
-        let converted = read.map_err(fail)??;
-        Ok(converted)
+        let value = list.value(number, &model.forms).map_err(fail)?;
+        let fail = |fault| E::from(self.value_fault(owner, fault));
+        match value {
+            AttValue::Stored(stored) => {
+                let (attribute, meaning) = &*stored;
+                crate::get::attribute(self, list.file(), attribute, meaning, target, out, fail)
+            }
+            AttValue::Held(held) => {
+                let info =
+                    list.info(number).map_err(|fault| E::from(self.att_fault(owner, fault)))?;
+                crate::write::get_held(model, &info, held, target, out, fail)
+            }
+        }
     }
 
     /// How a variable is stored, its filters and fill value.
@@ -250,6 +259,16 @@ impl Nc4File {
 
     pub(crate) fn details<'v>(&self, var: &'v Var) -> std::result::Result<&'v Details, HdfError> {
         self.kept(&var.details, var.at)
+    }
+
+    /// The same, to be held while the file is changed.
+    pub(crate) fn details_arc<'v>(
+        &self,
+        var: &'v Var,
+    ) -> std::result::Result<&'v Arc<Details>, HdfError> {
+        self.details(var)?;
+        let missing = HdfError::Missing { structure: "object", at: var.at.addr.0, what: "it" };
+        var.details.get().ok_or(missing)
     }
 
     fn kept<'v>(
@@ -355,6 +374,9 @@ impl Nc4File {
 
     /// Text of `_NCProperties`.
     fn properties(&self) -> Result<Option<Vec<u8>>> {
+        if let Some(writing) = self.writing.as_ref().filter(|writing| writing.is_new) {
+            return Ok(Some(writing.how.properties.clone()));
+        }
         let file = self.hdf5();
         let read = || -> std::result::Result<_, HdfError> {
             let attribute = file.object(file.root())?.attribute(file, hidden::PROPERTIES)?;

@@ -20,6 +20,11 @@ pub(crate) struct ObjectAt {
     pub(crate) addr: FileAddr,
 }
 
+impl ObjectAt {
+    /// That of an object that is not in the file yet.
+    pub(crate) const NOWHERE: ObjectAt = ObjectAt { file: 0, addr: FileAddr(u64::MAX) };
+}
+
 /// Files that one may lead to.
 const MOST_FILES: usize = 1024;
 /// Links from file to file that are followed for one object.

@@ -13,9 +13,10 @@ use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{GroupId, Model, UserClass, Var};
 use crate::place::{Place, Target};
-use crate::request::Request;
+use crate::request::{Request, Written};
 use crate::select::{self, Axis};
 use crate::values::{Fault, Values, until_nul};
+use crate::write::{Typed, VarDraft, Writing, draft_fill};
 use crate::{Nc4Error, Result};
 
 /// Why values cannot be delivered.
@@ -66,18 +67,18 @@ impl Nc4File {
     /// are fill values.
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`,
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE` in the classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`,
     /// `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EFILTER`, `NC_EHDFERR`, in
     /// the order of the reference. Values that do not fit are counted.
     pub fn get<'a, 's, E: From<Nc4Error>>(
         &self,
         group: GroupId,
-        var: VarId,
+        id: VarId,
         slab: impl FnOnce(usize) -> Hyperslab<'s>,
         target: Target<'_>,
         out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
     ) -> std::result::Result<Converted, E> {
-        let (model, var) = self.var(group, var)?;
+        let (model, var) = self.var(group, id)?;
         let fail = |fault: GetFault| E::from(fault.at(|| model.var_path(group, var)));
         let refused = |code| fail(GetFault::Refused(code));
         let text = ExtType::Char.nc_type();
@@ -86,7 +87,20 @@ impl Nc4File {
         {
             return Err(refused(NcError::Char));
         }
-        let data = self.data(var).map_err(|error| fail(GetFault::Hdf(error)))?;
+        let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
+        if self.writing.as_deref().is_some_and(defines) {
+            return Err(refused(NcError::InDefine));
+        }
+        let written = self.written(group, id, var);
+        let made;
+        let data = match &written {
+            Some(written) => &written.store.data,
+            None if var.draft.is_some() => {
+                made = self.unwritten(model, var).map_err(fail)?;
+                &made
+            }
+            None => self.data(var).map_err(|error| fail(GetFault::Hdf(error)))?,
+        };
         if let Some(spec) = &data.missing {
             return Err(fail(GetFault::missing(spec)));
         }
@@ -113,6 +127,9 @@ impl Nc4File {
         if n_elems == 0 {
             return Ok(Converted::default());
         }
+        if let (None, Some(draft), true) = (&written, var.draft.as_deref(), form.has_pointers()) {
+            return unwritten(model, var, draft, target, out).map_err(fail);
+        }
         let mem = match &target {
             Target::Atomic(mem) => Some(*mem),
             Target::Natural(_) => None,
@@ -120,7 +137,16 @@ impl Nc4File {
         let work =
             std::cell::Cell::new((n_elems as u64).saturating_mul(16).saturating_add(1 << 24));
         let nc_type = var.nc_type;
-        let request = Request { nc4: self, model, nc_type, data, elem, level: 0, work: &work };
+        if let Some(written) = &written
+            && form.has_pointers()
+        {
+            // Strings may be on their way to the heap.
+            let flushed = written.writing.flush_heap(self.files.main());
+            flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
+        }
+        let written = written.as_ref();
+        let request =
+            Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
         // The reference's own fill value is laid where the file knows of none.
         let existing = match data.user_fill {
             Some(_) => None,
@@ -130,7 +156,15 @@ impl Nc4File {
             None => request.read(&slab, target, out),
             Some(count) => request.read_cut(&slab, &count, target, out),
         };
-        converted.map(|converted| self.tolerated(model, var.nc_type, mem, converted)).map_err(fail)
+        let tolerated = |converted| tolerated(model.is_classic, var.nc_type, mem, converted);
+        converted.map(tolerated).map_err(fail)
+    }
+
+    /// A variable that was put to since the file was opened.
+    fn written<'v>(&'v self, group: GroupId, id: VarId, var: &'v Var) -> Option<Written<'v>> {
+        let writing = self.writing.as_deref()?;
+        let store = writing.stores.get(writing.stores.number(group, id)?)?;
+        Some(Written { writing, store, extent: &var.extent })
     }
 
     /// Fill value of a variable of any type in memory form (`nc_inq_var_fill`).
@@ -147,6 +181,9 @@ impl Nc4File {
         let (model, var) = self.var(group, var)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let read = || -> std::result::Result<(), GetFault> {
+            if let Some(draft) = &var.draft {
+                return draft_fill(model, var, draft, target, out);
+            }
             let details = self.details(var).map_err(GetFault::Hdf)?;
             let object = details.object().map_err(GetFault::Hdf)?;
             let datatype = object.datatype(&details.file).map_err(GetFault::Hdf)?;
@@ -194,7 +231,8 @@ impl Nc4File {
             let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
             let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if let Some((bytes, _, _)) = *set {
+            // All ones is none in particular.
+            if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);
             }
             let _first = details.data.set(std::sync::Arc::new(data));
@@ -202,19 +240,36 @@ impl Nc4File {
         let missing = HdfError::Missing { structure: "raw data", at: 0, what: "it" };
         details.data.get().map(|data| &**data).ok_or(missing)
     }
+}
 
-    /// In the classic model nobody minds bytes that change their sign.
-    fn tolerated(
-        &self,
-        model: &Model,
-        nc_type: i32,
-        mem: Option<MemType>,
-        converted: Converted,
-    ) -> Converted {
-        let is_byte = nc_type == ExtType::Byte.nc_type() || nc_type == ExtType::UByte.nc_type();
-        let to_byte = matches!(mem, Some(MemType::I8 | MemType::U8));
-        if model.is_classic && is_byte && to_byte { Converted::default() } else { converted }
+/// Elements of a variable without data whose fill value points to something.
+fn unwritten(
+    model: &Model,
+    var: &Var,
+    draft: &VarDraft,
+    mut target: Target<'_>,
+    out: &mut [u8],
+) -> std::result::Result<Converted, GetFault> {
+    let Target::Natural(place) = &mut target else {
+        return Err(GetFault::Refused(NcError::BadType));
+    };
+    let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+    for element in out.chunks_exact_mut(form.size.max(1)) {
+        draft_fill(model, var, draft, Target::Natural(&mut **place), element)?;
     }
+    Ok(Converted::default())
+}
+
+/// In the classic model nobody minds bytes that change their sign.
+pub(crate) fn tolerated(
+    is_classic: bool,
+    nc_type: i32,
+    mem: Option<MemType>,
+    converted: Converted,
+) -> Converted {
+    let is_byte = nc_type == ExtType::Byte.nc_type() || nc_type == ExtType::UByte.nc_type();
+    let to_byte = matches!(mem, Some(MemType::I8 | MemType::U8));
+    if is_classic && is_byte && to_byte { Converted::default() } else { converted }
 }
 
 fn axes(model: &Model, var: &Var) -> Vec<Axis> {
@@ -367,8 +422,8 @@ pub(crate) fn attribute<'a, E>(
                 Numeric::Odd(decoder) => odd(form, &decoder, &attribute.data, out),
             };
             let model = nc4.model().ok();
-            let tolerated = |model| nc4.tolerated(model, meaning.nc_type, Some(mem), converted);
-            Ok(model.map_or(converted, tolerated))
+            let is_classic = model.is_some_and(|model| model.is_classic);
+            Ok(tolerated(is_classic, meaning.nc_type, Some(mem), converted))
         }
         (None, Target::Atomic(_)) => Err(refused(NcError::BadType)),
         (None, Target::Natural(place)) => {

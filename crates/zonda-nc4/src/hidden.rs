@@ -17,18 +17,19 @@ pub(crate) const IS_NETCDF4: &[u8] = b"_IsNetcdf4";
 /// Version of the superblock; in no file, found by name.
 pub(crate) const SUPERBLOCK: &[u8] = b"_SuperblockVersion";
 
-const CLASS: &[u8] = b"CLASS";
-const NAME: &[u8] = b"NAME";
-const DIMENSION_LIST: &[u8] = b"DIMENSION_LIST";
-const DIM_ID: &[u8] = b"_Netcdf4Dimid";
-const COORDINATES: &[u8] = b"_Netcdf4Coordinates";
+pub(crate) const CLASS: &[u8] = b"CLASS";
+pub(crate) const NAME: &[u8] = b"NAME";
+pub(crate) const DIMENSION_LIST: &[u8] = b"DIMENSION_LIST";
+pub(crate) const REFERENCE_LIST: &[u8] = b"REFERENCE_LIST";
+pub(crate) const DIM_ID: &[u8] = b"_Netcdf4Dimid";
+pub(crate) const COORDINATES: &[u8] = b"_Netcdf4Coordinates";
 
 /// Names that are not shown, in ascending order.
 const RESERVED: [&[u8]; 17] = [
     CLASS,
     DIMENSION_LIST,
     NAME,
-    b"REFERENCE_LIST",
+    REFERENCE_LIST,
     b"_ARRAY_DIMENSIONS",
     b"_Codecs",
     b"_Format",
@@ -49,10 +50,34 @@ pub(crate) fn is_reserved(name: &[u8]) -> bool {
     RESERVED.binary_search(&name).is_ok()
 }
 
+/// Names that nobody can give to an attribute, in ascending order: those that netCDF has had for
+/// itself since 4.9.0. (The reference lets groups other than the root have them.)
+const KEPT: [&[u8]; 14] = [
+    CLASS,
+    DIMENSION_LIST,
+    NAME,
+    b"REFERENCE_LIST",
+    b"_ARRAY_DIMENSIONS",
+    b"_Codecs",
+    b"_Format",
+    IS_NETCDF4,
+    PROPERTIES,
+    b"_NCZARR_ATTR",
+    COORDINATES,
+    DIM_ID,
+    SUPERBLOCK,
+    STRICT,
+];
+
+/// Whether nobody can give the name to an attribute.
+pub(crate) fn is_kept(name: &[u8]) -> bool {
+    KEPT.binary_search(&name).is_ok()
+}
+
 /// Value of `CLASS` of a dimension scale, its NUL included.
-const SCALE: &[u8] = b"DIMENSION_SCALE\0";
+pub(crate) const SCALE: &[u8] = b"DIMENSION_SCALE\0";
 /// Beginning of `NAME` of a scale that is no variable.
-const ONLY_DIMENSION: &[u8] = b"This is a netCDF dimension but not a netCDF variable.";
+pub(crate) const ONLY_DIMENSION: &[u8] = b"This is a netCDF dimension but not a netCDF variable.";
 
 /// What the hidden attributes of a dataset say.
 #[derive(Debug, Default)]

@@ -23,6 +23,7 @@ mod form;
 mod get;
 mod hidden;
 mod model;
+mod names;
 mod place;
 mod request;
 mod select;
@@ -31,6 +32,7 @@ mod types;
 mod values;
 mod virtual_data;
 mod walk;
+mod write;
 
 pub use error::Nc4Error;
 pub use file::{FindFilter, Nc4File, OpenHow, Owner};
@@ -40,6 +42,7 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
+pub use write::{CreateHow, Fetch, Quantize, QuantizeMode, Source, StorageRequest};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

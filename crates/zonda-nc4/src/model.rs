@@ -1,18 +1,21 @@
 //! The netCDF-4 data model of one file: groups, dimensions, types, variables.
 //!
-//! Built at the first inquiry by one walk over the file's objects and immutable from then on; what
-//! only some callers want (attributes, storage, filters) is decoded when asked for.
+//! Built at the first inquiry by one walk over the file's objects; what only some callers want
+//! (attributes, storage, filters) is decoded when asked for. In a file that is read it stays as it
+//! is; in one that is written, definitions change it at once.
 
-use std::hash::BuildHasher;
 use std::sync::{Arc, OnceLock};
 
-use hashbrown::HashTable;
 use zonda_chunk::FilterSpec;
+use zonda_hdf5::File;
+use zonda_hdf5::message::Datatype;
 use zonda_model::{DimId, VarId};
 
 use crate::details::Details;
 use crate::files::ObjectAt;
+use crate::names::Names;
 use crate::types::Types;
+use crate::write::VarDraft;
 
 /// A group, numbered in the order in which the reference finds them; 0 is the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,8 +58,16 @@ pub struct Group {
     pub vars: Vec<Var>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
-    /// Numbers of variables by the hash of their names, where there are many.
-    by_name: OnceLock<HashTable<u32>>,
+    names: GroupNames,
+}
+
+/// What is looked up by name in a group, each by its number.
+#[derive(Debug, Default)]
+struct GroupNames {
+    vars: Names,
+    dims: Names,
+    types: Names,
+    children: Names,
 }
 
 /// A dimension.
@@ -87,6 +98,8 @@ pub struct Var {
     pub(crate) extent: Box<[u64]>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
+    /// What a writer keeps of it.
+    pub(crate) draft: Option<Box<VarDraft>>,
 }
 
 /// What is decoded of a variable when somebody asks.
@@ -141,6 +154,19 @@ pub struct UserType {
     pub size: usize,
     /// Kind.
     pub class: UserClass,
+    /// The file's type; `None` for one that is still being defined.
+    pub(crate) stored: Option<Arc<Datatype>>,
+    /// Defined since the file was opened: memory is laid out as it was declared, which need not be
+    /// as a compiler would.
+    pub(crate) is_declared: bool,
+}
+
+impl UserType {
+    /// Whether it is more than declared: definitions were ended, or it was in the file.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.stored.is_some()
+    }
 }
 
 /// Kind of a user-defined type.
@@ -195,10 +221,14 @@ pub struct AttInfo {
     pub len: u64,
 }
 
-/// Lists of up to so many names are looked through one by one.
-const SHORT_LIST: usize = 16;
-
 impl Model {
+    /// That of a file without any definition.
+    pub(crate) fn created(file: &Arc<File>, is_classic: bool) -> Model {
+        let mut root = Group::new((*b"/").into(), None, ObjectAt::NOWHERE);
+        root.details = OnceLock::from(Arc::new(Details::made(Arc::clone(file))));
+        Model { groups: vec![root], is_classic, ..Model::default() }
+    }
+
     /// A group.
     #[must_use]
     pub fn group(&self, id: GroupId) -> Option<&Group> {
@@ -225,6 +255,101 @@ impl Model {
     #[must_use]
     pub fn user_type(&self, nc_type: i32) -> Option<&UserType> {
         self.types.get(UserType::index(nc_type)?)
+    }
+
+    pub(crate) fn dim_mut(&mut self, id: DimId) -> Option<&mut Dim> {
+        self.dims.get_mut(usize::try_from(id.0).ok()?)?.as_mut()
+    }
+
+    pub(crate) fn var_mut(&mut self, group: GroupId, var: VarId) -> Option<&mut Var> {
+        self.group_mut(group)?.vars.get_mut(usize::try_from(var.0).ok()?)
+    }
+
+    pub(crate) fn user_type_mut(&mut self, nc_type: i32) -> Option<&mut UserType> {
+        self.types.get_mut(UserType::index(nc_type)?)
+    }
+
+    /// The dimension of that name that a group has itself; the name is in normalisation form C.
+    #[must_use]
+    pub fn find_dim(&self, group: GroupId, name: &[u8]) -> Option<DimId> {
+        let group = self.group(group)?;
+        let dims = group.dims.iter().filter_map(|&id| Some((number(id.0), &*self.dim(id)?.name)));
+        let is_named = |number| self.dim(DimId(id(number))).is_some_and(|dim| *dim.name == *name);
+        group.names.dims.find(name, group.dims.len(), dims, is_named).map(|found| DimId(id(found)))
+    }
+
+    /// The type of that name that a group has itself.
+    #[must_use]
+    pub fn find_type(&self, group: GroupId, name: &[u8]) -> Option<i32> {
+        let group = self.group(group)?;
+        let name_of = |nc_type| self.user_type(nc_type).map(|ty| &*ty.name);
+        let types = group.types.iter().filter_map(|&ty| Some((number(ty), name_of(ty)?)));
+        let is_named = |number| name_of(id(number)) == Some(name);
+        group.names.types.find(name, group.types.len(), types, is_named).map(id)
+    }
+
+    /// The group of that name in a group.
+    #[must_use]
+    pub fn find_child(&self, group: GroupId, name: &[u8]) -> Option<GroupId> {
+        let group = self.group(group)?;
+        let name_of = |id| self.group(id).map(|child| &*child.name);
+        let children = group.children.iter();
+        let children = children.filter_map(|&id| Some((u32::from(id.0), name_of(id)?)));
+        let group_id = |number| GroupId(u16::try_from(number).unwrap_or(u16::MAX));
+        let is_named = |number| name_of(group_id(number)) == Some(name);
+        group.names.children.find(name, group.children.len(), children, is_named).map(group_id)
+    }
+
+    /// Adds a group to the one it is in, which must be there.
+    pub(crate) fn add_group(&mut self, parent: GroupId, group: Group) -> Option<GroupId> {
+        let id = GroupId(u16::try_from(self.groups.len()).ok()?);
+        let around = self.group_mut(parent)?;
+        around.children.push(id);
+        around.names.children.insert(&group.name, u32::from(id.0));
+        self.groups.push(group);
+        Some(id)
+    }
+
+    /// Adds a dimension to its group, which must be there.
+    pub(crate) fn add_dim(&mut self, dim: Dim) -> Option<DimId> {
+        let id = DimId(i32::try_from(self.dims.len()).ok()?);
+        let group = self.group_mut(dim.group)?;
+        group.dims.push(id);
+        group.names.dims.insert(&dim.name, number(id.0));
+        self.dims.push(Some(dim));
+        Some(id)
+    }
+
+    /// Adds a type to its group, which must be there.
+    pub(crate) fn add_type(&mut self, ty: UserType) -> Option<i32> {
+        let nc_type = crate::types::number(self.types.len());
+        let group = self.group_mut(ty.group)?;
+        group.types.push(nc_type);
+        group.names.types.insert(&ty.name, number(nc_type));
+        self.types.push(ty);
+        Some(nc_type)
+    }
+
+    /// Gives a group another name.
+    pub(crate) fn rename_group(&mut self, id: GroupId, name: Box<[u8]>) -> Option<()> {
+        let group = self.group_mut(id)?;
+        let old = std::mem::replace(&mut group.name, name.clone());
+        let parent = group.parent?;
+        let names = &mut self.group_mut(parent)?.names.children;
+        names.remove(&old, u32::from(id.0));
+        names.insert(&name, u32::from(id.0));
+        Some(())
+    }
+
+    /// Gives a dimension another name.
+    pub(crate) fn rename_dim(&mut self, id: DimId, name: Box<[u8]>) -> Option<()> {
+        let dim = self.dim_mut(id)?;
+        let old = std::mem::replace(&mut dim.name, name.clone());
+        let group = dim.group;
+        let names = &mut self.group_mut(group)?.names.dims;
+        names.remove(&old, number(id.0));
+        names.insert(&name, number(id.0));
+        Some(())
     }
 
     /// A group and those it is in, itself first.
@@ -271,43 +396,49 @@ impl Group {
             vars: Vec::new(),
             at,
             details: OnceLock::new(),
-            by_name: OnceLock::new(),
+            names: GroupNames::default(),
         }
     }
 
     /// The variable with that name, which is in normalisation form C.
     #[must_use]
     pub fn find_var(&self, name: &[u8]) -> Option<VarId> {
-        let index = if self.vars.len() <= SHORT_LIST {
-            self.vars.iter().position(|var| *var.name == *name)?
-        } else {
-            let table = self.by_name.get_or_init(|| self.names());
-            let same = |&index: &u32| self.var_at(index).is_some_and(|var| *var.name == *name);
-            usize::try_from(*table.find(hash(name), same)?).ok()?
-        };
-        i32::try_from(index).ok().map(VarId)
+        let all = (0u32..).zip(self.vars.iter().map(|var| &*var.name));
+        let is_named = |number| self.var_at(number).is_some_and(|var| *var.name == *name);
+        let found = self.names.vars.find(name, self.vars.len(), all, is_named);
+        found.and_then(|number| i32::try_from(number).ok()).map(VarId)
     }
 
-    fn var_at(&self, index: u32) -> Option<&Var> {
-        self.vars.get(usize::try_from(index).ok()?)
+    fn var_at(&self, number: u32) -> Option<&Var> {
+        self.vars.get(usize::try_from(number).ok()?)
     }
 
-    fn names(&self) -> HashTable<u32> {
-        let mut table = HashTable::with_capacity(self.vars.len());
-        let hash_of = |&index: &u32| self.var_at(index).map_or(0, |var| hash(&var.name));
-        for (index, var) in (0u32..).zip(&self.vars) {
-            let same = |&other: &u32| self.var_at(other).is_some_and(|o| o.name == var.name);
-            // Of two variables with one name the first is found.
-            table.entry(hash(&var.name), same, hash_of).or_insert(index);
-        }
-        table
+    /// Adds a variable.
+    pub(crate) fn add_var(&mut self, var: Var) -> Option<VarId> {
+        let id = i32::try_from(self.vars.len()).ok()?;
+        self.names.vars.insert(&var.name, number(id));
+        self.vars.push(var);
+        Some(VarId(id))
+    }
+
+    /// Gives a variable another name.
+    pub(crate) fn rename_var(&mut self, id: VarId, name: Box<[u8]>) -> Option<()> {
+        let var = self.vars.get_mut(usize::try_from(id.0).ok()?)?;
+        let old = std::mem::replace(&mut var.name, name.clone());
+        self.names.vars.remove(&old, number(id.0));
+        self.names.vars.insert(&name, number(id.0));
+        Some(())
     }
 }
 
-/// Keyed by the process, so that no file can choose names that collide.
-fn hash(name: &[u8]) -> u64 {
-    static KEY: OnceLock<hashbrown::DefaultHashBuilder> = OnceLock::new();
-    KEY.get_or_init(Default::default).hash_one(name)
+/// An id as tables of names hold it; ids are not negative.
+fn number(id: i32) -> u32 {
+    u32::try_from(id).unwrap_or(u32::MAX)
+}
+
+/// The id that a table of names gave.
+fn id(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(-1)
 }
 
 impl Var {
@@ -319,7 +450,7 @@ impl Var {
         extent: &[u64],
     ) -> Var {
         let (name, dims, extent) = (name.into(), dims.into(), extent.into());
-        Var { name, nc_type, dims, extent, at, details: OnceLock::new() }
+        Var { name, nc_type, dims, extent, at, details: OnceLock::new(), draft: None }
     }
 
     /// One of which only the name is known.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 
-use zonda_chunk::Decode;
+use zonda_chunk::{ChunkError, Decode};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::HdfError;
 use zonda_model::{ExtType, Hyperslab, NcError};
@@ -16,6 +16,7 @@ use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, 
 use crate::model::Model;
 use crate::place::{Place, Target};
 use crate::values::Values;
+use crate::write::{VarStore, Writing};
 
 /// Bytes in file form that wait for their strings and sequences to be looked up.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -29,6 +30,8 @@ pub(crate) struct Request<'a> {
     pub(crate) model: &'a Model,
     pub(crate) nc_type: i32,
     pub(crate) data: &'a Data,
+    /// Where a variable that is being written has its elements.
+    pub(crate) written: Option<&'a Written<'a>>,
     /// Bytes of an element in memory.
     pub(crate) elem: usize,
     /// Virtual datasets that led here.
@@ -37,7 +40,30 @@ pub(crate) struct Request<'a> {
     pub(crate) work: &'a Cell<u64>,
 }
 
+/// Where a variable that is being written has its elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Written<'a> {
+    pub(crate) writing: &'a Writing,
+    pub(crate) store: &'a VarStore,
+    pub(crate) extent: &'a [u64],
+}
+
 impl Request<'_> {
+    /// Elements as they are stored.
+    fn fetch(
+        &self,
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> std::result::Result<Converted, ChunkError> {
+        match self.written {
+            Some(Written { writing, store, extent }) => {
+                writing.stores.read(store, extent, slab, decode, out)
+            }
+            None => self.data.read(slab, decode, out),
+        }
+    }
+
     pub(crate) fn read(
         &self,
         slab: &Hyperslab<'_>,
@@ -56,12 +82,12 @@ impl Request<'_> {
         };
         match (mem.and_then(|mem| numeric(form, mem)), target) {
             (Some(Numeric::Kernel(decoder)), _) => {
-                Ok(self.data.read(slab, Decode::Convert(decoder), out)?)
+                Ok(self.fetch(slab, Decode::Convert(decoder), out)?)
             }
             (Some(Numeric::Odd(decoder)), _) => {
                 let run = |src: &[u8], dst: &mut [u8]| odd(form, &decoder, src, dst);
                 let (file_size, mem_size) = (form.file_size, decoder.mem_size());
-                Ok(self.data.read(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
+                Ok(self.fetch(slab, Decode::Custom { file_size, mem_size, run: &run }, out)?)
             }
             (None, Target::Atomic(_)) => Err(GetFault::Refused(NcError::BadType)),
             (None, Target::Natural(place)) => self.read_natural(slab, place, out),
@@ -79,7 +105,7 @@ impl Request<'_> {
         let is_string = form.atomic() == Some(NC_STRING);
         if !is_string && !form.has_pointers() {
             if is_copy(form) {
-                return Ok(data.read(slab, Decode::Raw { elem_size: file_size }, out)?);
+                return Ok(self.fetch(slab, Decode::Raw { elem_size: file_size }, out)?);
             }
             let failed = Mutex::new(None);
             let run = |src: &[u8], dst: &mut [u8]| {
@@ -90,7 +116,7 @@ impl Request<'_> {
                 Converted::default()
             };
             let decode = Decode::Custom { file_size, mem_size, run: &run };
-            let converted = data.read(slab, decode, out)?;
+            let converted = self.fetch(slab, decode, out)?;
             let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
             return match failed {
                 Some(fault) => Err(fault.into()),
@@ -107,7 +133,7 @@ impl Request<'_> {
             raw.clear();
             raw.try_reserve_exact(len).map_err(|_| no_memory())?;
             raw.resize(len, 0);
-            let _all_fit = data.read(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
+            let _all_fit = self.fetch(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
             let cut = std::mem::take(&mut left).split_at_mut_checked(n.saturating_mul(mem_size));
             let (here, rest) = cut.ok_or(GetFault::Refused(NcError::Internal))?;
             left = rest;

@@ -28,9 +28,18 @@ impl Nc4File {
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn stored(&self, group: GroupId, var: VarId) -> Result<Stored> {
-        let (model, var) = self.var(group, var)?;
-        let stored = self.details(var).and_then(Stored::of);
-        stored.map_err(|error| hdf(model.var_path(group, var), error))
+        let (model, known) = self.var(group, var)?;
+        let stored = match (self.written_stored(model, group, var), known.draft.as_deref()) {
+            (Some(stored), _) => stored,
+            // Defined, and nothing else.
+            (None, Some(_)) => {
+                let elem = self.size_of(model, known.nc_type) as u64;
+                let data_bytes = known.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
+                Ok(Stored { data_bytes, ..Stored::default() })
+            }
+            (None, None) => self.details(known).and_then(Stored::of),
+        };
+        stored.map_err(|error| hdf(model.var_path(group, known), error))
     }
 
     /// Version of the superblock, and the bytes that a user block before it takes up.

@@ -5,7 +5,10 @@
 //! listed with the members before it, and the variable that brought it is left out. Later variables
 //! of that type find it and are shown.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
+use zonda_hdf5::message::Datatype;
 
 use crate::form::{Form, Part, Shape};
 use crate::model::{Field, GroupId, UserClass, UserType};
@@ -40,15 +43,26 @@ impl Types {
     }
 
     /// Lists a type of the file. Named numbers are no types of netCDF and are left out.
-    pub(crate) fn add_named(&mut self, group: GroupId, name: &[u8], form: &Form) -> Option<i32> {
+    pub(crate) fn add_named(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        datatype: &Datatype,
+        form: &Form,
+    ) -> Option<i32> {
         match form.shape {
             Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Reference(_) => None,
-            _ => Some(self.add(group, name.into(), form).0),
+            _ => Some(self.add(group, name.into(), datatype, form).0),
         }
     }
 
     /// Lists the type of a variable; `None` where it is not complete.
-    pub(crate) fn add_anonymous(&mut self, group: GroupId, form: &Form) -> Option<i32> {
+    pub(crate) fn add_anonymous(
+        &mut self,
+        group: GroupId,
+        datatype: &Datatype,
+        form: &Form,
+    ) -> Option<i32> {
         let class = match form.shape {
             Shape::Reference(_) => return None,
             Shape::Enum(..) => "Enum",
@@ -59,17 +73,36 @@ impl Types {
         };
         self.n_anonymous = self.n_anonymous.saturating_add(1);
         let name = format!("_Anonymous{class}{}", self.n_anonymous).into_bytes();
-        let (id, complete) = self.add(group, name.into(), form);
+        let (id, complete) = self.add(group, name.into(), datatype, form);
         complete.then_some(id)
     }
 
-    fn add(&mut self, group: GroupId, name: Box<[u8]>, form: &Form) -> (i32, bool) {
+    /// A type that was defined since the file was opened is in it now: attributes that have it are
+    /// known by its form.
+    pub(crate) fn learn(&mut self, nc_type: i32, form: &Form) {
+        self.by_form.entry(form.identity()).or_insert(nc_type);
+    }
+
+    fn add(
+        &mut self,
+        group: GroupId,
+        name: Box<[u8]>,
+        datatype: &Datatype,
+        form: &Form,
+    ) -> (i32, bool) {
         let (class, complete) = self.class(form);
         let id = number(self.listed.len());
         if let (UserClass::Compound(fields), false) = (&class, complete) {
             self.partial.insert(id, fields.len());
         }
-        self.listed.push(UserType { name, group, size: form.size, class });
+        self.listed.push(UserType {
+            name,
+            group,
+            size: form.size,
+            class,
+            stored: Some(Arc::new(datatype.clone())),
+            is_declared: false,
+        });
         self.by_form.entry(form.identity()).or_insert(id);
         (id, complete)
     }

@@ -4,10 +4,11 @@
 //! has, and handed to [`Place`]. Sequences may hold sequences: what one value may cost in total is
 //! bounded by the file's length, so that a heap object used again and again ends in an error.
 
+use std::ffi::CStr;
 use std::sync::Arc;
 
 use zonda_convert::{Decoder, RangeRule};
-use zonda_hdf5::{Collection, File, FileAddr, HdfError};
+use zonda_hdf5::{File, FileAddr, HdfError, HeapCursor, Reader, Sizes};
 
 use crate::bits;
 use crate::form::{Form, Shape};
@@ -32,8 +33,8 @@ impl From<HdfError> for Fault {
 pub(crate) struct Values<'a> {
     file: &'a File,
     place: &'a mut dyn Place,
-    /// The heap collection of the value before, most likely that of the next, too.
-    last: Option<(FileAddr, Arc<Collection>)>,
+    /// The heap collections of the values before, most likely those of the next, too.
+    heap: HeapCursor,
     /// Bytes that items of sequences in sequences may still have, for the present value.
     budget: u64,
 }
@@ -47,12 +48,19 @@ fn damaged(what: &'static str, value: u64) -> Fault {
 
 impl<'a> Values<'a> {
     pub(crate) fn new(file: &'a File, place: &'a mut dyn Place) -> Values<'a> {
-        Values { file, place, last: None, budget: 0 }
+        Values { file, place, heap: HeapCursor::default(), budget: 0 }
     }
 
     /// All elements of `src`, as many as `dst` has room for.
     pub(crate) fn all(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
         if form.file_size == 0 || form.size == 0 {
+            return Ok(());
+        }
+        if let (Shape::Text(..), 8) = (&form.shape, form.size) {
+            let (dst, _) = dst.as_chunks_mut::<8>();
+            for (src, dst) in src.chunks_exact(form.file_size).zip(dst) {
+                *dst = self.string(src)?.to_ne_bytes();
+            }
             return Ok(());
         }
         for (src, dst) in src.chunks_exact(form.file_size).zip(dst.chunks_exact_mut(form.size)) {
@@ -104,13 +112,7 @@ impl<'a> Values<'a> {
                 Ok(())
             }
             Shape::Text(..) => {
-                let address = match self.heap_bytes(src, 1)? {
-                    None => 0,
-                    Some((len, object)) => {
-                        let bytes = object.bytes().get(..len).unwrap_or_default();
-                        self.text(until_nul(bytes))?
-                    }
-                };
+                let address = self.string(src)?;
                 store(dst, 0, address)
             }
             Shape::Sequence(base) => self.sequence(base, src, dst),
@@ -122,81 +124,77 @@ impl<'a> Values<'a> {
         self.place.place(bytes, true).ok_or(Fault::NoMemory)
     }
 
+    /// One string of the heap; 0 where none was written.
+    fn string(&mut self, src: &[u8]) -> Result<u64, Fault> {
+        let found = Found::decode(src, self.file.sizes())?;
+        let Some(addr) = found.addr else { return Ok(0) };
+        if found.n_items == 0 {
+            return self.text(b"");
+        }
+        let object = self.heap.get(self.file, addr, found.index)?.unwrap_or_default();
+        let bytes = object.get(..found.n_items).ok_or_else(|| found.too_long())?;
+        self.place.place(until_nul(bytes), true).ok_or(Fault::NoMemory)
+    }
+
     fn sequence(&mut self, base: &Form, src: &[u8], dst: &mut [u8]) -> Result<(), Fault> {
-        let found = self.heap_bytes(src, base.file_size)?;
-        let Some((n_items, object)) = found.filter(|(n_items, _)| *n_items > 0) else {
+        let found = Found::decode(src, self.file.sizes())?;
+        let n_items = found.n_items;
+        let Some(addr) = found.addr.filter(|_| n_items > 0) else {
             store(dst, 0, 0)?;
             return store(dst, 8, 0);
         };
-        let file_len = n_items.saturating_mul(base.file_size);
+        // Held, because the items may be sequences from other collections.
+        let collection = self.heap.collection(self.file, addr)?.map(Arc::clone);
+        let object = collection.as_ref().and_then(|collection| collection.get(found.index));
+        let file_len = n_items.checked_mul(base.file_size).ok_or(Fault::NoMemory)?;
+        let items = object.unwrap_or_default().get(..file_len).ok_or_else(|| found.too_long())?;
         let len = n_items.checked_mul(base.size).ok_or(Fault::NoMemory)?;
         self.budget = self
             .budget
             .checked_sub(file_len as u64)
             .ok_or_else(|| damaged("bytes of sequences in one value, at least", file_len as u64))?;
-        let mut items = Vec::new();
-        items.try_reserve_exact(len).map_err(|_| Fault::NoMemory)?;
-        items.resize(len, 0);
-        self.many(base, object.bytes().get(..file_len).unwrap_or_default(), &mut items)?;
-        let address = self.place.place(&items, false).ok_or(Fault::NoMemory)?;
+        let mut out = Vec::new();
+        out.try_reserve_exact(len).map_err(|_| Fault::NoMemory)?;
+        out.resize(len, 0);
+        self.many(base, items, &mut out)?;
+        let address = self.place.place(&out, false).ok_or(Fault::NoMemory)?;
         store(dst, 0, n_items as u64)?;
         store(dst, 8, address)
     }
-
-    /// Length in items and heap object of a string or sequence; `None` where nothing was written.
-    fn heap_bytes(
-        &mut self,
-        src: &[u8],
-        item: usize,
-    ) -> Result<Option<(usize, HeapObject)>, Fault> {
-        let mut reader =
-            zonda_hdf5::Reader::new("variable-length value", src, 0, self.file.sizes());
-        let n_items = reader.u32()?;
-        let addr = reader.addr()?;
-        let index = reader.u32()?;
-        let Some(addr) = addr.filter(|addr| addr.0 != 0) else {
-            return Ok(None);
-        };
-        let n_items = usize::try_from(n_items).map_err(|_| Fault::NoMemory)?;
-        if n_items == 0 {
-            return Ok(Some((0, HeapObject { collection: None, index: 0 })));
-        }
-        let collection = match &self.last {
-            Some((at, collection)) if *at == addr => Arc::clone(collection),
-            _ => {
-                let collection = self.file.global_heap_collection(addr)?;
-                self.last = Some((addr, Arc::clone(&collection)));
-                collection
-            }
-        };
-        let object = HeapObject { collection: Some(collection), index };
-        let need = n_items.checked_mul(item).ok_or(Fault::NoMemory)?;
-        if object.bytes().len() < need {
-            return Err(damaged("length of a variable-length value", n_items as u64));
-        }
-        Ok(Some((n_items, object)))
-    }
 }
 
-/// An object of the global heap.
-struct HeapObject {
-    collection: Option<Arc<Collection>>,
+/// What an element of variable length has in the file.
+#[derive(Clone, Copy)]
+struct Found {
+    n_items: usize,
+    /// The heap collection; `None` where nothing was written.
+    addr: Option<FileAddr>,
     index: u32,
 }
 
-impl HeapObject {
-    fn bytes(&self) -> &[u8] {
-        self.collection
-            .as_ref()
-            .and_then(|collection| collection.get(self.index))
-            .unwrap_or_default()
+impl Found {
+    #[inline]
+    fn decode(src: &[u8], sizes: Sizes) -> Result<Found, Fault> {
+        let mut reader = Reader::new("variable-length value", src, 0, sizes);
+        let n_items = reader.u32()?;
+        let addr = match sizes.offset {
+            8 => Some(FileAddr(reader.u64()?)).filter(|addr| addr.0 != u64::MAX),
+            _ => reader.addr()?,
+        };
+        let index = reader.u32()?;
+        let n_items = usize::try_from(n_items).map_err(|_| Fault::NoMemory)?;
+        Ok(Found { n_items, addr: addr.filter(|addr| addr.0 != 0), index })
+    }
+
+    /// The heap has fewer items than the element says.
+    fn too_long(&self) -> Fault {
+        damaged("length of a variable-length value", self.n_items as u64)
     }
 }
 
 /// What is before the first NUL: C knows no more of a text.
 pub(crate) fn until_nul(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    bytes.get(..end).unwrap_or(bytes)
+    CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
 }
 
 fn store(dst: &mut [u8], at: usize, value: u64) -> Result<(), Fault> {

@@ -196,7 +196,8 @@ impl Request<'_> {
         }
         let mut failed = None;
         let mut each = |piece: &Piece| {
-            let source = Request { data, level: self.level.saturating_add(1), ..*self };
+            let level = self.level.saturating_add(1);
+            let source = Request { data, written: None, level, ..*self };
             self.read_piece(&source, piece, wanted.count, target, result).map_err(|fault| {
                 failed = Some(fault);
                 HdfError::Missing { structure: NAME, at: 0, what: "a piece" }

@@ -7,7 +7,7 @@
 //! neighbours can be read and whoever asks for it gets the error.
 
 use zonda_hdf5::message::{LinkTarget, SpaceKind};
-use zonda_hdf5::{File, HdfError, Object, ObjectKind};
+use zonda_hdf5::{Ahead, File, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
 use crate::dims::{self, Unmatched};
@@ -18,7 +18,7 @@ use crate::model::{Dim, Group, GroupId, Model, Var};
 use crate::types::Types;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
-const NON_COORD: &[u8] = b"_nc4_non_coord_";
+pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
 /// Objects that may be met again through groups that were met before.
 const REVISITS: u64 = 1 << 20;
 
@@ -37,6 +37,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) scales: Vec<(ObjectAt, GroupId, DimId)>,
     seen_groups: hashbrown::HashSet<ObjectAt>,
     revisits_left: u64,
+    /// What was read ahead, and of which file.
+    ahead: (u16, Ahead),
 }
 
 /// Why the walk ends: what failed, and in which group.
@@ -57,6 +59,7 @@ impl<'a> Walk<'a> {
             scales: Vec::new(),
             seen_groups: hashbrown::HashSet::new(),
             revisits_left: REVISITS,
+            ahead: Default::default(),
         };
         walk.groups()?;
         dims::match_all(&mut walk);
@@ -100,7 +103,7 @@ impl<'a> Walk<'a> {
     /// The members of one group; those that are groups are returned.
     fn group(&mut self, id: GroupId, at: ObjectAt) -> Result<Vec<Named>, HdfError> {
         let file = self.files.get(at.file)?;
-        let object = file.object(at.addr)?;
+        let object = self.object(&file, at)?;
         if id == GroupId::ROOT {
             self.model.is_classic = object.attribute(&file, hidden::STRICT)?.is_some();
         }
@@ -134,13 +137,15 @@ impl<'a> Walk<'a> {
     /// Takes in what a link leads to; `true` for a group, which comes later.
     fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> Result<bool, HdfError> {
         let file = self.files.get(at.file)?;
-        let object = file.object(at.addr)?;
+        let object = self.object(&file, at)?;
         match object.kind() {
             ObjectKind::Group => return Ok(true),
             ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
             ObjectKind::Datatype => {
-                if let Some(form) = Form::of(&object.datatype(&file)?) {
-                    self.types.add_named(group, name, &form).into_iter().for_each(|id| {
+                let datatype = object.datatype(&file)?;
+                if let Some(form) = Form::of(&datatype) {
+                    let id = self.types.add_named(group, name, &datatype, &form);
+                    id.into_iter().for_each(|id| {
                         if let Some(group) = self.model.group_mut(group) {
                             group.types.push(id);
                         }
@@ -150,6 +155,14 @@ impl<'a> Walk<'a> {
             ObjectKind::Unknown => {}
         }
         Ok(false)
+    }
+
+    /// An object of a file, which the walk comes to next.
+    fn object(&mut self, file: &File, at: ObjectAt) -> Result<Object, HdfError> {
+        if self.ahead.0 != at.file {
+            self.ahead = (at.file, Ahead::default());
+        }
+        file.object_ahead(at.addr, &mut self.ahead.1)
     }
 
     /// Whether a group is the one given or one that this is in.
@@ -190,12 +203,13 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         }
-        let Some(form) = Form::of(&object.datatype(file)?) else {
+        let datatype = object.datatype(file)?;
+        let Some(form) = Form::of(&datatype) else {
             return Ok(());
         };
         let known = self.types.of(&form);
         let n_types = self.types.listed.len();
-        let nc_type = known.or_else(|| self.types.add_anonymous(group, &form));
+        let nc_type = known.or_else(|| self.types.add_anonymous(group, &datatype, &form));
         if self.types.listed.len() > n_types {
             let id = crate::types::number(n_types);
             if let Some(group) = self.model.group_mut(group) {

@@ -25,15 +25,19 @@ static IN_USE: AtomicU64 = AtomicU64::new(0);
 #[must_use]
 pub fn budget() -> u64 {
     static BUDGET: OnceLock<u64> = OnceLock::new();
-    *BUDGET.get_or_init(|| {
-        let Some(text) = std::env::var_os("ZONDA_MEMORY") else { return default_budget() };
-        let text = text.to_string_lossy();
-        crate::spec::parse_bytes(&text).unwrap_or_else(|| {
-            let default = default_budget();
-            let why = "not a number of bytes, such as 512M";
-            crate::spec::warn_once("ZONDA_MEMORY", &text, &why, &default);
-            default
-        })
+    *BUDGET.get_or_init(|| setting("ZONDA_MEMORY", default_budget))
+}
+
+/// A number of bytes from the environment, such as `512M`; `default` where there is none. What is
+/// no number is reported once on standard error.
+pub fn setting(variable: &str, default: impl FnOnce() -> u64) -> u64 {
+    let Some(text) = std::env::var_os(variable) else { return default() };
+    let text = text.to_string_lossy();
+    crate::spec::parse_bytes(&text).unwrap_or_else(|| {
+        let default = default();
+        let why = "not a number of bytes, such as 512M";
+        crate::spec::warn_once(variable, &text, &why, &default);
+        default
     })
 }
 

@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_classic::{ClassicFile, Ending, FillMode, Reserve, Version};
+use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
 use zonda_convert::Converted;
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::GroupId;
+use zonda_nc4::{Fetch, GroupId, Nc4File, Source};
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
 use crate::meta::{Meta, Of};
-use crate::nc4::{Nc4, read_only};
+use crate::nc4::{Asked, Nc4, NoPlace};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
 use crate::refs::VarRef;
 
@@ -27,6 +28,8 @@ pub struct Dataset {
     persists: bool,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
+    /// Set in a forked child: what becomes of the file is the parent's business.
+    forked: AtomicBool,
     inner: Inner,
 }
 
@@ -34,7 +37,7 @@ pub struct Dataset {
 #[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
 enum Inner {
     Classic(ClassicFile),
-    /// An HDF5 file, open for reading.
+    /// An HDF5 file.
     Nc4(Box<Nc4>),
 }
 
@@ -42,24 +45,16 @@ enum Inner {
 #[derive(Debug)]
 pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
-    _nc4: Option<std::sync::RwLockWriteGuard<'a, ()>>,
-}
-
-/// The version of the classic format asked for.
-fn classic_version(options: &CreateOptions) -> Result<Version> {
-    options.format.version().ok_or_else(|| {
-        Error::explained(NcError::NotBuilt, "netCDF-4 files can be opened for reading only")
-    })
+    _nc4: Option<std::sync::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
 }
 
 impl Dataset {
     /// Creates a dataset, in define mode.
     ///
     /// # Errors
-    /// `NC_ENOTBUILT` for netCDF-4; `NC_EEXIST` where the file exists and `exclusive` is set; what
-    /// the operating system reports; `NC_EINVAL` for a bad layer spec.
+    /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
+    /// `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
-        classic_version(options).map_err(|error| error.at(path))?;
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
         Ok(Dataset {
@@ -72,7 +67,7 @@ impl Dataset {
     /// Creates a dataset in a storage of the caller's; `name` is for messages.
     ///
     /// # Errors
-    /// `NC_ENOTBUILT` for netCDF-4.
+    /// What the storage reports.
     pub fn create_in(
         storage: Arc<dyn Storage>,
         name: &Path,
@@ -83,14 +78,21 @@ impl Dataset {
 
     fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
         let Opened { storage, beside } = opened;
-        let version = classic_version(options).map_err(|error| error.at(name))?;
-        let file = ClassicFile::create(storage, beside, version, options.share);
-        Ok(Dataset {
-            path: name.to_owned(),
-            persists: false,
-            on_disk: false,
-            inner: Inner::Classic(file),
-        })
+        let inner = match options.format.version() {
+            Some(version) => {
+                Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
+            }
+            None => {
+                let nc4 = Nc4::create(storage, options).map_err(|error| error.at(name))?;
+                Inner::Nc4(Box::new(nc4))
+            }
+        };
+        Ok(Dataset::new(name, inner))
+    }
+
+    fn new(name: &Path, inner: Inner) -> Dataset {
+        let (path, forked) = (name.to_owned(), AtomicBool::new(false));
+        Dataset { path, persists: false, on_disk: false, forked, inner }
     }
 
     /// Opens a dataset.
@@ -98,7 +100,7 @@ impl Dataset {
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
     /// `NC_ECANTWRITE` for HDF5 files that are to be written and do not keep the order of what is in
-    /// them, `NC_ENOTBUILT` for others; `NC_EINVAL` for a bad layer spec.
+    /// them; `NC_EINVAL` for a bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);
@@ -131,14 +133,13 @@ impl Dataset {
                     let (write, share) = (options.write, options.share);
                     Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
                 }
-                Detected::Hdf5 if options.write => return Err(Nc4::refuse_writing(storage)),
                 Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, folder, options)?)),
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));
                 }
             };
-            Ok(Dataset { path: name.to_owned(), persists: false, on_disk: false, inner })
+            Ok(Dataset::new(name, inner))
         };
         open().map_err(|error| error.at(name))
     }
@@ -154,12 +155,13 @@ impl Dataset {
         }
     }
 
-    /// The classic file, which alone can be changed.
-    fn changing(&self) -> Result<&ClassicFile> {
-        match &self.inner {
-            Inner::Classic(classic) => Ok(classic),
-            Inner::Nc4(_) => Err(read_only().at(&self.path)),
-        }
+    /// Changes a netCDF-4 file.
+    pub(crate) fn change<T, E: Into<Error>>(
+        &self,
+        nc4: &Nc4,
+        f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
+    ) -> Result<T> {
+        self.here(nc4.write().and_then(|mut file| f(&mut file).map_err(Into::into)))
     }
 
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
@@ -193,13 +195,19 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        matches!(&self.inner, Inner::Classic(classic) if classic.is_writable())
+        match &self.inner {
+            Inner::Classic(classic) => classic.is_writable(),
+            Inner::Nc4(nc4) => nc4.read().is_writable(),
+        }
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        matches!(&self.inner, Inner::Classic(classic) if classic.in_define_mode())
+        match &self.inner {
+            Inner::Classic(classic) => classic.in_define_mode(),
+            Inner::Nc4(nc4) => nc4.read().in_define_mode(),
+        }
     }
 
     /// The layer stack in spec form, such as `cache,file`.
@@ -217,7 +225,8 @@ impl Dataset {
         }
     }
 
-    /// Runs `f` on the definitions of the root group as they are now; nothing is copied.
+    /// Runs `f` on the definitions of the root group as they are now; nothing is copied. `f` must
+    /// not call the dataset, which another thread may wait to change.
     ///
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
@@ -227,8 +236,8 @@ impl Dataset {
                 f(&Meta { of: Of::Classic { header, n_records } })
             }),
             Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                f(&Meta::of_nc4(nc4, GroupId::ROOT))
+                let file = nc4.read();
+                f(&Meta::of_nc4(&file, GroupId::ROOT))
             }
         }
     }
@@ -247,9 +256,9 @@ impl Dataset {
             }
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                self.here(nc4.group(group))?;
-                Ok(f(&Meta::of_nc4(nc4, group)))
+                let file = nc4.read();
+                self.here(Asked(&file).group(group))?;
+                Ok(f(&Meta::of_nc4(&file, group)))
             }
         }
     }
@@ -259,10 +268,7 @@ impl Dataset {
     pub fn has_group(&self, group: GroupId) -> bool {
         match &self.inner {
             Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => {
-                let _entered = nc4.enter();
-                nc4.group(group).is_ok()
-            }
+            Inner::Nc4(nc4) => Asked(&nc4.read()).group(group).is_ok(),
         }
     }
 
@@ -271,7 +277,10 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        self.here(self.changing()?.redef())
+        match &self.inner {
+            Inner::Classic(classic) => self.here(classic.redef()),
+            Inner::Nc4(nc4) => self.change(nc4, Nc4File::redef),
+        }
     }
 
     /// Leaves define mode and commits.
@@ -281,7 +290,7 @@ impl Dataset {
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.enddef(reserve)),
-            Inner::Nc4(_) => self.here(Err(NcError::NotInDefine)),
+            Inner::Nc4(nc4) => self.change(nc4, Nc4File::enddef),
         }
     }
 
@@ -292,7 +301,7 @@ impl Dataset {
     pub fn sync(&self) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.sync()),
-            Inner::Nc4(_) => Ok(()),
+            Inner::Nc4(nc4) => self.change(nc4, Nc4File::sync),
         }
     }
 
@@ -303,7 +312,7 @@ impl Dataset {
     pub fn abort(&self) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.finish(self.here(classic.abort())?),
-            Inner::Nc4(nc4) => self.here(nc4.close()),
+            Inner::Nc4(nc4) => self.finish(self.here(nc4.abort())?),
         }
     }
 
@@ -318,7 +327,7 @@ impl Dataset {
     pub fn close(&self) -> Result<()> {
         let classic = match &self.inner {
             Inner::Classic(classic) => classic,
-            Inner::Nc4(nc4) => return self.here(nc4.close()),
+            Inner::Nc4(nc4) => return self.finish(self.here(nc4.close())?),
         };
         match classic.close() {
             Ok(ending) => self.finish(ending),
@@ -343,6 +352,7 @@ impl Dataset {
 
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
+            _ if self.is_forked() => Ok(()),
             Ending::Keep if self.persists => {
                 self.here(open::persist(&**self.storage(), &self.path))
             }
@@ -359,57 +369,114 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM`.
     pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
-        self.here(self.changing()?.set_fill(mode))
+        let nc4 = match &self.inner {
+            Inner::Classic(classic) => return self.here(classic.set_fill(mode)),
+            Inner::Nc4(nc4) => nc4,
+        };
+        let no_fill = self.change(nc4, |file| file.set_fill(mode == FillMode::NoFill))?;
+        Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
     }
 
-    /// Defines a dimension; length 0 makes it the unlimited one.
+    /// Defines a dimension of the root group; length 0 makes it unlimited.
     ///
     /// # Errors
-    /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`, `NC_EUNLIMIT`,
-    /// `NC_ENAMEINUSE`, in this order.
+    /// As [`Dataset::def_dim_in`].
     pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId> {
-        self.here(self.changing()?.def_dim(name, len))
+        self.def_dim_in(GroupId::ROOT, name, len)
     }
 
-    /// Renames a dimension; in data mode to no longer name than it has.
+    /// Defines a dimension of a group; length 0 makes it unlimited.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`,
+    /// `NC_EUNLIMIT`, `NC_ENAMEINUSE`.
+    pub fn def_dim_in(&self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
+        match self.classic_of(VarRef::group(group))? {
+            Ok(classic) => self.here(classic.def_dim(name, len)),
+            Err(nc4) => self.change(nc4, |file| file.def_dim(group, name, len)),
+        }
+    }
+
+    /// Renames a dimension of the root group.
+    ///
+    /// # Errors
+    /// As [`Dataset::rename_dim_in`].
+    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<()> {
+        self.rename_dim_in(GroupId::ROOT, dim, name)
+    }
+
+    /// Renames a dimension seen from a group; in data mode of the classic model to no longer name
+    /// than it has.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
     /// in this order.
-    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<()> {
-        self.here(self.changing()?.rename_dim(dim, name))
-    }
-
-    /// Defines a variable over `dims`, slowest first, of the type numbered `nc_type`.
-    ///
-    /// # Errors
-    /// `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`, `NC_EMAXDIMS`,
-    /// `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`, in this order.
-    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId> {
-        match &self.inner {
-            Inner::Classic(classic) => self.here(classic.def_var(name, nc_type, dims)),
-            Inner::Nc4(_) if self.format() == Format::NetCdf4Classic => {
-                self.here(Err(NcError::NotInDefine))
-            }
-            Inner::Nc4(_) => self.here(Err(read_only())),
+    pub fn rename_dim_in(&self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
+        match self.classic_of(VarRef::group(group))? {
+            Ok(classic) => self.here(classic.rename_dim(dim, name)),
+            Err(nc4) => self.change(nc4, |file| file.rename_dim(group, dim, name)),
         }
     }
 
-    /// Renames a variable; in data mode to no longer name than it has.
+    /// Defines a variable of the root group.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_in`].
+    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId> {
+        self.def_var_in(GroupId::ROOT, name, nc_type, dims)
+    }
+
+    /// Defines a variable of a group over `dims`, slowest first, of the type numbered `nc_type`.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`,
+    /// `NC_EMAXDIMS`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`; `NC_ESTRICTNC3`.
+    pub fn def_var_in(
+        &self,
+        group: GroupId,
+        name: &[u8],
+        nc_type: i32,
+        dims: &[i32],
+    ) -> Result<VarId> {
+        match self.classic_of(VarRef::group(group))? {
+            Ok(classic) => self.here(classic.def_var(name, nc_type, dims)),
+            Err(nc4) => self.change(nc4, |file| file.def_var(group, name, nc_type, dims)),
+        }
+    }
+
+    /// Renames a variable; in data mode of the classic model to no longer name than it has.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`,
     /// in this order.
-    pub fn rename_var(&self, var: VarId, name: &[u8]) -> Result<()> {
-        self.here(self.changing()?.rename_var(var, name))
+    pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
+        let var = var.into();
+        match self.classic_of(var)? {
+            Ok(classic) => self.here(classic.rename_var(var.var, name)),
+            Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
+        }
     }
 
     /// Sets whether a variable is filled, and with what: one element of its type in native bytes.
     ///
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTINDEFINE`, `NC_ENOTVAR`, in this order.
-    pub fn def_var_fill(&self, var: VarId, no_fill: bool, value: Option<&[u8]>) -> Result<()> {
-        self.here(self.changing()?.def_var_fill(var, no_fill, value))
+    pub fn def_var_fill(
+        &self,
+        var: impl Into<VarRef>,
+        no_fill: bool,
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        let VarRef { group, var: id } = var.into();
+        match self.classic_of(VarRef { group, var: id })? {
+            Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
+            Err(nc4) => self.change(nc4, |file| {
+                NoPlace::with(|place| {
+                    let value = value.map(|bytes| (bytes, place as &mut dyn Fetch));
+                    Ok(file.def_var_fill(group, id, no_fill, value)?)
+                })
+            }),
+        }
     }
 
     /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
@@ -435,7 +502,16 @@ impl Dataset {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
             }
-            Err(nc4) => self.here(Err(nc4.refuse(owner, None))),
+            Err(nc4) => self.change(nc4, |file| match mem {
+                Some(mem) => {
+                    let source = Source::Atomic(mem);
+                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                }
+                None => NoPlace::with(|place| {
+                    let source = Source::Natural(place);
+                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                }),
+            }),
         }
     }
 
@@ -454,7 +530,7 @@ impl Dataset {
         let owner = owner.into();
         match self.classic_of(owner)? {
             Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
-            Err(nc4) => self.here(nc4.get_att(owner, name, mem, out)),
+            Err(nc4) => self.here(Asked(&nc4.read()).get_att(owner, name, mem, out)),
         }
     }
 
@@ -462,8 +538,12 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
-    pub fn del_att(&self, owner: VarId, name: &[u8]) -> Result<()> {
-        self.here(self.changing()?.del_att(owner, name))
+    pub fn del_att(&self, owner: impl Into<VarRef>, name: &[u8]) -> Result<()> {
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => self.here(classic.del_att(owner.var, name)),
+            Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
+        }
     }
 
     /// Renames an attribute; in data mode to no longer name than it has.
@@ -471,8 +551,12 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
     /// `NC_ENOTINDEFINE`, in this order.
-    pub fn rename_att(&self, owner: VarId, name: &[u8], new_name: &[u8]) -> Result<()> {
-        self.here(self.changing()?.rename_att(owner, name, new_name))
+    pub fn rename_att(&self, owner: impl Into<VarRef>, name: &[u8], new_name: &[u8]) -> Result<()> {
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
+            Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
+        }
     }
 
     /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
@@ -508,7 +592,12 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.here(Err(nc4.refuse(var, mem))),
+            Err(nc4) => self.change(nc4, |file| match mem {
+                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
+                None => NoPlace::with(|place| {
+                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
+                }),
+            }),
         }
     }
 
@@ -543,10 +632,20 @@ impl Dataset {
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
             Err(nc4) => {
-                let _entered = nc4.enter();
-                self.here(nc4.get(var, slab, mem, out))
+                let file = nc4.read();
+                let got = self.here(Asked(&file).get(var, slab, mem, out))?;
+                let defines = file.in_define_mode();
+                drop(file);
+                self.transferred(nc4, defines)?;
+                Ok(got)
             }
         }
+    }
+
+    /// Ends define mode after a get, as a put does. The classic model refused it before.
+    #[inline]
+    pub(crate) fn transferred(&self, nc4: &Nc4, in_define_mode: bool) -> Result<()> {
+        if in_define_mode && !self.is_forked() { self.change(nc4, Nc4File::enddef) } else { Ok(()) }
     }
 
     /// Takes every lock of this dataset, for a fork.
@@ -558,11 +657,19 @@ impl Dataset {
         }
     }
 
+    /// Whether [`Dataset::mark_forked`] was called.
+    #[must_use]
+    pub fn is_forked(&self) -> bool {
+        self.forked.load(Ordering::Relaxed)
+    }
+
     /// To be called in a forked child: what is not yet written belongs to the parent from now on, so
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
-        if let Inner::Classic(classic) = &self.inner {
-            classic.mark_forked();
+        self.forked.store(true, Ordering::Relaxed);
+        match &self.inner {
+            Inner::Classic(classic) => classic.mark_forked(),
+            Inner::Nc4(nc4) => nc4.mark_forked(),
         }
     }
 
@@ -572,9 +679,14 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
-        let Inner::Classic(classic) = &self.inner else { return Ok(()) };
-        self.here(classic.drain())?;
-        if self.persists && !self.in_define_mode() {
+        match &self.inner {
+            Inner::Classic(classic) => self.here(classic.drain())?,
+            Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
+                self.change(nc4, Nc4File::drain)?;
+            }
+            Inner::Nc4(_) => {}
+        }
+        if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.here(open::persist(&**self.storage(), &self.path))?;
         }
         Ok(())

@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod dataset;
+mod define;
 mod error;
 mod format;
 mod meta;
@@ -50,7 +51,8 @@ pub use zonda_model::{
     default_fill, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, Field, GroupId, Place, StorageKind, Stored, UserClass, UserType, VarInfo,
+    Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
+    StorageRequest, Stored, UserClass, UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

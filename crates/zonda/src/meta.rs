@@ -8,7 +8,6 @@ use zonda_nc4::{Group, GroupId, Model, Nc4File, UserType};
 
 use crate::error::{Error, Result};
 use crate::format::Format;
-use crate::nc4::Nc4;
 use crate::refs::VarRef;
 
 /// `NC_STRING`: a piece of memory of its own for each element.
@@ -108,8 +107,8 @@ impl From<zonda_nc4::AttInfo> for AttView<'_> {
 }
 
 impl<'a> Meta<'a> {
-    pub(crate) fn of_nc4(nc4: &'a Nc4, group: GroupId) -> Meta<'a> {
-        Meta { of: Of::Nc4 { file: &nc4.file, group } }
+    pub(crate) fn of_nc4(file: &'a Nc4File, group: GroupId) -> Meta<'a> {
+        Meta { of: Of::Nc4 { file, group } }
     }
 }
 

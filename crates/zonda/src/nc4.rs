@@ -1,19 +1,24 @@
-//! A netCDF-4 file as a dataset: open for reading.
+//! A netCDF-4 file as a dataset.
 
 use std::cell::Cell;
+use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use zonda_classic::Ending;
 use zonda_convert::Converted;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::{GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_nc4::{
+    CreateHow, Fetch, GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo,
+};
 use zonda_storage::Storage;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::OpenOptions;
+use crate::format::Format;
+use crate::open::{CreateOptions, OpenOptions};
 use crate::refs::VarRef;
 
 /// How long a fork waits for reads of other threads to end.
@@ -24,28 +29,52 @@ const FREEZE_STEP: Duration = Duration::from_micros(50);
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
 pub(crate) struct Nc4 {
-    pub(crate) file: Nc4File,
+    /// Those who read share it; who changes something has it alone. A fork takes it, so that the
+    /// child finds no lock inside taken.
+    file: RwLock<Nc4File>,
     pub(crate) storage: Arc<dyn Storage>,
     open: AtomicBool,
-    /// Held by whoever is at work with the file, so that a forked child finds no lock inside taken.
-    gate: RwLock<()>,
-    /// A fork waits for the gate: threads that are at work with no file stay outside.
+    /// A fork waits for the file: threads that are at work with none stay outside.
     closing: AtomicBool,
+    /// Set in a forked child: what was not yet written belongs to the parent.
+    forked: AtomicBool,
 }
 
 thread_local! {
-    /// Gates that the thread is behind. It may enter one twice.
+    /// Files that the thread is at work with.
     static INSIDE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Kept by a thread while it works with a file.
-pub(crate) struct Entered<'a> {
-    _gate: RwLockReadGuard<'a, ()>,
+#[cfg(debug_assertions)]
+thread_local! {
+    /// Which these are: a thread that asks for one twice would wait for itself as soon as another
+    /// thread waits to change it.
+    static WHICH: std::cell::RefCell<Vec<usize>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-impl Drop for Entered<'_> {
+/// Kept by a thread while it works with a file.
+pub(crate) struct Entered<G>(G);
+
+impl<G> Drop for Entered<G> {
     fn drop(&mut self) {
         INSIDE.set(INSIDE.get().saturating_sub(1));
+        // The last one entered is the first one left.
+        #[cfg(debug_assertions)]
+        let _ = WHICH.try_with(|which| which.borrow_mut().pop());
+    }
+}
+
+impl<G: Deref<Target = Nc4File>> Deref for Entered<G> {
+    type Target = Nc4File;
+
+    fn deref(&self) -> &Nc4File {
+        &self.0
+    }
+}
+
+impl<G: DerefMut<Target = Nc4File>> DerefMut for Entered<G> {
+    fn deref_mut(&mut self) -> &mut Nc4File {
+        &mut self.0
     }
 }
 
@@ -56,65 +85,84 @@ impl Nc4 {
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
-        let mut how = OpenHow {
-            folder: folder.map(Path::to_owned),
-            find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
-            ..OpenHow::default()
-        };
-        how.chunk_cache = options.chunk_cache.unwrap_or(how.chunk_cache);
+        let how = how(folder, options.chunk_cache);
         // Errors get the path of the file from the dataset.
-        let file = Nc4File::open(Arc::clone(&storage), Path::new("/"), how)?;
-        Ok(Nc4 {
-            file,
-            storage,
-            open: AtomicBool::new(true),
-            gate: RwLock::default(),
-            closing: AtomicBool::new(false),
-        })
+        let name = Path::new("/");
+        let file = match options.write {
+            true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
+            false => Nc4File::open(Arc::clone(&storage), name, how)?,
+        };
+        Ok(Nc4::new(file, storage))
     }
 
-    /// Why a file cannot be opened for writing. What netCDF writes must keep the order in which it
-    /// was defined, so a file that does not is for reading only, here as in the reference.
-    pub(crate) fn refuse_writing(storage: Arc<dyn Storage>) -> Error {
-        let ordered = || -> Result<bool> {
-            let nc4 = Nc4::open(storage, None, &OpenOptions::default())?;
-            let file = nc4.file.hdf5();
-            let fail = |error| zonda_nc4::Nc4Error::Hdf { object: "/".into(), error };
-            let root = file.object(file.root()).map_err(fail)?;
-            Ok(root.tracks_creation_order(file).map_err(fail)?)
+    pub(crate) fn create(storage: Arc<dyn Storage>, options: &CreateOptions) -> Result<Nc4> {
+        let how = how(None, options.chunk_cache);
+        let create = CreateHow {
+            classic: options.format == Format::NetCdf4Classic,
+            attribute_order: !options.no_attribute_order,
+            attach_scales: !options.no_scales_attached,
+            properties: PROPERTIES.to_vec(),
         };
-        match ordered() {
-            Ok(true) => {
-                let why = "netCDF-4 and HDF5 files can be opened for reading only";
-                Error::explained(NcError::NotBuilt, why)
-            }
-            Ok(false) => {
-                let why =
-                    "an HDF5 file that does not keep the order in which its objects were made";
-                Error::explained(NcError::CantWrite, why)
-            }
-            Err(error) => error,
+        let file = Nc4File::create(Arc::clone(&storage), Path::new("/"), how, create)?;
+        Ok(Nc4::new(file, storage))
+    }
+
+    fn new(file: Nc4File, storage: Arc<dyn Storage>) -> Nc4 {
+        Nc4 {
+            file: RwLock::new(file),
+            storage,
+            open: AtomicBool::new(true),
+            closing: AtomicBool::new(false),
+            forked: AtomicBool::new(false),
         }
     }
 
-    /// To be kept while the file is worked with.
-    pub(crate) fn enter(&self) -> Entered<'_> {
+    /// The file, for those who change nothing. A thread must not ask again while it has it: one
+    /// who waits to change it would come in between.
+    pub(crate) fn read(&self) -> Entered<RwLockReadGuard<'_, Nc4File>> {
+        self.come_in();
+        Entered(self.file.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The file, for one who changes it.
+    pub(crate) fn write(&self) -> Result<Entered<RwLockWriteGuard<'_, Nc4File>>> {
+        if self.forked.load(Ordering::Relaxed) {
+            let why = "the file belongs to the process that forked this one";
+            return Err(Error::explained(NcError::System(ECHILD), why));
+        }
+        self.come_in();
+        Ok(Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// To be called in a forked child.
+    pub(crate) fn mark_forked(&self) {
+        self.forked.store(true, Ordering::Relaxed);
+    }
+
+    fn come_in(&self) {
         let inside = INSIDE.get();
         while inside == 0 && self.closing.load(Ordering::Acquire) {
             std::thread::sleep(FREEZE_STEP);
         }
         INSIDE.set(inside + 1);
-        Entered { _gate: self.gate.read().unwrap_or_else(PoisonError::into_inner) }
+        #[cfg(debug_assertions)]
+        // A thread that ends, as in a handler of exit, may have no list any more.
+        let _ = WHICH.try_with(|which| {
+            let this = std::ptr::from_ref(self).addr();
+            let mut which = which.borrow_mut();
+            assert!(!which.contains(&this), "a thread enters a file that it is at work with");
+            which.push(this);
+        });
     }
 
     /// Waits until nobody is at work with the file, and keeps it so; not for longer than
     /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice; but those who come
     /// anew, as threads that read without pause would leave no moment for a fork.
-    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, Nc4File>> {
         let end = Instant::now() + FREEZE_FOR;
         self.closing.store(true, Ordering::Release);
         let guard = loop {
-            match self.gate.try_write() {
+            match self.file.try_write() {
                 Ok(guard) => break Some(guard),
                 Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() < end => {
@@ -132,31 +180,74 @@ impl Nc4 {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Ends it; of several threads one does.
-    pub(crate) fn close(&self) -> Result<()> {
-        if self.open.swap(false, Ordering::AcqRel) { Ok(()) } else { Err(NcError::BadId.into()) }
+    /// Ends it; of several threads one does. Where the storage failed it stays open, with all that
+    /// the file lacks.
+    pub(crate) fn close(&self) -> Result<Ending> {
+        self.end(|file| {
+            match file.drain().map_err(Error::from) {
+                // Room can be made, and a definition completed.
+                Err(error) if matches!(error.code(), NcError::System(_) | NcError::Inval) => {
+                    return Err(error);
+                }
+                // Tried once more, and then given up.
+                Ok(()) | Err(_) => {}
+            }
+            let closed = file.close();
+            self.open.store(false, Ordering::Release);
+            Ok(closed.map(|()| Ending::Keep)?)
+        })
     }
 
+    /// Ends it without what was not committed.
+    pub(crate) fn abort(&self) -> Result<Ending> {
+        self.end(|file| Ok(if file.abort()? { Ending::Remove } else { Ending::Keep }))
+    }
+
+    fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
+        if self.forked.load(Ordering::Relaxed) || !self.read().is_writable() {
+            let was_open = self.open.swap(false, Ordering::AcqRel);
+            return if was_open { Ok(Ending::Keep) } else { Err(NcError::BadId.into()) };
+        }
+        let mut file = self.write()?;
+        if !self.open.load(Ordering::Acquire) {
+            return Err(NcError::BadId.into());
+        }
+        let ending = end(&mut file)?;
+        self.open.store(false, Ordering::Release);
+        Ok(ending)
+    }
+}
+
+/// How a file is opened or created.
+fn how(folder: Option<&Path>, chunk_cache: Option<(usize, usize, f32)>) -> OpenHow {
+    let mut how = OpenHow {
+        folder: folder.map(Path::to_owned),
+        find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
+        ..OpenHow::default()
+    };
+    how.chunk_cache = chunk_cache.unwrap_or(how.chunk_cache);
+    how
+}
+
+/// Value of `_NCProperties`: what wrote the file, and which release of the reference it is like.
+const PROPERTIES: &[u8] =
+    concat!("version=2,zonda=", env!("CARGO_PKG_VERSION"), ",netcdf=4.9.0").as_bytes();
+
+/// `ECHILD` of Linux on every architecture.
+const ECHILD: i32 = 10;
+
+/// What a dataset asks of a file.
+pub(crate) struct Asked<'f>(pub(crate) &'f Nc4File);
+
+impl<'f> Asked<'f> {
     /// The model, and that there is such a group.
-    pub(crate) fn group(&self, group: GroupId) -> Result<&Model> {
-        let model = self.file.model()?;
+    pub(crate) fn group(&self, group: GroupId) -> Result<&'f Model> {
+        let model = self.0.model()?;
         if usize::from(group.0) < model.groups.len() {
             Ok(model)
         } else {
             Err(NcError::BadGrpId.into())
         }
-    }
-
-    /// What a put to `var`, or of an attribute of it, is refused with.
-    pub(crate) fn refuse(&self, var: VarRef, mem: Option<MemType>) -> Error {
-        let check = || {
-            if var.var != VarId::GLOBAL || mem.is_some() {
-                let nc_type = self.nc_type(var)?;
-                mem.map_or(Ok(()), |mem| check_conversion(nc_type, mem))?;
-            }
-            Err(read_only())
-        };
-        check().map_or_else(|error| error, |()| read_only())
     }
 
     fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
@@ -176,10 +267,10 @@ impl Nc4 {
         match mem {
             Some(mem) => {
                 check_conversion(self.nc_type(var)?, mem)?;
-                self.file.get(group, id, slab, Target::Atomic(mem), out)
+                self.0.get(group, id, slab, Target::Atomic(mem), out)
             }
             None => NoPlace::with(|place| {
-                self.file.get::<Error>(group, id, slab, Target::Natural(place), out)
+                self.0.get::<Error>(group, id, slab, Target::Natural(place), out)
             }),
         }
     }
@@ -191,7 +282,7 @@ impl Nc4 {
         mem: Option<MemType>,
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
-        let file = &self.file;
+        let file = self.0;
         let Some(mem) = mem else {
             return NoPlace::with(|place| {
                 file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
@@ -223,25 +314,32 @@ pub fn filter_is_available(id: u32) -> bool {
     zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
 }
 
-pub(crate) fn read_only() -> Error {
-    let why = "netCDF-4 and HDF5 files are open for reading";
-    Error::explained(NcError::Perm, why)
-}
-
 /// For values that own no memory.
-struct NoPlace {
+pub(crate) struct NoPlace {
     asked: bool,
 }
 
 impl NoPlace {
-    fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
+    pub(crate) fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
         let mut place = NoPlace { asked: false };
         let done = f(&mut place);
         if !place.asked {
             return done;
         }
-        let why = "strings and sequences are read with a place to put them";
+        let why = "strings and sequences go by `get_placed` and `put_placed`";
         Err(Error::explained(NcError::BadType, why))
+    }
+}
+
+impl Fetch for NoPlace {
+    fn text(&mut self, _: u64) -> Option<&[u8]> {
+        self.asked = true;
+        None
+    }
+
+    fn items(&mut self, _: u64, _: usize) -> &[u8] {
+        self.asked = true;
+        &[]
     }
 }
 
@@ -252,9 +350,17 @@ impl Place for NoPlace {
     }
 }
 
-/// Reading what only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
+/// What only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.
 impl Dataset {
-    fn nc4(&self) -> Result<&Nc4> {
+    pub(crate) fn change_nc4<T>(
+        &self,
+        f: impl FnOnce(&mut Nc4File) -> zonda_nc4::Result<T>,
+    ) -> Result<T> {
+        let nc4 = self.here(self.nc4())?;
+        self.change(nc4, f)
+    }
+
+    pub(crate) fn nc4(&self) -> Result<&Nc4> {
         self.as_nc4().ok_or(NcError::NotNc4.into())
     }
 
@@ -264,8 +370,8 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.var_info(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.var_info(var.group, var.var)?)
         }))
     }
 
@@ -275,15 +381,15 @@ impl Dataset {
     /// As [`Dataset::var_info`].
     pub fn stored(&self, var: VarRef) -> Result<Stored> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.stored(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.stored(var.group, var.var)?)
         }))
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
     #[must_use]
     pub fn superblock(&self) -> Option<(u8, u64)> {
-        Some(self.as_nc4()?.file.superblock())
+        Some(self.as_nc4()?.read().superblock())
     }
 
     /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has
@@ -293,8 +399,8 @@ impl Dataset {
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.fill_value(var.group, var.var, Target::Natural(place), out)?)
+            let file = nc4.read();
+            Ok(file.fill_value(var.group, var.var, Target::Natural(place), out)?)
         }))
     }
 
@@ -304,8 +410,8 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.chunk_cache(var.group, var.var)?)
+            let file = nc4.read();
+            Ok(file.chunk_cache(var.group, var.var)?)
         }))
     }
 
@@ -319,8 +425,8 @@ impl Dataset {
         (bytes, slots, preemption): (usize, usize, f32),
     ) -> Result<()> {
         self.here(self.nc4().and_then(|nc4| {
-            let _entered = nc4.enter();
-            Ok(nc4.file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
+            let file = nc4.read();
+            Ok(file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
         }))
     }
 
@@ -339,9 +445,13 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_with(var, slab, None, out),
             Some(nc4) => {
-                let _entered = nc4.enter();
+                let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(nc4.file.get::<Error>(var.group, var.var, slab, target, out))
+                let got = self.here(file.get::<Error>(var.group, var.var, slab, target, out))?;
+                let defines = file.in_define_mode();
+                drop(file);
+                self.transferred(nc4, defines)?;
+                Ok(got)
             }
         }
     }
@@ -360,9 +470,9 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_att(owner, name, None, out),
             Some(nc4) => {
-                let _entered = nc4.enter();
+                let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(nc4.file.get_att::<Error>(owner.into(), name, target, out))
+                self.here(file.get_att::<Error>(owner.into(), name, target, out))
             }
         }
     }

@@ -32,6 +32,13 @@ pub struct CreateOptions {
     pub io: Option<String>,
     /// Hold the dataset in memory (`NC_DISKLESS`).
     pub in_memory: Option<Persist>,
+    /// Attributes of a netCDF-4 file do not keep their order (`NC_NOATTCREORD`).
+    pub no_attribute_order: bool,
+    /// Variables of a netCDF-4 file do not say which scales their dimensions are
+    /// (`NC_NODIMSCALE_ATTACH`).
+    pub no_scales_attached: bool,
+    /// As [`OpenOptions::chunk_cache`].
+    pub chunk_cache: Option<(usize, usize, f32)>,
 }
 
 /// How to open a dataset.

@@ -13,7 +13,8 @@ use super::alignment;
 use crate::boundary::boundary;
 use crate::foreign::bytes;
 use crate::instances::size_in_memory;
-use crate::types::{NcType, nc_def_compound, nc_insert_array_compound, nc_insert_compound};
+use crate::type_definitions::{nc_def_compound, nc_insert_array_compound, nc_insert_compound};
+use crate::types::NcType;
 
 #[derive(Clone, Debug)]
 struct Field {

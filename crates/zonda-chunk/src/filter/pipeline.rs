@@ -15,6 +15,13 @@ pub struct Scratch {
     there: Vec<u8>,
 }
 
+impl Scratch {
+    /// Bytes that are kept.
+    pub(crate) fn bytes(&self) -> usize {
+        self.here.capacity() + self.there.capacity()
+    }
+}
+
 /// A chunk as far as [`Pipeline::decode_shuffled`] undoes its filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
@@ -92,6 +99,12 @@ impl Pipeline {
     #[must_use]
     pub fn skips_all(&self, mask: u32) -> bool {
         (0..self.steps.len()).all(|i| skipped(mask, i))
+    }
+
+    /// The mask of a chunk that skips all filters.
+    #[must_use]
+    pub(crate) fn mask_of_all(&self) -> u32 {
+        (0..self.steps.len()).fold(0, |mask, i| mask | 1u32.checked_shl(i as u32).unwrap_or(0))
     }
 
     /// The chunks that the pipeline is for.

@@ -59,8 +59,8 @@ impl Nodes {
         Ok(root)
     }
 
-    pub(super) fn node_len(&self, file: &File, child: &Child) -> Result<u64> {
-        self.open()?.tree.node_len(file, pointer(child), level(child))
+    pub(super) fn node_len(&self, child: &Child) -> Result<u64> {
+        self.open()?.tree.node_len(pointer(child), level(child))
     }
 
     /// A node and its bytes in the file.

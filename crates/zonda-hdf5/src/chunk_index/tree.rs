@@ -178,7 +178,7 @@ impl Tree {
     fn read_len(&self, child: &Child) -> Result<u64> {
         match &self.version {
             Version::One(nodes) => Ok(nodes.usual_len(&self.file)),
-            Version::Two(nodes) => nodes.node_len(&self.file, child),
+            Version::Two(nodes) => nodes.node_len(child),
         }
     }
 

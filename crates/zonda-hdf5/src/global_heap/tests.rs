@@ -95,33 +95,69 @@ fn the_cache_is_bounded_and_keeps_what_is_used() {
     let limits = Limits { heap_cache_bytes: 20 * 4096, ..Limits::default() };
     let cache = HeapCache::new(&limits);
     for addr in 0..1000 {
-        cache.put(FileAddr(addr), &heap, 0);
+        cache.put(FileAddr(addr), &heap);
         assert!(cache.get(FileAddr(0)).is_some(), "used all the time, lost after {addr}");
         assert!(Arc::strong_count(&heap) <= 2 + 21, "{}", Arc::strong_count(&heap));
     }
     assert!(cache.get(FileAddr(500)).is_none());
     let huge = Arc::new(decode(collection(11 * 4096, &[])).unwrap());
-    cache.put(FileAddr(5000), &huge, 0);
+    cache.put(FileAddr(5000), &huge);
     assert!(cache.get(FileAddr(5000)).is_none(), "would push out everything else");
 }
 
+/// A file of so many collections of 4 KiB, each with one object, its number.
+fn collections(n: u16) -> File {
+    let each = |i: u16| collection(4096, &[object(1, &i.to_le_bytes())]);
+    file(&(0..n).map(each).fold(Builder::new(64), Builder::then).bytes)
+}
+
+fn nth(i: u16) -> FileAddr {
+    FileAddr(64 + 4096 * u64::from(i))
+}
+
 #[test]
-fn what_was_forgotten_is_read_again() {
-    let of_one = |data| Builder::new(64).then(collection(4096, &[object(1, data)])).bytes;
-    let file = file(&of_one(b"old"));
-    let get = |expected: &[u8]| {
-        let heap = file.global_heap_collection(FileAddr(64)).unwrap();
-        assert_eq!(heap.get(1), Some(expected));
-        heap
+fn what_is_passed_once_takes_no_memory_and_what_comes_again_is_kept() {
+    let file = collections(200);
+    let mut cursor = HeapCursor::default();
+    for i in 0..200 {
+        let found = cursor.get(&file, nth(i), 1).unwrap();
+        assert_eq!(found, Some(i.to_le_bytes().as_slice()));
+    }
+    let held = |file: &File| {
+        let kept = file.heap_cache().kept.read().unwrap();
+        (kept.once.len(), kept.young.len() + kept.old.len())
     };
-    let old = get(b"old");
-    file.storage().write_at(0, &of_one(b"new")).unwrap();
-    get(b"old");
-    let before = file.heap_cache().cleared();
-    file.heap_cache().clear();
-    get(b"new");
-    // What another thread had begun to read before is not kept.
-    file.heap_cache().clear();
-    file.heap_cache().put(FileAddr(64), &old, before);
-    get(b"new");
+    assert_eq!(held(&file), (MOST_ONCE, 0));
+    // Again: now all are kept, and the file need not be asked.
+    for _ in 0..2 {
+        for i in 0..200 {
+            assert!(cursor.get(&file, nth(i), 1).unwrap().is_some());
+        }
+        file.storage().set_len(0).unwrap();
+    }
+    assert_eq!(held(&file), (0, 200));
+}
+
+#[test]
+fn memory_of_what_is_forgotten_is_used_again_unless_somebody_holds_it() {
+    let file = collections(100);
+    let held = file.global_heap_collection(nth(0)).unwrap();
+    for i in 1..100 {
+        let collection = file.global_heap_collection(nth(i)).unwrap();
+        assert_eq!(collection.get(1), Some(i.to_le_bytes().as_slice()));
+        assert_eq!(collection.indexes().collect::<Vec<_>>(), [1], "nothing is left of another");
+    }
+    assert!(file.heap_cache().kept.read().unwrap().spare.is_some());
+    assert_eq!(held.get(1), Some([0, 0].as_slice()));
+}
+
+#[test]
+fn elements_that_alternate_between_collections_ask_the_cache_once() {
+    let file = collections(4);
+    let mut cursor = HeapCursor::default();
+    for i in 0..40 {
+        assert!(cursor.get(&file, nth(i % 4), 1).unwrap().is_some());
+        let kept = file.heap_cache().kept.read().unwrap();
+        assert!(kept.young.is_empty(), "asked for again at {i}");
+    }
 }

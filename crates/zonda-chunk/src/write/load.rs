@@ -1,0 +1,116 @@
+//! Chunks that are in the storage already: loaded to be changed, or taken as they are.
+
+use crate::array::{Bench, Inner};
+use crate::selection::Coords;
+use crate::stored::{Found, lengthen};
+use crate::table::ChunkAt;
+use crate::{ChunkError, ChunkedArray};
+
+impl Inner {
+    /// Where one chunk is.
+    pub(crate) fn find(&self, key: &[u64]) -> Result<Option<ChunkAt>, ChunkError> {
+        let mut place = None;
+        let mut found = |there: &[u64], at: ChunkAt| {
+            if there == key {
+                place = Some(at);
+            }
+        };
+        self.table.locate(key, key, &mut found).map_err(ChunkError::Table)?;
+        Ok(place)
+    }
+
+    /// Whether a chunk reaches beyond the extent.
+    pub(crate) fn is_edge(&self, key: &[u64], extent: &[u64]) -> bool {
+        key.iter().zip(&self.chunk_dims).zip(extent).any(|((&k, &chunk), &extent)| {
+            k.saturating_add(1).checked_mul(chunk).is_none_or(|end| end > extent)
+        })
+    }
+
+    /// Fills `chunk` with the elements of a chunk in the storage.
+    pub(crate) fn load(
+        &self,
+        key: &Coords,
+        place: ChunkAt,
+        extent: &[u64],
+        bench: &mut Bench,
+        chunk: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        if let Some(cached) = self.cache.get(key).filter(|cached| cached.bytes.len() == chunk.len())
+        {
+            chunk.copy_from_slice(&cached.bytes);
+            return Ok(());
+        }
+        let found = Found { key, place, is_edge: self.is_edge(key, extent) };
+        let is_raw = self.is_raw(&found);
+        if is_raw && place.len != chunk.len() as u64 {
+            let (at, expected) = (place.at, chunk.len() as u64);
+            return Err(ChunkError::Length { chunk: key.to_vec(), at, got: place.len, expected });
+        }
+        self.fetch(&found, &mut bench.memory.stored)?;
+        let stored = &bench.memory.stored[..place.len as usize];
+        if is_raw {
+            chunk.copy_from_slice(stored);
+            return Ok(());
+        }
+        let failed = |error| self.filter_error(&found, error);
+        self.filters.prove(stored, place.mask, &mut bench.filter).map_err(failed)?;
+        let decoded = self.filters.decode(stored, place.mask, &mut bench.filter, chunk);
+        decoded.map_err(failed)
+    }
+}
+
+impl ChunkedArray {
+    /// The bytes of a chunk as they are stored, and its mask: bit i is set where filter i was
+    /// skipped. `None` if it was never written. The array's shape is `extent`. What was put and is
+    /// not stored yet is not seen.
+    ///
+    /// # Errors
+    /// Those of table and storage; [`ChunkError::OutOfFile`] for a chunk that is not in the file.
+    pub fn stored_chunk(
+        &self,
+        extent: &[u64],
+        key: &[u64],
+    ) -> Result<Option<(u32, Vec<u8>)>, ChunkError> {
+        let inner = &self.inner;
+        if [key.len(), extent.len()] != [inner.chunk_dims.len(); 2] {
+            return Err(ChunkError::Request { what: "another rank than the array" });
+        }
+        let Some(place) = inner.find(key)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let found = Found { key, place, is_edge: inner.is_edge(key, extent) };
+        inner.fetch(&found, &mut bytes)?;
+        let mask = if inner.is_raw(&found) { inner.filters.mask_of_all() } else { place.mask };
+        Ok(Some((mask, bytes)))
+    }
+}
+
+/// The element `fill` over and over; zeros if it is empty.
+pub(crate) fn fill_chunk(chunk: &mut [u8], fill: &[u8]) {
+    match fill {
+        [] => chunk.fill(0),
+        [byte] => chunk.fill(*byte),
+        _ if fill.iter().all(|byte| *byte == fill[0]) => chunk.fill(fill[0]),
+        _ => {
+            // Doubling what is there: large copies instead of many small ones.
+            let most = (FILL_BYTES / fill.len()).max(1) * fill.len();
+            let mut done = fill.len().min(chunk.len());
+            chunk[..done].copy_from_slice(&fill[..done]);
+            while done < chunk.len() {
+                let more = done.min(most).min(chunk.len() - done);
+                chunk.copy_within(..more, done);
+                done += more;
+            }
+        }
+    }
+}
+
+/// Bytes copied at a time: they stay in the first-level cache.
+const FILL_BYTES: usize = 8 << 10;
+
+/// Memory of `len` bytes, whatever they are; of `spare` if it has some.
+pub(crate) fn memory(spare: Option<Vec<u8>>, len: usize) -> Result<Vec<u8>, ChunkError> {
+    let mut bytes = spare.unwrap_or_default();
+    bytes.truncate(len);
+    lengthen(&mut bytes, len)?;
+    Ok(bytes)
+}

@@ -1,0 +1,346 @@
+//! Puts into chunked arrays.
+//!
+//! A chunk of which a put has all elements goes straight from the caller's memory through the
+//! filters into the storage. Others wait in memory until they are complete, until their bytes are
+//! too many (then the one put longest ago is stored), or until a flush. Which chunks are stored
+//! when, and in which order, follows from the calls alone: not from threads, reads or other files.
+
+mod array;
+mod encode;
+mod load;
+mod part;
+mod pending;
+mod put;
+mod store;
+mod written;
+
+use std::sync::Arc;
+
+use zonda_convert::Converted;
+use zonda_model::Hyperslab;
+use zonda_storage::{Storage, memory};
+
+use crate::linear::run_in;
+use crate::pool::Engine;
+use crate::recency::Id;
+use crate::selection::Coords;
+use crate::table::Allocate;
+use crate::{ChunkError, ChunkedArray, Decode};
+
+use array::Array;
+pub use array::NewArray;
+pub use encode::Encode;
+use pending::{OfArray, Pending, PendingChunks};
+use store::{Bytes, Job, Outcome, Spare};
+
+/// An array of a [`ChunkWriter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ArrayId(usize);
+
+/// The chunked arrays of one file that is being written, with their incomplete chunks.
+#[derive(Debug)]
+pub struct ChunkWriter {
+    engine: Arc<Engine>,
+    storage: Arc<dyn Storage>,
+    /// Bytes that incomplete chunks may take.
+    limit: u64,
+    arrays: Vec<Option<Array>>,
+    pending: PendingChunks,
+    spare: Spare,
+}
+
+/// Bytes that incomplete chunks of a file may take, unless the user says so.
+const DEFAULT_LIMIT: u64 = 256 << 20;
+const RANK: ChunkError = ChunkError::Request { what: "another rank than the array" };
+const NO_ARRAY: ChunkError = ChunkError::Request { what: "an array that was removed" };
+const OUTSIDE: ChunkError = ChunkError::Request { what: "elements beyond the extent" };
+const WRONG_SIZE: ChunkError =
+    ChunkError::Request { what: "another size of elements than the array" };
+const WRONG_LENGTH: ChunkError = ChunkError::Request { what: "memory of another length" };
+
+impl ChunkWriter {
+    /// A writer into `storage`, whose incomplete chunks take up to about `limit_bytes` of memory.
+    #[must_use]
+    pub fn new(engine: &Arc<Engine>, storage: Arc<dyn Storage>, limit_bytes: u64) -> ChunkWriter {
+        ChunkWriter {
+            engine: Arc::clone(engine),
+            storage,
+            limit: limit_bytes,
+            arrays: Vec::new(),
+            pending: PendingChunks::default(),
+            spare: Spare::default(),
+        }
+    }
+
+    /// The limit that the user asked for with `ZONDA_WRITE_CACHE`, or the default of 256 MiB.
+    #[must_use]
+    pub fn limit_from_env() -> u64 {
+        memory::setting("ZONDA_WRITE_CACHE", || DEFAULT_LIMIT)
+    }
+
+    /// Adds an array.
+    ///
+    /// # Errors
+    /// [`ChunkError::Shape`] for a shape that no array can have.
+    pub fn add(&mut self, new: NewArray) -> Result<ArrayId, ChunkError> {
+        let array = Array::new(new, &self.engine, &self.storage)?;
+        self.arrays.push(Some(array));
+        Ok(ArrayId(self.arrays.len() - 1))
+    }
+
+    /// Forgets an array, and what of it is not stored.
+    pub fn remove(&mut self, id: ArrayId) {
+        let Some(mut array) = self.arrays.get_mut(id.0).and_then(Option::take) else { return };
+        let keys: Vec<Coords> = array.keys.keys().cloned().collect();
+        for key in keys {
+            self.pending.remove(&mut array.keys, &key, &mut self.spare);
+        }
+    }
+
+    /// The array, for its cache. What it reads is what is stored: [`ChunkWriter::read`] sees all
+    /// that was put.
+    #[must_use]
+    pub fn array(&self, id: ArrayId) -> Option<&ChunkedArray> {
+        Some(&self.arrays.get(id.0)?.as_ref()?.read)
+    }
+
+    /// Bytes that incomplete chunks take.
+    #[must_use]
+    pub fn pending_bytes(&self) -> u64 {
+        self.pending.bytes()
+    }
+
+    /// Whether something was put that is not stored.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        self.pending.oldest_first().any(|(_, pending)| pending.dirty)
+    }
+
+    /// Puts a hyperslab of an array, whose shape is `extent` after it grew for this put. `src` has
+    /// packed elements in memory form, row-major with shape `slab.count`.
+    ///
+    /// Elements that do not fit are counted, and stored as `encode` says.
+    ///
+    /// # Errors
+    /// Those of storage, table, space and filters, and [`ChunkError::Request`] where the arguments
+    /// do not fit each other. What earlier puts left in memory stays there, and each chunk that
+    /// this put has to do with holds its old or its new elements: the same put again, or a flush if
+    /// it was only about other chunks, makes up for what was left undone.
+    pub fn put(
+        &mut self,
+        id: ArrayId,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        encode: Encode<'_>,
+        src: &[u8],
+        space: &mut dyn Allocate,
+    ) -> Result<Converted, ChunkError> {
+        if let Some((converted, complete)) = self.put_run(id, extent, slab, &encode, src) {
+            if let Some(chunk) = complete {
+                self.store_pending(&[chunk], space)?;
+            }
+            return Ok(converted);
+        }
+        self.put_slab(id, extent, slab, &encode, src, space)
+    }
+
+    /// A put of one run of elements into a chunk that waits already; with the chunk if that makes
+    /// it complete.
+    #[inline]
+    fn put_run(
+        &mut self,
+        id: ArrayId,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        encode: &Encode<'_>,
+        src: &[u8],
+    ) -> Option<(Converted, Option<Id>)> {
+        let array = self.arrays.get(id.0)?.as_ref()?;
+        if encode.file_size() != array.elem_size || !array.may_have(extent) {
+            return None;
+        }
+        let dims = &array.chunk_dims[..];
+        let last = self.pending.last(id.0).and_then(|(node, pending)| {
+            let run = run_in(dims, extent, slab, |d| pending.origin[d])?;
+            Some((node, run))
+        });
+        let (node, (first, n)) = match last {
+            Some(found) => found,
+            None if array.keys.is_empty() => return None,
+            None => {
+                let (key, run) = array.run(extent, slab)?;
+                (*array.keys.get(&key)?, run)
+            }
+        };
+        let elem = array.elem_size;
+        // A chunk that a put has all of need not wait.
+        if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
+            return None;
+        }
+        let pending = match last {
+            Some(_) => self.pending.last(id.0)?.1,
+            None => self.pending.touch(node)?,
+        };
+        let first = usize::try_from(first).ok()?;
+        let dst = pending.body.bytes.get_mut(first * elem..)?.get_mut(..n * elem)?;
+        let converted = encode.run(src, dst);
+        pending.body.written.mark(first, n);
+        pending.dirty = true;
+        Some((converted, pending.body.written.is_complete().then_some(node)))
+    }
+
+    /// Stores chunks put longest ago until the others take no more memory than they may. Whether
+    /// any had to go.
+    fn make_room(&mut self, space: &mut dyn Allocate) -> Result<bool, ChunkError> {
+        if self.pending.bytes() <= self.limit || self.pending.len() < 2 {
+            return Ok(false);
+        }
+        // A few at a time, for all threads to have work.
+        let wanted = self.limit - self.limit / 8;
+        let mut bytes = self.pending.bytes();
+        // The last one stays: it is being put.
+        let n = self.pending.len() - 1;
+        let oldest = self.pending.oldest_first().take(n);
+        let victims: Vec<Id> = oldest
+            .take_while(|(_, pending)| {
+                let more = bytes > wanted;
+                bytes = bytes.saturating_sub(pending.cost());
+                more
+            })
+            .map(|(id, _)| id)
+            .collect();
+        let dirty = |id: &Id| self.pending.get(*id).is_some_and(|pending| pending.dirty);
+        let stored: Vec<Id> = victims.iter().copied().filter(dirty).collect();
+        let result = self.store_pending(&stored, space);
+        for id in victims {
+            let Some(pending) = self.pending.get(id).filter(|pending| !pending.dirty) else {
+                continue;
+            };
+            let (index, key) = (pending.array, pending.key.clone());
+            if let Some(array) = &mut self.arrays[index] {
+                self.pending.remove(&mut array.keys, &key, &mut self.spare);
+            }
+        }
+        result.map(|()| true)
+    }
+
+    /// Stores incomplete chunks; those that are complete go, the others stay as they are.
+    fn store_pending(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
+        let mut chunks: Vec<(Id, &Pending)> =
+            ids.iter().filter_map(|&id| Some((id, self.pending.get(id)?))).collect();
+        chunks.sort_by(|(_, a), (_, b)| (a.array, &a.key).cmp(&(b.array, &b.key)));
+        let mut jobs = Vec::with_capacity(chunks.len());
+        for (_, pending) in &chunks {
+            let Some(array) = &self.arrays[pending.array] else { continue };
+            let old = match array.filters.is_identity() {
+                true => array.read.inner.find(&pending.key)?,
+                false => None,
+            };
+            let bytes = Bytes::Ready(&pending.body.bytes);
+            jobs.push(Job { array, key: pending.key.clone(), bytes, old });
+        }
+        let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
+        drop(jobs);
+        let stored: Vec<(Id, usize, Coords, bool)> = chunks
+            .into_iter()
+            .take(outcome.stored)
+            .map(|(id, pending)| {
+                let complete = pending.body.written.is_complete();
+                (id, pending.array, pending.key.clone(), complete)
+            })
+            .collect();
+        for (id, index, key, complete) in stored {
+            let Some(array) = &mut self.arrays[index] else { continue };
+            array.read.inner.changed(&key);
+            match complete {
+                true => self.pending.remove(&mut array.keys, &key, &mut self.spare),
+                false => self.pending.clean(id),
+            }
+        }
+        outcome.error.map_or(Ok(()), Err)
+    }
+
+    /// Stores all that was put. Incomplete chunks stay in memory for more puts.
+    ///
+    /// # Errors
+    /// As [`ChunkWriter::put`]. What is not stored stays, and the next flush tries again.
+    pub fn flush(&mut self, space: &mut dyn Allocate) -> Result<(), ChunkError> {
+        let dirty: Vec<Id> = self
+            .pending
+            .oldest_first()
+            .filter(|(_, pending)| pending.dirty)
+            .map(|(id, _)| id)
+            .collect();
+        self.store_pending(&dirty, space)
+    }
+
+    /// Reads a hyperslab, as [`ChunkedArray::read`]; all that was put is seen.
+    ///
+    /// # Errors
+    /// Those of [`ChunkedArray::read`].
+    pub fn read(
+        &self,
+        id: ArrayId,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted, ChunkError> {
+        let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
+        if array.keys.is_empty() {
+            return array.read.read(extent, slab, decode, out);
+        }
+        if decode.file_size() == array.elem_size
+            && let Some((key, (first, n))) = array.run(extent, slab)
+            && n.checked_mul(decode.mem_size()) == Some(out.len())
+            && let Some(pending) = array.keys.get(&key).and_then(|&id| self.pending.get(id))
+        {
+            let from = first as usize * array.elem_size;
+            return Ok(decode.run(&pending.body.bytes[from..][..n * array.elem_size], out));
+        }
+        let newer = OfArray { keys: &array.keys, chunks: &self.pending };
+        array.read.inner.read(extent, slab, &decode, out, Some(&newer))
+    }
+
+    /// Puts a chunk that is filtered already, with its mask, as
+    /// [`ChunkedArray::stored_chunk`] gives it.
+    ///
+    /// # Errors
+    /// As [`ChunkWriter::put`]; [`ChunkError::Length`] for an unfiltered chunk of another length.
+    pub fn put_stored(
+        &mut self,
+        id: ArrayId,
+        key: &[u64],
+        mask: u32,
+        bytes: &[u8],
+        space: &mut dyn Allocate,
+    ) -> Result<(), ChunkError> {
+        let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
+        if key.len() != array.chunk_dims.len() {
+            return Err(RANK);
+        }
+        let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
+        if array.is_unfiltered(key) && !array.filters.skips_all(mask) {
+            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
+        }
+        if array.filters.skips_all(mask) && got != expected {
+            return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
+        }
+        let old = match array.filters.is_identity() {
+            true => array.read.inner.find(key)?,
+            false => None,
+        };
+        let key = Coords::from_slice(key);
+        let jobs = [Job { array, key: key.clone(), bytes: Bytes::Filtered(bytes, mask), old }];
+        let Outcome { error, .. } =
+            store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        if let Some(array) = &mut self.arrays[id.0] {
+            array.read.inner.changed(&key);
+            self.pending.remove(&mut array.keys, &key, &mut self.spare);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Incomplete chunks in memory, in the order in which they were last put.
+
+use hashbrown::HashMap;
+
+use super::part::Part;
+use super::store::{Source, Spare};
+use super::written::Written;
+use crate::array::Newer;
+use crate::recency::{Id, List, Nodes};
+use crate::selection::Coords;
+
+/// An incomplete chunk.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Index of its array.
+    pub array: usize,
+    pub key: Coords,
+    /// Its first element in the array.
+    pub origin: Coords,
+    pub body: Body,
+    /// The storage does not have it as it is.
+    pub dirty: bool,
+}
+
+/// The elements of a chunk, in the file's form, and which of them were put.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    pub bytes: Vec<u8>,
+    pub written: Written,
+}
+
+/// All incomplete chunks of a file.
+#[derive(Debug, Default)]
+pub(crate) struct PendingChunks {
+    nodes: Nodes<Pending>,
+    /// Oldest first.
+    order: List,
+    /// Bytes they take.
+    bytes: u64,
+    /// The one put last, and its array.
+    last: Option<(usize, Id)>,
+}
+
+/// Numbers of the incomplete chunks of one array.
+pub(crate) type Keys = HashMap<Coords, Id>;
+
+impl PendingChunks {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.order.len
+    }
+
+    pub(crate) fn get(&self, id: Id) -> Option<&Pending> {
+        self.nodes.get(id)
+    }
+
+    /// The chunk put last, if it is one of this array's.
+    #[inline]
+    pub(crate) fn last(&mut self, array: usize) -> Option<(Id, &mut Pending)> {
+        let (last_array, id) = self.last?;
+        if last_array != array {
+            return None;
+        }
+        Some((id, self.nodes.get_mut(id)?))
+    }
+
+    /// A chunk that is about to be put.
+    pub(crate) fn touch(&mut self, id: Id) -> Option<&mut Pending> {
+        let array = self.nodes.get(id)?.array;
+        if self.last != Some((array, id)) {
+            self.nodes.unlink(&mut self.order, id);
+            self.nodes.link(&mut self.order, id);
+            self.last = Some((array, id));
+        }
+        self.nodes.get_mut(id)
+    }
+
+    pub(crate) fn insert(&mut self, keys: &mut Keys, pending: Pending) -> Id {
+        self.bytes = self.bytes.saturating_add(pending.cost());
+        let (array, key) = (pending.array, pending.key.clone());
+        let id = self.nodes.insert(pending);
+        self.nodes.link(&mut self.order, id);
+        self.last = Some((array, id));
+        keys.insert(key, id);
+        id
+    }
+
+    pub(crate) fn remove(&mut self, keys: &mut Keys, key: &[u64], spare: &mut Spare) {
+        let Some(id) = keys.remove(key) else { return };
+        self.nodes.unlink(&mut self.order, id);
+        if self.last.is_some_and(|(_, last)| last == id) {
+            self.last = None;
+        }
+        if let Some(pending) = self.nodes.remove(id) {
+            self.bytes = self.bytes.saturating_sub(pending.cost());
+            spare.put(pending.body.bytes);
+        }
+    }
+
+    /// Takes the elements of a chunk out, to be given back by [`PendingChunks::put_back`].
+    pub(crate) fn lend(&mut self, id: Id) -> Body {
+        self.nodes.get_mut(id).map(|pending| std::mem::take(&mut pending.body)).unwrap_or_default()
+    }
+
+    pub(crate) fn put_back(&mut self, id: Id, body: Body) {
+        if let Some(pending) = self.nodes.get_mut(id) {
+            pending.body = body;
+        }
+    }
+
+    /// The storage has it as it is now.
+    pub(crate) fn clean(&mut self, id: Id) {
+        if let Some(pending) = self.nodes.get_mut(id) {
+            pending.dirty = false;
+        }
+    }
+
+    /// All, those put longest ago first.
+    pub(crate) fn oldest_first(&self) -> impl Iterator<Item = (Id, &Pending)> {
+        let mut next = self.order.oldest();
+        std::iter::from_fn(move || {
+            let id = next?;
+            next = self.nodes.newer(id);
+            Some((id, self.nodes.get(id)?))
+        })
+    }
+}
+
+impl Pending {
+    /// Bytes that it takes.
+    pub(crate) fn cost(&self) -> u64 {
+        self.body.cost()
+    }
+}
+
+impl Body {
+    pub(crate) fn cost(&self) -> u64 {
+        (self.bytes.len() + self.written.bytes()) as u64
+    }
+
+    /// Puts the elements of a part.
+    pub(crate) fn put(
+        &mut self,
+        part: &Part,
+        source: &Source<'_>,
+        block: &mut Vec<u8>,
+    ) -> zonda_convert::Converted {
+        part.put(source.encode, source.src, &mut self.bytes, Some(&mut self.written), block)
+    }
+}
+
+/// The incomplete chunks of one array, for reads.
+pub(crate) struct OfArray<'a> {
+    pub keys: &'a Keys,
+    pub chunks: &'a PendingChunks,
+}
+
+impl Newer for OfArray<'_> {
+    fn chunk(&self, key: &[u64]) -> Option<&[u8]> {
+        let id = *self.keys.get(key)?;
+        Some(&self.chunks.get(id)?.body.bytes)
+    }
+}

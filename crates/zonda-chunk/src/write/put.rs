@@ -1,0 +1,318 @@
+//! Puts that go to several chunks, or to one that does not wait in memory.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use zonda_convert::Converted;
+use zonda_model::Hyperslab;
+
+use super::array::Array;
+use super::encode::Encode;
+use super::load::{self, fill_chunk};
+use super::part::Part;
+use super::pending::{Body, Pending};
+use super::store::{self, Bytes, Job, Source};
+use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
+use crate::ChunkError;
+use crate::array::{Bench, Numbers};
+use crate::plan::{self, Batch};
+use crate::recency::Id;
+use crate::selection::{Coords, Selection};
+use crate::table::{Allocate, ChunkAt};
+
+/// Parts of a put that are looked up together.
+const MOST_PARTS: usize = 4096;
+/// Bytes of incomplete chunks that are put before it is looked whether they are too many.
+const ROUND_BYTES: u64 = 64 << 20;
+/// Bytes from which on converting is worth other threads.
+const POOL_BYTES: usize = 4 << 20;
+/// Decoded bytes from which on loading is.
+const POOL_LOADED_BYTES: usize = 256 << 10;
+
+/// A part of a put that does not have all of its chunk.
+struct Task {
+    part: Part,
+    key: Coords,
+    id: Option<Id>,
+    /// Where the chunk is in the storage.
+    place: Option<ChunkAt>,
+    spare: Option<Vec<u8>>,
+    body: Body,
+    outcome: Option<Result<Converted, ChunkError>>,
+}
+
+impl ChunkWriter {
+    /// A put of any shape.
+    pub(super) fn put_slab(
+        &mut self,
+        id: ArrayId,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        encode: &Encode<'_>,
+        src: &[u8],
+        space: &mut dyn Allocate,
+    ) -> Result<Converted, ChunkError> {
+        let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
+        if encode.file_size() != array.elem_size || encode.mem_size() == 0 {
+            return Err(WRONG_SIZE);
+        }
+        if extent.len() != array.limits.len() {
+            return Err(RANK);
+        }
+        if !array.may_have(extent) {
+            let what = "another extent than an array with unfiltered edges";
+            return Err(ChunkError::Request { what });
+        }
+        let limits: Coords = array.limits.iter().zip(extent).map(|(&a, &b)| a.min(b)).collect();
+        let inside = Selection::new(&array.chunk_dims, &limits, slab)?;
+        if inside.n_elems.checked_mul(encode.mem_size()) != Some(src.len()) {
+            return Err(WRONG_LENGTH);
+        }
+        if inside.n_elems == 0 {
+            return Ok(Converted::default());
+        }
+        if inside.cuts().any(|cuts| cuts.n_pieces() != cuts.n_chunks()) {
+            return Err(OUTSIDE);
+        }
+        // In this one a chunk is whole if it is for good.
+        let selection = Selection::new(&array.chunk_dims, &array.limits, slab)?;
+        let mut mem_steps = Numbers::from_elem(0, slab.count.len());
+        let mut step = encode.mem_size();
+        for (mem_step, &n) in mem_steps.iter_mut().zip(slab.count).rev() {
+            *mem_step = step;
+            step = step.saturating_mul(n);
+        }
+        let source = Source { encode, src };
+        let put = Put { id: id.0, extent, selection: &selection, mem_steps, source: &source };
+        let round = (self.limit / 4).min(ROUND_BYTES) / array.chunk_bytes as u64;
+        let round = usize::try_from(round).unwrap_or(usize::MAX).max(1);
+        let mut converted = Converted::default();
+        for batch in plan::batches(&selection, MOST_PARTS) {
+            let mut next = batch.begin;
+            let places = self.places(&put, &batch)?;
+            let mut places = Some(&places[..]);
+            while next < batch.end {
+                let (behind, found) = self.put_some(&put, &batch, next, places, round, space)?;
+                converted = converted.and(found);
+                next = behind;
+                // What had to go may be chunks of this very batch.
+                if self.make_room(space)? {
+                    places = None;
+                }
+            }
+        }
+        Ok(converted)
+    }
+
+    /// Where the chunks of a batch are, as far as that will be asked.
+    fn places(&self, put: &Put<'_>, batch: &Batch) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let needed = array.filters.is_identity()
+            || (batch.begin..batch.end).any(|number| {
+                let pieces = put.pieces(number);
+                let waits = || put.key(&pieces).is_some_and(|key| array.keys.contains_key(&key));
+                !put.goes_straight(&pieces) && !waits()
+            });
+        match needed {
+            true => plan::locate(&*array.table, put.selection, batch),
+            false => Ok(vec![None; batch.end - batch.begin]),
+        }
+    }
+
+    /// Puts the parts from `first` on, until `round` chunks are incomplete; says how far it came.
+    fn put_some(
+        &mut self,
+        put: &Put<'_>,
+        batch: &Batch,
+        first: usize,
+        places: Option<&[Option<ChunkAt>]>,
+        round: usize,
+        space: &mut dyn Allocate,
+    ) -> Result<(usize, Converted), ChunkError> {
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let (mut tasks, mut parts) = (Vec::new(), Vec::new());
+        let mut next = first;
+        while next < batch.end && tasks.len() < round {
+            let pieces = put.pieces(next);
+            let key = put.key(&pieces).ok_or(OUTSIDE)?;
+            let place = match places {
+                Some(places) => places[next - batch.begin],
+                None => array.read.inner.find(&key)?,
+            };
+            let part = Part::new(put.selection, &pieces, &put.mem_steps, &array.steps);
+            let part = part.ok_or(OUTSIDE)?;
+            if put.goes_straight(&pieces) {
+                parts.push((key, Some(part), place));
+            } else {
+                let id = array.keys.get(&key).copied();
+                parts.push((key.clone(), None, place));
+                let (body, spare) = (Body::default(), None);
+                tasks.push(Task { part, key, id, place, spare, body, outcome: None });
+            }
+            next += 1;
+        }
+        let converted = self.put_tasks(put, tasks)?;
+
+        // What is whole, and what has become so, in their order.
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let mut jobs = Vec::with_capacity(parts.len());
+        for (key, part, place) in parts {
+            let bytes = match part {
+                Some(part) => Bytes::Put(part, put.source),
+                None => match array.keys.get(&key).and_then(|&id| self.pending.get(id)) {
+                    Some(pending) if pending.body.written.is_complete() => {
+                        Bytes::Ready(&pending.body.bytes)
+                    }
+                    _ => continue,
+                },
+            };
+            let old = place.filter(|_| array.filters.is_identity());
+            jobs.push(Job { array, key, bytes, old });
+        }
+        let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
+        let keys: Vec<Coords> = jobs.into_iter().take(outcome.stored).map(|job| job.key).collect();
+        let array = self.arrays[put.id].as_mut().ok_or(NO_ARRAY)?;
+        for key in keys {
+            array.read.inner.changed(&key);
+            self.pending.remove(&mut array.keys, &key, &mut self.spare);
+        }
+        if let Some(error) = outcome.error {
+            return Err(error);
+        }
+        Ok((next, converted.and(outcome.converted)))
+    }
+
+    /// Puts parts of chunks that are incomplete, on all threads where that pays.
+    fn put_tasks(&mut self, put: &Put<'_>, tasks: Vec<Task>) -> Result<Converted, ChunkError> {
+        if tasks.is_empty() {
+            return Ok(Converted::default());
+        }
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let (mut n_loaded, mut bytes) = (0usize, 0usize);
+        let mut slots = Vec::with_capacity(tasks.len());
+        for mut task in tasks {
+            match task.id {
+                Some(id) => task.body = self.pending.lend(id),
+                None => {
+                    task.spare = self.spare.take();
+                    n_loaded += usize::from(task.place.is_some());
+                }
+            }
+            bytes += task.part.n_elems() * array.elem_size;
+            slots.push(Mutex::new(task));
+        }
+        let worth =
+            bytes >= POOL_BYTES || n_loaded.saturating_mul(array.chunk_bytes) >= POOL_LOADED_BYTES;
+        let more = if worth { slots.len() - 1 } else { 0 };
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let work = || {
+            let mut bench = Bench::take();
+            while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if failed.load(Ordering::Relaxed) {
+                    break;
+                }
+                let mut task = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                let outcome = put.work(array, &mut task, &mut bench);
+                failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
+                task.outcome = Some(outcome);
+            }
+            bench.put_back(array.chunk_bytes, &self.engine);
+        };
+        // Whatever happens, what other puts left in these chunks must not be lost.
+        let run = std::panic::AssertUnwindSafe(|| self.engine.run(more, &work));
+        let panicked = std::panic::catch_unwind(run).err();
+        let result = self.settle(put.id, slots);
+        match panicked {
+            Some(panic) => std::panic::resume_unwind(panic),
+            None => result,
+        }
+    }
+
+    /// Takes back the chunks of tasks that were done.
+    fn settle(&mut self, index: usize, slots: Vec<Mutex<Task>>) -> Result<Converted, ChunkError> {
+        let array = self.arrays[index].as_mut().ok_or(NO_ARRAY)?;
+        let mut result = Ok(Converted::default());
+        for slot in slots {
+            let task = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let done = matches!(task.outcome, Some(Ok(_)));
+            match task.id {
+                Some(id) => {
+                    self.pending.put_back(id, task.body);
+                    if let Some(pending) = self.pending.touch(id) {
+                        // Also after a panic: some of its elements may be new.
+                        pending.dirty |= task.outcome.is_none() || done;
+                    }
+                }
+                None if done => {
+                    let (key, body) = (task.key, task.body);
+                    let origin = array.origin(&key);
+                    let pending = Pending { array: index, key, origin, body, dirty: true };
+                    self.pending.insert(&mut array.keys, pending);
+                }
+                None => self.spare.put(task.body.bytes),
+            }
+            result = match (result, task.outcome) {
+                (Ok(sum), Some(Ok(found))) => Ok(sum.and(found)),
+                (Ok(_), Some(Err(error))) => Err(error),
+                (result, _) => result,
+            };
+        }
+        result
+    }
+}
+
+/// A put that goes to several chunks, or to one that does not wait.
+struct Put<'a> {
+    id: usize,
+    extent: &'a [u64],
+    /// With the lengths that dimensions can have.
+    selection: &'a Selection,
+    mem_steps: Numbers,
+    source: &'a Source<'a>,
+}
+
+impl Put<'_> {
+    /// The pieces that part `number` is made of.
+    fn pieces(&self, number: usize) -> Numbers {
+        let axes = &self.selection.axes;
+        let mut pieces = Numbers::from_elem(0, axes.len());
+        let mut rest = number;
+        for (axis, piece) in axes.iter().zip(&mut pieces).rev() {
+            let n = axis.cuts.n_pieces();
+            *piece = rest % n;
+            rest /= n;
+        }
+        pieces
+    }
+
+    fn key(&self, pieces: &[usize]) -> Option<Coords> {
+        let axes = self.selection.axes.iter().zip(pieces);
+        axes.map(|(axis, &k)| Some(axis.piece(k)?.chunk)).collect()
+    }
+
+    /// Whether it has all elements of the chunk, which so need not wait.
+    fn goes_straight(&self, pieces: &[usize]) -> bool {
+        let mut axes = self.selection.axes.iter().zip(pieces);
+        axes.all(|(axis, &k)| axis.is_whole(k)) && !self.source.encode.keeps_unfit()
+    }
+
+    /// Puts one part into its chunk, which is begun or loaded first.
+    fn work(
+        &self,
+        array: &Array,
+        task: &mut Task,
+        bench: &mut Bench,
+    ) -> Result<Converted, ChunkError> {
+        if task.id.is_none() {
+            let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;
+            match task.place {
+                Some(place) => {
+                    array.read.inner.load(&task.key, place, self.extent, bench, &mut bytes)?;
+                }
+                None => fill_chunk(&mut bytes, &array.fill),
+            }
+            task.body = array.begin(bytes, &task.key)?;
+        }
+        Ok(task.body.put(&task.part, self.source, &mut bench.memory.block))
+    }
+}

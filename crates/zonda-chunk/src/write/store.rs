@@ -1,0 +1,526 @@
+//! Chunks on their way into the storage: filtered by all threads, placed and written in order.
+//!
+//! Threads claim chunks in ascending order and filter them. The calling thread takes what is ready
+//! from the front, gives it places, writes it and enters it in its table; while nothing is ready it
+//! filters, too. What is claimed and not written is bounded, so memory is. Places depend on the
+//! order of the chunks alone, not on the threads.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use zonda_convert::Converted;
+use zonda_storage::{Storage, WriteRange};
+
+use super::array::Array;
+use super::encode::Encode;
+use super::load::{fill_chunk, memory};
+use super::part::Part;
+use crate::array::Bench;
+use crate::pool::Engine;
+use crate::selection::Coords;
+use crate::stored::lengthen;
+use crate::table::{Allocate, ChunkAt};
+use crate::{ChunkError, TableError};
+
+/// A chunk to be stored.
+#[derive(Debug)]
+pub(crate) struct Job<'a> {
+    pub array: &'a Array,
+    pub key: Coords,
+    pub bytes: Bytes<'a>,
+    /// Where an unfiltered chunk is now: it is written over.
+    pub old: Option<ChunkAt>,
+}
+
+/// Where the bytes of a chunk come from.
+#[derive(Debug)]
+pub(crate) enum Bytes<'a> {
+    /// In the file's form.
+    Ready(&'a [u8]),
+    /// All that a put has for it, which is all that it needs.
+    Put(Part, &'a Source<'a>),
+    /// Filtered already, with the mask.
+    Filtered(&'a [u8], u32),
+}
+
+/// The caller's memory.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub encode: &'a Encode<'a>,
+    pub src: &'a [u8],
+}
+
+/// What became of the jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// So many, from the first on, are stored.
+    pub stored: usize,
+    pub converted: Converted,
+    pub error: Option<ChunkError>,
+}
+
+/// Memory kept for the next chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Spare {
+    blocks: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+/// Bytes that are kept.
+const SPARE_BYTES: usize = 32 << 20;
+/// Jobs of fewer bytes than this are done by the caller alone.
+const POOL_BYTES: usize = 256 << 10;
+/// Bytes that a thread takes on at a time.
+const GRAIN_BYTES: usize = 64 << 10;
+/// Bytes that are worth a write of their own.
+const WRITE_BYTES: usize = 1 << 20;
+/// Bytes of chunks between claim and write, and chunks for each thread.
+const WINDOW_BYTES: usize = 64 << 20;
+const WINDOW_CHUNKS: usize = 4;
+
+impl Spare {
+    pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
+        let block = self.blocks.pop()?;
+        self.bytes -= block.capacity();
+        Some(block)
+    }
+
+    pub(crate) fn put(&mut self, block: Vec<u8>) {
+        let bytes = self.bytes.saturating_add(block.capacity());
+        if block.capacity() > 0 && bytes <= SPARE_BYTES {
+            self.bytes = bytes;
+            self.blocks.push(block);
+        }
+    }
+}
+
+/// What is to be written of a chunk.
+struct Stored<'a> {
+    bytes: Held<'a>,
+    mask: u32,
+    converted: Converted,
+}
+
+enum Held<'a> {
+    Elsewhere(&'a [u8]),
+    Here(Vec<u8>),
+}
+
+impl Stored<'_> {
+    fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Held::Elsewhere(bytes) => bytes,
+            Held::Here(bytes) => bytes,
+        }
+    }
+}
+
+impl<'a> Job<'a> {
+    /// Whether it is written as it lies in memory.
+    fn straight(&self) -> Option<(&'a [u8], u32)> {
+        match &self.bytes {
+            Bytes::Filtered(bytes, mask) => Some((bytes, *mask)),
+            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some((bytes, 0)),
+            Bytes::Put(part, source) if self.array.is_unfiltered(&self.key) => {
+                self.run_of(part, source).map(|bytes| (bytes, 0))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it is worth another thread. Chunks that are only put together and converted are
+    /// not: they would be written from another processor's cache.
+    fn is_work(&self) -> bool {
+        match &self.bytes {
+            Bytes::Filtered(..) => false,
+            Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
+            Bytes::Put(..) | Bytes::Ready(_) => !self.array.is_unfiltered(&self.key),
+        }
+    }
+
+    /// The whole chunk, where it is one run of the caller's memory in the file's form.
+    fn run_of(&self, part: &Part, source: &Source<'a>) -> Option<&'a [u8]> {
+        if !source.encode.is_copy() {
+            return None;
+        }
+        let bytes = part.one_run(source.src, source.encode.mem_size())?;
+        (bytes.len() == self.array.chunk_bytes).then_some(bytes)
+    }
+
+    fn filter(&self, bench: &mut Bench, spare: Option<Vec<u8>>) -> Result<Stored<'a>, ChunkError> {
+        if let Some((bytes, mask)) = self.straight() {
+            let converted = Converted::default();
+            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask, converted });
+        }
+        let Bench { memory: lent, filter, .. } = bench;
+        let array = self.array;
+        let mut converted = Converted::default();
+        let raw: &[u8] = match &self.bytes {
+            Bytes::Ready(bytes) | Bytes::Filtered(bytes, _) => bytes,
+            Bytes::Put(part, source) => match self.run_of(part, source) {
+                Some(bytes) => bytes,
+                None if array.is_unfiltered(&self.key) => {
+                    let mut bytes = memory(spare, array.chunk_bytes)?;
+                    converted = array.gather(part, source, &mut bytes, &mut lent.block);
+                    return Ok(Stored { bytes: Held::Here(bytes), mask: 0, converted });
+                }
+                None => {
+                    lengthen(&mut lent.stored, array.chunk_bytes)?;
+                    let chunk = &mut lent.stored[..array.chunk_bytes];
+                    converted = array.gather(part, source, chunk, &mut lent.block);
+                    chunk
+                }
+            },
+        };
+        let mut bytes = spare.unwrap_or_default();
+        let failed = |error| ChunkError::Encode { chunk: self.key.to_vec(), error };
+        let mask = array.filters.encode(raw, filter, &mut bytes).map_err(failed)?;
+        Ok(Stored { bytes: Held::Here(bytes), mask, converted })
+    }
+}
+
+impl Array {
+    /// Puts together a chunk of which a put has all elements that there are.
+    fn gather(
+        &self,
+        part: &Part,
+        source: &Source<'_>,
+        chunk: &mut [u8],
+        block: &mut Vec<u8>,
+    ) -> Converted {
+        if part.n_elems() != self.chunk_elems {
+            fill_chunk(chunk, &self.fill);
+        }
+        part.put(source.encode, source.src, chunk, None, block)
+    }
+}
+
+/// Stores the chunks in their order, until something goes wrong.
+pub(crate) fn run(
+    engine: &Engine,
+    storage: &dyn Storage,
+    jobs: &[Job<'_>],
+    spare: &mut Spare,
+    space: &mut dyn Allocate,
+) -> Outcome {
+    let work = || jobs.iter().filter(|job| job.is_work());
+    let (n, bytes) = work().fold((0usize, 0usize), |(n, bytes), job| {
+        (n + 1, bytes.saturating_add(job.array.chunk_bytes))
+    });
+    let largest = jobs.iter().map(|job| job.array.chunk_bytes).max().unwrap_or(0);
+    let more = if bytes < POOL_BYTES { 0 } else { n - 1 };
+    let threads = engine.threads().min(more + 1);
+    let queue = Queue {
+        engine,
+        jobs,
+        grain: GRAIN_BYTES,
+        window: largest
+            .saturating_mul(threads * WINDOW_CHUNKS)
+            .clamp(WINDOW_BYTES / 16, WINDOW_BYTES),
+        threads,
+        largest,
+        state: Mutex::new(State { spare: std::mem::take(spare), ..State::default() }),
+        ready: Condvar::new(),
+        room: Condvar::new(),
+    };
+    let outcome = engine.run_beside(more, &|| queue.work(), || queue.store(storage, space));
+    *spare = queue.state.into_inner().unwrap_or_else(PoisonError::into_inner).spare;
+    outcome
+}
+
+struct Queue<'a> {
+    engine: &'a Engine,
+    jobs: &'a [Job<'a>],
+    /// Bytes that a thread takes on at a time.
+    grain: usize,
+    /// Bytes between claim and write.
+    window: usize,
+    threads: usize,
+    /// Bytes of the largest chunk.
+    largest: usize,
+    state: Mutex<State<'a>>,
+    /// The first chunk is ready, and the caller waits for it.
+    ready: Condvar,
+    /// There is room, and threads wait for it.
+    room: Condvar,
+}
+
+#[derive(Default)]
+struct State<'a> {
+    /// The first that is not taken to be written, and the first that is not claimed.
+    begin: usize,
+    next: usize,
+    /// Those between.
+    slots: VecDeque<Slot<'a>>,
+    /// Bytes of these chunks, unfiltered.
+    bytes: usize,
+    spare: Spare,
+    /// Nothing more is to be done.
+    stop: bool,
+    caller_waits: bool,
+    waiting: usize,
+}
+
+enum Slot<'a> {
+    Claimed,
+    Done(Result<Stored<'a>, ChunkError>),
+    /// Its thread panicked.
+    Lost,
+}
+
+/// Chunks that are this thread's to filter.
+struct Claim<'q, 'a> {
+    queue: &'q Queue<'a>,
+    range: Range<usize>,
+    results: Vec<Result<Stored<'a>, ChunkError>>,
+    spare: Vec<Vec<u8>>,
+}
+
+impl<'a> Queue<'a> {
+    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The work of the other threads.
+    fn work(&self) {
+        let mut bench = Bench::take();
+        loop {
+            let mut state = self.lock();
+            let claim = loop {
+                if state.stop || state.next == self.jobs.len() {
+                    break None;
+                }
+                if let Some(claim) = self.claim(&mut state) {
+                    break Some(claim);
+                }
+                state.waiting += 1;
+                state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.waiting -= 1;
+            };
+            drop(state);
+            match claim {
+                Some(claim) => claim.filter(&mut bench),
+                None => break,
+            }
+        }
+        bench.put_back(self.largest, self.engine);
+    }
+
+    /// Takes chunks to be filtered, if there is room.
+    fn claim(&self, state: &mut State<'a>) -> Option<Claim<'_, 'a>> {
+        let first = state.next;
+        let (mut taken, mut spare) = (0, Vec::new());
+        while let Some(job) = self.jobs.get(state.next) {
+            let bytes = job.array.chunk_bytes;
+            let fits = state.bytes.saturating_add(bytes) <= self.window
+                || state.slots.len() < self.threads;
+            if !fits || (taken > 0 && taken + bytes > self.grain) {
+                break;
+            }
+            taken += bytes;
+            state.bytes += bytes;
+            state.next += 1;
+            state.slots.push_back(Slot::Claimed);
+            if job.straight().is_none() {
+                spare.extend(state.spare.take());
+            }
+        }
+        let range = first..state.next;
+        (!range.is_empty()).then(|| Claim { queue: self, range, results: Vec::new(), spare })
+    }
+
+    /// The work of the calling thread.
+    fn store(&self, storage: &dyn Storage, space: &mut dyn Allocate) -> Outcome {
+        let _stop = Stop(self);
+        let mut bench = Bench::take();
+        let mut writing =
+            Writing { storage, space, outcome: Outcome::default(), freed: Vec::new() };
+        let mut used = Vec::new();
+        loop {
+            let mut state = self.lock();
+            used.drain(..).for_each(|block| state.spare.put(block));
+            let (n, bytes) = state.ready();
+            let all = state.begin + n == self.jobs.len();
+            if n > 0 && (all || bytes >= WRITE_BYTES) {
+                let first = state.begin;
+                let taken = self.take(&mut state, n);
+                drop(state);
+                used = writing.write(&self.jobs[first..first + n], taken);
+            } else if let Some(claim) = self.claim(&mut state) {
+                drop(state);
+                claim.filter(&mut bench);
+            } else if n > 0 {
+                let first = state.begin;
+                let taken = self.take(&mut state, n);
+                drop(state);
+                used = writing.write(&self.jobs[first..first + n], taken);
+            } else if matches!(state.slots.front(), None | Some(Slot::Lost)) {
+                // All is done; or a thread panicked, which its end reports.
+                break;
+            } else {
+                state.caller_waits = true;
+                state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.caller_waits = false;
+            }
+            if writing.outcome.error.is_some() {
+                break;
+            }
+        }
+        bench.put_back(self.largest, self.engine);
+        writing.end()
+    }
+
+    /// Takes the first `n` chunks, which are ready.
+    fn take(&self, state: &mut State<'a>, n: usize) -> Vec<Result<Stored<'a>, ChunkError>> {
+        let mut taken = Vec::with_capacity(n);
+        for slot in state.slots.drain(..n) {
+            if let Slot::Done(result) = slot {
+                taken.push(result);
+            }
+        }
+        for job in &self.jobs[state.begin..state.begin + n] {
+            state.bytes -= job.array.chunk_bytes;
+        }
+        state.begin += n;
+        if state.waiting > 0 {
+            self.room.notify_all();
+        }
+        taken
+    }
+}
+
+impl State<'_> {
+    /// How many chunks from the first on are ready, and their bytes in the storage.
+    fn ready(&self) -> (usize, usize) {
+        let done = self.slots.iter().map_while(|slot| match slot {
+            Slot::Done(Ok(stored)) => Some(stored.bytes().len()),
+            Slot::Done(Err(_)) => Some(0),
+            Slot::Claimed | Slot::Lost => None,
+        });
+        done.fold((0, 0), |(n, sum), bytes| (n + 1, sum + bytes))
+    }
+}
+
+impl Claim<'_, '_> {
+    fn filter(mut self, bench: &mut Bench) {
+        for index in self.range.clone() {
+            let spare = self.spare.pop();
+            self.results.push(self.queue.jobs[index].filter(bench, spare));
+        }
+    }
+}
+
+/// Hands in what was done. What was not, because of a panic, is lost.
+impl Drop for Claim<'_, '_> {
+    fn drop(&mut self) {
+        let mut results = self.results.drain(..);
+        let mut state = self.queue.lock();
+        let first = self.range.start - state.begin;
+        for slot in state.slots.range_mut(first..first + self.range.len()) {
+            *slot = results.next().map_or(Slot::Lost, Slot::Done);
+        }
+        if state.caller_waits && first == 0 {
+            self.queue.ready.notify_one();
+        }
+    }
+}
+
+/// Sends the other threads home, also when the calling one panics.
+struct Stop<'q, 'a>(&'q Queue<'a>);
+
+impl Drop for Stop<'_, '_> {
+    fn drop(&mut self) {
+        self.0.lock().stop = true;
+        self.0.room.notify_all();
+    }
+}
+
+/// What the calling thread does with chunks that are ready.
+struct Writing<'s> {
+    storage: &'s dyn Storage,
+    space: &'s mut dyn Allocate,
+    outcome: Outcome,
+    /// Places that replaced chunks had.
+    freed: Vec<ChunkAt>,
+}
+
+impl Writing<'_> {
+    /// Places, writes and enters chunks; gives back their memory.
+    fn write(
+        &mut self,
+        jobs: &[Job<'_>],
+        ready: Vec<Result<Stored<'_>, ChunkError>>,
+    ) -> Vec<Vec<u8>> {
+        let mut placed = Vec::with_capacity(ready.len());
+        let mut error = None;
+        for (job, stored) in jobs.iter().zip(ready) {
+            let place = stored.and_then(|stored| Ok((self.place(job, &stored)?, stored)));
+            match place {
+                Ok(((at, is_new), stored)) => placed.push((job, at, is_new, stored)),
+                Err(failed) => {
+                    error = Some(failed);
+                    break;
+                }
+            }
+        }
+        let ranges: Vec<_> = placed
+            .iter()
+            .map(|(_, at, _, stored)| WriteRange { at: at.at, data: stored.bytes() })
+            .collect();
+        let mut n_entered = 0;
+        match self.storage.write_ranges(&ranges) {
+            Err(failed) => error = Some(failed.into()),
+            Ok(()) => {
+                for (job, at, _, stored) in &placed {
+                    if let Err(failed) = self.enter(job, *at) {
+                        error = Some(ChunkError::Table(failed));
+                        break;
+                    }
+                    n_entered += 1;
+                    let converted = self.outcome.converted.and(stored.converted);
+                    self.outcome.converted = converted;
+                }
+            }
+        }
+        // Nothing refers to these places.
+        for (_, at, _, _) in placed[n_entered..].iter().filter(|(_, _, is_new, _)| *is_new) {
+            self.space.free(at.at, at.len);
+        }
+        self.outcome.stored += n_entered;
+        self.outcome.error = error;
+        let used = placed.into_iter().filter_map(|(.., stored)| match stored.bytes {
+            Held::Here(bytes) => Some(bytes),
+            Held::Elsewhere(_) => None,
+        });
+        used.collect()
+    }
+
+    /// Where a chunk goes, and whether the place was taken for it.
+    fn place(&mut self, job: &Job<'_>, stored: &Stored<'_>) -> Result<(ChunkAt, bool), ChunkError> {
+        let len = stored.bytes().len() as u64;
+        if let Some(old) = job.old.filter(|old| old.len == len) {
+            return Ok((ChunkAt { mask: stored.mask, ..old }, false));
+        }
+        let at = self.space.allocate(len).map_err(ChunkError::Table)?;
+        Ok((ChunkAt { at, len, mask: stored.mask }, true))
+    }
+
+    fn enter(&mut self, job: &Job<'_>, at: ChunkAt) -> Result<(), TableError> {
+        if job.old == Some(at) {
+            return Ok(());
+        }
+        let old = job.array.table.insert(&job.key, at)?;
+        self.freed.extend(old.filter(|old| old.at != at.at));
+        Ok(())
+    }
+
+    /// Gives back what replaced chunks had: at the end, so that places do not depend on when
+    /// chunks were ready.
+    fn end(self) -> Outcome {
+        for old in self.freed {
+            self.space.free(old.at, old.len);
+        }
+        self.outcome
+    }
+}

@@ -1,0 +1,88 @@
+//! Which elements of a chunk were written since it was begun or loaded.
+
+/// A bit for each element of a chunk.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    words: Vec<u64>,
+    /// Elements that are still to come before the chunk is complete.
+    missing: usize,
+}
+
+/// Elements of a word.
+const BITS: usize = u64::BITS as usize;
+
+impl Written {
+    /// Bytes that the bits take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.len() * size_of::<u64>()
+    }
+
+    /// None of `n_elems`; `missing` of them make the chunk complete, the others are never marked.
+    pub(crate) fn new(n_elems: usize, missing: usize) -> Option<Written> {
+        let mut words = Vec::new();
+        words.try_reserve_exact(n_elems.div_ceil(BITS)).ok()?;
+        words.resize(n_elems.div_ceil(BITS), 0);
+        Some(Written { words, missing })
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.missing == 0
+    }
+
+    /// Marks `n` elements from `first` on.
+    #[inline]
+    pub(crate) fn mark(&mut self, first: usize, n: usize) {
+        if n == 1 {
+            return self.mark_one(first);
+        }
+        let (mut at, end) = (first, first + n);
+        while at < end {
+            let (word, bit) = (at / BITS, at % BITS);
+            let here = (BITS - bit).min(end - at);
+            let mask = (u64::MAX >> (BITS - here)) << bit;
+            let present = &mut self.words[word];
+            self.missing -= (mask & !*present).count_ones() as usize;
+            *present |= mask;
+            at += here;
+        }
+    }
+
+    /// Marks `n` elements from `first` on, `step` apart.
+    pub(crate) fn mark_apart(&mut self, first: usize, n: usize, step: usize) {
+        match step {
+            1 => self.mark(first, n),
+            _ => (0..n).for_each(|i| self.mark_one(first + i * step)),
+        }
+    }
+
+    #[inline]
+    fn mark_one(&mut self, at: usize) {
+        let present = &mut self.words[at / BITS];
+        let mask = 1 << (at % BITS);
+        self.missing -= usize::from(*present & mask == 0);
+        *present |= mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_element_counts_once() {
+        for (n_elems, needed) in [(1, 1), (64, 64), (65, 60), (200, 200), (1000, 990)] {
+            let mut written = Written::new(n_elems, needed).expect("memory");
+            let mut model = vec![false; needed];
+            let mut seed = n_elems;
+            while !written.is_complete() {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                let first = (seed >> 33) % needed;
+                let step = 1 + (seed >> 20) % 5;
+                let n = (1 + (seed >> 50) % 130).min((needed - first).div_ceil(step));
+                written.mark_apart(first, n, step);
+                (0..n).for_each(|i| model[first + i * step] = true);
+                assert_eq!(written.missing, model.iter().filter(|there| !**there).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! How often chunks are filtered, loaded and written, and what puts and reads make of each other.
+
+mod arrays;
+mod written;
+
+use std::sync::atomic::Ordering;
+
+use written::{File, Recipe, Turn};
+use zonda_chunk::filter::{ChunkShape, Pipeline};
+use zonda_chunk::{ArrayShape, ChunkError, Encode, Engine, NewArray};
+use zonda_model::Hyperslab;
+
+fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recipe {
+    Recipe {
+        chunk: chunk.to_vec(),
+        elem: 4,
+        filters: filters.to_vec(),
+        optional: false,
+        fill: vec![],
+        most: most.to_vec(),
+        fixed: fixed.to_vec(),
+        unfiltered_edges: false,
+    }
+}
+
+fn file(threads: usize, limit: u64) -> File {
+    File::new(&Engine::new(threads, 1 << 20), limit)
+}
+
+fn counts(file: &File, index: usize) -> (usize, usize) {
+    let turn = &file.arrays[index].turn;
+    (turn.done.load(Ordering::SeqCst), turn.undone.load(Ordering::SeqCst))
+}
+
+fn record(i: usize, n: usize) -> Vec<u8> {
+    (0..n).map(|k| (i * 7 + k / 3) as u8).collect()
+}
+
+/// Records one by one into chunks of ten: each chunk is filtered when its last record is there.
+#[test]
+fn appended_records_filter_each_chunk_once() {
+    for threads in [1, 3] {
+        let mut file = file(threads, 1 << 20);
+        let recipe = recipe(&[9999, 1], &[40, 30, 20], &[10, 12, 20], &[false, true, true]);
+        let index = file.add(&recipe, Turn::default());
+        for i in 0..40 {
+            file.put_raw(index, &[i, 0, 0], &[1, 30, 20], &record(i, 2400));
+            assert_eq!(counts(&file, index), ((i + 1) / 10 * 3, 0));
+        }
+        // The last rows of chunks reach beyond a dimension that cannot grow: they are complete too.
+        assert_eq!(file.writer.pending_bytes(), 0);
+        assert!(!file.writer.is_dirty());
+        file.check_stored();
+    }
+}
+
+/// A flush stores what is there, and costs a chunk one filtering more; nothing is loaded again.
+#[test]
+fn flushes_between_records_load_nothing() {
+    let mut file = file(2, 1 << 20);
+    let recipe = recipe(&[9999], &[40, 30], &[10, 30], &[false, true]);
+    let index = file.add(&recipe, Turn::default());
+    for i in 0..40 {
+        file.put_raw(index, &[i, 0], &[1, 30], &record(i, 120));
+        if i % 10 == 4 {
+            file.flush().expect("flushes");
+            file.flush().expect("flushes");
+        }
+    }
+    assert_eq!(counts(&file, index), (8, 0));
+    file.check_stored();
+}
+
+/// With less room than a row of chunks has, chunks go, come back, and lose nothing.
+#[test]
+fn too_many_incomplete_chunks_go_and_come_back() {
+    let mut file = file(2, 3 * 420);
+    let recipe = recipe(&[9999], &[4, 50], &[10, 10], &[false, true]);
+    let index = file.add(&recipe, Turn::default());
+    for i in 0..4 {
+        for x in 0..5 {
+            file.put_raw(index, &[i, 10 * x], &[1, 10], &record(i, 40));
+            assert!(file.writer.pending_bytes() <= 3 * 420);
+        }
+    }
+    let (done, undone) = counts(&file, index);
+    assert!(done >= 8 && undone >= 6, "{done} {undone}");
+    file.flush().expect("flushes");
+    file.check_stored();
+}
+
+#[test]
+fn cells_one_by_one_filter_each_chunk_once() {
+    let mut file = file(2, 1 << 20);
+    let index = file.add(&recipe(&[9999, 2, 1], &[20, 21], &[10, 7], &[true; 2]), Turn::default());
+    for y in 0..20 {
+        for x in 0..21 {
+            file.put_raw(index, &[y, x], &[1, 1], &record(y * 21 + x, 4));
+        }
+    }
+    assert_eq!((counts(&file, index), file.writer.pending_bytes()), ((6, 0), 0));
+    file.check_stored();
+}
+
+/// Unfiltered chunks keep their places, filtered ones never do.
+#[test]
+fn filtered_chunks_are_not_written_over() {
+    for filters in [&[][..], &[9999]] {
+        let mut file = file(2, 1 << 20);
+        let index = file.add(&recipe(filters, &[30, 10], &[10, 10], &[true; 2]), Turn::default());
+        file.put_raw(index, &[0, 0], &[30, 10], &record(0, 1200));
+        let places = |file: &File| -> Vec<u64> {
+            let chunks = file.arrays[index].table.chunks.lock().unwrap();
+            chunks.values().map(|at| at.at).collect()
+        };
+        let before = places(&file);
+        file.put_raw(index, &[0, 0], &[20, 10], &record(1, 800));
+        file.put_raw(index, &[20, 3], &[1, 1], &record(2, 4));
+        file.flush().expect("flushes");
+        let after = places(&file);
+        for (before, after) in before.iter().zip(&after) {
+            assert_eq!(before == after, filters.is_empty());
+        }
+        file.check_stored();
+    }
+}
+
+/// One write for many chunks side by side.
+#[test]
+fn chunks_are_written_together() {
+    for filters in [&[][..], &[9999]] {
+        let mut file = file(1, 1 << 20);
+        let index =
+            file.add(&recipe(filters, &[100, 100], &[10, 100], &[true; 2]), Turn::default());
+        file.put_raw(index, &[0, 0], &[100, 100], &record(0, 40_000));
+        assert_eq!(file.storage.writes.load(Ordering::SeqCst), 1);
+        file.check_stored();
+    }
+}
+
+/// Chunks go from one file into another as they are stored.
+#[test]
+fn stored_chunks_are_copied_as_they_are() {
+    let recipe = recipe(&[9999, 2, 1], &[30, 10], &[10, 10], &[true; 2]);
+    let mut from = file(2, 1 << 20);
+    let source = from.add(&recipe, Turn::default());
+    from.put_raw(source, &[0, 0], &[20, 10], &record(0, 800));
+    let mut to = file(2, 1 << 20);
+    let target = to.add(&recipe, Turn::default());
+    to.put_raw(target, &[3, 0], &[2, 10], &record(3, 80));
+    let array = from.writer.array(from.arrays[source].id).expect("there");
+    for key in [[0, 0], [1, 0]] {
+        let (mask, bytes) =
+            array.stored_chunk(&[30, 10], &key).expect("reads").expect("was written");
+        let id = to.arrays[target].id;
+        to.writer.put_stored(id, &key, mask, &bytes, &mut to.space).expect("puts");
+    }
+    assert!(array.stored_chunk(&[30, 10], &[2, 0]).expect("reads").is_none());
+    to.arrays[target].model = from.arrays[source].model.clone();
+    assert_eq!(to.writer.pending_bytes(), 0);
+    assert_eq!((counts(&from, source), counts(&to, target)), ((2, 0), (0, 0)));
+    to.check_all(target);
+    to.check_stored();
+}
+
+/// Puts into chunks that reads ahead are decoding at that moment.
+#[test]
+fn reads_ahead_do_not_bring_back_old_chunks() {
+    let mut file = file(4, 1 << 20);
+    let recipe = recipe(&[9999], &[64, 10, 10], &[4, 10, 10], &[true; 3]);
+    let index = file.add(&recipe, Turn { slow_ms: 1, ..Turn::default() });
+    file.put_raw(index, &[0, 0, 0], &[64, 10, 10], &record(0, 25_600));
+    for round in 0..6 {
+        for z in 0..60 {
+            let layer = Hyperslab { start: &[z, 0, 0], count: &[1, 10, 10], stride: None };
+            file.check(index, &layer);
+            if z % 3 == 0 {
+                // Whole chunks that come next, and one that only changes.
+                let next = (z / 4 + 1) * 4;
+                file.put_raw(index, &[next, 0, 0], &[4, 10, 10], &record(round + z, 1600));
+                if z % 2 == 0 && next + 4 < 64 {
+                    file.put_raw(index, &[next + 4, 3, 0], &[1, 2, 5], &record(round, 40));
+                    file.flush().expect("flushes");
+                }
+            }
+        }
+    }
+    file.check_all(index);
+}
+
+/// What is read of a chunk that waits comes from memory, in whatever way it is asked for.
+#[test]
+fn reads_see_what_waits() {
+    let mut file = file(2, 1 << 20);
+    let index = file.add(&recipe(&[9999], &[20, 20], &[10, 10], &[true; 2]), Turn::default());
+    file.put_raw(index, &[0, 0], &[20, 20], &record(0, 1600));
+    // Into the cache of reads, as the chunk that is asked for again and again.
+    let cell = Hyperslab { start: &[5, 5], count: &[1, 1], stride: None };
+    (0..4).for_each(|_| file.check(index, &cell));
+    file.put_raw(index, &[5, 5], &[1, 1], &[1, 2, 3, 4]);
+    (0..4).for_each(|_| file.check(index, &cell));
+    file.check_all(index);
+    file.put_raw(index, &[5, 5], &[1, 1], &[5, 6, 7, 8]);
+    file.flush().expect("flushes");
+    file.check(index, &cell);
+    file.put_raw(index, &[0, 0], &[10, 10], &record(9, 400));
+    assert_eq!(file.writer.pending_bytes(), 0);
+    (0..4).for_each(|_| file.check(index, &cell));
+    file.check_all(index);
+}
+
+/// An array that was there before the file was opened for writing.
+#[test]
+fn chunks_of_another_writer_are_changed() {
+    let mut file = file(2, 1 << 20);
+    let recipe = recipe(&[2, 1], &[25, 20], &[10, 10], &[false, true]);
+    let index = file.add(&recipe, Turn::default());
+    file.put_raw(index, &[0, 0], &[15, 20], &record(0, 1200));
+    file.flush().expect("flushes");
+    let array = &file.arrays[index];
+    let shape = ChunkShape { dims: recipe.chunk.clone(), elem_size: 4 };
+    assert_eq!(array.pipeline.shape(), &shape);
+    let mut second =
+        zonda_chunk::ChunkWriter::new(&Engine::new(2, 1 << 20), file.storage.clone(), 1 << 20);
+    let id = second.add(NewArray {
+        table: array.table.clone(),
+        filters: array.pipeline.clone(),
+        shape: ArrayShape { chunk_dims: recipe.chunk.clone(), elem_size: 4 },
+        fill: Box::default(),
+        fixed: vec![None, Some(20)],
+        unfiltered_edges: None,
+    });
+    file.writer = second;
+    file.arrays[index].id = id.expect("a shape");
+    file.put_raw(index, &[14, 5], &[11, 9], &record(4, 396));
+    file.check_all(index);
+    file.flush().expect("flushes");
+    file.check_stored();
+}
+
+/// Shapes that no array can have.
+#[test]
+fn impossible_shapes_are_refused() {
+    let mut file = file(1, 100);
+    for (chunk, elem) in [(vec![0, 3], 4), (vec![u64::MAX, 8], 1), (vec![2], 0)] {
+        let shape = ChunkShape { dims: chunk.clone(), elem_size: elem };
+        let fixed = vec![None; chunk.len()];
+        let new = NewArray {
+            table: std::sync::Arc::new(written::Table::default()),
+            filters: std::sync::Arc::new(Pipeline::new(&[], shape, &|_| None)),
+            shape: ArrayShape { chunk_dims: chunk, elem_size: elem },
+            fill: Box::default(),
+            fixed,
+            unfiltered_edges: None,
+        };
+        assert!(file.writer.add(new).is_err());
+    }
+}
+
+/// Chunks that reach beyond the extent are stored as they are, and copied as such.
+#[test]
+fn unfiltered_edges_stay_unfiltered() {
+    let recipe =
+        Recipe { unfiltered_edges: true, ..recipe(&[9999], &[25, 10], &[10, 10], &[true; 2]) };
+    let mut file = file(2, 1 << 20);
+    let index = file.add(&recipe, Turn::default());
+    file.put_raw(index, &[0, 0], &[25, 10], &record(0, 1000));
+    file.put_raw(index, &[22, 3], &[1, 1], &record(5, 4));
+    file.flush().expect("flushes");
+    file.check_stored();
+    assert_eq!(counts(&file, index).0, 2);
+    let id = file.arrays[index].id;
+    let array = file.writer.array(id).expect("there");
+    let masks = [0, 1, 2].map(|k| {
+        let stored = array.stored_chunk(&[25, 10], &[k, 0]).expect("reads");
+        stored.expect("was written").0
+    });
+    assert_eq!(masks, [0, 0, 1]);
+    let space = &mut file.space;
+    let refused = |result: Result<(), ChunkError>| {
+        assert!(matches!(result, Err(ChunkError::Request { .. })), "{result:?}");
+    };
+    refused(file.writer.put_stored(id, &[2, 0], 0, &[0; 400], space));
+    let slab = Hyperslab { start: &[22, 0], count: &[1, 1], stride: None };
+    let raw = Encode::Raw { elem_size: 4 };
+    refused(file.writer.put(id, &[30, 10], &slab, raw, &[0; 4], space).map(drop));
+}

@@ -1,0 +1,235 @@
+//! Writes, tables, space and filters that fail: what was put is not lost, what is stored stays.
+
+mod arrays;
+mod written;
+
+use std::sync::atomic::Ordering;
+
+use arrays::Random;
+use written::{File, Recipe, Turn};
+use zonda_chunk::{ChunkError, Encode, Engine, FilterError};
+use zonda_convert::Converted;
+use zonda_model::Hyperslab;
+
+fn recipe(filters: &[u32], most: &[u64], chunk: &[u64]) -> Recipe {
+    Recipe {
+        chunk: chunk.to_vec(),
+        elem: 4,
+        filters: filters.to_vec(),
+        optional: false,
+        fill: vec![9, 8, 7, 6],
+        most: most.to_vec(),
+        fixed: most.iter().enumerate().map(|(d, _)| d > 0).collect(),
+        unfiltered_edges: false,
+    }
+}
+
+fn copy(src: &[u8], dst: &mut [u8]) -> Converted {
+    dst.copy_from_slice(src);
+    Converted::default()
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    Write,
+    Insert,
+    Allocate,
+}
+
+/// Puts of all kinds, of which the n-th write (or whatever) fails and is then tried again. How
+/// often something failed.
+fn with_fault(fault: Fault, n: i64, threads: usize, filters: &[u32]) -> usize {
+    let mut file = File::new(&Engine::new(threads, 1 << 20), 6000);
+    file.add(&recipe(filters, &[40, 33], &[5, 8]), Turn::default());
+    file.add(&recipe(filters, &[700], &[64]), Turn::default());
+    match fault {
+        Fault::Write => file.storage.fails_in.store(n, Ordering::SeqCst),
+        Fault::Insert => {
+            file.arrays.iter().for_each(|array| array.table.fails_in.store(n, Ordering::SeqCst));
+        }
+        Fault::Allocate => file.space.fails_in.store(n, Ordering::SeqCst),
+    }
+    let mut random = Random(5);
+    let mut failed = 0;
+    for step in 0..24 {
+        let (index, start, count) = match step % 6 {
+            0 => (0, vec![0, 0], vec![10, 33]),
+            1 => (0, vec![random.below(20) as usize, 0], vec![7, 20]),
+            2 => (1, vec![random.below(300) as usize], vec![200]),
+            3 => (0, vec![20 + step / 2, 3], vec![1, 1]),
+            4 => (0, vec![random.below(30) as usize, 3], vec![10, 30]),
+            _ => (1, vec![0], vec![640]),
+        };
+        let src: Vec<u8> =
+            (0..count.iter().product::<usize>() * 4).map(|_| random.next() as u8).collect();
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        for attempt in 0.. {
+            let raw = Encode::Raw { elem_size: 4 };
+            let result = file.put(index, &slab, raw, &copy, &src);
+            // All that is stored can be read, whatever was under way.
+            (0..2).for_each(|index| drop(file.reopened(index).expect("stored chunks are whole")));
+            match result {
+                Ok(()) => break,
+                Err(error) => {
+                    assert!(attempt < 3 && is_told(&error), "{error}");
+                    failed += 1;
+                }
+            }
+        }
+        (0..2).for_each(|index| file.check_all(index));
+        if step % 9 == 8 {
+            failed += flush(&mut file);
+        }
+    }
+    failed += flush(&mut file);
+    file.check_stored();
+    failed
+}
+
+fn is_told(error: &ChunkError) -> bool {
+    matches!(error, ChunkError::Storage(error) if error.raw_os_error() == 28)
+        || matches!(error, ChunkError::Table(error) if error.to_string() == "told to fail")
+}
+
+/// Flushes until nothing fails; nothing is lost meanwhile. How often it failed.
+fn flush(file: &mut File) -> usize {
+    let mut failed = 0;
+    while let Err(error) = file.flush() {
+        assert!(failed < 3 && is_told(&error), "{error}");
+        assert!(file.writer.is_dirty());
+        (0..2).for_each(|index| file.check_all(index));
+        failed += 1;
+    }
+    failed
+}
+
+#[test]
+fn whatever_fails_can_be_tried_again() {
+    for filters in [&[][..], &[2, 1]] {
+        for fault in [Fault::Write, Fault::Insert, Fault::Allocate] {
+            for threads in [1, 3] {
+                let mut n = 1;
+                while with_fault(fault, n, threads, filters) > 0 {
+                    n += 1;
+                }
+                assert!(n > 20, "{fault:?} {filters:?}: {n} were tried");
+            }
+        }
+    }
+}
+
+/// A put whose write fails leaves the chunks that other puts left in memory.
+#[test]
+fn a_full_disk_keeps_what_waits() {
+    let mut file = File::new(&Engine::new(2, 1 << 20), 1 << 20);
+    let index = file.add(&recipe(&[1], &[100, 50], &[10, 50]), Turn::default());
+    file.put_raw(index, &[3, 0], &[4, 50], &[1; 800]);
+    file.storage.fails_in.store(1, Ordering::SeqCst);
+    assert!(file.flush().is_err());
+    assert!(file.writer.is_dirty() && file.space.used.is_empty());
+    file.check_all(index);
+    assert!(file.flush().is_ok());
+    assert!(!file.writer.is_dirty());
+    file.check_stored();
+    // Still there for more, and stored once more when it is complete.
+    assert!(file.writer.pending_bytes() >= 2000);
+    file.put_raw(index, &[0, 0], &[3, 50], &[2; 600]);
+    file.put_raw(index, &[7, 0], &[3, 50], &[3; 600]);
+    assert_eq!(file.writer.pending_bytes(), 0);
+    assert_eq!(file.arrays[index].turn.undone.load(Ordering::SeqCst), 0);
+    file.check_stored();
+}
+
+#[test]
+fn a_filter_that_refuses_is_skipped_or_an_error() {
+    for optional in [true, false] {
+        let mut file = File::new(&Engine::new(2, 1 << 20), 1 << 20);
+        let recipe = Recipe { optional, ..recipe(&[2, 9999], &[30, 50], &[10, 50]) };
+        let index = file.add(&recipe, Turn { refuses: Some(77), ..Turn::default() });
+        let mut src = vec![5; 30 * 50 * 4];
+        src[2000..4000].fill(77);
+        let slab = Hyperslab { start: &[0, 0], count: &[30, 50], stride: None };
+        let result = file.put(index, &slab, Encode::Raw { elem_size: 4 }, &copy, &src);
+        if optional {
+            result.expect("puts");
+            let masks: Vec<u32> = {
+                let chunks = file.arrays[index].table.chunks.lock().unwrap();
+                chunks.values().map(|at| at.mask).collect()
+            };
+            assert_eq!(masks, [0, 2, 0]);
+            file.check_stored();
+        } else {
+            let error = result.expect_err("a filter that must be applied");
+            let refused = FilterError::Plugin { id: 9999 };
+            assert!(
+                matches!(&error, ChunkError::Encode { chunk, error } if *chunk == [1, 0] && *error == refused),
+                "{error}"
+            );
+            // The chunk before is stored, those behind are not.
+            assert_eq!(file.arrays[index].table.chunks.lock().unwrap().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused() {
+    let mut file = File::new(&Engine::new(1, 1 << 20), 1 << 20);
+    let index = file.add(&recipe(&[1], &[100, 50], &[10, 20]), Turn::default());
+    let id = file.arrays[index].id;
+    let space = &mut file.space;
+    let mut put = |extent: &[u64], start: &[usize], count: &[usize], elem_size, n: usize| {
+        let slab = Hyperslab { start, count, stride: None };
+        let raw = Encode::Raw { elem_size };
+        file.writer.put(id, extent, &slab, raw, &vec![0; n], space)
+    };
+    let refused = |result: Result<Converted, ChunkError>| {
+        assert!(matches!(result, Err(ChunkError::Request { .. })), "{result:?}");
+    };
+    refused(put(&[10, 50], &[0, 0], &[1, 51], 4, 204));
+    refused(put(&[10, 50], &[10, 0], &[1, 1], 4, 4));
+    refused(put(&[10, 60], &[0, 55], &[1, 1], 4, 4));
+    refused(put(&[10, 50], &[0, 0], &[2, 2], 4, 15));
+    refused(put(&[10, 50], &[0, 0], &[2, 2], 2, 8));
+    refused(put(&[10], &[0], &[2], 4, 8));
+    refused(put(&[10, 50], &[usize::MAX, 0], &[2, 2], 4, 16));
+    assert!(put(&[10, 50], &[0, 0], &[0, 2], 4, 0).is_ok());
+    assert!(put(&[10, 50], &[9, 49], &[1, 1], 4, 4).is_ok());
+    refused(put(&[10, 50], &[9, 50], &[1, 1], 4, 4));
+    refused(put(&[9, 50], &[9, 49], &[1, 1], 4, 4));
+    file.writer.remove(id);
+    let slab = Hyperslab { start: &[0, 0], count: &[1, 1], stride: None };
+    let raw = Encode::Raw { elem_size: 4 };
+    refused(file.writer.put(id, &[10, 50], &slab, raw, &[0; 4], space));
+    assert_eq!(file.writer.pending_bytes(), 0);
+}
+
+/// A panic in the caller's conversion takes nothing with it.
+#[test]
+fn a_panic_leaves_what_waits() {
+    for threads in [1, 3] {
+        let mut file = File::new(&Engine::new(threads, 1 << 20), 1 << 20);
+        let index = file.add(&recipe(&[1], &[1000, 50], &[200, 50]), Turn::default());
+        let src = vec![3; 900 * 50 * 4];
+        file.put_raw(index, &[5, 0], &[190, 50], &src[..190 * 200]);
+        let (id, extent) = (file.arrays[index].id, [1000, 50]);
+        let panics = |src: &[u8], dst: &mut [u8]| {
+            assert!(src[0] != 3, "told to panic");
+            dst.fill(0);
+            Converted::default()
+        };
+        let custom = Encode::Custom { mem_size: 4, file_size: 4, run: &panics };
+        for (start, n) in [(150, 850), (0, 1000), (0, 2)] {
+            let slab = Hyperslab { start: &[start, 0], count: &[n, 50], stride: None };
+            let src = vec![3; n * 200];
+            let (writer, space) = (&mut file.writer, &mut file.space);
+            let put = || writer.put(id, &extent, &slab, custom, &src, space).map(drop);
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(put));
+            assert!(result.is_err());
+            file.arrays[index].extent = vec![1000, 50];
+            file.check_all(index);
+        }
+        assert!(file.flush().is_ok());
+        file.check_stored();
+    }
+}

@@ -1,0 +1,82 @@
+//! What links and attributes have in common where a heap and B-trees over it hold them.
+
+use crate::btree_v2::BtreeV2;
+use crate::checksum::lookup3;
+use crate::fractal_heap::FractalHeap;
+use crate::{File, FileAddr, Result, Sizes, Writer};
+
+/// Messages, one after the other.
+pub(crate) struct Messages {
+    writer: Writer,
+    ends: Vec<usize>,
+}
+
+impl Messages {
+    /// None so far.
+    pub(crate) fn new(structure: &'static str, sizes: Sizes) -> Messages {
+        Messages { writer: Writer::new(structure, sizes), ends: Vec::new() }
+    }
+
+    /// Takes the message that `encode` writes.
+    pub(crate) fn push(&mut self, encode: impl FnOnce(&mut Writer) -> Result<()>) -> Result<()> {
+        encode(&mut self.writer)?;
+        self.ends.push(self.writer.len());
+        Ok(())
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<&[u8]> {
+        let mut start = 0;
+        let message = |&end: &usize| {
+            let message = self.writer.bytes().get(start..end).unwrap_or_default();
+            start = end;
+            message
+        };
+        self.ends.iter().map(message).collect()
+    }
+}
+
+/// Hashes and places of names in the order of an index by name: by hash, then by name.
+pub(crate) fn by_name(names: &[&[u8]]) -> Vec<(u32, usize)> {
+    let hashes = names.iter().map(|name| lookup3(name, 0));
+    let mut order: Vec<_> = hashes.zip(0usize..).collect();
+    order.sort_unstable();
+    // Names of one hash are few, so that they were not compared so far.
+    for same in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        same.sort_unstable_by_key(|&(_, i)| names.get(i));
+    }
+    order
+}
+
+/// What a heap and the trees over it take of the file; nothing where there is no heap.
+pub(crate) fn extents(
+    file: &File,
+    heap: Option<FileAddr>,
+    trees: [(Option<FileAddr>, u8); 2],
+) -> Result<Vec<(FileAddr, u64)>> {
+    let Some(heap) = heap else { return Ok(Vec::new()) };
+    let mut out = FractalHeap::open(file, heap)?.extents(file)?;
+    for (addr, record_type) in trees {
+        if let Some(addr) = addr {
+            out.extend(BtreeV2::open(file, addr, record_type)?.extents(file)?);
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_one_hash_are_in_the_order_of_their_bytes() {
+        // Found by trying: 100,000 names have a few pairs of one hash.
+        let names: Vec<String> = (0..100_000).map(|i| format!("name_{i}")).collect();
+        let names: Vec<&[u8]> = names.iter().map(String::as_bytes).rev().collect();
+        let order = by_name(&names);
+        let sorted = |a: &(u32, usize), b: &(u32, usize)| (a.0, names[a.1]) < (b.0, names[b.1]);
+        assert!(order.is_sorted_by(sorted));
+        assert!(order.windows(2).any(|pair| pair[0].0 == pair[1].0), "no pair");
+        assert!(order.iter().all(|&(hash, i)| hash == lookup3(names[i], 0)));
+    }
+}

@@ -1,0 +1,295 @@
+//! The attributes of an object that is being written.
+//!
+//! All that programs gave it are here, also those of types that netCDF has not, which are carried
+//! along as they are; what netCDF keeps for itself follows from the model. What was put stays in
+//! memory form until a commit makes file form of it.
+//!
+//! In a session attributes keep their numbers, whatever is put into them. In the file an attribute
+//! that is put with another type or length, or gets another name, is a new one: it comes after the
+//! others when the file is opened again, as in the reference.
+
+use std::sync::{Arc, OnceLock};
+
+use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
+use zonda_hdf5::{Attribute, File, HdfError, Object};
+use zonda_model::{ExtType, NcError};
+
+use super::datatypes::{self, Typed};
+use super::held::Held;
+use super::source::Fetch;
+use crate::attribute::{AttFault, AttValue, meaning, stored_value};
+use crate::form::{Form, NC_STRING};
+use crate::hidden;
+use crate::model::{AttInfo, Endianness, Model};
+use crate::names::Names;
+use crate::types::Types;
+
+/// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
+const MOST_ATTS: usize = 65_500;
+
+/// The attributes of an object, to be changed.
+#[derive(Debug)]
+pub(crate) struct EditedAtts {
+    file: Arc<File>,
+    /// Those that are shown, by number. Boxed, because one may be taken from the middle of many.
+    #[expect(clippy::vec_box, reason = "taking one from the middle moves all behind it")]
+    shown: Vec<Box<Att>>,
+    /// Those of types that netCDF has not, with their places among all.
+    others: Vec<(u32, Attribute)>,
+    names: Names,
+}
+
+/// An attribute that is shown.
+#[derive(Debug)]
+pub(crate) struct Att {
+    name: Box<[u8]>,
+    nc_type: i32,
+    len: u64,
+    value: Value,
+    /// Its place among all in the file; `None` where it is new there.
+    place: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Value {
+    /// As the file has it.
+    Stored(Box<Attribute>),
+    /// Put since.
+    Held {
+        held: Held,
+        /// The same in file form, once it was made: what it has in the global heap is there.
+        encoded: OnceLock<Box<[u8]>>,
+    },
+}
+
+/// Makes file form of elements in memory form: the destination is as long as the form says.
+pub(crate) type Encode<'a> =
+    dyn FnMut(&Form, &mut dyn Fetch, &[u8], &mut [u8]) -> Result<(), HdfError> + 'a;
+
+impl EditedAtts {
+    /// The list of an object that is not in the file yet.
+    pub(crate) fn new(file: Arc<File>) -> EditedAtts {
+        EditedAtts { file, shown: Vec::new(), others: Vec::new(), names: Names::default() }
+    }
+
+    /// The list of an object of the file.
+    pub(crate) fn of(
+        file: Arc<File>,
+        object: &Object,
+        types: &Types,
+    ) -> Result<EditedAtts, AttFault> {
+        let attributes = object.attributes(&file)?;
+        let mut list = EditedAtts::new(Arc::clone(&file));
+        for (place, index) in (0u32..).zip(0..attributes.len()) {
+            if hidden::is_reserved(attributes.name(index)) {
+                continue;
+            }
+            let attribute = attributes.decode(index, &file)?;
+            match meaning(&attribute.datatype, &attribute.dataspace, types)? {
+                Some(meaning) => list.shown.push(Box::new(Att {
+                    name: attribute.name.clone(),
+                    nc_type: meaning.nc_type,
+                    len: meaning.len,
+                    value: Value::Stored(Box::new(attribute)),
+                    place: Some(place),
+                })),
+                None => list.others.push((place, attribute)),
+            }
+        }
+        Ok(list)
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shown.len()
+    }
+
+    pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
+        let all = (0u32..).zip(self.shown.iter().map(|att| &*att.name));
+        let at = |number: u32| self.shown.get(usize::try_from(number).ok()?);
+        let is_named = |number| at(number).is_some_and(|att| *att.name == *name);
+        let found = self.names.find(name, self.shown.len(), all, is_named);
+        found.and_then(|number| usize::try_from(number).ok())
+    }
+
+    pub(crate) fn info(&self, number: usize) -> Option<AttInfo> {
+        let att = self.shown.get(number)?;
+        Some(AttInfo { name: att.name.clone(), nc_type: att.nc_type, len: att.len })
+    }
+
+    pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
+        let att = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        match &att.value {
+            Value::Stored(attribute) => stored_value((**attribute).clone(), types),
+            Value::Held { held, .. } => Ok(AttValue::Held(held)),
+        }
+    }
+
+    /// Puts values in memory form, of an attribute that is there or a new one.
+    ///
+    /// # Errors
+    /// `NC_EMAXATTS` where an object has as many as it can have.
+    pub(crate) fn put(
+        &mut self,
+        name: &[u8],
+        nc_type: i32,
+        len: u64,
+        held: Held,
+    ) -> Result<(), NcError> {
+        let value = Value::Held { held, encoded: OnceLock::new() };
+        if let Some(number) = self.find(name) {
+            if let Some(att) = self.shown.get_mut(number) {
+                // The same type and length stay where they are in the file.
+                let is_same = att.nc_type == nc_type && att.len == len && att.is_native();
+                att.place = att.place.filter(|_| is_same);
+                (att.nc_type, att.len, att.value) = (nc_type, len, value);
+            }
+            return Ok(());
+        }
+        if self.shown.len().saturating_add(self.others.len()) >= MOST_ATTS {
+            return Err(NcError::MaxAtts);
+        }
+        // One that cannot be shown gives way to one of its name.
+        self.others.retain(|(_, attribute)| *attribute.name != *name);
+        self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
+        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, place: None }));
+        Ok(())
+    }
+
+    /// Takes an attribute from the list; those after it get the numbers before theirs.
+    pub(crate) fn delete(&mut self, number: usize) {
+        if number < self.shown.len() {
+            self.shown.remove(number);
+            self.names.forget();
+        }
+    }
+
+    /// Gives an attribute another name.
+    pub(crate) fn rename(&mut self, number: usize, name: Box<[u8]>) {
+        let Some(att) = self.shown.get_mut(number) else {
+            return;
+        };
+        let place = u32::try_from(number).unwrap_or(u32::MAX);
+        self.names.remove(&att.name, place);
+        self.names.insert(&name, place);
+        self.others.retain(|(_, attribute)| *attribute.name != *name);
+        att.place = None;
+        if let Value::Stored(attribute) = &mut att.value {
+            attribute.name = name.clone();
+            attribute.charset = charset_of(&name);
+        }
+        att.name = name;
+    }
+
+    /// All attributes as they go into the file, in the order in which they were made.
+    ///
+    /// # Errors
+    /// Types that are not complete, and those of `encode`.
+    pub(crate) fn attributes(
+        &self,
+        model: &Model,
+        encode: &mut Encode<'_>,
+    ) -> Result<Vec<Attribute>, AttFault> {
+        let mut all = Vec::with_capacity(self.shown.len().saturating_add(self.others.len()));
+        for (place, attribute) in &self.others {
+            all.push((*place, attribute.clone()));
+        }
+        for att in &self.shown {
+            // New ones after those that are there; the sort keeps their order.
+            all.push((att.place.unwrap_or(u32::MAX), att.attribute(model, encode)?));
+        }
+        all.sort_by_key(|(place, _)| *place);
+        Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
+    }
+
+    /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
+    pub(crate) fn stored(&mut self) {
+        let mut places: Vec<(u32, &mut u32)> = Vec::new();
+        for (place, _) in &mut self.others {
+            places.push((*place, place));
+        }
+        for att in &mut self.shown {
+            let place = att.place.get_or_insert(u32::MAX);
+            places.push((*place, place));
+        }
+        places.sort_by_key(|(place, _)| *place);
+        for (place, (_, to)) in (0u32..).zip(places) {
+            *to = place;
+        }
+    }
+}
+
+impl Att {
+    /// Its type in the file is the one that a put of its type makes.
+    fn is_native(&self) -> bool {
+        match &self.value {
+            Value::Held { .. } => true,
+            Value::Stored(attribute) => match ExtType::from_nc_type(self.nc_type) {
+                Some(ExtType::Char) => {
+                    let size = attribute.datatype.size;
+                    attribute.datatype == datatypes::text(size)
+                        && attribute.dataspace.kind != SpaceKind::Simple
+                }
+                Some(ext) => attribute.datatype == datatypes::atomic(ext, Endianness::Native),
+                None if self.nc_type == NC_STRING => attribute.datatype == datatypes::string(),
+                None => true,
+            },
+        }
+    }
+
+    fn attribute(&self, model: &Model, encode: &mut Encode<'_>) -> Result<Attribute, AttFault> {
+        let (held, encoded) = match &self.value {
+            Value::Stored(attribute) => return Ok((**attribute).clone()),
+            Value::Held { held, encoded } => (held, encoded),
+        };
+        let (name, charset) = (self.name.clone(), charset_of(&self.name));
+        let empty = Dataspace { kind: SpaceKind::Null, dims: Vec::new(), max_dims: Vec::new() };
+        let finish = |datatype, dataspace, data| Attribute {
+            name,
+            charset,
+            creation_order: None,
+            datatype,
+            committed: None,
+            dataspace,
+            data,
+        };
+        if self.nc_type == ExtType::Char.nc_type() {
+            // Text is one element; a type without bytes does not exist.
+            let len = u32::try_from(self.len).map_err(|_| AttFault::Refused(NcError::Inval))?;
+            let datatype = datatypes::text(len.max(1));
+            let one = Dataspace { kind: SpaceKind::Scalar, ..empty.clone() };
+            let dataspace = if len == 0 { empty } else { one };
+            return Ok(finish(datatype, dataspace, held.bytes().to_vec()));
+        }
+        let typed = Typed::of(model, self.nc_type, Endianness::Native);
+        let Typed { datatype, form } = typed.map_err(AttFault::Refused)?;
+        if self.len == 0 {
+            return Ok(finish(datatype, empty, Vec::new()));
+        }
+        let dataspace =
+            Dataspace { kind: SpaceKind::Simple, dims: vec![self.len], max_dims: Vec::new() };
+        if ExtType::from_nc_type(self.nc_type).is_some() {
+            return Ok(finish(datatype, dataspace, held.bytes().to_vec()));
+        }
+        if let Some(data) = encoded.get() {
+            return Ok(finish(datatype, dataspace, data.to_vec()));
+        }
+        let n = usize::try_from(self.len).ok();
+        let len = n.and_then(|n| n.checked_mul(form.file_size));
+        let mut data = vec![0; len.ok_or(AttFault::Refused(NcError::NoMem))?];
+        encode(&form, &mut { held }, held.bytes(), &mut data)?;
+        let _first = encoded.set(data.clone().into());
+        Ok(finish(datatype, dataspace, data))
+    }
+}
+
+/// The character set that a name is marked with.
+fn charset_of(name: &[u8]) -> Charset {
+    if name.is_ascii() { Charset::Ascii } else { Charset::Utf8 }
+}
+
+#[cfg(test)]
+mod tests;

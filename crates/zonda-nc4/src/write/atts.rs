@@ -1,0 +1,334 @@
+//! Putting, deleting and renaming attributes.
+
+use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
+use zonda_model::{ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, normalize_name};
+
+use super::ObjectKey;
+use super::datatypes::Typed;
+use super::define::{Definer, Stop, stored_name};
+use super::draft::VarDraft;
+use super::held::Held;
+use super::settings::FILL_VALUE;
+use super::source::Source;
+use crate::details::native_fill;
+use crate::file::{Nc4File, Owner};
+use crate::form::NC_STRING;
+use crate::get::{GetFault, default_element};
+use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
+use crate::place::Target;
+use crate::{Nc4Error, Result, hidden};
+
+/// Values in one attribute.
+const MOST_VALUES: usize = i32::MAX as usize;
+
+impl Nc4File {
+    /// Puts an attribute of `n_values` values of type `nc_type`; `values` hands over the memory that
+    /// has them, for the length in bytes, after all checks. Values that do not fit are counted.
+    ///
+    /// `_FillValue` of a variable becomes its fill value.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_ENOTVAR`, `NC_EATTMETA`; `NC_EINVAL` for more values than an int
+    /// counts; `NC_EBADNAME` for a name that is too long; `NC_EPERM`; `NC_EBADNAME`; `NC_ENAMEINUSE`
+    /// for a reserved name; in the classic model and data mode `NC_ENOTINDEFINE` for a new attribute
+    /// or a longer one; `NC_EBADTYPE`, `NC_ECHAR`, `NC_ESTRICTNC3`; `NC_EINVAL` or `NC_EBADTYPID` for
+    /// a type that is not there; of `_FillValue` `NC_EINVAL` for other than one value,
+    /// `NC_ELATEFILL` where data were written and `NC_EBADTYPE` for another type than the variable's;
+    /// `NC_EDAPURL` for numbers as values of a user-defined type, and `NC_EMAXATTS`.
+    pub fn put_att<'v, E: From<Nc4Error>>(
+        &mut self,
+        owner: Owner,
+        name: &[u8],
+        nc_type: i32,
+        n_values: usize,
+        source: Source<'_>,
+        values: impl FnOnce(usize) -> std::result::Result<&'v [u8], E>,
+    ) -> std::result::Result<Converted, E> {
+        self.n_atts(owner)?;
+        let mem = match &source {
+            Source::Atomic(mem) => Some(*mem),
+            Source::Natural(_) => ExtType::from_nc_type(nc_type).map(ExtType::natural_mem),
+        };
+        let is_natural = matches!(source, Source::Natural(_));
+        let (stored, form, len) = self.define(owner.group, name, |definer| {
+            let stored = definer.check_put(owner, name, nc_type, n_values, mem, is_natural)?;
+            let mut len = n_values.checked_mul(mem.map_or(0, MemType::size));
+            let mut form = None;
+            if ExtType::from_nc_type(nc_type).is_none() {
+                let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
+                len = n_values.checked_mul(typed.form.size);
+                form = Some(typed.form);
+            }
+            Ok((stored, form, len.ok_or(NcError::NoMem)?))
+        })?;
+        let bytes = values(len)?;
+        let mut converted = Converted::default();
+        let done = self.define(owner.group, name, |definer| {
+            let bytes = bytes.get(..len).ok_or(NcError::Inval)?;
+            let held = match (form, source) {
+                (Some(form), Source::Natural(fetch)) => Held::take(&form, fetch, bytes)?,
+                // Nothing to convert.
+                (Some(_), Source::Atomic(_)) => Held::default(),
+                (None, _) => {
+                    let (ext, mem) =
+                        ExtType::from_nc_type(nc_type).zip(mem).ok_or(NcError::BadType)?;
+                    let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
+                    let mut native = vec![0; size];
+                    let rule = definer.range_rule();
+                    let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
+                    converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
+                    Held::plain(native)
+                }
+            };
+            definer.store_att(owner, &stored, nc_type, n_values, held)
+        });
+        done?;
+        Ok(converted)
+    }
+
+    /// Deletes an attribute; those after it get the numbers before theirs. The fill value that a
+    /// deleted `_FillValue` has set stays.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
+    /// `NC_ENOTATT`.
+    pub fn del_att(&mut self, owner: Owner, name: &[u8]) -> Result<()> {
+        self.define(owner.group, name, |definer| {
+            definer.group(owner.group)?;
+            definer.writing()?;
+            definer.begin_definitions()?;
+            let atts = definer.edit_atts(owner)?;
+            let name = normalize_name(name)?;
+            let number = atts.find(&name).ok_or(NcError::NotAtt)?;
+            atts.delete(number);
+            definer.mark(owner.into());
+            Ok(())
+        })
+    }
+
+    /// Renames an attribute. It keeps its number now, but comes last when the file is opened again.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
+    /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
+    /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
+    pub fn rename_att(&mut self, owner: Owner, name: &[u8], new_name: &[u8]) -> Result<()> {
+        self.define(owner.group, name, |definer| {
+            definer.group(owner.group)?;
+            if new_name.len() > MAX_NAME_BYTES {
+                return Err(NcError::MaxName.into());
+            }
+            definer.writing()?;
+            let new_name = stored_name(new_name)?;
+            let (is_strict, is_defining) = (definer.is_classic(), definer.is_defining());
+            let atts = definer.edit_atts(owner)?;
+            if atts.find(&new_name).is_some() {
+                return Err(NcError::NameInUse.into());
+            }
+            let old = normalize_name(name)?;
+            let number = atts.find(&old).ok_or(NcError::NotAtt)?;
+            if is_strict && !is_defining && new_name.len() > old.len() {
+                return Err(NcError::NotInDefine.into());
+            }
+            if hidden::is_kept(&new_name) {
+                return Err(NcError::NameInUse.into());
+            }
+            atts.rename(number, new_name);
+            definer.mark(owner.into());
+            Ok(())
+        })
+    }
+}
+
+impl From<Owner> for ObjectKey {
+    fn from(owner: Owner) -> ObjectKey {
+        match owner.var {
+            VarId::GLOBAL => ObjectKey::Group(owner.group),
+            var => ObjectKey::Var(owner.group, var),
+        }
+    }
+}
+
+impl Definer<'_> {
+    /// The checks of a put, in the reference's order; gives the name as it is stored.
+    fn check_put(
+        &mut self,
+        owner: Owner,
+        name: &[u8],
+        nc_type: i32,
+        n_values: usize,
+        mem: Option<MemType>,
+        is_natural: bool,
+    ) -> std::result::Result<Box<[u8]>, Stop> {
+        if n_values > MOST_VALUES {
+            return Err(NcError::Inval.into());
+        }
+        if name.len() > MAX_NAME_BYTES {
+            return Err(NcError::BadName.into());
+        }
+        self.writing()?;
+        let stored = stored_name(name)?;
+        let in_root = owner.group == GroupId::ROOT;
+        if (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored) {
+            return Err(NcError::NameInUse.into());
+        }
+        let atts = self.edit_atts(owner)?;
+        let known = atts.find(&stored).and_then(|number| atts.info(number));
+        let grows = known.is_none_or(|info| {
+            let old = usize::try_from(info.len).unwrap_or(usize::MAX);
+            bytes_of(nc_type, n_values) > bytes_of(info.nc_type, old)
+        });
+        if grows {
+            self.begin_definitions()?;
+        }
+        let ext = ExtType::from_nc_type(nc_type);
+        let is_text = |is: bool| if is { Some(()) } else { None };
+        if nc_type == 0 {
+            return Err(NcError::BadType.into());
+        }
+        let text_in = is_text(mem == Some(MemType::Text));
+        let text_out = is_text(ext == Some(ExtType::Char));
+        if !is_natural && (text_in != text_out || nc_type == NC_STRING) {
+            return Err(NcError::Char.into());
+        }
+        if self.is_classic() && nc_type > ExtType::Double.nc_type() {
+            return Err(NcError::StrictNc3.into());
+        }
+        if nc_type < 0 {
+            return Err(NcError::Inval.into());
+        }
+        let is_user = nc_type > NC_STRING;
+        if is_user && self.model.user_type(nc_type).is_none() {
+            return Err(NcError::BadTypId.into());
+        }
+        if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
+            if n_values != 1 {
+                return Err(NcError::Inval.into());
+            }
+            let var = self.var(owner.group, owner.var)?;
+            if var.draft.as_deref().is_none_or(|draft| draft.is_written) {
+                return Err(NcError::LateFill.into());
+            }
+            if var.nc_type != nc_type {
+                return Err(NcError::BadType.into());
+            }
+        }
+        if is_user && !is_natural && n_values > 0 {
+            return Err(NcError::DapUrl.into());
+        }
+        Ok(stored)
+    }
+
+    fn store_att(
+        &mut self,
+        owner: Owner,
+        name: &[u8],
+        nc_type: i32,
+        n_values: usize,
+        held: Held,
+    ) -> std::result::Result<(), Stop> {
+        let sets_fill = owner.var != VarId::GLOBAL && *name == *FILL_VALUE;
+        let fill = sets_fill.then(|| held.clone());
+        self.edit_atts(owner)?.put(name, nc_type, n_values as u64, held)?;
+        if let Some(fill) = fill {
+            let var = self.model.var_mut(owner.group, owner.var).ok_or(NcError::NotVar)?;
+            let draft = var.draft.as_deref_mut().ok_or(NcError::LateFill)?;
+            draft.fill_value = Some(fill);
+            self.refresh(owner.group, owner.var)?;
+            // In the file form of the one before.
+            let key = ObjectKey::Var(owner.group, owner.var);
+            self.writing()?.stores.fills.remove(&key);
+        }
+        self.mark(owner.into());
+        Ok(())
+    }
+
+    /// In the classic model nobody minds bytes that change their sign.
+    fn range_rule(&self) -> RangeRule {
+        if self.is_classic() { RangeRule::ByteIsUnsigned } else { RangeRule::Strict }
+    }
+}
+
+/// Bytes of values as the reference compares them to tell whether an attribute grows: the size of a
+/// type that is not atomic is -1 to it.
+fn bytes_of(nc_type: i32, n_values: usize) -> usize {
+    let size = ExtType::from_nc_type(nc_type).map_or(usize::MAX, ExtType::size);
+    n_values.wrapping_mul(size)
+}
+
+/// Reads an attribute that was put since the file was opened.
+pub(crate) fn get_held<'a, E>(
+    model: &Model,
+    info: &AttInfo,
+    held: &Held,
+    target: Target<'_>,
+    out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
+    fail: impl Fn(GetFault) -> E,
+) -> std::result::Result<Converted, E> {
+    let refused = |code| fail(GetFault::Refused(code));
+    let n = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
+    if n == 0 {
+        out(0)?;
+        return Ok(Converted::default());
+    }
+    let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
+        let Target::Natural(place) = target else {
+            let is_text = matches!(target, Target::Atomic(MemType::Text));
+            return Err(refused(if is_text { NcError::Char } else { NcError::BadType }));
+        };
+        let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
+        let len = n.checked_mul(typed.form.size).ok_or_else(|| refused(NcError::NoMem))?;
+        held.give(&typed.form, place, out(len)?).map_err(refused)?;
+        return Ok(Converted::default());
+    };
+    let mem = match target {
+        Target::Atomic(mem) => mem,
+        Target::Natural(_) => ext.natural_mem(),
+    };
+    let rule = if model.is_classic { RangeRule::ByteIsUnsigned } else { RangeRule::Strict };
+    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, rule);
+    let decoder = decoder.map_err(|_| refused(NcError::Char))?;
+    let len = n.checked_mul(mem.size()).ok_or_else(|| refused(NcError::NoMem))?;
+    Ok(decoder.decode(held.bytes(), out(len)?))
+}
+
+/// The fill value of a variable that has a draft.
+pub(crate) fn draft_fill(
+    model: &Model,
+    var: &Var,
+    draft: &VarDraft,
+    target: Target<'_>,
+    out: &mut [u8],
+) -> std::result::Result<(), GetFault> {
+    let refused = GetFault::Refused;
+    let typed = Typed::of(model, var.nc_type, Endianness::Native).map_err(refused)?;
+    match target {
+        Target::Atomic(mem) => {
+            let ext = ExtType::from_nc_type(var.nc_type).ok_or(refused(NcError::BadType))?;
+            let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+            let decoder = decoder.map_err(|_| refused(NcError::Char))?;
+            let user = draft.fill_value.as_ref().map(Held::bytes);
+            let default;
+            let native = match user {
+                Some(user) => user,
+                None => {
+                    default = native_fill(&typed.form, ext, None);
+                    &default
+                }
+            };
+            let out = out.get_mut(..mem.size()).ok_or(refused(NcError::Inval))?;
+            let _counted_by_nobody = decoder.decode(native, out);
+            Ok(())
+        }
+        Target::Natural(place) => {
+            let out = out.get_mut(..typed.form.size).ok_or(refused(NcError::Inval))?;
+            match &draft.fill_value {
+                Some(held) => held.give(&typed.form, place, out).map_err(refused),
+                None => default_element(model, var.nc_type, &typed.form, place, out),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

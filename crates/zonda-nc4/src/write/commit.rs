@@ -1,0 +1,193 @@
+//! Commits: what was defined and put becomes what a reader finds, whatever happens meanwhile.
+//!
+//! Everything new goes to fresh space first, then the superblock says how long the file is, then the
+//! first blocks of the headers that changed are written over, each by one write within a sector.
+//! Nothing that the last commit refers to is written over before. All is laid out in memory before
+//! the first byte is written; from then on a commit is decided, and what an error stops the next
+//! commit completes.
+
+mod layout;
+mod plan;
+
+use std::sync::{Arc, PoisonError};
+
+use zonda_hdf5::{File, FileAddr, HdfError};
+use zonda_model::VarId;
+use zonda_storage::WriteRange;
+
+use self::layout::lay_out;
+use self::plan::Plan;
+use super::define::owned;
+use super::{ObjectKey, Writing};
+use crate::attribute::AttList;
+use crate::file::{Nc4File, hdf};
+use crate::files::{Files, ObjectAt};
+use crate::model::{GroupId, Model};
+use crate::{Nc4Error, Result};
+
+/// What comes of laying out and writing below the model.
+type Laid<T> = std::result::Result<T, HdfError>;
+
+/// A commit that is laid out, and perhaps written in part.
+#[derive(Debug, Default)]
+pub(crate) struct Decided {
+    /// What goes to fresh space.
+    blocks: Vec<(FileAddr, Vec<u8>)>,
+    /// First blocks of headers that change.
+    switches: Vec<(FileAddr, Box<[u8]>)>,
+    /// There is no superblock yet.
+    is_first: bool,
+}
+
+/// Bytes put after which a put that begins another record commits those before it.
+const COMMIT_BYTES: u64 = 64 << 20;
+
+impl Nc4File {
+    /// Writes what the file lacks, and makes it durable as the storage is asked to.
+    pub(crate) fn commit(&mut self) -> Result<()> {
+        self.write_changes()?;
+        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))
+    }
+
+    /// Commits where much was put since the last commit and a put begins another record. To be
+    /// called before each put. It is counted, not timed, so that the same calls give the same file.
+    #[inline]
+    pub(crate) fn commit_if_due(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        start: &[usize],
+    ) -> Result<()> {
+        let put = self.writing.as_ref().map_or(0, |writing| writing.stores.put_bytes);
+        if put < COMMIT_BYTES { Ok(()) } else { self.commit_records(group, var, start) }
+    }
+
+    #[cold]
+    fn commit_records(&mut self, group: GroupId, var: VarId, start: &[usize]) -> Result<()> {
+        let (model, var) = self.var(group, var)?;
+        let begins_one = var.dims.iter().zip(start).any(|(dim, start)| {
+            model.dim(*dim).is_some_and(|dim| dim.is_unlimited && *start as u64 >= dim.len)
+        });
+        if begins_one { self.write_changes() } else { Ok(()) }
+    }
+
+    /// Writes what the file lacks.
+    fn write_changes(&mut self) -> Result<()> {
+        self.settle()?;
+        let Nc4File { files, model, writing: Some(writing), .. } = self else {
+            return Ok(());
+        };
+        let Some(model) = model.get_mut() else { return Ok(()) };
+        let file = Arc::clone(files.main());
+        complete(&file, writing)?;
+        writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
+        // Strings that were put where others were change no header, but the end of the file.
+        let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
+        if !writing.changed.is_empty() || writing.is_new || has_grown {
+            decide(files, &file, model, writing)?;
+            complete(&file, writing)?;
+        }
+        Ok(())
+    }
+}
+
+/// An error that concerns the whole file.
+fn root_error(error: HdfError) -> Nc4Error {
+    hdf(String::from("/"), error)
+}
+
+/// Lays a commit out.
+fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
+    let plan = Plan::make(files, model, writing)?;
+    let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
+    let [blocks, patches] = writing.stores.take_blocks();
+    decided.blocks.extend(blocks);
+    decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
+    decided.is_first = writing.is_new;
+    writing.decided = Some(decided);
+    for key in std::mem::take(&mut writing.changed) {
+        attributes_are_laid_out(model, key);
+    }
+    writing.is_new = false;
+    written.into_iter().for_each(|key| publish(model, writing, key));
+    Ok(())
+}
+
+/// The attributes of an object are in the file in the order in which they were laid out.
+fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
+    let details = match key {
+        ObjectKey::Group(id) => model.group_mut(id).map(|group| &mut group.details),
+        ObjectKey::Var(group, id) => model.var_mut(group, id).map(|var| &mut var.details),
+        ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
+    };
+    if let Some(Ok(AttList::Edited(list))) = details.and_then(owned).map(|of| &mut of.atts) {
+        list.stored();
+    }
+}
+
+/// Writes a commit that is laid out, in whole, whatever was written of it before.
+fn complete(file: &File, writing: &mut Writing) -> Result<()> {
+    if writing.decided.is_some() {
+        finish(file, writing).map_err(root_error)?;
+        writing.decided = None;
+        writing.space.committed();
+    }
+    Ok(())
+}
+
+fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
+    let Writing { decided, heap, space, end, .. } = writing;
+    let storage = file.storage();
+    let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+    heap.commit(file, space)?;
+    let Some(decided) = decided else { return Ok(()) };
+    decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);
+    let blocks = decided.blocks.iter();
+    let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
+    let ranges: Vec<_> = ranges.collect();
+    storage.write_ranges(&ranges)?;
+    let len = file.position(FileAddr(space.end()));
+    if storage.len()? < len {
+        storage.set_len(len)?;
+    }
+    storage.barrier()?;
+    if decided.is_first || space.end() > *end {
+        file.write_superblock(space.end())?;
+        storage.barrier()?;
+        *end = space.end();
+    }
+    for (addr, bytes) in &decided.switches {
+        storage.write_at(file.position(*addr), bytes)?;
+    }
+    file.forget();
+    Ok(())
+}
+
+/// Says in the model where an object is.
+fn publish(model: &mut Model, writing: &Writing, key: ObjectKey) {
+    let Some(stored) = writing.objects.get(&key) else { return };
+    let at = ObjectAt { file: 0, addr: stored.space.addr };
+    match key {
+        ObjectKey::Group(id) => {
+            if let Some(group) = model.group_mut(id) {
+                group.at = at;
+                if let Some(details) = owned(&mut group.details) {
+                    details.at = at;
+                }
+            }
+        }
+        ObjectKey::Var(group, id) => {
+            if let Some(var) = model.var_mut(group, id) {
+                var.at = at;
+                if let Some(details) = owned(&mut var.details) {
+                    details.at = at;
+                }
+            }
+        }
+        ObjectKey::Scale(_) | ObjectKey::Type(_) => {}
+    }
+    if let Some(dim) = writing.scales.dim_of.get(&key).and_then(|id| model.dim_mut(*id)) {
+        dim.at = Some(at);
+    }
+}

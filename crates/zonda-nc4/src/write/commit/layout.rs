@@ -1,0 +1,426 @@
+//! Places and bytes of what a commit writes.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use zonda_hdf5::global_heap::HeapId;
+use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget};
+use zonda_hdf5::object_header::{
+    EncodedHeader, HeaderSpace, NewMessage, encode_header, first_chunk_len,
+};
+use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::{Attribute, File, FileAddr, Fresh, HdfError, Sizes, Writer, attributes, links};
+
+use super::plan::{Made, Plan};
+use super::{Decided, Laid};
+use crate::files::ObjectAt;
+use crate::hidden;
+use crate::model::{GroupId, Model};
+use crate::write::create::ROOT_LEN;
+use crate::write::links::Entry;
+use crate::write::objects::{AttMessage, Block, Dense, Stored};
+use crate::write::scales::{self, Scales, User};
+use crate::write::{ObjectKey, Writing, header};
+
+/// Bytes of the first block of a header that is not one block.
+const SPLIT_LEN: u64 = 256;
+/// Least bytes of a first block.
+const LEAST_LEN: u64 = 128;
+
+/// A commit while it is laid out.
+struct Layout<'a> {
+    file: &'a Arc<File>,
+    sizes: Sizes,
+    model: &'a Model,
+    writing: &'a mut Writing,
+    /// Names in groups in which they change.
+    names: BTreeMap<GroupId, Vec<Entry>>,
+    places: Places,
+    out: Laying,
+}
+
+/// What is laid out.
+#[derive(Debug, Default)]
+struct Laying {
+    decided: Decided,
+    /// What the file then has of objects.
+    objects: Vec<(ObjectKey, Stored)>,
+    /// Placeholders that are no more.
+    removed: Vec<ObjectKey>,
+    /// Space that was taken, and space that nothing refers to then.
+    taken: Vec<(FileAddr, u64)>,
+    freed: Vec<(FileAddr, u64)>,
+}
+
+/// Lays a plan out, and says which objects it writes. After an error all is as before.
+pub(super) fn lay_out(
+    plan: Plan,
+    file: &Arc<File>,
+    model: &Model,
+    writing: &mut Writing,
+) -> Laid<(Decided, Vec<ObjectKey>)> {
+    let Plan { mut made, scales, links } = plan;
+    let sizes = file.sizes();
+    let (places, out) = (Places::default(), Laying::default());
+    let mut layout = Layout { file, sizes, model, writing, names: links, places, out };
+    let result = layout.run(&mut made, scales.as_ref());
+    let Layout { writing, names, out, .. } = layout;
+    if let Err(error) = result {
+        for (addr, len) in out.taken {
+            writing.space.free(addr, len);
+        }
+        return Err(error);
+    }
+    for (addr, len) in out.freed {
+        writing.space.free(addr, len);
+    }
+    if let Some(scales) = scales {
+        writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
+        writing.apart.dims.retain(|dim| !scales.of_dim.contains_key(dim));
+        writing.scales = scales;
+    }
+    writing.links.extend(names);
+    for key in out.removed {
+        writing.objects.remove(&key);
+    }
+    let written = out.objects.iter().map(|(key, _)| *key).collect();
+    writing.objects.extend(out.objects);
+    Ok((out.decided, written))
+}
+
+impl Layout<'_> {
+    fn run(&mut self, made: &mut Vec<Made>, scales: Option<&Scales>) -> Laid<()> {
+        if let Some(scales) = scales {
+            self.remove_placeholders(scales);
+        }
+        self.lists(made)?;
+        for object in made.iter_mut() {
+            self.place(object)?;
+            self.places.0.insert(object.key, object.stored.space.addr);
+        }
+        self.fill_lists(made)?;
+        // Groups come last, and those after the ones they are in, whose dimensions they may have.
+        let (groups, others): (Vec<_>, Vec<_>) = std::mem::take(made)
+            .into_iter()
+            .partition(|object| matches!(object.key, ObjectKey::Group(_)));
+        for object in others.into_iter().chain(groups) {
+            self.write(object)?;
+        }
+        Ok(())
+    }
+
+    /// Gives the space of placeholders back that are none any more.
+    fn remove_placeholders(&mut self, scales: &Scales) {
+        let before = self.writing.scales.dim_of.keys();
+        let removed = before.filter(|key| !scales.dim_of.contains_key(*key));
+        let removed = removed.filter(|key| matches!(key, ObjectKey::Scale(_)));
+        for key in removed {
+            if let Some(stored) = self.writing.objects.get(key) {
+                self.out.freed.extend(stored.extents());
+            }
+            self.out.removed.push(*key);
+        }
+    }
+
+    /// Puts lists of the right length, without their addresses.
+    fn lists(&self, made: &mut [Made]) -> Laid<()> {
+        for object in made {
+            if let Some(list) = &object.list {
+                let len = usize::try_from(scales::PLACE_BYTES).unwrap_or(0);
+                let places = vec![0; list.len().saturating_mul(len)];
+                let list = scales::dimension_list(places, list.len());
+                let list = AttMessage::new(self.file, &list)?;
+                object.stored.hide(&list.name.clone(), Some(list));
+            }
+            if let Some(users) = &object.users {
+                let users = scales::reference_list(&vec![(FileAddr(0), 0); users.len()]);
+                let users = AttMessage::new(self.file, &users)?;
+                object.stored.hide(&users.name.clone(), Some(users));
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds a place for the first block of a new header.
+    fn place(&mut self, object: &mut Made) -> Laid<()> {
+        if object.stored.space.len > 0 {
+            return Ok(());
+        }
+        if object.key == ObjectKey::Group(GroupId::ROOT) {
+            // It is where it was said to be when the file was made.
+            object.stored.space = HeaderSpace { addr: self.file.root(), len: ROOT_LEN };
+            object.is_fresh = true;
+            return Ok(());
+        }
+        let messages = self.messages(object, None)?;
+        let len = first_chunk_len(&object.stored.style, &messages).max(LEAST_LEN);
+        let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
+        let len = if len > SECTOR { SPLIT_LEN } else { len };
+        let addr = self.writing.space.alloc_in_sector(len)?;
+        self.out.taken.push((addr, len));
+        object.stored.space = HeaderSpace { addr, len };
+        object.is_fresh = true;
+        Ok(())
+    }
+
+    /// Puts the addresses into lists of which only the length was known.
+    fn fill_lists(&mut self, made: &mut [Made]) -> Laid<()> {
+        for object in made {
+            if let Some(list) = &object.list {
+                let mut places = Vec::with_capacity(list.len().saturating_mul(16));
+                for scale in list {
+                    let mut reference = Writer::new("object reference", self.sizes);
+                    reference.addr(Some(self.places.of(self.model, *scale)?))?;
+                    let (heap, space) = self.writing.heap_and_space();
+                    let id = heap.put(reference.bytes(), space)?;
+                    HeapId::encode(Some(id), 1, self.sizes, &mut places)?;
+                }
+                let list = scales::dimension_list(places, list.len());
+                let list = AttMessage::new(self.file, &list)?;
+                object.stored.hide(&list.name.clone(), Some(list));
+            }
+            if let Some(users) = &object.users {
+                let user = |(user, axis): &User| Ok((self.places.of(self.model, *user)?, *axis));
+                let users = users.iter().map(user).collect::<Laid<Vec<_>>>()?;
+                let users = AttMessage::new(self.file, &scales::reference_list(&users))?;
+                object.stored.hide(&users.name.clone(), Some(users));
+            }
+        }
+        Ok(())
+    }
+
+    /// All messages of a header. Those that change most often come first, to stay in its first
+    /// block. What is outside of the header is written where `dense` takes what is known of it.
+    fn messages(
+        &mut self,
+        object: &Made,
+        mut dense: Option<&mut Vec<Dense>>,
+    ) -> Laid<Vec<NewMessage>> {
+        let stored = &object.stored;
+        let mut out = stored.messages.clone();
+        if let ObjectKey::Group(id) = object.key {
+            self.links(id, stored, dense.as_deref_mut(), &mut out)?;
+        }
+        // What says what an object is comes before the attributes that users made, lists after them.
+        let is_last = |att: &&AttMessage| {
+            matches!(
+                &*att.name,
+                hidden::DIMENSION_LIST
+                    | hidden::REFERENCE_LIST
+                    | hidden::PROPERTIES
+                    | hidden::STRICT
+            )
+        };
+        let first = stored.hidden.iter().filter(|att| !is_last(att));
+        let last = stored.hidden.iter().filter(is_last);
+        let atts: Vec<_> = first.chain(&object.atts).chain(last).collect();
+        if !atts.is_empty() {
+            self.attributes(&atts, stored, dense, &mut out)?;
+        }
+        Ok(out)
+    }
+
+    /// The attributes of an object and what is said of them.
+    fn attributes(
+        &mut self,
+        atts: &[&AttMessage],
+        stored: &Stored,
+        dense: Option<&mut Vec<Dense>>,
+        out: &mut Vec<NewMessage>,
+    ) -> Laid<()> {
+        let tracked = stored.style.flags & header::TRACKED != 0;
+        let indexed = stored.style.flags & header::INDEXED != 0;
+        let too_many =
+            HdfError::TooLarge { structure: "number of attributes", value: atts.len() as u64 };
+        let count = u16::try_from(atts.len()).map_err(|_| too_many)?;
+        let mut info = AttributeInfo {
+            tracked,
+            indexed,
+            max_creation_index: tracked.then_some(count),
+            heap: None,
+            name_index: None,
+            order_index: None,
+        };
+        let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
+        if atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long) {
+            out.push(header::attribute_info(&info, self.sizes)?);
+            out.extend((0..).zip(atts).map(|(order, att)| header::attribute(att, Some(order))));
+            return Ok(());
+        }
+        if let Some(dense) = dense {
+            let hash = hash_of(atts);
+            let before = stored.dense.iter().find(|dense| dense.hash == hash);
+            let before = before.and_then(|dense| Some((dense, dense.attributes?)));
+            if let Some((before, same)) = before {
+                info = same;
+                dense.push(before.clone());
+            } else {
+                let mut list = Vec::with_capacity(atts.len());
+                for (order, att) in (0..).zip(atts) {
+                    list.push(Attribute { creation_order: Some(order), ..att.decode(self.file)? });
+                }
+                let mut fresh = Fresh::new(&mut self.writing.space);
+                info = attributes::write_dense(&list, &info, self.sizes, &mut fresh)?;
+                let blocks = fresh.into_blocks();
+                let extents = self.out.take(blocks);
+                dense.push(Dense { hash, attributes: Some(info), links: None, extents });
+            }
+        }
+        out.push(header::attribute_info(&info, self.sizes)?);
+        Ok(())
+    }
+
+    /// The links of a group and what is said of them.
+    fn links(
+        &mut self,
+        id: GroupId,
+        stored: &Stored,
+        dense: Option<&mut Vec<Dense>>,
+        out: &mut Vec<NewMessage>,
+    ) -> Laid<()> {
+        let entries = self.names.get(&id).or_else(|| self.writing.links.get(&id));
+        let entries = entries.map_or(&[][..], |entries| entries);
+        let info = stored.link_info();
+        let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+        let mut info = LinkInfo { max_creation_index: info.tracked.then_some(count), ..info };
+        let link = |(order, entry): (i64, &Entry)| Link {
+            name: entry.name.clone(),
+            charset: entry.charset,
+            creation_order: info.tracked.then_some(order),
+            target: self.target(entry),
+        };
+        let list: Vec<_> = (0..).zip(entries).map(link).collect();
+        if list.len() <= usize::from(header::PHASE_CHANGE.0) {
+            for link in &list {
+                out.push(header::link(link, self.sizes)?);
+            }
+        } else if let Some(dense) = dense {
+            let mut bytes = Writer::new("links", self.sizes);
+            list.iter().try_for_each(|link| link.encode(&mut bytes))?;
+            let hash = hash_of(bytes.bytes());
+            let before = stored.dense.iter().find(|dense| dense.hash == hash);
+            let before = before.and_then(|dense| Some((dense, dense.links?)));
+            if let Some((before, same)) = before {
+                info = same;
+                dense.push(before.clone());
+            } else {
+                let mut fresh = Fresh::new(&mut self.writing.space);
+                info = links::write_dense(&list, &info, self.sizes, &mut fresh)?;
+                let blocks = fresh.into_blocks();
+                let extents = self.out.take(blocks);
+                dense.push(Dense { hash, attributes: None, links: Some(info), extents });
+            }
+        }
+        out.insert(0, header::link_info(&info, self.sizes)?);
+        Ok(())
+    }
+
+    /// What a name stands for.
+    fn target(&self, entry: &Entry) -> LinkTarget {
+        let places = &self.places.0;
+        let now = entry.key.and_then(|key| {
+            let stored = self.writing.objects.get(&key).map(|stored| stored.space.addr);
+            places.get(&key).copied().or(stored)
+        });
+        match (&entry.target, now) {
+            (None | Some(LinkTarget::Hard(_)), Some(addr)) => LinkTarget::Hard(addr),
+            (Some(target), _) => target.clone(),
+            // While places are looked for, only lengths count.
+            (None, None) => LinkTarget::Hard(FileAddr(0)),
+        }
+    }
+
+    /// Encodes a header, and says what of it is to be written.
+    fn write(&mut self, object: Made) -> Laid<()> {
+        let mut dense = Vec::new();
+        let messages = self.messages(&object, Some(&mut dense))?;
+        let Made { key, mut stored, is_fresh, .. } = object;
+        let EncodedHeader { first, continuation } = self.encode(&stored, &messages)?;
+        let before = stored.continuation.take();
+        if let Some((addr, bytes)) = continuation {
+            if before.as_ref().is_none_or(|block| block.addr != addr) {
+                self.out.taken.push((addr, bytes.len() as u64));
+                self.out.decided.blocks.push((addr, bytes.clone()));
+            }
+            stored.continuation = Some(Block { addr, bytes: bytes.into() });
+        }
+        let freed = &mut self.out.freed;
+        if let Some(block) = before
+            && stored.continuation.as_ref().is_none_or(|now| now.addr != block.addr)
+        {
+            freed.push((block.addr, block.bytes.len() as u64));
+        }
+        freed.append(&mut stored.others);
+        let gone = stored.dense.iter().filter(|before| !dense.contains(before));
+        freed.extend(gone.flat_map(|before| &before.extents));
+        stored.dense = dense;
+        let addr = stored.space.addr;
+        if is_fresh {
+            self.out.decided.blocks.push((addr, first.clone()));
+        } else if *stored.first != *first {
+            self.out.decided.switches.push((addr, first.clone().into()));
+        }
+        stored.first = first.into();
+        self.out.objects.push((key, stored));
+        Ok(())
+    }
+
+    /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
+    fn encode(&mut self, stored: &Stored, messages: &[NewMessage]) -> Laid<EncodedHeader> {
+        let mut again = stored.continuation.as_ref();
+        loop {
+            let space = &mut self.writing.space;
+            let mut place = |len: u64| match again {
+                Some(block) if block.bytes.len() as u64 == len => Ok(block.addr),
+                _ => space.alloc(len),
+            };
+            let encoded =
+                encode_header(&stored.style, messages, &stored.space, self.sizes, &mut place)?;
+            match (&encoded.continuation, again) {
+                (Some((addr, bytes)), Some(block))
+                    if *addr == block.addr && **bytes != *block.bytes =>
+                {
+                    again = None;
+                }
+                _ => return Ok(encoded),
+            }
+        }
+    }
+}
+
+impl Laying {
+    /// Takes blocks in, and gives their extents.
+    fn take(&mut self, blocks: Vec<(FileAddr, Vec<u8>)>) -> Vec<(FileAddr, u64)> {
+        let extents: Vec<_> =
+            blocks.iter().map(|(addr, bytes)| (*addr, bytes.len() as u64)).collect();
+        self.decided.blocks.extend(blocks);
+        self.taken.extend(&extents);
+        extents
+    }
+}
+
+fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Where objects are or will be.
+#[derive(Debug, Default)]
+struct Places(HashMap<ObjectKey, FileAddr>);
+
+impl Places {
+    fn of(&self, model: &Model, key: ObjectKey) -> Laid<FileAddr> {
+        let at = match key {
+            ObjectKey::Group(id) => model.group(id).map(|group| group.at),
+            ObjectKey::Scale(id) => model.dim(id).and_then(|dim| dim.at),
+            ObjectKey::Var(group, id) => model.var(group, id).map(|var| var.at),
+            ObjectKey::Type(_) => None,
+        };
+        let at = at.filter(|at| *at != ObjectAt::NOWHERE).map(|at| at.addr);
+        let found = self.0.get(&key).copied().or(at);
+        found.ok_or(HdfError::Missing { structure: "object", at: 0, what: "its place" })
+    }
+}

@@ -1,0 +1,571 @@
+//! Which objects a commit writes, and what is to be in them but addresses that are not known yet.
+//! What cannot be changed is refused here, before anything is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
+use zonda_hdf5::{FileAddr, HdfError, Sizes};
+use zonda_model::{NcError, VarId};
+
+use super::super::links::{Entry, wanted};
+use super::super::objects::{AttMessage, Fixed, Stored};
+use super::super::recipe::Recipe;
+use super::super::scales::{Apart, Scales, User};
+use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
+use super::root_error;
+use crate::attribute::{AttFault, AttList};
+use crate::file::hdf;
+use crate::files::{Files, ObjectAt};
+use crate::get::GetFault;
+use crate::hidden;
+use crate::model::{GroupId, Model, Var};
+use crate::{Nc4Error, Result};
+
+/// An object that is written.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) key: ObjectKey,
+    /// What the file will have of it. A place of no bytes is yet to be found.
+    pub(super) stored: Stored,
+    /// Its first block is at a new place.
+    pub(super) is_fresh: bool,
+    /// Its attributes that are shown.
+    pub(super) atts: Vec<AttMessage>,
+    /// Scales that `DIMENSION_LIST` is to name, where that changes.
+    pub(super) list: Option<Vec<ObjectKey>>,
+    /// Variables that `REFERENCE_LIST` is to name, where that changes.
+    pub(super) users: Option<Vec<User>>,
+}
+
+/// What a commit writes.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) made: Vec<Made>,
+    /// Scales as they then are, where they change.
+    pub(super) scales: Option<Scales>,
+    /// Names in groups in which they change.
+    pub(super) links: BTreeMap<GroupId, Vec<Entry>>,
+}
+
+/// A plan in the making.
+struct Planner<'a> {
+    files: &'a Files,
+    model: &'a Model,
+    writing: &'a mut Writing,
+    sizes: Sizes,
+    keys: BTreeSet<ObjectKey>,
+    /// Scales as they will be, where that was computed.
+    new_scales: Option<Scales>,
+    /// Objects with other names than before.
+    renamed: BTreeSet<ObjectKey>,
+    links: BTreeMap<GroupId, Vec<Entry>>,
+    moved: BTreeSet<ObjectKey>,
+}
+
+impl Plan {
+    pub(super) fn make(files: &Files, model: &Model, writing: &mut Writing) -> Result<Plan> {
+        let keys = writing.changed.clone();
+        let sizes = files.main().sizes();
+        let mut planner = Planner {
+            files,
+            model,
+            writing,
+            sizes,
+            keys,
+            new_scales: None,
+            renamed: BTreeSet::new(),
+            links: BTreeMap::new(),
+            moved: BTreeSet::new(),
+        };
+        planner.find_structure()?;
+        planner.find_moves()?;
+        let keys = std::mem::take(&mut planner.keys);
+        let made = keys.into_iter().map(|key| planner.make(key)).collect::<Result<_>>()?;
+        Ok(Plan { made, scales: planner.new_scales, links: planner.links })
+    }
+}
+
+impl Planner<'_> {
+    /// Finds objects whose scales or names change.
+    fn find_structure(&mut self) -> Result<()> {
+        let is_plain = |key: &ObjectKey| match key {
+            ObjectKey::Var(..) => self.place(*key).is_some(),
+            _ => false,
+        };
+        if self.keys.iter().all(is_plain) {
+            return Ok(());
+        }
+        let (attach, model) = (self.writing.how.attach_scales, self.model);
+        let before = &self.writing.scales;
+        let mut scales = Scales::of(model, attach, &self.writing.apart);
+        if scales.of_dim != before.of_dim && !self.writing.apart.dims.is_empty() {
+            // Dimensions that no object stands for have names and ids that follow from those that
+            // others have. They get objects, to keep them.
+            let apart = Apart { dims: Default::default(), ..self.writing.apart.clone() };
+            scales = Scales::of(model, attach, &apart);
+        }
+        self.keys.extend(scales.changed_since(before));
+        let ids_differ = scales.of_dim != before.of_dim;
+        self.new_scales = Some(scales);
+        if ids_differ && !self.writing.ids_are_said {
+            self.find_unsaid_ids()?;
+        }
+        let groups: BTreeSet<GroupId> =
+            self.keys.iter().filter_map(|key| self.group_of(*key)).collect();
+        for group in groups {
+            self.find_names(group)?;
+        }
+        // Placeholders that are no more, and dimensions that are variables.
+        let scales = self.new_scales.as_ref().unwrap_or(&self.writing.scales);
+        self.keys.retain(|key| match key {
+            ObjectKey::Scale(_) => scales.dim_of.contains_key(key),
+            _ => true,
+        });
+        Ok(())
+    }
+
+    /// The scales as they will be.
+    fn scales(&self) -> &Scales {
+        self.new_scales.as_ref().unwrap_or(&self.writing.scales)
+    }
+
+    /// Finds out which names of a group change.
+    fn find_names(&mut self, group: GroupId) -> Result<()> {
+        self.load_links(group)?;
+        let before = self.writing.links.get(&group).map_or(&[][..], |links| links);
+        let after = wanted(self.model, self.scales(), &self.writing.apart, group, before);
+        if after == *before && self.place(ObjectKey::Group(group)).is_some() {
+            return Ok(());
+        }
+        let names: HashMap<ObjectKey, &[u8]> =
+            before.iter().filter_map(|entry| Some((entry.key?, &*entry.name))).collect();
+        let mut new = Vec::new();
+        for entry in &after {
+            let Some(key) = entry.key else { continue };
+            match names.get(&key) {
+                Some(name) if **name == *entry.name => {}
+                Some(_) => {
+                    self.renamed.insert(key);
+                }
+                None => new.push(key),
+            }
+        }
+        new.retain(|key| self.place(*key).is_none());
+        self.keys.extend(new);
+        self.keys.insert(ObjectKey::Group(group));
+        self.links.insert(group, after);
+        Ok(())
+    }
+
+    /// Finds scales that do not say the id of their dimension, which then follows from their order:
+    /// it does no more when scales come and go.
+    fn find_unsaid_ids(&mut self) -> Result<()> {
+        let scales: Vec<_> = self.scales().of_dim.values().copied().collect();
+        for key in scales {
+            if self.place(key).is_some() && !self.load(key)?.says(hidden::DIM_ID) {
+                self.keys.insert(key);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the file has of an object that is in it.
+    fn load(&mut self, key: ObjectKey) -> Result<&Stored> {
+        if !self.writing.objects.contains_key(&key) {
+            let at = self.place(key).unwrap_or(ObjectAt::NOWHERE);
+            let stored = Stored::load(self.files.main(), at);
+            let stored = stored.map_err(|fixed| self.fixed(key, fixed))?;
+            self.writing.objects.insert(key, stored);
+        }
+        let missing = HdfError::Missing { structure: "object", at: 0, what: "its header" };
+        self.writing.objects.get(&key).ok_or_else(|| root_error(missing))
+    }
+
+    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
+    /// and those of variables that become scales or are none any more. These change with the names
+    /// of their group, in which a placeholder goes or comes.
+    ///
+    /// What refers to them changes, too. Variables come to refer to a new scale before the group
+    /// does, which readers do not mind: the dimensions that a variable has it says by their ids.
+    fn find_moves(&mut self) -> Result<()> {
+        let mut waiting: Vec<_> = self.keys.iter().copied().collect();
+        while let Some(key) = waiting.pop() {
+            if self.place(key).is_none() {
+                continue;
+            }
+            let file = Arc::clone(self.files.main());
+            let stored = self.load(key)?;
+            let (is_within, links) = (stored.is_switchable(&file), stored.has_several_links());
+            let role = |scales: &Scales| scales.dim_of.get(&key).copied();
+            let (before, after) = (role(&self.writing.scales), role(self.scales()));
+            let is_switchable = is_within && before == after;
+            if is_switchable || self.moved.contains(&key) {
+                continue;
+            }
+            let is_known = before.is_none() || self.writing.apart.vars.is_empty();
+            if key == ObjectKey::Group(GroupId::ROOT) || links || !is_known {
+                return Err(self.fixed(key, CROSSES));
+            }
+            self.moved.insert(key);
+            for referrer in self.referrers(key)? {
+                if self.keys.insert(referrer) {
+                    waiting.push(referrer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What refers to an object by its place, the names in its group included.
+    fn referrers(&mut self, key: ObjectKey) -> Result<Vec<ObjectKey>> {
+        let mut referrers = Vec::new();
+        let group = match key {
+            ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.parent),
+            _ => self.group_of(key),
+        };
+        if let Some(group) = group {
+            referrers.push(ObjectKey::Group(group));
+            if !self.links.contains_key(&group) {
+                self.load_links(group)?;
+                let links = self.writing.links.get(&group).cloned().unwrap_or_default();
+                self.links.insert(group, links);
+            }
+        }
+        referrers.extend(self.scales().lists.get(&key).into_iter().flatten());
+        let users = self.scales().users.get(&key).into_iter().flatten();
+        referrers.extend(users.map(|(user, _)| user));
+        Ok(referrers)
+    }
+
+    /// The group that the name of an object is in.
+    fn group_of(&self, key: ObjectKey) -> Option<GroupId> {
+        match key {
+            ObjectKey::Group(id) => Some(id),
+            ObjectKey::Type(id) => self.model.user_type(id).map(|ty| ty.group),
+            ObjectKey::Scale(id) => self.model.dim(id).map(|dim| dim.group),
+            ObjectKey::Var(group, _) => Some(group),
+        }
+    }
+
+    /// Where the file has an object.
+    fn place(&self, key: ObjectKey) -> Option<ObjectAt> {
+        if let Some(stored) = self.writing.objects.get(&key) {
+            return Some(ObjectAt { file: 0, addr: stored.space.addr });
+        }
+        let at = match key {
+            ObjectKey::Group(_) if self.writing.is_new => None,
+            ObjectKey::Group(id) => self.model.group(id).map(|group| group.at),
+            ObjectKey::Type(_) => None,
+            ObjectKey::Scale(id) => {
+                let is_scale = self.writing.scales.dim_of.contains_key(&key);
+                self.model.dim(id).filter(|_| is_scale).and_then(|dim| dim.at)
+            }
+            ObjectKey::Var(group, id) => self.model.var(group, id).map(|var| var.at),
+        };
+        at.filter(|at| *at != ObjectAt::NOWHERE)
+    }
+
+    /// Reads the names in a group as the file has them.
+    fn load_links(&mut self, group: GroupId) -> Result<()> {
+        if !self.writing.links.contains_key(&group) {
+            let links = match self.place(ObjectKey::Group(group)) {
+                Some(at) => self.read_links(group, at)?,
+                None => Vec::new(),
+            };
+            self.writing.links.insert(group, links);
+        }
+        Ok(())
+    }
+
+    fn read_links(&self, id: GroupId, at: ObjectAt) -> Result<Vec<Entry>> {
+        let file = self.files.main();
+        let fail = |error| hdf(self.model.group_path(id), error);
+        if at.file != 0 {
+            return Err(self.fixed(ObjectKey::Group(id), Fixed::Foreign("it is in another file")));
+        }
+        let links = file.object(at.addr).and_then(|object| object.links(file)).map_err(fail)?;
+        let keys = self.keys_by_place(id);
+        let types = self.types_by_name(id);
+        let entry = |link: zonda_hdf5::message::Link| {
+            let addr = match &link.target {
+                LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
+                target => self.files.follow(at, target),
+            };
+            let key = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)).copied());
+            let key = key.or_else(|| types.get(&*link.name).copied());
+            Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
+        };
+        Ok(links.into_iter().map(entry).collect())
+    }
+
+    /// The objects that a group has in the model, by where they are.
+    fn keys_by_place(&self, id: GroupId) -> BTreeMap<(FileAddr, u16), ObjectKey> {
+        let mut keys = BTreeMap::new();
+        let Some(group) = self.model.group(id) else { return keys };
+        let children = group.children.iter().map(|&child| ObjectKey::Group(child));
+        let dims = group.dims.iter().map(|&dim| ObjectKey::Scale(dim));
+        let vars = (0..).map(VarId).zip(&group.vars).map(|(var, _)| ObjectKey::Var(id, var));
+        for key in children.chain(dims).chain(vars) {
+            if let Some(at) = self.place(key) {
+                keys.insert((at.addr, at.file), key);
+            }
+        }
+        keys
+    }
+
+    /// The types of a group, of which the model does not say where they are.
+    fn types_by_name(&self, id: GroupId) -> BTreeMap<&[u8], ObjectKey> {
+        let types = self.model.group(id).into_iter().flat_map(|group| &group.types);
+        let named =
+            types.filter_map(|&ty| Some((&*self.model.user_type(ty)?.name, ObjectKey::Type(ty))));
+        named.collect()
+    }
+
+    /// What an object will be.
+    fn make(&mut self, key: ObjectKey) -> Result<Made> {
+        let known = self.writing.objects.get(&key).cloned();
+        let is_new = known.is_none();
+        let atts = self.attributes(key)?;
+        let mut stored = match known {
+            Some(stored) => stored,
+            None => self.new_object(key).map_err(|error| hdf(self.path(key), error))?,
+        };
+        if self.moved.contains(&key) {
+            stored.move_away();
+        }
+        let model = self.model;
+        if let ObjectKey::Var(group, id) = key
+            && let Some(var) = model.var(group, id)
+        {
+            let updated = self.update(&mut stored, key, var);
+            updated.map_err(|error| hdf(self.path(key), error))?;
+        }
+        let before = &self.writing.scales;
+        let list = self.scales().lists.get(&key);
+        let list_moved =
+            list.is_some_and(|list| list.iter().any(|scale| self.moved.contains(scale)));
+        let list_changed = list_moved || list != before.lists.get(&key);
+        let users = self.scales().users.get(&key);
+        let users_moved =
+            users.is_some_and(|users| users.iter().any(|(user, _)| self.moved.contains(user)));
+        let users_changed = users_moved || users != before.users.get(&key);
+        let role_changed = self.scales().dim_of.get(&key) != before.dim_of.get(&key);
+        let mut made = Made {
+            key,
+            stored,
+            is_fresh: false,
+            atts,
+            list: list.filter(|_| list_changed).cloned(),
+            users: users.filter(|_| users_changed).cloned(),
+        };
+        let result = (|| {
+            if list_changed {
+                made.stored.hide(hidden::DIMENSION_LIST, None);
+            }
+            if users_changed {
+                made.stored.hide(hidden::REFERENCE_LIST, None);
+            }
+            if is_new || role_changed || list_changed || self.renamed.contains(&key) {
+                self.mark(&mut made.stored, key)?;
+            } else if let Some(id) = self.scales().dim_of.get(&key)
+                && self.scales().of_dim != before.of_dim
+            {
+                let id = AttMessage::new(self.files.main(), &scales::dim_id(*id))?;
+                made.stored.hide(hidden::DIM_ID, Some(id));
+            }
+            Ok(())
+        })();
+        result.map_err(|error: HdfError| hdf(self.path(key), error))?;
+        Ok(made)
+    }
+
+    /// Attributes that say what an object is for netCDF.
+    fn mark(&self, stored: &mut Stored, key: ObjectKey) -> std::result::Result<(), HdfError> {
+        let file = self.files.main();
+        let dim = self.scales().dim_of.get(&key);
+        let (mut name, mut coordinates) = (None, None);
+        match key {
+            ObjectKey::Scale(id) => {
+                let len = self.model.dim(id).map_or(0, |dim| dim.len);
+                name = Some(scales::placeholder_name(len));
+            }
+            ObjectKey::Var(group, id) => {
+                let var = self.model.var(group, id);
+                if let Some(var) = var.filter(|var| !var.dims.is_empty()) {
+                    coordinates = Some(scales::coordinates(&var.dims));
+                    name = dim.map(|_| scales::coordinate_name(var));
+                }
+            }
+            ObjectKey::Group(GroupId::ROOT) => {
+                let text = scales::text(hidden::PROPERTIES, self.writing.how.properties.clone());
+                stored.hide(hidden::PROPERTIES, Some(AttMessage::new(file, &text)?));
+                if self.writing.how.classic {
+                    let strict = AttMessage::new(file, &scales::strict())?;
+                    stored.hide(hidden::STRICT, Some(strict));
+                }
+                return Ok(());
+            }
+            ObjectKey::Group(_) | ObjectKey::Type(_) => return Ok(()),
+        }
+        let marks = [
+            (hidden::COORDINATES, coordinates),
+            (hidden::CLASS, dim.map(|_| scales::class())),
+            (hidden::NAME, name),
+            (hidden::DIM_ID, dim.map(|id| scales::dim_id(*id))),
+        ];
+        for (name, mark) in marks {
+            let mark = mark.map(|mark| AttMessage::new(file, &mark)).transpose()?;
+            stored.hide(name, mark);
+        }
+        Ok(())
+    }
+
+    /// An object that the file has not.
+    fn new_object(&mut self, key: ObjectKey) -> std::result::Result<Stored, HdfError> {
+        let (model, sizes) = (self.model, self.sizes);
+        let missing = HdfError::Missing { structure: "object", at: 0, what: "its definition" };
+        let messages = match key {
+            ObjectKey::Group(_) => header::group(sizes)?,
+            ObjectKey::Type(id) => {
+                let ty = model.user_type(id).and_then(|ty| ty.stored.as_deref());
+                let message = header::datatype(ty.ok_or(missing)?, sizes)?;
+                // Types have no attributes in netCDF.
+                return Ok(Stored::new(HeaderStyle::default(), vec![message]));
+            }
+            ObjectKey::Scale(id) => header::placeholder(model.dim(id).ok_or(missing)?, sizes)?,
+            ObjectKey::Var(group, id) => {
+                let var = model.var(group, id).ok_or(missing.clone())?;
+                let draft = var.draft.as_deref().ok_or(missing.clone())?;
+                let space = header::shape(model, var);
+                let Recipe { layout, filters, fill, .. } = self.recipe(key, var, draft)?;
+                let place = self.writing.stores.of(key).map_or(layout, VarStore::layout);
+                header::variable(&space, &draft.datatype, &place, &filters, fill, sizes)?
+            }
+        };
+        let attribute_order = self.writing.how.attribute_order;
+        Ok(Stored::new(header::style(attribute_order), messages))
+    }
+
+    fn recipe(
+        &mut self,
+        key: ObjectKey,
+        var: &Var,
+        draft: &VarDraft,
+    ) -> std::result::Result<Recipe, HdfError> {
+        let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
+        recipe.map_err(|fault| match fault {
+            GetFault::Hdf(error) => error,
+            GetFault::Chunk(_) | GetFault::Refused(_) => {
+                HdfError::Missing { structure: "object", at: 0, what: "its definition" }
+            }
+        })
+    }
+
+    /// Brings the messages of a variable that is in the file up to date.
+    fn update(
+        &mut self,
+        stored: &mut Stored,
+        key: ObjectKey,
+        var: &Var,
+    ) -> std::result::Result<(), HdfError> {
+        // Until something is put the fill value may be another one, and the header may not say so yet.
+        if let Some(draft) = var.draft.as_deref() {
+            let recipe = self.recipe(key, var, draft)?;
+            stored.replace(header::fill_value(&recipe.layout, recipe.fill, self.sizes)?);
+            if matches!(recipe.layout, DataLayout::Compact { .. }) {
+                stored.replace(header::layout(&recipe.layout, self.sizes)?);
+            }
+        }
+        // A layout that says the same as before is encoded to the same bytes.
+        if let Some(store) = self.writing.stores.of(key) {
+            stored.replace(header::layout(&store.layout(), self.sizes)?);
+        }
+        let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
+        if let Some(message) = found.filter(|message| message.flags & 2 == 0) {
+            let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);
+            let space = Dataspace::decode(reader, self.files.main().limits())?;
+            if *space.dims != *var.extent {
+                let space = Dataspace { dims: var.extent.to_vec(), ..space };
+                let flags = message.flags;
+                let new = NewMessage { flags, ..header::dataspace(&space, self.sizes)? };
+                stored.replace(new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Attributes that are shown, or that netCDF has no type for.
+    fn attributes(&mut self, key: ObjectKey) -> Result<Vec<AttMessage>> {
+        let details = match key {
+            ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
+            ObjectKey::Var(group, id) => {
+                self.model.var(group, id).and_then(|var| var.details.get())
+            }
+            ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
+        };
+        let file = self.files.main();
+        let mut out = Vec::new();
+        if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
+            let (heap, space) = self.writing.heap_and_space();
+            let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
+                element::encode(form, heap, space, fetch, src, dst)
+            });
+            let attributes = attributes.map_err(|fault| match fault {
+                AttFault::Hdf(error) => hdf(self.path(key), error),
+                AttFault::Refused(code) => Nc4Error::Refused { object: self.path(key), code },
+            })?;
+            for attribute in attributes {
+                let message = AttMessage::new(file, &attribute);
+                out.push(message.map_err(|error| hdf(self.path(key), error))?);
+            }
+            return Ok(out);
+        }
+        let fail = |error| hdf(self.path(key), error);
+        let Some(at) = self.place(key) else { return Ok(out) };
+        let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
+        let attributes = attributes.map_err(fail)?;
+        for index in 0..attributes.len() {
+            if !hidden::is_reserved(attributes.name(index)) {
+                let attribute = attributes.decode(index, file).map_err(fail)?;
+                out.push(AttMessage::new(file, &attribute).map_err(fail)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The path of an object, for messages.
+    fn path(&self, key: ObjectKey) -> String {
+        match key {
+            ObjectKey::Group(id) => self.model.group_path(id),
+            ObjectKey::Type(_) | ObjectKey::Scale(_) | ObjectKey::Var(..) => {
+                self.inside(self.group_of(key), super::super::links::name(self.model, key))
+            }
+        }
+    }
+
+    fn inside(&self, group: Option<GroupId>, name: Box<[u8]>) -> String {
+        let mut path = group.map_or_else(String::new, |group| self.model.group_path(group));
+        if !path.ends_with('/') {
+            path.push('/');
+        }
+        path.push_str(&String::from_utf8_lossy(&name));
+        path
+    }
+
+    fn fixed(&self, key: ObjectKey, fixed: Fixed) -> Nc4Error {
+        match fixed {
+            Fixed::Damaged(error) => hdf(self.path(key), error),
+            Fixed::Foreign(why) => Nc4Error::Refused {
+                object: format!("{}: cannot be changed yet: {why}", self.path(key)),
+                code: NcError::NotBuilt,
+            },
+        }
+    }
+}
+
+/// Why a header stays as it is.
+const CROSSES: Fixed =
+    Fixed::Foreign("its header is not within one sector, and has to stay where it is");

@@ -1,0 +1,84 @@
+//! New files.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::{File, HeapWriter, Sizes, Space};
+use zonda_storage::Storage;
+
+use super::{CreateHow, Writing};
+use crate::file::{Nc4File, OpenHow};
+use crate::files::Files;
+use crate::model::{GroupId, Model};
+use crate::write::ObjectKey;
+use crate::{Nc4Error, Result};
+
+/// Bytes of a superblock of version 2. The root group's header is behind it.
+const SUPERBLOCK: u64 = 48;
+
+/// Bytes of the first block of the root group's header, whose place is taken before all else: what
+/// is left of the first sector.
+pub(super) const ROOT_LEN: u64 = SECTOR - SUPERBLOCK;
+
+impl Nc4File {
+    /// Makes a file, in define mode. Nothing is written before the first commit, and the superblock
+    /// last of all: what is interrupted before never was a file. `name` is for messages.
+    ///
+    /// # Errors
+    /// Those of the HDF5 file below.
+    pub fn create(
+        storage: Arc<dyn Storage>,
+        name: &Path,
+        how: OpenHow,
+        create: CreateHow,
+    ) -> Result<Nc4File> {
+        let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
+        let file = File::create(storage, 0).map_err(fail)?;
+        let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
+        let files = Files::new(file, how.folder.clone());
+        let model = Model::created(files.main(), create.classic);
+        let writing = Writing {
+            is_defining: true,
+            has_defined: false,
+            is_new: true,
+            ids_are_said: true,
+            changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
+            ..Writing::new(create, Space::new(SECTOR), files.main().sizes())
+        };
+        Ok(Nc4File {
+            files,
+            how,
+            model: OnceLock::from(model),
+            walking: Mutex::new(()),
+            writing: Some(Box::new(writing)),
+        })
+    }
+}
+
+impl Writing {
+    /// Of a file in data mode of which nothing changed.
+    pub(super) fn new(how: CreateHow, space: Space, sizes: Sizes) -> Writing {
+        Writing {
+            how,
+            is_defining: false,
+            is_redefining: false,
+            has_defined: true,
+            is_forked: false,
+            is_new: false,
+            no_fill: false,
+            changed: BTreeSet::new(),
+            objects: Default::default(),
+            links: Default::default(),
+            scales: Default::default(),
+            ids_are_said: false,
+            apart: Default::default(),
+            heap: Mutex::new(HeapWriter::new(sizes)),
+            stores: Default::default(),
+            end: space.end(),
+            decided: None,
+            space,
+        }
+    }
+}

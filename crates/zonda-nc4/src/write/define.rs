@@ -1,0 +1,228 @@
+//! What all definitions have in common: who may define, and what was changed.
+
+use std::sync::{Arc, OnceLock};
+
+use zonda_model::{NcError, VarId, check_name, normalize_name};
+
+use super::att_list::EditedAtts;
+use super::{ObjectKey, Writing};
+use crate::attribute::{AttFault, AttList};
+use crate::details::Details;
+use crate::file::Nc4File;
+use crate::files::{Files, ObjectAt};
+use crate::model::{Group, GroupId, Model, Var};
+use crate::types::Types;
+use crate::{Nc4Error, Owner, Result};
+
+/// A model that is being changed. The checks of the reference come in an order of their own in each
+/// function, so a file that is open for reading gets here, too.
+pub(crate) struct Definer<'a> {
+    pub(crate) files: &'a Files,
+    pub(crate) model: &'a mut Model,
+    writing: Option<&'a mut Writing>,
+}
+
+impl Nc4File {
+    /// Changes the model; `name` is of what is changed in the group, for messages.
+    pub(crate) fn define<T>(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+    ) -> Result<T> {
+        self.model()?;
+        let Nc4File { files, model, writing, .. } = self;
+        let refused =
+            |code| Nc4Error::Refused { object: String::from_utf8_lossy(name).into_owned(), code };
+        let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
+        let writing = writing.as_deref_mut().filter(|writing| !writing.is_forked);
+        let done = work(&mut Definer { files, model: &mut *model, writing });
+        done.map_err(|stop| {
+            let mut object = model.group_path(group);
+            if !name.is_empty() {
+                if !object.ends_with('/') {
+                    object.push('/');
+                }
+                object.push_str(&String::from_utf8_lossy(name));
+            }
+            match stop {
+                Stop::Code(code) => Nc4Error::Refused { object, code },
+                Stop::Fault(AttFault::Refused(code)) => Nc4Error::Refused { object, code },
+                Stop::Fault(AttFault::Hdf(error)) => Nc4Error::Hdf { object, error },
+            }
+        })
+    }
+
+    /// Types and variables that are to be written become what they are in the file.
+    ///
+    /// # Errors
+    /// Those of [`Nc4File::settle_type`].
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        let Some(writing) = &self.writing else {
+            return Ok(());
+        };
+        // Types come before what has them.
+        let changed: Vec<_> = writing.changed.iter().copied().collect();
+        for key in changed {
+            match key {
+                ObjectKey::Type(nc_type) => self.settle_type(nc_type)?,
+                ObjectKey::Var(group, var) => self.settle_var(group, var)?,
+                ObjectKey::Group(_) | ObjectKey::Scale(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a definition is refused.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    Code(NcError),
+    Fault(AttFault),
+}
+
+impl From<NcError> for Stop {
+    fn from(code: NcError) -> Stop {
+        Stop::Code(code)
+    }
+}
+
+impl From<AttFault> for Stop {
+    fn from(fault: AttFault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+impl Definer<'_> {
+    pub(crate) fn group(&self, group: GroupId) -> std::result::Result<&Group, NcError> {
+        self.model.group(group).ok_or(NcError::BadGrpId)
+    }
+
+    pub(crate) fn var(&self, group: GroupId, var: VarId) -> std::result::Result<&Var, NcError> {
+        self.group(group)?;
+        self.model.var(group, var).ok_or(NcError::NotVar)
+    }
+
+    /// The classic model is kept to.
+    pub(crate) fn is_classic(&self) -> bool {
+        self.model.is_classic
+    }
+
+    pub(crate) fn is_defining(&self) -> bool {
+        self.writing.as_ref().is_some_and(|writing| writing.is_defining)
+    }
+
+    /// What a writer keeps.
+    ///
+    /// # Errors
+    /// `NC_EPERM` in a file that is open for reading.
+    pub(crate) fn writing(&mut self) -> std::result::Result<&mut Writing, NcError> {
+        self.writing.as_deref_mut().ok_or(NcError::Perm)
+    }
+
+    /// Enters define mode where the file is not in it; the classic model wants it said.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`, `NC_EPERM`.
+    pub(crate) fn begin_definitions(&mut self) -> std::result::Result<(), NcError> {
+        if self.is_defining() {
+            return Ok(());
+        }
+        if self.is_classic() {
+            return Err(NcError::NotInDefine);
+        }
+        // What was put before is not to be taken back, so nobody redefines.
+        self.writing()?.is_defining = true;
+        Ok(())
+    }
+
+    /// The next commit has to write the object's header.
+    pub(crate) fn mark(&mut self, object: ObjectKey) {
+        if let Some(writing) = &mut self.writing {
+            writing.changed.insert(object);
+        }
+    }
+
+    /// That no variable, group or type of the group has the name. Dimensions have names of their own.
+    ///
+    /// # Errors
+    /// `NC_ENAMEINUSE`
+    pub(crate) fn check_unused(
+        &self,
+        group: GroupId,
+        name: &[u8],
+    ) -> std::result::Result<(), NcError> {
+        let is_used = self.model.find_type(group, name).is_some()
+            || self.model.find_child(group, name).is_some()
+            || self.group(group)?.find_var(name).is_some();
+        if is_used { Err(NcError::NameInUse) } else { Ok(()) }
+    }
+
+    /// An attribute list that can be changed.
+    pub(crate) fn edit_atts(&mut self, owner: Owner) -> std::result::Result<&mut EditedAtts, Stop> {
+        let at = match owner.var {
+            VarId::GLOBAL => self.group(owner.group)?.at,
+            var => self.var(owner.group, var)?.at,
+        };
+        let files = self.files;
+        // The types are part of what the list is.
+        let forms = std::mem::take(&mut self.model.forms);
+        let done =
+            self.details_place(owner).and_then(|place| make_editable(place, files, at, &forms));
+        self.model.forms = forms;
+        done?;
+        match owned(self.details_place(owner)?).map(|details| &mut details.atts) {
+            Some(Ok(AttList::Edited(list))) => Ok(list),
+            Some(Err(fault)) => Err(Stop::Fault(fault.clone())),
+            _ => Err(Stop::Code(NcError::Internal)),
+        }
+    }
+
+    fn details_place(
+        &mut self,
+        owner: Owner,
+    ) -> std::result::Result<&mut OnceLock<Arc<Details>>, Stop> {
+        let place = match owner.var {
+            VarId::GLOBAL => self.model.group_mut(owner.group).map(|group| &mut group.details),
+            var => self.model.var_mut(owner.group, var).map(|var| &mut var.details),
+        };
+        place.ok_or(Stop::Code(NcError::Internal))
+    }
+}
+
+fn make_editable(
+    place: &mut OnceLock<Arc<Details>>,
+    files: &Files,
+    at: ObjectAt,
+    forms: &Types,
+) -> std::result::Result<(), Stop> {
+    if place.get().is_none() {
+        let details = Details::read(files, at, forms).map_err(AttFault::Hdf)?;
+        let _first = place.set(Arc::new(details));
+    }
+    let details = owned(place).ok_or(NcError::Internal)?;
+    if let Ok(AttList::Read(_)) = &details.atts {
+        let object = details.object().map_err(AttFault::Hdf)?;
+        let list = EditedAtts::of(Arc::clone(&details.file), &object, forms)?;
+        details.atts = Ok(AttList::Edited(Box::new(list)));
+    }
+    Ok(())
+}
+
+/// Details that nobody else holds.
+pub(crate) fn owned(place: &mut OnceLock<Arc<Details>>) -> Option<&mut Details> {
+    Arc::get_mut(place.get_mut()?)
+}
+
+/// A name as it is stored: checked, and in normalisation form C.
+///
+/// # Errors
+/// `NC_EBADNAME`, `NC_EMAXNAME`.
+pub(crate) fn stored_name(name: &[u8]) -> std::result::Result<Box<[u8]>, NcError> {
+    check_name(name)?;
+    let name = normalize_name(name)?;
+    if name.len() > zonda_model::MAX_NAME_BYTES {
+        return Err(NcError::MaxName);
+    }
+    Ok((*name).into())
+}

@@ -1,0 +1,130 @@
+//! What only a writer needs to know of a variable.
+
+use zonda_hdf5::message::{Datatype, FilterDescription};
+
+use super::held::Held;
+use crate::model::Endianness;
+
+/// A variable that was defined since the file was opened, or changed.
+#[derive(Clone, Debug)]
+pub(crate) struct VarDraft {
+    /// Type of an element in the file. Of a user-defined type that still grows it is what the type
+    /// was when the variable was defined; once settled it is final.
+    pub(crate) datatype: Datatype,
+    /// How it is to be stored; follows from `storage`, `chunks` and the shape.
+    pub(crate) layout: Layout,
+    /// What the caller asked for, or what filters and unlimited dimensions made of it.
+    pub(crate) storage: StorageRequest,
+    /// Shape of chunks as the caller gave it; where it says 0, the default is taken.
+    pub(crate) chunks: Option<Box<[u64]>>,
+    /// Filters with the parameters that were asked for, in the order in which they are applied.
+    pub(crate) filters: Vec<FilterDescription>,
+    /// The same as they go into the file: some filters have parameters of their own there.
+    /// Set when the variable is settled.
+    pub(crate) stored_filters: Vec<FilterDescription>,
+    /// Elements never written are left undefined (`NC_NOFILL`).
+    pub(crate) no_fill: bool,
+    /// The fill value that was set, in memory form; `None` for the default of the type.
+    pub(crate) fill_value: Option<Held>,
+    /// Byte order as it was asked for.
+    pub(crate) endianness: Endianness,
+    /// Precision that is given up.
+    pub(crate) quantize: Option<Quantize>,
+    /// It is in the file, or has data: type, layout and filters stay as they are (`NC_ELATEDEF`).
+    pub(crate) is_settled: bool,
+    /// Something was written, or definitions were ended by `nc_enddef`: the fill value stays as
+    /// it is (`NC_ELATEFILL`).
+    pub(crate) is_written: bool,
+}
+
+/// How a variable is to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// In one run.
+    Contiguous,
+    /// In the header.
+    Compact,
+    /// In chunks of so many elements along each dimension.
+    Chunked(Vec<u64>),
+}
+
+/// What elements are that were never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill<'a> {
+    /// The default of the type.
+    Default,
+    /// This.
+    User(&'a Held),
+    /// Anything (`NC_NOFILL`).
+    None,
+}
+
+impl VarDraft {
+    /// What elements are that were never written.
+    pub(crate) fn fill(&self) -> Fill<'_> {
+        match &self.fill_value {
+            _ if self.no_fill => Fill::None,
+            Some(held) => Fill::User(held),
+            None => Fill::Default,
+        }
+    }
+}
+
+/// Storage as `nc_def_var_chunking` asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StorageRequest {
+    /// `NC_CONTIGUOUS`
+    Contiguous,
+    /// `NC_COMPACT`
+    Compact,
+    /// `NC_CHUNKED`
+    Chunked,
+    /// Another number: checked as storage without chunks, and then left as it is.
+    Unknown,
+}
+
+/// Precision that is given up for better compression (`nc_def_var_quantize`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quantize {
+    /// How.
+    pub mode: QuantizeMode,
+    /// Digits, or bits for [`QuantizeMode::BitRound`], that are kept.
+    pub kept: u32,
+}
+
+/// How precision is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuantizeMode {
+    /// `NC_QUANTIZE_BITGROOM`
+    BitGroom,
+    /// `NC_QUANTIZE_GRANULARBR`
+    GranularBitRound,
+    /// `NC_QUANTIZE_BITROUND`
+    BitRound,
+}
+
+impl QuantizeMode {
+    /// All of them.
+    pub const ALL: [QuantizeMode; 3] =
+        [QuantizeMode::BitGroom, QuantizeMode::GranularBitRound, QuantizeMode::BitRound];
+
+    /// The number that C has for it.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        match self {
+            QuantizeMode::BitGroom => 1,
+            QuantizeMode::GranularBitRound => 2,
+            QuantizeMode::BitRound => 3,
+        }
+    }
+
+    /// The attribute that says so in the file.
+    #[must_use]
+    pub fn attribute(self) -> &'static str {
+        match self {
+            QuantizeMode::BitGroom => "_QuantizeBitGroomNumberOfSignificantDigits",
+            QuantizeMode::GranularBitRound => "_QuantizeGranularBitRoundNumberOfSignificantDigits",
+            QuantizeMode::BitRound => "_QuantizeBitRoundNumberOfSignificantBits",
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Elements in memory form become elements in file form.
+//!
+//! Strings and sequences go to the global heap, innermost first; their elements say where they are.
+//! Bytes of a compound that no field has are copied along.
+
+use zonda_convert::{ByteOrder, Encoder, RangeRule};
+use zonda_hdf5::message::Padding;
+use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
+
+use super::source::Fetch;
+use crate::form::{Form, Shape};
+
+type Result<T> = std::result::Result<T, HdfError>;
+
+/// Makes file form of as many elements as `dst` has room for.
+///
+/// # Errors
+/// Numbers of bits that memory has no type for, and what the heap has no room for.
+pub(crate) fn encode(
+    form: &Form,
+    heap: &mut HeapWriter,
+    space: &mut Space,
+    fetch: &mut dyn Fetch,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<()> {
+    ToFile { heap, space, fetch }.many(form, src, dst)
+}
+
+/// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
+/// make, cannot.
+pub(crate) fn can_encode(form: &Form) -> bool {
+    match &form.shape {
+        Shape::Number(..)
+        | Shape::FixedText(..)
+        | Shape::Text(..)
+        | Shape::Opaque(_)
+        | Shape::Reference(_) => true,
+        Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => false,
+        Shape::Compound(parts) => parts.iter().all(|part| can_encode(&part.form)),
+        Shape::Enum(base, _)
+        | Shape::Array(base, _)
+        | Shape::Complex(base)
+        | Shape::Sequence(base) => can_encode(base),
+    }
+}
+
+/// Whether elements are addresses of texts that have a fixed length in the file.
+pub(crate) fn is_fixed_string(form: &Form) -> bool {
+    matches!(form.shape, Shape::FixedText(..)) && form.file_size != 1
+}
+
+/// Packed elements in memory form, none of which points to anything, to as many in file form.
+pub(crate) fn plain(form: &Form, src: &[u8], dst: &mut [u8]) {
+    if form.size == 0 || form.file_size == 0 {
+        return;
+    }
+    if let Shape::Number(ext, order) = &form.shape {
+        if let Ok(encoder) = Encoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict) {
+            let _all_fit = encoder.encode(src, dst);
+        }
+        return;
+    }
+    for (src, dst) in src.chunks_exact(form.size).zip(dst.chunks_exact_mut(form.file_size)) {
+        match &form.shape {
+            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
+                plain(base, src, dst);
+            }
+            Shape::Compound(parts) => {
+                surroundings(src, dst);
+                for part in parts {
+                    let from = src.get(part.at..).and_then(|s| s.get(..part.form.size));
+                    let to = dst.get_mut(part.file_at..);
+                    let to = to.and_then(|d| d.get_mut(..part.form.file_size));
+                    if let (Some(from), Some(to)) = (from, to) {
+                        plain(&part.form, from, to);
+                    }
+                }
+            }
+            _ => copy(src, dst),
+        }
+    }
+}
+
+/// What is between the members of a compound: as it is in memory where that has the same layout.
+fn surroundings(src: &[u8], dst: &mut [u8]) {
+    if src.len() == dst.len() { copy(src, dst) } else { dst.fill(0) }
+}
+
+/// Appends texts as the file has them that stores so many bytes of each.
+pub(crate) fn fixed_strings(form: &Form, fetch: &mut dyn Fetch, src: &[u8], out: &mut Vec<u8>) {
+    let fill = match &form.shape {
+        Shape::FixedText(Padding::SpacePadded, _) => b' ',
+        _ => 0,
+    };
+    for address in src.as_chunks::<8>().0 {
+        let end = out.len().saturating_add(form.file_size);
+        let text = match u64::from_ne_bytes(*address) {
+            0 => None,
+            address => fetch.text(address),
+        };
+        let text = text.unwrap_or_default();
+        out.extend_from_slice(text.get(..form.file_size).unwrap_or(text));
+        out.resize(end, fill);
+    }
+}
+
+struct ToFile<'a> {
+    heap: &'a mut HeapWriter,
+    space: &'a mut Space,
+    fetch: &'a mut dyn Fetch,
+}
+
+impl ToFile<'_> {
+    fn many(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        if let Shape::Number(ext, order) = &form.shape {
+            if *order == ByteOrder::NATIVE || form.size == 1 {
+                copy(src, dst);
+                return Ok(());
+            }
+            let encoder = Encoder::new(*ext, *order, ext.natural_mem(), RangeRule::Strict);
+            let encoder = encoder.map_err(|_| unknown("type", 0))?;
+            let _all_fit = encoder.encode(src, dst);
+            return Ok(());
+        }
+        if form.size == 0 || form.file_size == 0 {
+            return Ok(());
+        }
+        for (src, dst) in src.chunks_exact(form.size).zip(dst.chunks_exact_mut(form.file_size)) {
+            self.one(form, src, dst)?;
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, form: &Form, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        match &form.shape {
+            Shape::Number(..) => self.many(form, src, dst),
+            Shape::Enum(base, _) | Shape::Array(base, _) | Shape::Complex(base) => {
+                self.many(base, src, dst)
+            }
+            Shape::FixedText(..) | Shape::Opaque(_) | Shape::Reference(_) => {
+                copy(src, dst);
+                Ok(())
+            }
+            Shape::Compound(parts) => {
+                surroundings(src, dst);
+                for part in parts {
+                    let from = src.get(part.at..).and_then(|src| src.get(..part.form.size));
+                    let to = dst.get_mut(part.file_at..);
+                    let to = to.and_then(|to| to.get_mut(..part.form.file_size));
+                    let (Some(from), Some(to)) = (from, to) else {
+                        return Err(unknown("place of a member", part.file_at as u64));
+                    };
+                    self.many(&part.form, from, to)?;
+                }
+                Ok(())
+            }
+            Shape::Text(..) => {
+                let text = match load(src, 0) {
+                    0 => None,
+                    address => self.fetch.text(address),
+                };
+                let len = text.map_or(0, <[u8]>::len);
+                let place = text.map(|text| self.heap.put(text, self.space)).transpose()?;
+                refer(len, place, dst)
+            }
+            Shape::Sequence(base) => {
+                let (n_items, address) = (load(src, 0), load(src, 8));
+                if n_items == 0 || address == 0 {
+                    return refer(0, None, dst);
+                }
+                let too_many = || HdfError::TooLarge { structure: SEQUENCE, value: n_items };
+                let n = usize::try_from(n_items).map_err(|_| too_many())?;
+                let len = n.checked_mul(base.size).ok_or_else(too_many)?;
+                let file_len = n.checked_mul(base.file_size).ok_or_else(too_many)?;
+                let mut stored = Vec::new();
+                stored.try_reserve_exact(file_len).map_err(|_| too_many())?;
+                stored.resize(file_len, 0);
+                let items = self.fetch.items(address, len);
+                if base.has_pointers() {
+                    // Copied, because items that point to others are fetched from the same place.
+                    let items = items.to_vec();
+                    self.many(base, &items, &mut stored)?;
+                } else {
+                    plain(base, items, &mut stored);
+                }
+                let place = self.heap.put(&stored, self.space)?;
+                refer(n, Some(place), dst)
+            }
+            Shape::Integer(_) | Shape::Float(_) | Shape::Bits(_) => {
+                Err(unknown("bits of a number", form.file_size as u64))
+            }
+        }
+    }
+}
+
+const SEQUENCE: &str = "sequence";
+
+fn unknown(what: &'static str, value: u64) -> HdfError {
+    HdfError::BadValue { structure: "value", at: 0, what, value }
+}
+
+fn copy(src: &[u8], dst: &mut [u8]) {
+    for (to, from) in dst.iter_mut().zip(src) {
+        *to = *from;
+    }
+}
+
+fn load(src: &[u8], at: usize) -> u64 {
+    let bytes = src.get(at..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// Says where the items of an element are: their number, the collection, the object in it. The
+/// address takes what the other two leave.
+fn refer(n_items: usize, place: Option<HeapId>, dst: &mut [u8]) -> Result<()> {
+    let n = u32::try_from(n_items)
+        .map_err(|_| HdfError::TooLarge { structure: SEQUENCE, value: n_items as u64 })?;
+    let HeapId { collection, index } =
+        place.unwrap_or(HeapId { collection: FileAddr(0), index: 0 });
+    let address_at = 4;
+    let index_at = dst.len().saturating_sub(4).max(address_at);
+    let (head, tail) = dst.split_at_mut_checked(index_at).ok_or_else(|| unknown("bytes", 0))?;
+    copy(&index.to_le_bytes(), tail);
+    copy(&n.to_le_bytes(), head);
+    let address = head.get_mut(address_at..).unwrap_or_default();
+    let bytes = collection.0.to_le_bytes();
+    if bytes.get(address.len()..).unwrap_or_default().iter().any(|&byte| byte != 0) {
+        return Err(HdfError::TooLarge { structure: SEQUENCE, value: collection.0 });
+    }
+    address.fill(0);
+    copy(&bytes, address);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

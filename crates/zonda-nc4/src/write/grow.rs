@@ -1,0 +1,128 @@
+//! Dimensions that grow: which elements may be put, and how long variables and dimensions are then.
+
+use zonda_model::{Hyperslab, NcError, VarId};
+
+use super::store::VarStore;
+use crate::model::{GroupId, Model};
+use crate::select::selected;
+
+/// Checks strides, then axis by axis the first and the last element, as the reference does. `fixed`
+/// has the length of each axis that cannot grow. Gives the hyperslab with no more than its rank.
+#[inline]
+pub(super) fn check<'s>(
+    fixed: &[Option<u64>],
+    slab: &Hyperslab<'s>,
+) -> Result<Hyperslab<'s>, NcError> {
+    let rank = fixed.len();
+    let cut = |list: &'s [usize]| list.get(..rank).ok_or(NcError::Inval);
+    let stride = slab.stride.map(|stride| stride.get(..rank).ok_or(NcError::Inval)).transpose()?;
+    let slab = Hyperslab { start: cut(slab.start)?, count: cut(slab.count)?, stride };
+    if stride.is_some_and(|stride| stride.iter().any(|&stride| stride <= 0)) {
+        return Err(NcError::Stride);
+    }
+    for (len, axis) in fixed.iter().zip(0..) {
+        let (start, count, stride) = selected(&slab, axis);
+        let steps = count.saturating_sub(1);
+        let last = steps.checked_mul(stride).and_then(|span| span.checked_add(start));
+        let last = last.filter(|&last| last < MOST);
+        match *len {
+            Some(len) => {
+                if start > len || (start == len && count > 0) {
+                    return Err(NcError::InvalidCoords);
+                }
+                if count > 0 && last.is_none_or(|last| last >= len) {
+                    return Err(NcError::Edge);
+                }
+            }
+            None if last.is_none() => return Err(NcError::HdfErr),
+            None => {}
+        }
+    }
+    Ok(slab)
+}
+
+/// No dimension is as long.
+const MOST: u64 = i64::MAX as u64;
+
+/// Makes the variable, and the dimensions it has, as long as what is put.
+#[inline]
+pub(super) fn grow(
+    model: &mut Model,
+    group: GroupId,
+    id: VarId,
+    store: &mut VarStore,
+    slab: &Hyperslab<'_>,
+) {
+    for (axis, len) in store.fixed.iter().enumerate() {
+        if len.is_none() {
+            let (start, count, stride) = selected(slab, axis);
+            let span = count.saturating_sub(1).saturating_mul(stride);
+            let need = start.saturating_add(span).saturating_add(1);
+            store.is_changed |= grow_axis(model, group, id, axis, need);
+        }
+    }
+}
+
+/// Makes the variable, and the dimensions it has, as long as `extent` where they can grow.
+pub(super) fn to(
+    model: &mut Model,
+    group: GroupId,
+    id: VarId,
+    store: &mut VarStore,
+    extent: &[u64],
+) {
+    for ((axis, len), &need) in store.fixed.iter().enumerate().zip(extent) {
+        if len.is_none() {
+            store.is_changed |= grow_axis(model, group, id, axis, need);
+        }
+    }
+}
+
+/// Whether the variable was shorter along this axis.
+#[inline]
+fn grow_axis(model: &mut Model, group: GroupId, id: VarId, axis: usize, need: u64) -> bool {
+    let Some(extent) = model.extent_of(group, id, axis).filter(|extent| **extent < need) else {
+        return false;
+    };
+    *extent = need;
+    if let Some(dim) = model.dim_of_axis(group, id, axis) {
+        dim.len = dim.len.max(need);
+    }
+    true
+}
+
+impl Model {
+    fn extent_of(&mut self, group: GroupId, var: VarId, axis: usize) -> Option<&mut u64> {
+        let vars = &mut self.group_mut(group)?.vars;
+        vars.get_mut(usize::try_from(var.0).ok()?)?.extent.get_mut(axis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(
+        fixed: &[Option<u64>],
+        start: &[usize],
+        count: &[usize],
+        stride: Option<&[isize]>,
+    ) -> i32 {
+        check(fixed, &Hyperslab { start, count, stride }).map_or_else(NcError::code, |_| 0)
+    }
+
+    #[test]
+    fn what_may_be_put() {
+        let (fixed, grows) = (Some(4), None);
+        assert_eq!(code(&[fixed], &[0], &[4], None), 0);
+        assert_eq!(code(&[fixed], &[4], &[0], None), 0);
+        assert_eq!(code(&[fixed], &[4], &[1], None), NcError::InvalidCoords.code());
+        assert_eq!(code(&[fixed], &[1], &[4], None), NcError::Edge.code());
+        assert_eq!(code(&[fixed], &[0], &[2], Some(&[4])), NcError::Edge.code());
+        assert_eq!(code(&[fixed], &[9], &[9], Some(&[0])), NcError::Stride.code());
+        assert_eq!(code(&[grows, fixed], &[1 << 40, 0], &[9, 4], None), 0);
+        assert_eq!(code(&[grows, fixed], &[1 << 40, 3], &[9, 2], None), NcError::Edge.code());
+        assert_eq!(code(&[grows], &[usize::MAX], &[1], None), NcError::HdfErr.code());
+        assert_eq!(code(&[], &[], &[], None), 0);
+    }
+}

@@ -1,0 +1,190 @@
+//! Messages of object headers, made from the model.
+
+use zonda_hdf5::message::{
+    AllocTime, AttributeInfo, ByteOrder, ChunkIndexKind, ChunkedLayout, Class, DataLayout,
+    Dataspace, Datatype, FillTime, FillValue, FilterDescription, FloatingPoint, GroupInfo, Link,
+    LinkInfo, Normalisation, SpaceKind, encode_filter_pipeline, kind,
+};
+use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
+use zonda_hdf5::{HdfError, Sizes, Writer};
+
+use super::objects::AttMessage;
+use crate::model::{Dim, Model, Var};
+
+type Encoded<T> = std::result::Result<T, HdfError>;
+
+/// Most attributes, and links, in a header, and least outside of it.
+pub(super) const PHASE_CHANGE: (u16, u16) = (64, 48);
+/// Header flag: creation order of attributes is tracked.
+pub(super) const TRACKED: u8 = 0x04;
+/// Header flag: there is an index by it.
+pub(super) const INDEXED: u8 = 0x08;
+/// Flag of messages that never change.
+const CONSTANT: u8 = 1;
+/// Flag of messages that are never shared.
+const NOT_SHARED: u8 = 4;
+
+/// The style of new headers.
+pub(super) fn style(attribute_order: bool) -> HeaderStyle {
+    let flags = if attribute_order { TRACKED | INDEXED } else { 0 };
+    HeaderStyle { flags, phase_change: Some(PHASE_CHANGE), times: None }
+}
+
+/// A message.
+fn message(
+    kind: u16,
+    flags: u8,
+    sizes: Sizes,
+    encode: impl FnOnce(&mut Writer) -> Encoded<()>,
+) -> Encoded<NewMessage> {
+    let mut writer = Writer::new(kind::name(kind), sizes);
+    encode(&mut writer)?;
+    Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish() })
+}
+
+pub(super) fn dataspace(space: &Dataspace, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::DATASPACE, 0, sizes, |writer| space.encode(writer))
+}
+
+pub(super) fn datatype(datatype: &Datatype, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::DATATYPE, CONSTANT, sizes, |writer| datatype.encode(writer))
+}
+
+pub(super) fn layout(layout: &DataLayout, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::DATA_LAYOUT, 0, sizes, |writer| layout.encode(writer))
+}
+
+fn fill(fill: &FillValue, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::FILL_VALUE, CONSTANT, sizes, |writer| fill.encode(writer))
+}
+
+fn filters(filters: &[FilterDescription], sizes: Sizes) -> Encoded<NewMessage> {
+    let flags = CONSTANT;
+    message(kind::FILTER_PIPELINE, flags, sizes, |writer| encode_filter_pipeline(filters, writer))
+}
+
+pub(super) fn attribute_info(info: &AttributeInfo, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::ATTRIBUTE_INFO, NOT_SHARED, sizes, |writer| info.encode(writer))
+}
+
+pub(super) fn link_info(info: &LinkInfo, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::LINK_INFO, 0, sizes, |writer| info.encode(writer))
+}
+
+pub(super) fn link(link: &Link, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::LINK, 0, sizes, |writer| link.encode(writer))
+}
+
+pub(super) fn attribute(att: &AttMessage, order: Option<u16>) -> NewMessage {
+    let (kind, body) = (kind::ATTRIBUTE, att.body.clone());
+    NewMessage { kind, flags: 0, creation_order: order, body }
+}
+
+/// What a new group has besides links and attributes.
+pub(super) fn group(sizes: Sizes) -> Encoded<Vec<NewMessage>> {
+    let info = GroupInfo { phase_change: Some(PHASE_CHANGE), estimates: None };
+    Ok(vec![message(kind::GROUP_INFO, CONSTANT, sizes, |writer| info.encode(writer))?])
+}
+
+/// What a placeholder has besides attributes.
+pub(super) fn placeholder(dim: &Dim, sizes: Sizes) -> Encoded<Vec<NewMessage>> {
+    let (len, max) = if dim.is_unlimited { (0, u64::MAX) } else { (dim.len, dim.len) };
+    let space = Dataspace { kind: SpaceKind::Simple, dims: vec![len], max_dims: vec![max] };
+    let bits = FloatingPoint {
+        order: ByteOrder::Big,
+        bit_offset: 0,
+        precision: 32,
+        normalisation: Normalisation::Implied,
+        sign: 31,
+        exponent_at: 23,
+        exponent_bits: 8,
+        mantissa_at: 0,
+        mantissa_bits: 23,
+        bias: 127,
+    };
+    let float = Datatype { size: 4, class: Class::FloatingPoint(bits) };
+    let (alloc, place) = if dim.is_unlimited {
+        (AllocTime::Incremental, chunked(vec![1], 4))
+    } else {
+        let len = dim.len.saturating_mul(4);
+        (AllocTime::Late, DataLayout::Contiguous { addr: None, len: Some(len) })
+    };
+    let value = FillValue {
+        alloc_time: Some(alloc),
+        fill_time: Some(FillTime::IfSet),
+        undefined: false,
+        value: None,
+    };
+    Ok(vec![
+        dataspace(&space, sizes)?,
+        datatype(&float, sizes)?,
+        fill(&value, sizes)?,
+        layout(&place, sizes)?,
+    ])
+}
+
+/// A chunked layout without chunks.
+pub(super) fn chunked(chunk_dims: Vec<u64>, elem_size: u32) -> DataLayout {
+    DataLayout::Chunked(ChunkedLayout {
+        chunk_dims,
+        elem_size,
+        index: ChunkIndexKind::BtreeV1,
+        addr: None,
+        partial_edge_unfiltered: false,
+        wide_filtered_sizes: false,
+    })
+}
+
+/// The shape of a variable.
+pub(super) fn shape(model: &Model, var: &Var) -> Dataspace {
+    if var.dims.is_empty() {
+        return Dataspace { kind: SpaceKind::Scalar, dims: Vec::new(), max_dims: Vec::new() };
+    }
+    let max = |(dim, &len): (_, &u64)| match model.dim(dim) {
+        Some(dim) if dim.is_unlimited => u64::MAX,
+        _ => len,
+    };
+    let max_dims = var.dims.iter().copied().zip(&*var.extent).map(max).collect();
+    Dataspace { kind: SpaceKind::Simple, dims: var.extent.to_vec(), max_dims }
+}
+
+/// What elements are that were never written; `None` for anything.
+pub(super) fn fill_value(
+    place: &DataLayout,
+    value: Option<Box<[u8]>>,
+    sizes: Sizes,
+) -> Encoded<NewMessage> {
+    let alloc = match place {
+        DataLayout::Compact { .. } => AllocTime::Early,
+        DataLayout::Contiguous { .. } => AllocTime::Late,
+        DataLayout::Chunked(_) | DataLayout::Virtual { .. } => AllocTime::Incremental,
+    };
+    let (alloc, time) = match value {
+        Some(_) => (alloc, FillTime::IfSet),
+        None => (AllocTime::Incremental, FillTime::Never),
+    };
+    let value =
+        FillValue { alloc_time: Some(alloc), fill_time: Some(time), undefined: false, value };
+    fill(&value, sizes)
+}
+
+/// What a new variable has besides attributes.
+pub(super) fn variable(
+    space: &Dataspace,
+    elem: &Datatype,
+    place: &DataLayout,
+    pipeline: &[FilterDescription],
+    value: Option<Box<[u8]>>,
+    sizes: Sizes,
+) -> Encoded<Vec<NewMessage>> {
+    let mut out = vec![
+        dataspace(space, sizes)?,
+        datatype(elem, sizes)?,
+        fill_value(place, value, sizes)?,
+        layout(place, sizes)?,
+    ];
+    if !pipeline.is_empty() {
+        out.push(filters(pipeline, sizes)?);
+    }
+    Ok(out)
+}

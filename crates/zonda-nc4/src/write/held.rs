@@ -1,0 +1,179 @@
+//! Values in memory form that own what they point to.
+//!
+//! Attributes that were put and fill values that were set stay in memory form: strings and sequences
+//! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
+//! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
+
+use zonda_model::NcError;
+
+use super::source::Fetch;
+use crate::form::{Form, Shape};
+use crate::place::Place;
+
+/// Elements in memory form. An address in them is the number of a part, counted from 1; 0 is the
+/// null pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    bytes: Box<[u8]>,
+    parts: Vec<Box<[u8]>>,
+}
+
+type Result<T> = std::result::Result<T, NcError>;
+
+impl Held {
+    /// Elements that point to nothing.
+    pub(crate) fn plain(bytes: impl Into<Box<[u8]>>) -> Held {
+        Held { bytes: bytes.into(), parts: Vec::new() }
+    }
+
+    /// A copy of elements in the caller's memory and of what they point to.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM` for sequences of impossible lengths.
+    pub(crate) fn take(form: &Form, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Held> {
+        let mut held = Held::plain(src);
+        if form.has_pointers() {
+            let mut bytes = std::mem::take(&mut held.bytes);
+            held.adopt(form, fetch, &mut bytes)?;
+            held.bytes = bytes;
+        }
+        Ok(held)
+    }
+
+    /// The elements themselves.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Hands the elements over with what they point to.
+    ///
+    /// # Errors
+    /// `NC_ENOMEM` where the caller has no memory.
+    pub(crate) fn give(&self, form: &Form, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
+        for (to, from) in out.iter_mut().zip(&self.bytes) {
+            *to = *from;
+        }
+        if form.has_pointers() { self.hand_over(form, place, out) } else { Ok(()) }
+    }
+
+    fn part(&self, address: u64) -> Option<&[u8]> {
+        let index = usize::try_from(address.checked_sub(1)?).ok()?;
+        self.parts.get(index).map(|part| &**part)
+    }
+
+    fn keep(&mut self, part: Box<[u8]>) -> u64 {
+        self.parts.push(part);
+        self.parts.len() as u64
+    }
+
+    /// Copies what the elements point to, and makes them point to the copies.
+    fn adopt(&mut self, form: &Form, fetch: &mut dyn Fetch, elements: &mut [u8]) -> Result<()> {
+        each(form, elements, &mut |form, element| {
+            match &form.shape {
+                Shape::Text(..) => {
+                    let text = match load(element, 0) {
+                        0 => None,
+                        address => fetch.text(address).map(Box::from),
+                    };
+                    let address = text.map_or(0, |text| self.keep(text));
+                    store(element, 0, address);
+                }
+                Shape::Sequence(base) => {
+                    let (n_items, address) = (load(element, 0), load(element, 8));
+                    let n_items = if address == 0 { 0 } else { n_items };
+                    let mut kept = 0;
+                    if n_items > 0 {
+                        let n = usize::try_from(n_items).map_err(|_| NcError::NoMem)?;
+                        let len = n.checked_mul(base.size).ok_or(NcError::NoMem)?;
+                        let mut items: Box<[u8]> = fetch.items(address, len).into();
+                        if base.has_pointers() {
+                            self.adopt(base, fetch, &mut items)?;
+                        }
+                        kept = self.keep(items);
+                    }
+                    store(element, 0, n_items);
+                    store(element, 8, kept);
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn hand_over(&self, form: &Form, place: &mut dyn Place, elements: &mut [u8]) -> Result<()> {
+        each(form, elements, &mut |form, element| {
+            match &form.shape {
+                Shape::Text(..) => {
+                    let mut address = 0;
+                    if let Some(text) = self.part(load(element, 0)) {
+                        address = place.place(text, true).ok_or(NcError::NoMem)?;
+                    }
+                    store(element, 0, address);
+                }
+                Shape::Sequence(base) => {
+                    let mut address = 0;
+                    if let Some(items) = self.part(load(element, 8)) {
+                        let mut items = items.to_vec();
+                        if base.has_pointers() {
+                            self.hand_over(base, place, &mut items)?;
+                        }
+                        address = place.place(&items, false).ok_or(NcError::NoMem)?;
+                    }
+                    store(element, 8, address);
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Fetch for &Held {
+    fn text(&mut self, address: u64) -> Option<&[u8]> {
+        self.part(address)
+    }
+
+    fn items(&mut self, address: u64, len: usize) -> &[u8] {
+        self.part(address).and_then(|part| part.get(..len)).unwrap_or_default()
+    }
+}
+
+/// What is done with the elements that point to something.
+type Visit<'v> = dyn FnMut(&Form, &mut [u8]) -> Result<()> + 'v;
+
+/// Calls `visit` for every string and sequence in elements of a form.
+fn each(form: &Form, elements: &mut [u8], visit: &mut Visit<'_>) -> Result<()> {
+    if form.size == 0 {
+        return Ok(());
+    }
+    for element in elements.chunks_exact_mut(form.size) {
+        match &form.shape {
+            Shape::Text(..) | Shape::Sequence(_) => visit(form, element)?,
+            Shape::Compound(parts) => {
+                for part in parts.iter().filter(|part| part.form.has_pointers()) {
+                    let place = element.get_mut(part.at..);
+                    if let Some(place) = place.and_then(|place| place.get_mut(..part.form.size)) {
+                        each(&part.form, place, visit)?;
+                    }
+                }
+            }
+            Shape::Array(base, _) => each(base, element, visit)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn load(element: &[u8], at: usize) -> u64 {
+    let bytes = element.get(at..).and_then(|rest| rest.first_chunk());
+    bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+fn store(element: &mut [u8], at: usize, value: u64) {
+    if let Some(place) = element.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = value.to_ne_bytes();
+    }
+}
+
+#[cfg(test)]
+mod tests;

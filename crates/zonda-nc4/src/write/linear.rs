@@ -1,0 +1,350 @@
+//! Puts into elements that lie in one run: hyperslabs as rows of it.
+
+use zonda_chunk::Encode;
+use zonda_convert::Converted;
+use zonda_model::{Hyperslab, NcError};
+use zonda_storage::{Storage, WriteRange, fill_by_writes};
+
+use crate::get::GetFault;
+use crate::select::selected;
+
+type Result<T> = std::result::Result<T, GetFault>;
+
+/// Bytes that are converted before they are written: they stay in the second-level cache.
+const BLOCK_BYTES: usize = 256 << 10;
+/// Rows that are written together.
+const BLOCK_ROWS: usize = 1024;
+/// Bytes between elements up to which they are written with what is between them.
+const GAP_BYTES: u64 = 512;
+
+/// A hyperslab as equal rows of an array whose elements lie in one run.
+pub(super) struct Run {
+    /// Elements of a row.
+    n: u64,
+    /// Bytes from one of them to the next.
+    step: u64,
+    /// Axes of which each index has a row of its own.
+    outer: usize,
+}
+
+impl Run {
+    /// The rows of a hyperslab, as long as they can be.
+    pub(super) fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Run> {
+        let (mut n, mut inner, mut outer) = (1u64, elem as u64, extent.len());
+        let mut step = elem as u64;
+        while let Some(axis) = outer.checked_sub(1) {
+            let (_, count, stride) = selected(slab, axis);
+            let len = *extent.get(axis)?;
+            if n == 1 {
+                // A row of single elements may have gaps.
+                step = if count > 1 { inner.checked_mul(stride)? } else { elem as u64 };
+            } else if step != elem as u64 || stride != 1 {
+                break;
+            }
+            n = n.checked_mul(count)?;
+            inner = inner.checked_mul(len)?;
+            outer = axis;
+            let has_gaps = step != elem as u64;
+            if n > 1 && (has_gaps || count != len) {
+                break;
+            }
+        }
+        Some(Run { n, step, outer })
+    }
+
+    /// Bytes of the only row there is, if there is but one without gaps.
+    pub(super) fn bytes(&self, elem: usize) -> u64 {
+        let is_one = self.outer == 0 && self.step == elem as u64;
+        if is_one { self.n.saturating_mul(elem as u64) } else { 0 }
+    }
+}
+
+/// Calls `each` with the first byte of every row, in the order in which they are in memory.
+fn rows(
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    elem: usize,
+    outer: usize,
+    each: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let too_large = || GetFault::Refused(NcError::VarSize);
+    let mut step = elem as u64;
+    let mut base = 0u64;
+    // Of the outer axes: how many there are, and bytes from one to the next, fastest first.
+    let mut axes = Vec::with_capacity(outer);
+    for (axis, &len) in extent.iter().enumerate().rev() {
+        let (start, count, stride) = selected(slab, axis);
+        let first = start.checked_mul(step).and_then(|first| first.checked_add(base));
+        base = first.ok_or_else(too_large)?;
+        if axis < outer {
+            axes.push((count, step.saturating_mul(stride), 0u64));
+        }
+        step = step.checked_mul(len).ok_or_else(too_large)?;
+    }
+    let mut at = base;
+    loop {
+        each(at)?;
+        let mut done = true;
+        for (count, step, index) in &mut axes {
+            *index = index.saturating_add(1);
+            if *index < *count {
+                at = at.saturating_add(*step);
+                done = false;
+                break;
+            }
+            at = at.saturating_sub(step.saturating_mul(count.saturating_sub(1)));
+            *index = 0;
+        }
+        if done {
+            return Ok(());
+        }
+    }
+}
+
+/// Packed elements to packed elements.
+fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
+    match encode {
+        Encode::Convert(encoder) => encoder.encode(src, dst),
+        Encode::Custom { run, .. } => run(src, dst),
+        Encode::Raw { .. } => {
+            dst.iter_mut().zip(src).for_each(|(to, from)| *to = *from);
+            Converted::default()
+        }
+    }
+}
+
+/// Packed elements to places `step` bytes apart.
+fn spread(encode: &Encode<'_>, src: &[u8], elem: usize, dst: &mut [u8], step: usize) -> Converted {
+    if step == elem {
+        return encoded(encode, src, dst);
+    }
+    match encode {
+        Encode::Convert(encoder) => encoder.encode_strided(src, dst, step),
+        _ => {
+            let mem = mem_size(encode, elem);
+            let mut converted = Converted::default();
+            for (src, dst) in src.chunks_exact(mem).zip(dst.chunks_mut(step.max(1))) {
+                if let Some(dst) = dst.get_mut(..elem) {
+                    converted = converted.and(encoded(encode, src, dst));
+                }
+            }
+            converted
+        }
+    }
+}
+
+fn mem_size(encode: &Encode<'_>, elem: usize) -> usize {
+    let size = match encode {
+        Encode::Convert(encoder) => encoder.mem_size(),
+        Encode::Custom { mem_size, .. } => *mem_size,
+        Encode::Raw { .. } => elem,
+    };
+    size.max(1)
+}
+
+fn is_copy(encode: &Encode<'_>) -> bool {
+    match encode {
+        Encode::Convert(encoder) => encoder.is_copy(),
+        Encode::Raw { .. } => true,
+        Encode::Custom { .. } => false,
+    }
+}
+
+/// Whether elements that do not fit leave what is in the file as it is.
+fn keeps_unfit(encode: &Encode<'_>) -> bool {
+    matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
+}
+
+/// The element over and over.
+pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> Result<()> {
+    let filled = match element.len() {
+        0 => return Ok(()),
+        1..=8 => storage.fill_at(at, len, element),
+        _ => fill_by_writes(storage, at, len, element),
+    };
+    filled.map_err(storage_fault)
+}
+
+fn storage_fault(error: zonda_storage::StorageError) -> GetFault {
+    GetFault::Chunk(error.into())
+}
+
+const NO_ROWS: GetFault = GetFault::Refused(NcError::Internal);
+
+/// Puts a hyperslab of elements of `elem` bytes that lie from byte `begin` of a storage on.
+pub(super) fn put(
+    storage: &dyn Storage,
+    begin: u64,
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    elem: usize,
+    encode: &Encode<'_>,
+    src: &[u8],
+) -> Result<Converted> {
+    let run = Run::of(extent, slab, elem).ok_or(NO_ROWS)?;
+    let mem = mem_size(encode, elem);
+    let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
+    let mut rest = src.chunks_exact(row_bytes.max(1));
+    let mut block = Block { storage, encode, elem, mem, rows: Vec::new(), used: 0 };
+    let mut converted = Converted::default();
+    rows(extent, slab, elem, run.outer, &mut |at| {
+        let row = rest.next().ok_or(NO_ROWS)?;
+        let at = begin.checked_add(at).ok_or(GetFault::Refused(NcError::VarSize))?;
+        converted = converted.and(block.add(at, run.step, row)?);
+        Ok(())
+    })?;
+    Ok(converted.and(block.flush()?))
+}
+
+/// Rows without gaps that are converted and written together.
+struct Block<'a, 'e> {
+    storage: &'a dyn Storage,
+    encode: &'a Encode<'e>,
+    elem: usize,
+    mem: usize,
+    rows: Vec<(u64, &'a [u8])>,
+    /// Bytes in the file that they have.
+    used: usize,
+}
+
+impl<'a> Block<'a, '_> {
+    fn add(&mut self, at: u64, step: u64, row: &'a [u8]) -> Result<Converted> {
+        let (elem, mem) = (self.elem, self.mem);
+        if step != elem as u64 && row.len() > mem {
+            return self.add_gapped(at, step, row);
+        }
+        if is_copy(self.encode) {
+            return self.push(at, row, row.len());
+        }
+        // As many elements at a time as a block takes.
+        let per = BLOCK_BYTES.checked_div(elem).unwrap_or(1).max(1);
+        let piece_bytes = per.saturating_mul(mem);
+        let mut converted = Converted::default();
+        let mut at = at;
+        for piece in row.chunks(piece_bytes) {
+            let n = piece.len().checked_div(mem).unwrap_or(0);
+            let len = n.saturating_mul(elem);
+            converted = converted.and(self.push(at, piece, len)?);
+            at = at.saturating_add(len as u64);
+        }
+        Ok(converted)
+    }
+
+    fn push(&mut self, at: u64, row: &'a [u8], len: usize) -> Result<Converted> {
+        let mut converted = Converted::default();
+        let is_full = self.used.saturating_add(len) > BLOCK_BYTES || self.rows.len() >= BLOCK_ROWS;
+        if is_full && !self.rows.is_empty() {
+            converted = self.flush()?;
+        }
+        self.rows.push((at, row));
+        self.used = self.used.saturating_add(len);
+        Ok(converted)
+    }
+
+    /// Writes the rows.
+    fn flush(&mut self) -> Result<Converted> {
+        let used = std::mem::take(&mut self.used);
+        let rows = std::mem::take(&mut self.rows);
+        let written = match &rows[..] {
+            [] => return Ok(Converted::default()),
+            [(at, row)] if is_copy(self.encode) => self.storage.write_at(*at, row),
+            _ if is_copy(self.encode) => {
+                let ranges: Vec<_> =
+                    rows.iter().map(|(at, data)| WriteRange { at: *at, data }).collect();
+                self.storage.write_ranges(&ranges)
+            }
+            _ => return self.convert(&rows, used),
+        };
+        written.map_err(storage_fault)?;
+        self.rows = rows;
+        self.rows.clear();
+        Ok(Converted::default())
+    }
+
+    /// Converts the rows and writes them.
+    fn convert(&self, rows: &[(u64, &[u8])], used: usize) -> Result<Converted> {
+        let mut packed = vec![0; used];
+        let mut left = &mut packed[..];
+        let mut ranges = Vec::with_capacity(rows.len());
+        let mut converted = Converted::default();
+        for (at, row) in rows {
+            let n = row.len().checked_div(self.mem).unwrap_or(0);
+            let cut = std::mem::take(&mut left).split_at_mut_checked(n.saturating_mul(self.elem));
+            let (here, rest) = cut.ok_or(NO_ROWS)?;
+            left = rest;
+            if keeps_unfit(self.encode) {
+                let _behind_the_end_are_zeros =
+                    self.storage.read_at(*at, here).map_err(storage_fault)?;
+            }
+            converted = converted.and(encoded(self.encode, row, here));
+            ranges.push(WriteRange { at: *at, data: here });
+        }
+        match &ranges[..] {
+            [one] => self.storage.write_at(one.at, one.data),
+            many => self.storage.write_ranges(many),
+        }
+        .map_err(storage_fault)?;
+        Ok(converted)
+    }
+
+    /// Elements with gaps between them.
+    fn add_gapped(&mut self, at: u64, step: u64, row: &'a [u8]) -> Result<Converted> {
+        let (elem, mem) = (self.elem, self.mem);
+        let mut converted = self.flush()?;
+        let wide =
+            usize::try_from(step).ok().filter(|_| step.saturating_sub(elem as u64) <= GAP_BYTES);
+        let Some(step_bytes) = wide else {
+            let mut at = at;
+            for element in row.chunks_exact(mem) {
+                converted = converted.and(self.push(at, element, elem)?);
+                at = at.saturating_add(step);
+            }
+            return Ok(converted.and(self.flush()?));
+        };
+        let per = BLOCK_BYTES.checked_div(step_bytes).unwrap_or(1).max(1);
+        let mut at = at;
+        let mut span = Vec::new();
+        for piece in row.chunks(per.saturating_mul(mem)) {
+            let n = piece.len().checked_div(mem).unwrap_or(0);
+            let len = n.saturating_sub(1).saturating_mul(step_bytes).saturating_add(elem);
+            span.clear();
+            span.resize(len, 0);
+            let _behind_the_end_are_zeros =
+                self.storage.read_at(at, &mut span).map_err(storage_fault)?;
+            converted = converted.and(spread(self.encode, piece, elem, &mut span, step_bytes));
+            self.storage.write_at(at, &span).map_err(storage_fault)?;
+            at = at.saturating_add((n as u64).saturating_mul(step));
+        }
+        Ok(converted)
+    }
+}
+
+/// Puts a hyperslab of elements that are in memory.
+pub(super) fn put_here(
+    bytes: &mut [u8],
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    elem: usize,
+    encode: &Encode<'_>,
+    src: &[u8],
+) -> Result<Converted> {
+    let run = Run::of(extent, slab, elem).ok_or(NO_ROWS)?;
+    let mem = mem_size(encode, elem);
+    let n = usize::try_from(run.n).map_err(|_| NO_ROWS)?;
+    let step = usize::try_from(run.step).map_err(|_| NO_ROWS)?;
+    let row_bytes = n.checked_mul(mem).ok_or(NO_ROWS)?;
+    let span = n.saturating_sub(1).saturating_mul(step).saturating_add(elem);
+    let mut rest = src.chunks_exact(row_bytes.max(1));
+    let mut converted = Converted::default();
+    rows(extent, slab, elem, run.outer, &mut |at| {
+        let row = rest.next().ok_or(NO_ROWS)?;
+        let at = usize::try_from(at).map_err(|_| NO_ROWS)?;
+        let place = bytes.get_mut(at..).and_then(|bytes| bytes.get_mut(..span)).ok_or(NO_ROWS)?;
+        converted = converted.and(spread(encode, row, elem, place, step));
+        Ok(())
+    })?;
+    Ok(converted)
+}
+
+#[cfg(test)]
+mod tests;

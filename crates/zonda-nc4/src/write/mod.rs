@@ -1,0 +1,134 @@
+//! Writing: definitions and data that go into the file at the next commit.
+//!
+//! A file that is being written keeps its whole state in memory: the model that readers know, for
+//! each variable a draft ([`VarDraft`]) of what only a writer needs, and the attributes of whatever
+//! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
+//! turns what is marked as changed into object headers.
+
+mod absent;
+mod att_list;
+mod atts;
+mod chunk_sizes;
+mod commit;
+mod create;
+mod datatypes;
+mod define;
+mod dims;
+mod draft;
+mod element;
+mod filters;
+mod groups;
+mod grow;
+mod header;
+mod held;
+mod lifecycle;
+mod linear;
+mod links;
+mod objects;
+mod put;
+mod quantize;
+mod raw;
+mod recipe;
+mod reopen;
+mod scales;
+mod settings;
+mod source;
+mod store;
+mod types;
+mod unwritten;
+mod vars;
+
+pub(crate) use att_list::EditedAtts;
+pub(crate) use atts::{draft_fill, get_held};
+pub(crate) use datatypes::Typed;
+pub(crate) use draft::{Fill, Layout, VarDraft};
+pub use draft::{Quantize, QuantizeMode, StorageRequest};
+pub(crate) use held::Held;
+pub use source::{Fetch, Source};
+pub(crate) use store::{Stores, VarStore};
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use hashbrown::HashMap;
+use zonda_hdf5::{HeapWriter, Space};
+use zonda_model::{DimId, VarId};
+
+use self::commit::Decided;
+use self::links::Entry;
+use self::objects::Stored;
+use self::scales::{Apart, Scales};
+use crate::model::GroupId;
+
+/// How to create a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateHow {
+    /// The classic model is kept to (`NC_CLASSIC_MODEL`).
+    pub classic: bool,
+    /// Attributes keep the order in which they were made (not `NC_NOATTCREORD`).
+    pub attribute_order: bool,
+    /// Variables say which scales their dimensions are (not `NC_NODIMSCALE_ATTACH`).
+    pub attach_scales: bool,
+    /// Value of `_NCProperties`.
+    pub properties: Vec<u8>,
+}
+
+/// An object of the file, by what it is in the model: the number stays, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum ObjectKey {
+    /// A group.
+    Group(GroupId),
+    /// A named type.
+    Type(i32),
+    /// The scale of a dimension that is no variable.
+    Scale(DimId),
+    /// A variable.
+    Var(GroupId, VarId),
+}
+
+/// What a file that is open for writing has besides what readers need.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    /// How it was created, or what was found out about it.
+    pub(crate) how: CreateHow,
+    /// In define mode.
+    pub(crate) is_defining: bool,
+    /// Define mode was entered again, after the creation of the file.
+    pub(crate) is_redefining: bool,
+    /// Definitions were ended once, if only since data were put.
+    pub(crate) has_defined: bool,
+    /// This is a child of the process that opened the file: it must not write.
+    pub(crate) is_forked: bool,
+    /// Being created: no commit was made.
+    pub(crate) is_new: bool,
+    /// New variables are not filled (`nc_set_fill`).
+    pub(crate) no_fill: bool,
+    /// The space of the file.
+    pub(crate) space: Space,
+    /// Objects whose headers have to be written at the next commit: new ones, and those of which
+    /// attributes, links, extent, storage or scales changed.
+    pub(crate) changed: BTreeSet<ObjectKey>,
+    /// What the file has of the objects that were written or are to be changed.
+    pub(crate) objects: HashMap<ObjectKey, Stored>,
+    /// Names in groups, as the file has them.
+    pub(crate) links: HashMap<GroupId, Vec<Entry>>,
+    /// What scales and variables say of each other, as the file has it.
+    pub(crate) scales: Scales,
+    /// All scales say the ids of their dimensions.
+    pub(crate) ids_are_said: bool,
+    /// What has no part in them.
+    pub(crate) apart: Apart,
+    /// What is on its way to the global heap. Readers flush it before they look something up there.
+    pub(crate) heap: Mutex<HeapWriter>,
+    /// Data that were put.
+    pub(crate) stores: Stores,
+    /// End of the file as the superblock has it, as addresses are counted.
+    pub(crate) end: u64,
+    /// A commit that is laid out and not wholly written.
+    pub(crate) decided: Option<Decided>,
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! What the file has of an object: where its blocks are, and what of its header stays as it is.
+
+use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, kind};
+use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
+use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
+
+use crate::files::ObjectAt;
+use crate::hidden;
+
+/// An attribute message with its name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AttMessage {
+    pub(super) name: Box<[u8]>,
+    pub(super) body: Vec<u8>,
+}
+
+/// A block that was written, to be written again only where it differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    pub(super) addr: FileAddr,
+    pub(super) bytes: Box<[u8]>,
+}
+
+/// Attributes or links outside of a header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dense {
+    /// Of what is in there.
+    pub(super) hash: u64,
+    /// What the header says of attributes that are there.
+    pub(super) attributes: Option<AttributeInfo>,
+    /// What it says of links.
+    pub(super) links: Option<LinkInfo>,
+    /// The space it takes.
+    pub(super) extents: Vec<(FileAddr, u64)>,
+}
+
+/// What the file has of an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Stored {
+    /// Its first block.
+    pub(super) space: HeaderSpace,
+    /// That block where it was written since the file was opened.
+    pub(super) first: Box<[u8]>,
+    pub(super) style: HeaderStyle,
+    /// Its messages but attributes, links, and what is said of these.
+    pub(super) messages: Vec<NewMessage>,
+    /// What it says of its links, if it is a group that was there.
+    pub(super) link_info: Option<LinkInfo>,
+    /// Attributes that netCDF does not show.
+    pub(super) hidden: Vec<AttMessage>,
+    /// The other block where it was written since the file was opened.
+    pub(super) continuation: Option<Block>,
+    /// What was written outside of the header since then.
+    pub(super) dense: Vec<Dense>,
+    /// Other blocks, and what holds attributes and links outside of the header.
+    pub(super) others: Vec<(FileAddr, u64)>,
+}
+
+/// A place that is yet to be found.
+const NO_SPACE: HeaderSpace = HeaderSpace { addr: FileAddr(0), len: 0 };
+
+/// Why an object cannot be changed.
+#[derive(Debug)]
+pub(super) enum Fixed {
+    /// Reading it failed.
+    Damaged(HdfError),
+    /// It is made in a way that cannot be changed yet.
+    Foreign(&'static str),
+}
+
+impl From<HdfError> for Fixed {
+    fn from(error: HdfError) -> Fixed {
+        Fixed::Damaged(error)
+    }
+}
+
+impl Stored {
+    /// What the file has of an object that was there when it was opened.
+    pub(super) fn load(file: &File, at: ObjectAt) -> Result<Stored, Fixed> {
+        if at.file != 0 {
+            return Err(Fixed::Foreign("it is in another file"));
+        }
+        let object = file.object(at.addr)?;
+        let header = object.header();
+        if header.version != 2 {
+            return Err(Fixed::Foreign("its header has version 1"));
+        }
+        let sizes = file.sizes();
+        let mut messages = Vec::new();
+        for message in &header.messages {
+            match message.kind {
+                kind::NIL
+                | kind::CONTINUATION
+                | kind::ATTRIBUTE
+                | kind::LINK
+                | kind::LINK_INFO
+                | kind::ATTRIBUTE_INFO => {}
+                kind::SYMBOL_TABLE => {
+                    return Err(Fixed::Foreign("it is a group of the old style"));
+                }
+                _ if message.fails_writers_if_unknown() && message.kind > kind::CACHE_IMAGE => {
+                    return Err(Fixed::Foreign("it has a message that only its writer knows"));
+                }
+                _ => messages.push(header.carry(message)),
+            }
+        }
+        let info = header.find(kind::LINK_INFO);
+        let info = info.map(|message| LinkInfo::decode(header.reader(sizes, message)));
+        let link_info = info.transpose()?;
+        let mut others: Vec<_> = header.continuations(sizes).collect();
+        others.extend(dense_extents(file, &object)?);
+        Ok(Stored {
+            space: header.space(),
+            first: Box::default(),
+            style: header.style(),
+            messages,
+            link_info,
+            hidden: hidden_attributes(file, &object)?,
+            continuation: None,
+            dense: Vec::new(),
+            others,
+        })
+    }
+
+    /// A new object with these messages, to which a place is to be found.
+    pub(super) fn new(style: HeaderStyle, messages: Vec<NewMessage>) -> Stored {
+        Stored {
+            space: NO_SPACE,
+            first: Box::default(),
+            style,
+            messages,
+            link_info: None,
+            hidden: Vec::new(),
+            continuation: None,
+            dense: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// Gives its place up for another one.
+    pub(super) fn move_away(&mut self) {
+        let HeaderSpace { addr, len } = std::mem::replace(&mut self.space, NO_SPACE);
+        self.first = Box::default();
+        self.others.push((addr, len));
+    }
+
+    /// What it says of links, if it is a group, but where they are.
+    pub(super) fn link_info(&self) -> LinkInfo {
+        let nowhere = LinkInfo {
+            tracked: true,
+            indexed: true,
+            max_creation_index: None,
+            heap: None,
+            name_index: None,
+            order_index: None,
+        };
+        match self.link_info {
+            Some(LinkInfo { tracked, indexed, .. }) => LinkInfo { tracked, indexed, ..nowhere },
+            None => nowhere,
+        }
+    }
+
+    /// Sets an attribute that netCDF does not show, or removes it.
+    pub(super) fn hide(&mut self, name: &[u8], att: Option<AttMessage>) {
+        let at = self.hidden.iter().position(|hidden| *hidden.name == *name);
+        match (at, att) {
+            (Some(at), Some(att)) => {
+                if let Some(place) = self.hidden.get_mut(at) {
+                    *place = att;
+                }
+            }
+            (None, Some(att)) => self.hidden.push(att),
+            (Some(at), None) => {
+                self.hidden.remove(at);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// All space it takes.
+    pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
+        let mut out = vec![(self.space.addr, self.space.len)];
+        out.extend(self.continuation.iter().map(|block| (block.addr, block.bytes.len() as u64)));
+        out.extend(self.dense.iter().flat_map(|dense| &dense.extents));
+        out.extend(&self.others);
+        out
+    }
+
+    /// Whether one write within a sector switches the header.
+    pub(super) fn is_switchable(&self, file: &File) -> bool {
+        let at = file.position(self.space.addr);
+        let last = at.saturating_add(self.space.len).saturating_sub(1);
+        at.checked_div(SECTOR) == last.checked_div(SECTOR)
+    }
+
+    /// Whether it has an attribute that netCDF does not show.
+    pub(super) fn says(&self, name: &[u8]) -> bool {
+        self.hidden.iter().any(|att| *att.name == *name)
+    }
+
+    /// Whether it has several names, not all of which need be known.
+    pub(super) fn has_several_links(&self) -> bool {
+        self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
+    }
+
+    /// The message of a type that there is one of.
+    pub(super) fn replace(&mut self, new: NewMessage) {
+        match self.messages.iter_mut().find(|message| message.kind == new.kind) {
+            Some(message) => message.body = new.body,
+            None => self.messages.push(new),
+        }
+    }
+}
+
+/// Attributes that netCDF does not show, as messages.
+fn hidden_attributes(file: &File, object: &Object) -> Result<Vec<AttMessage>, HdfError> {
+    let attributes = object.attributes(file)?;
+    let mut out = Vec::new();
+    for index in 0..attributes.len() {
+        if hidden::is_reserved(attributes.name(index)) {
+            let attribute = attributes.decode(index, file)?;
+            out.push(AttMessage::new(file, &attribute)?);
+        }
+    }
+    Ok(out)
+}
+
+impl AttMessage {
+    pub(super) fn new(file: &File, attribute: &Attribute) -> Result<AttMessage, HdfError> {
+        let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
+        attribute.encode(&mut writer)?;
+        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish() })
+    }
+
+    /// The attribute again.
+    pub(super) fn decode(&self, file: &File) -> Result<Attribute, HdfError> {
+        let reader = zonda_hdf5::Reader::new("attribute message", &self.body, 0, file.sizes());
+        let message = AttributeMessage::decode(file, reader)?;
+        Ok(Attribute {
+            name: message.name.into(),
+            charset: message.charset,
+            creation_order: None,
+            datatype: message.datatype,
+            committed: message.committed,
+            dataspace: message.dataspace,
+            data: message.data.to_vec(),
+        })
+    }
+}
+
+/// What holds the attributes and links of an object outside of its header.
+fn dense_extents(file: &File, object: &Object) -> Result<Vec<(FileAddr, u64)>, HdfError> {
+    let header = object.header();
+    let mut out = Vec::new();
+    if let Some(message) = header.find(kind::ATTRIBUTE_INFO) {
+        let info = AttributeInfo::decode(header.reader(file.sizes(), message))?;
+        out.extend(attributes::dense_extents(file, &info)?);
+    }
+    if let Some(message) = header.find(kind::LINK_INFO) {
+        let info = LinkInfo::decode(header.reader(file.sizes(), message))?;
+        out.extend(links::dense_extents(file, &info)?);
+    }
+    Ok(out)
+}

@@ -1,0 +1,413 @@
+//! Puts: from the caller's memory into the storage of a variable.
+
+use std::sync::{Arc, PoisonError};
+
+use zonda_chunk::Encode;
+use zonda_convert::Converted;
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+
+use super::linear::{self, Run};
+use super::store::{Keep, Room, Stores, VarStore};
+use super::{Source, Writing, element, grow, quantize};
+use crate::form::{Form, NC_STRING};
+use crate::get::{GetFault, is_copy, tolerated};
+use crate::model::{GroupId, Model};
+use crate::{Nc4Error, Nc4File};
+
+type Result<T> = std::result::Result<T, GetFault>;
+
+/// A put whose arguments were checked.
+struct Ready<'s> {
+    number: usize,
+    slab: Hyperslab<'s>,
+    n_elems: usize,
+    /// Bytes of an element in memory.
+    elem: usize,
+    /// The type in memory, of numbers and characters.
+    mem: Option<MemType>,
+}
+
+impl Nc4File {
+    /// Writes a hyperslab. `slab` is told the variable's rank; `data` hands over so many bytes
+    /// (row-major, shape `count`, elements in memory form) after all checks.
+    ///
+    /// Dimensions that can grow do. A file in define mode leaves it, unless it keeps to the classic
+    /// model. What was put is in the file after the next commit; reads see it at once.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
+    /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
+    /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
+    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, `NC_EFILTER`,
+    /// `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
+    pub fn put<'s, 'd, E: From<Nc4Error>>(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: Source<'_>,
+        data: impl FnOnce(usize) -> std::result::Result<&'d [u8], E>,
+    ) -> std::result::Result<Converted, E> {
+        let ready = match self.ready(group, var, slab, &source) {
+            Ok(ready) => ready,
+            Err(fault) => return Err(self.put_fault(group, var, fault).into()),
+        };
+        let data = match ready.n_elems.checked_mul(ready.elem) {
+            Some(len) => data(len)?,
+            None => return Err(self.put_fault(group, var, refused(NcError::NoMem)).into()),
+        };
+        if ready.n_elems == 0 {
+            return Ok(Converted::default());
+        }
+        self.commit_if_due(group, var, ready.slab.start)?;
+        let put = self.put_ready(group, var, &ready, source, data);
+        put.map_err(|fault| self.put_fault(group, var, fault).into())
+    }
+
+    #[cold]
+    pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
+        fault.at(|| match self.var(group, var) {
+            Ok((model, var)) => model.var_path(group, var),
+            Err(_) => String::from("/"),
+        })
+    }
+
+    /// Checks the arguments, and makes the variable's storage where it is not there.
+    fn ready<'s>(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: &Source<'_>,
+    ) -> Result<Ready<'s>> {
+        if self.writing.is_none() {
+            return Err(self.read_only(group, id, slab, source));
+        }
+        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+        let known = known.and_then(|writing| writing.stores.number(group, id));
+        let number = match known {
+            Some(number) => number,
+            None => self.begin_put(group, id, Some(source))?,
+        };
+        let Nc4File { model, writing, .. } = self;
+        let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
+            return Err(refused(NcError::Internal));
+        };
+        if writing.is_forked {
+            return Err(refused(NcError::Perm));
+        }
+        let var = model.var(group, id).ok_or(refused(NcError::NotVar))?;
+        let store = writing.stores.get_mut(number).ok_or(refused(NcError::Internal))?;
+        if let Source::Atomic(mem) = source {
+            check_text(var.nc_type, *mem)?;
+        }
+        let rank = var.dims.len();
+        let slab = slab(rank);
+        let slab = grow::check(&store.fixed, &slab).map_err(refused)?;
+        let (elem, mem) = match source {
+            Source::Atomic(mem) => {
+                store.encoder(*mem).map_err(refused)?;
+                (mem.size(), Some(*mem))
+            }
+            Source::Natural(_) => {
+                let form = &store.data.form;
+                let ext = store.number().map(|(ext, _)| ext.natural_mem());
+                let is_string = form.atomic() == Some(NC_STRING);
+                (if is_string { 8 } else { form.size }, ext)
+            }
+        };
+        let n_elems = slab.n_elems().ok_or(refused(NcError::NoMem))?;
+        Ok(Ready { number, slab, n_elems, elem, mem })
+    }
+
+    /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
+    #[cold]
+    fn read_only<'s>(
+        &self,
+        group: GroupId,
+        id: VarId,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        source: &Source<'_>,
+    ) -> GetFault {
+        let (model, var) = match self.var(group, id) {
+            Ok(found) => found,
+            Err(error) => return code_of(error),
+        };
+        if let Source::Atomic(mem) = source
+            && let Err(fault) = check_text(var.nc_type, *mem)
+        {
+            return fault;
+        }
+        let fixed = super::store::fixed(model, var);
+        let checked = grow::check(&fixed, &slab(var.dims.len()));
+        refused(checked.err().unwrap_or(NcError::HdfErr))
+    }
+
+    /// What the first put to a variable does, or the first one in define mode.
+    #[cold]
+    pub(super) fn begin_put(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        source: Option<&Source<'_>>,
+    ) -> Result<usize> {
+        let (model, var) = self.var(group, id).map_err(code_of)?;
+        let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
+            return Err(refused(NcError::Perm));
+        };
+        if let Some(Source::Atomic(mem)) = source {
+            check_text(var.nc_type, *mem)?;
+        }
+        if writing.is_defining {
+            if model.is_classic {
+                return Err(refused(NcError::InDefine));
+            }
+            // A reader finds what was defined from here on, as after the call.
+            self.enddef().map_err(code_of)?;
+        }
+        self.settle_var(group, id).map_err(code_of)?;
+        let draft = self.model.get_mut().and_then(|model| model.var_mut(group, id)?.draft.as_mut());
+        if let Some(draft) = draft {
+            draft.is_written = true;
+        }
+        self.storage_of(group, id)
+    }
+
+    /// The number of a variable's storage, which is made where there is none.
+    pub(crate) fn storage_of(&mut self, group: GroupId, id: VarId) -> Result<usize> {
+        let (_, var) = self.var(group, id).map_err(code_of)?;
+        let is_there = var.draft.is_none();
+        let mut stored = None;
+        if is_there {
+            stored = Some(Arc::clone(self.details_arc(var).map_err(GetFault::Hdf)?));
+        }
+        let precision = if is_there { self.var_quantize(group, id).unwrap_or(None) } else { None };
+        let Nc4File { files, how, model, writing, .. } = self;
+        let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
+            return Err(refused(NcError::Perm));
+        };
+        let details = stored.as_deref();
+        let file = files.main();
+        let number = writing.store_of(file, &how.find_filter, model, (group, id), details)?;
+        if let Some(store) = writing.stores.get_mut(number).filter(|_| precision.is_some()) {
+            store.quantize = precision;
+        }
+        let cache = model.var(group, id).and_then(|var| var.details.get());
+        let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        // All ones is none in particular.
+        let cache = cache.filter(|set| set.0 != usize::MAX);
+        let array = writing.stores.get(number).and_then(VarStore::array);
+        let chunks = writing.stores.chunks.as_ref();
+        if let (Some((bytes, ..)), Some(array)) =
+            (cache, array.and_then(|array| chunks?.array(array)))
+        {
+            array.set_cache_floor(bytes as u64);
+        }
+        Ok(number)
+    }
+
+    /// Puts elements.
+    fn put_ready(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        ready: &Ready<'_>,
+        source: Source<'_>,
+        data: &[u8],
+    ) -> Result<Converted> {
+        let Nc4File { files, model, writing, .. } = self;
+        let (Some(model), Some(writing)) = (model.get_mut(), writing.as_deref_mut()) else {
+            return Err(refused(NcError::Internal));
+        };
+        let file = files.main();
+        let Ready { number, slab, n_elems, mem, .. } = ready;
+        let no_store = || refused(NcError::Internal);
+        let store = writing.stores.get_mut(*number).ok_or_else(no_store)?;
+        let packed_bytes = (*n_elems as u64).saturating_mul(store.data.form.file_size as u64);
+        let Writing { stores, space, heap, .. } = writing;
+        stores.put_bytes = stores.put_bytes.saturating_add(packed_bytes);
+        let store = stores.get_mut(*number).ok_or_else(no_store)?;
+        grow::grow(model, group, id, store, slab);
+        let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
+        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let mut to = Destination { number: *number, extent, slab, stores, space, heap, file };
+        match (mem, source) {
+            (Some(mem), _) => {
+                let store = to.store()?;
+                let converted = match store.quantize {
+                    Some(how) => {
+                        let (values, converted) = quantize::quantized(store, how, *mem, data)?;
+                        let (ext, _) = to.store()?.number().ok_or_else(no_store)?;
+                        let encoder = to.store()?.encoder(ext.natural_mem()).map_err(refused)?;
+                        to.put(Encode::Convert(encoder), &values)?.and(converted)
+                    }
+                    None => {
+                        let encoder = store.encoder(*mem).map_err(refused)?;
+                        to.put(Encode::Convert(encoder), data)?
+                    }
+                };
+                let nc_type = model.var(group, id).map_or(0, |var| var.nc_type);
+                Ok(tolerated(model.is_classic, nc_type, Some(*mem), converted))
+            }
+            (None, Source::Natural(fetch)) => to.put_natural(fetch, data),
+            (None, Source::Atomic(_)) => Err(refused(NcError::BadType)),
+        }
+    }
+}
+
+/// Where elements go.
+struct Destination<'a> {
+    number: usize,
+    extent: &'a [u64],
+    slab: &'a Hyperslab<'a>,
+    stores: &'a mut Stores,
+    space: &'a mut zonda_hdf5::Space,
+    heap: &'a mut zonda_hdf5::HeapWriter,
+    file: &'a Arc<zonda_hdf5::File>,
+}
+
+impl Destination<'_> {
+    fn store(&mut self) -> Result<&mut VarStore> {
+        self.stores.get_mut(self.number).ok_or(refused(NcError::Internal))
+    }
+
+    /// Puts packed elements.
+    fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Result<Converted> {
+        let Destination { number, extent, slab, stores, space, file, .. } = self;
+        let array = stores.get(*number).and_then(VarStore::array);
+        if let (Some(array), Some(chunks)) = (array, &mut stores.chunks) {
+            let mut room = Room { space, file };
+            return Ok(chunks.put(array, extent, slab, encode, src, &mut room)?);
+        }
+        let store = self.stores.get_mut(self.number).ok_or(refused(NcError::Internal))?;
+        put_linear(store, self.extent, self.slab, &encode, src, self.space, self.file)
+    }
+
+    /// Elements of user-defined types and strings, and numbers that no kernel converts.
+    fn put_natural(&mut self, fetch: &mut dyn super::Fetch, src: &[u8]) -> Result<Converted> {
+        let form = self.store()?.data.form.clone();
+        if !element::can_encode(&form) {
+            return Err(refused(NcError::NotBuilt));
+        }
+        let (file_size, mem_size) = (form.file_size, form.size);
+        if element::is_fixed_string(&form) {
+            let mut values = Vec::new();
+            element::fixed_strings(&form, fetch, src, &mut values);
+            return self.put(Encode::Raw { elem_size: file_size }, &values);
+        }
+        if is_copy(&form) {
+            return self.put(Encode::Raw { elem_size: file_size }, src);
+        }
+        if form.has_pointers() {
+            let values = self.stored_with_heap(&form, fetch, src)?;
+            return self.put(Encode::Raw { elem_size: file_size }, &values);
+        }
+        let run = |src: &[u8], dst: &mut [u8]| {
+            element::plain(&form, src, dst);
+            Converted::default()
+        };
+        self.put(Encode::Custom { mem_size, file_size, run: &run }, src)
+    }
+
+    /// Elements in file form, what they point to being in the heap.
+    fn stored_with_heap(
+        &mut self,
+        form: &Form,
+        fetch: &mut dyn super::Fetch,
+        src: &[u8],
+    ) -> Result<Vec<u8>> {
+        let n = src.len().checked_div(form.size.max(1)).unwrap_or(0);
+        let no_memory = || refused(NcError::NoMem);
+        let len = n.checked_mul(form.file_size).ok_or_else(no_memory)?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(len).map_err(|_| no_memory())?;
+        values.resize(len, 0);
+        let (heap, space) = (&mut *self.heap, &mut *self.space);
+        element::encode(form, heap, space, fetch, src, &mut values).map_err(GetFault::Hdf)?;
+        Ok(values)
+    }
+}
+
+/// Puts elements that are not in chunks.
+fn put_linear(
+    store: &mut VarStore,
+    extent: &[u64],
+    slab: &Hyperslab<'_>,
+    encode: &Encode<'_>,
+    src: &[u8],
+    space: &mut zonda_hdf5::Space,
+    file: &zonda_hdf5::File,
+) -> Result<Converted> {
+    let elem = store.data.form.file_size;
+    let storage = file.storage();
+    match &mut store.keep {
+        Keep::Contiguous { addr, len } => {
+            let (len, mut is_new) = (*len, false);
+            let at = match *addr {
+                Some(at) => at,
+                None => {
+                    is_new = true;
+                    space.alloc(len).map_err(GetFault::Hdf)?
+                }
+            };
+            let position = file.position(at);
+            if is_new {
+                let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
+                // Before the first put, so that a failure leaves nothing undefined.
+                if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
+                    linear::fill(&**storage, position, len, &fill)?;
+                }
+                store.keep = Keep::Contiguous { addr: Some(at), len };
+                store.is_changed = true;
+                file.grown_to(at.0.saturating_add(len));
+                store.publish(file);
+            }
+            linear::put(&**storage, position, extent, slab, elem, encode, src)
+        }
+        Keep::Compact { bytes } => {
+            if Arc::get_mut(bytes).is_none() {
+                *bytes = bytes.to_vec().into();
+            }
+            let own = Arc::get_mut(bytes).ok_or(refused(NcError::Internal))?;
+            let converted = linear::put_here(own, extent, slab, elem, encode, src)?;
+            store.is_changed = true;
+            Ok(converted)
+        }
+        Keep::Chunked { .. } => Err(refused(NcError::Internal)),
+    }
+}
+
+fn refused(code: NcError) -> GetFault {
+    GetFault::Refused(code)
+}
+
+/// What an error is without the object it is about.
+fn code_of(error: Nc4Error) -> GetFault {
+    match error {
+        Nc4Error::Hdf { error, .. } => GetFault::Hdf(error),
+        Nc4Error::Chunk { error, .. } => GetFault::Chunk(error),
+        Nc4Error::Refused { code, .. } => refused(code),
+    }
+}
+
+/// Text and numbers do not mix.
+fn check_text(nc_type: i32, mem: MemType) -> Result<()> {
+    let is_text = nc_type == ExtType::Char.nc_type();
+    if is_text == (mem == MemType::Text) { Ok(()) } else { Err(refused(NcError::Char)) }
+}
+
+impl Model {
+    /// The dimension of an axis of a variable, to let it grow.
+    pub(super) fn dim_of_axis(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        axis: usize,
+    ) -> Option<&mut crate::model::Dim> {
+        let id = *self.var(group, var)?.dims.get(axis)?;
+        self.dims.get_mut(usize::try_from(id.0).ok()?)?.as_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests;

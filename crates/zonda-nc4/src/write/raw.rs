@@ -1,0 +1,234 @@
+//! Chunks as they are stored, for copies that undo no filter and apply none.
+
+use std::sync::Arc;
+
+use zonda_chunk::FilterSpec;
+use zonda_hdf5::message::DataLayout;
+use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
+use zonda_model::{NcError, VarId};
+
+use super::Writing;
+use super::store::{Keep, Room, VarStore};
+use crate::details::as_stored;
+use crate::file::hdf;
+use crate::get::GetFault;
+use crate::model::{GroupId, Model};
+use crate::stored::Stored;
+use crate::{Nc4Error, Nc4File, Result};
+
+impl Nc4File {
+    /// The filters of a variable as the file has them, in the order in which they are applied: what
+    /// has to be the same for chunks to be copied as they are. Those of a new variable are known
+    /// once definitions were ended.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
+    pub fn pipeline(&self, group: GroupId, var: VarId) -> Result<Vec<FilterSpec>> {
+        let (model, known) = self.var(group, var)?;
+        if let Some(draft) = known.draft.as_deref() {
+            return Ok(draft.stored_filters.iter().map(as_stored).collect());
+        }
+        let read = || -> std::result::Result<_, HdfError> {
+            let details = self.details(known)?;
+            details.object()?.filters(&details.file)
+        };
+        let filters = read().map_err(|error| hdf(model.var_path(group, known), error))?;
+        Ok(filters.iter().map(as_stored).collect())
+    }
+
+    /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, stored
+    /// bytes, and mask (bit i is set where filter i was skipped). What was put and waits in memory
+    /// is not told of: call [`Nc4File::sync`] before.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ENOTBUILT` for a variable without chunks, `NC_EHDFERR`.
+    pub fn for_each_chunk(
+        &self,
+        group: GroupId,
+        var: VarId,
+        found: &mut dyn FnMut(&[u64], u64, u32),
+    ) -> Result<()> {
+        let (model, known) = self.var(group, var)?;
+        let path = || model.var_path(group, known);
+        let no_chunks = || Nc4Error::Refused { object: path(), code: NcError::NotBuilt };
+        let mut tell = |key: &[u64], at: ChunkLocation| found(key, at.len, at.mask);
+        if let Some(store) = self.store(group, var) {
+            let Keep::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
+            let told = tree.for_each(known.dims.len(), &mut tell);
+            return told.map_err(|error| hdf(path(), error));
+        }
+        if known.draft.is_some() {
+            return Ok(());
+        }
+        let read = || -> std::result::Result<Option<ChunkIndex>, HdfError> {
+            let details = self.details(known)?;
+            let (file, object) = (&details.file, details.object()?);
+            let DataLayout::Chunked(layout) = object.layout(file)? else { return Ok(None) };
+            let filtered = !object.filters(file)?.is_empty();
+            let space = object.dataspace(file)?;
+            let (dims, max) = (&space.dims, &space.max_dims);
+            ChunkIndex::new(Arc::clone(file), &layout, dims, max, filtered).map(Some)
+        };
+        let index = read().map_err(|error| hdf(path(), error))?.ok_or_else(no_chunks)?;
+        index.for_each(&mut tell).map_err(|error| hdf(path(), error))
+    }
+
+    /// The bytes of a chunk as they are stored, and its mask; `None` where it was never written.
+    /// As with [`Nc4File::for_each_chunk`], what waits in memory is not seen.
+    ///
+    /// # Errors
+    /// As [`Nc4File::for_each_chunk`]; `NC_EINVAL` for another number of coordinates.
+    pub fn stored_chunk(
+        &self,
+        group: GroupId,
+        var: VarId,
+        key: &[u64],
+    ) -> Result<Option<(u32, Vec<u8>)>> {
+        let (model, known) = self.var(group, var)?;
+        let fail = |fault: GetFault| fault.at(|| model.var_path(group, known));
+        let read = || -> std::result::Result<_, GetFault> {
+            let array = match (self.store(group, var), &self.writing) {
+                (Some(store), Some(writing)) => {
+                    let chunks = writing.stores.chunks.as_ref();
+                    store.array().and_then(|array| chunks?.array(array))
+                }
+                _ if known.draft.is_some() => return Ok(None),
+                _ => self.data(known).map_err(GetFault::Hdf)?.chunks(),
+            };
+            let array = array.ok_or(GetFault::Refused(NcError::NotBuilt))?;
+            Ok(array.stored_chunk(&known.extent, key)?)
+        };
+        read().map_err(fail)
+    }
+
+    /// Puts a chunk whose bytes went through the filters already, with its mask. It has to begin
+    /// inside the variable: [`Nc4File::extend`] makes that longer.
+    ///
+    /// # Errors
+    /// As [`Nc4File::put`]; `NC_EINVALCOORDS` for a chunk outside, `NC_ENOTBUILT` for a variable
+    /// without chunks, and for chunks of strings and sequences, which point to what is not copied.
+    pub fn put_stored_chunk(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        key: &[u64],
+        mask: u32,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let put = self.put_chunk(group, var, key, mask, bytes);
+        put.map_err(|fault| self.put_fault(group, var, fault))
+    }
+
+    fn put_chunk(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        key: &[u64],
+        mask: u32,
+        bytes: &[u8],
+    ) -> std::result::Result<(), GetFault> {
+        let refused = GetFault::Refused;
+        let number = self.begin_raw(group, id)?;
+        let Nc4File { files, model, writing, .. } = self;
+        let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
+            return Err(refused(NcError::Internal));
+        };
+        let Writing { stores, space, .. } = writing;
+        stores.put_bytes = stores.put_bytes.saturating_add(bytes.len() as u64);
+        let store = stores.get(number).ok_or(refused(NcError::Internal))?;
+        let Keep::Chunked { array, layout, .. } = &store.keep else {
+            return Err(refused(NcError::NotBuilt));
+        };
+        if store.data.form.has_pointers() {
+            return Err(refused(NcError::NotBuilt));
+        }
+        let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
+        let mut axes = key.iter().zip(&layout.chunk_dims).zip(extent);
+        let is_inside = |((&k, &n), &len): ((&u64, &u64), &u64)| k.saturating_mul(n) < len;
+        if key.len() != extent.len() || !axes.all(is_inside) {
+            return Err(refused(NcError::InvalidCoords));
+        }
+        let (array, file) = (*array, files.main());
+        let chunks = stores.chunks.as_mut().ok_or(refused(NcError::Internal))?;
+        Ok(chunks.put_stored(array, key, mask, bytes, &mut Room { space, file })?)
+    }
+
+    /// Makes a variable as long as this along the dimensions that can grow, as a put of its last
+    /// element would.
+    ///
+    /// # Errors
+    /// As [`Nc4File::put`]; `NC_EEDGE` for more than a dimension that cannot grow has, `NC_EINVAL`
+    /// for another number of dimensions.
+    pub fn extend(&mut self, group: GroupId, var: VarId, extent: &[u64]) -> Result<()> {
+        let extended = self.extend_to(group, var, extent);
+        extended.map_err(|fault| self.put_fault(group, var, fault))
+    }
+
+    fn extend_to(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+        extent: &[u64],
+    ) -> std::result::Result<(), GetFault> {
+        let refused = GetFault::Refused;
+        let number = self.begin_raw(group, id)?;
+        let (Some(model), Some(writing)) = (self.model.get_mut(), self.writing.as_deref_mut())
+        else {
+            return Err(refused(NcError::Internal));
+        };
+        let store = writing.stores.get_mut(number).ok_or(refused(NcError::Internal))?;
+        if extent.len() != store.fixed.len() {
+            return Err(refused(NcError::Inval));
+        }
+        let beyond = |(len, &to): (&Option<u64>, &u64)| len.is_some_and(|len| to > len);
+        if store.fixed.iter().zip(extent).any(beyond) {
+            return Err(refused(NcError::Edge));
+        }
+        super::grow::to(model, group, id, store, extent);
+        Ok(())
+    }
+
+    fn begin_raw(&mut self, group: GroupId, id: VarId) -> std::result::Result<usize, GetFault> {
+        let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
+        match known.and_then(|writing| writing.stores.number(group, id)) {
+            Some(number) => Ok(number),
+            None => self.begin_put(group, id, None),
+        }
+    }
+
+    fn store(&self, group: GroupId, var: VarId) -> Option<&VarStore> {
+        let stores = &self.writing.as_deref()?.stores;
+        stores.get(stores.number(group, var)?)
+    }
+
+    /// How much of the file a variable takes up that was put to.
+    pub(crate) fn written_stored(
+        &self,
+        model: &Model,
+        group: GroupId,
+        id: VarId,
+    ) -> Option<std::result::Result<Stored, HdfError>> {
+        let (store, var) = (self.store(group, id)?, model.var(group, id)?);
+        let elem = store.data.form.file_size as u64;
+        let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
+        let (mut chunks, mut bytes) = (None, 0u64);
+        match &store.keep {
+            Keep::Contiguous { addr, len } => bytes = addr.map_or(0, |_| *len),
+            Keep::Compact { bytes: data } => bytes = data.len() as u64,
+            Keep::Chunked { tree, layout, .. } => {
+                let mut n = 0u64;
+                let told = tree.for_each(var.dims.len(), &mut |_, chunk| {
+                    n = n.saturating_add(1);
+                    bytes = bytes.saturating_add(chunk.len);
+                });
+                if let Err(error) = told {
+                    return Some(Err(error));
+                }
+                let along = var.extent.iter().zip(&layout.chunk_dims);
+                let along = along.map(|(&len, &chunk)| len.div_ceil(chunk.max(1)));
+                chunks = Some((n, along.fold(1, u64::saturating_mul)));
+            }
+        }
+        Some(Ok(Stored { chunks, bytes, data_bytes }))
+    }
+}

@@ -1,0 +1,142 @@
+//! What the storage of a new variable is made of: its draft, in the terms of the file.
+
+use std::sync::PoisonError;
+
+use zonda_hdf5::message::{DataLayout, FilterDescription};
+use zonda_hdf5::{HeapWriter, Space};
+use zonda_model::{ExtType, NcError, default_fill};
+
+use super::datatypes::Typed;
+use super::store::bytes_of;
+use super::{Fetch, Fill, Layout, ObjectKey, Quantize, VarDraft, Writing, element, header};
+use crate::form::{Form, NC_STRING};
+use crate::get::GetFault;
+use crate::model::{Model, UserClass, Var};
+
+type Result<T> = std::result::Result<T, GetFault>;
+
+/// A variable without data.
+pub(super) struct Recipe {
+    pub(super) form: Form,
+    pub(super) layout: DataLayout,
+    pub(super) filters: Vec<FilterDescription>,
+    /// One element that was never written, in file form; `None` where it may be anything.
+    pub(super) fill: Option<Box<[u8]>>,
+    pub(super) quantize: Option<Quantize>,
+}
+
+impl Recipe {
+    /// That of a draft. Fill values that point to something need the heap; without it, they are
+    /// zeros.
+    pub(super) fn of(
+        model: &Model,
+        var: &Var,
+        draft: &VarDraft,
+        heap: Option<(&mut Writing, ObjectKey)>,
+    ) -> Result<Recipe> {
+        let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
+        let fill = match (draft.fill(), heap) {
+            (Fill::None, _) => None,
+            (_, Some((writing, key))) if form.has_pointers() => {
+                Some(writing.heap_fill(model, var, draft, &form, key)?)
+            }
+            _ => Some(plain_fill(model, var, draft, &form)),
+        };
+        let bytes = || bytes_of(&var.extent, form.file_size);
+        let layout = match &draft.layout {
+            Layout::Contiguous => DataLayout::Contiguous { addr: None, len: Some(bytes()?) },
+            Layout::Compact => DataLayout::Compact { data: compact(bytes()?, fill.as_deref())? },
+            Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
+        };
+        let (filters, quantize) = (draft.stored_filters.clone(), draft.quantize);
+        Ok(Recipe { form, layout, filters, fill, quantize })
+    }
+}
+
+impl Writing {
+    /// What is on its way to the global heap, and the space of the file.
+    pub(super) fn heap_and_space(&mut self) -> (&mut HeapWriter, &mut Space) {
+        (self.heap.get_mut().unwrap_or_else(PoisonError::into_inner), &mut self.space)
+    }
+
+    /// A fill value that points to something, in file form. It is put into the heap when it was set.
+    fn heap_fill(
+        &mut self,
+        model: &Model,
+        var: &Var,
+        draft: &VarDraft,
+        form: &Form,
+        key: ObjectKey,
+    ) -> Result<Box<[u8]>> {
+        if let Some((set, known)) = self.stores.fills.get(&key)
+            && *set == draft.fill_value
+        {
+            return Ok(known.clone());
+        }
+        let mut value = vec![0; form.file_size];
+        let (heap, space) = self.heap_and_space();
+        match draft.fill() {
+            Fill::User(held) => {
+                let mut fetch = held;
+                element::encode(form, heap, space, &mut fetch, held.bytes(), &mut value)
+            }
+            // An empty string is there.
+            _ if var.nc_type == NC_STRING => {
+                let address = 1u64.to_ne_bytes();
+                element::encode(form, heap, space, &mut Empty, &address, &mut value)
+            }
+            _ => {
+                value.copy_from_slice(&plain_fill(model, var, draft, form));
+                Ok(())
+            }
+        }
+        .map_err(GetFault::Hdf)?;
+        let value: Box<[u8]> = value.into();
+        self.stores.fills.insert(key, (draft.fill_value.clone(), value.clone()));
+        Ok(value)
+    }
+}
+
+/// All strings are empty.
+struct Empty;
+
+impl Fetch for Empty {
+    fn text(&mut self, _: u64) -> Option<&[u8]> {
+        Some(b"")
+    }
+
+    fn items(&mut self, _: u64, _: usize) -> &[u8] {
+        b""
+    }
+}
+
+/// Elements in the header that nobody wrote to.
+fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
+    let len = usize::try_from(bytes).map_err(|_| GetFault::Refused(NcError::NoMem))?;
+    let mut data = vec![0; len];
+    if let Some(fill) = fill.filter(|fill| !fill.is_empty()) {
+        data.chunks_exact_mut(fill.len()).for_each(|element| element.copy_from_slice(fill));
+    }
+    Ok(data.into())
+}
+
+/// A fill value that points to nothing, in file form; zeros for one that does.
+fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Box<[u8]> {
+    let mut value = vec![0; form.file_size];
+    if form.has_pointers() {
+        return value.into();
+    }
+    let base = match model.user_type(var.nc_type).map(|ty| &ty.class) {
+        Some(UserClass::Enum { base, .. }) => *base,
+        _ => var.nc_type,
+    };
+    match (draft.fill(), ExtType::from_nc_type(base)) {
+        (Fill::User(held), _) => element::plain(form, held.bytes(), &mut value),
+        (_, Some(ext)) => {
+            let native = default_fill(ext);
+            element::plain(form, native.get(..form.size).unwrap_or(&native), &mut value);
+        }
+        _ => {}
+    }
+    value.into()
+}

@@ -1,0 +1,454 @@
+//! What is set of a variable between its definition and its first data.
+
+use zonda_chunk::FilterSpec;
+use zonda_chunk::filter::is_builtin;
+use zonda_hdf5::message::FilterDescription;
+use zonda_model::{ExtType, NcError, VarId};
+
+use super::define::Definer;
+use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
+use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP};
+use super::held::Held;
+use super::source::Fetch;
+use crate::Result;
+use crate::file::{Nc4File, Owner};
+use crate::form::NC_STRING;
+use crate::model::{Endianness, GroupId, UserClass};
+use crate::write::datatypes::Typed;
+
+/// The attribute that sets a fill value.
+pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
+/// Compact data are at most so long ...
+const MOST_COMPACT: u64 = 64 << 10;
+/// ... and with their header in a message of 64 KiB.
+const LAYOUT_HEADER: u64 = 16;
+/// Filters that a pipeline can have.
+const MOST_FILTERS: usize = 32;
+/// The last registered number of a filter.
+const LAST_FILTER: u32 = 65535;
+/// Pixels per block of szip.
+const MOST_PIXELS: u32 = 32;
+
+impl Nc4File {
+    /// Sets shuffle and deflate. Level 0 is no compression.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for a scalar,
+    /// `NC_EFILTER` for a type of variable length, `NC_EINVAL` for a level beyond 9 or together with
+    /// szip. Shuffle is set also where deflate is then refused.
+    pub fn def_var_deflate(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        shuffle: bool,
+        deflate: bool,
+        level: i32,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            let is_scalar = definer.rank_of_draft(group, var)? == 0;
+            if shuffle {
+                if is_scalar {
+                    return Err(NcError::Inval.into());
+                }
+                definer.add_filter(group, var, builtin(SHUFFLE, Vec::new()), true)?;
+            }
+            if deflate && level != 0 {
+                // A negative level is a large one.
+                let params = vec![u32::from_ne_bytes(level.to_ne_bytes())];
+                definer.add_filter(group, var, builtin(DEFLATE, params), true)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets checksums of chunks. Once set they stay; not to set them is no definition.
+    ///
+    /// # Errors
+    /// As [`Nc4File::def_var_deflate`].
+    pub fn def_var_fletcher32(&mut self, group: GroupId, var: VarId, on: bool) -> Result<()> {
+        self.define(group, b"", |definer| {
+            let is_scalar = definer.rank_of_draft(group, var)? == 0;
+            if on && is_scalar {
+                return Err(NcError::Inval.into());
+            }
+            if on {
+                definer.add_filter(group, var, builtin(FLETCHER32, Vec::new()), true)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds a filter to the pipeline, or gives one that is there other parameters. The checksum is
+    /// applied first and shuffle before the others; the rest in the order of the calls.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_ENOTVAR`; `NC_EFILTER` for a type of variable length;
+    /// `NC_EINDEFINE` (this code, indeed) outside of define mode; `NC_EINVAL` for a scalar;
+    /// `NC_ELATEDEF`; `NC_EHDFERR` for a number beyond 65535, `NC_ENOFILTER` for a filter that is not
+    /// to be had; `NC_EFILTER` and `NC_EINVAL` for bad parameters.
+    pub fn def_var_filter(&mut self, group: GroupId, var: VarId, filter: FilterSpec) -> Result<()> {
+        let find = self.how.find_filter.clone();
+        self.define(group, b"", |definer| {
+            let is_there =
+                is_builtin(filter.id) || find.as_ref().is_some_and(|f| f(&filter).is_some());
+            Ok(definer.add_filter(group, var, filter, is_there)?)
+        })
+    }
+
+    /// Sets how a variable is stored; `sizes` is the shape of chunks, where 0 stands for the default.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for no chunks
+    /// with filters or unlimited dimensions, and for chunks of a scalar; `NC_EBADCHUNK` for chunks
+    /// of 4 GiB and longer than their dimensions; `NC_EVARSIZE` for compact data that are too long.
+    pub fn def_var_chunking(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        storage: StorageRequest,
+        sizes: Option<&[usize]>,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            let rank = definer.rank_of_draft(group, var)?;
+            let lens = definer.lens(group, var)?;
+            let draft = definer.draft(group, var)?;
+            let elem_size = u64::from(draft.datatype.size);
+            if storage != StorageRequest::Chunked
+                && (!draft.filters.is_empty() || lens.contains(&None))
+            {
+                return Err(NcError::Inval.into());
+            }
+            match storage {
+                StorageRequest::Chunked if rank == 0 => return Err(NcError::Inval.into()),
+                StorageRequest::Chunked => {
+                    draft.storage = storage;
+                    if let Some(sizes) = sizes {
+                        let sizes: Box<[u64]> = sizes.iter().map(|&size| size as u64).collect();
+                        check_chunk(&sizes, &lens, elem_size)?;
+                        draft.chunks = Some(sizes);
+                    }
+                }
+                StorageRequest::Compact => {
+                    let n = lens.iter().flatten().try_fold(1u64, |n, &len| n.checked_mul(len));
+                    let bytes = n.and_then(|n| n.checked_mul(elem_size)).unwrap_or(u64::MAX);
+                    if bytes > MOST_COMPACT.saturating_sub(LAYOUT_HEADER) {
+                        return Err(NcError::VarSize.into());
+                    }
+                    draft.storage = storage;
+                }
+                StorageRequest::Contiguous => draft.storage = storage,
+                StorageRequest::Unknown => {}
+            }
+            Ok(definer.refresh(group, var)?)
+        })
+    }
+
+    /// Sets the byte order in the file.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`, `NC_EINVAL` for what is no
+    /// number.
+    pub fn def_var_endian(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        endianness: Endianness,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            definer.draft(group, var)?;
+            let nc_type = definer.var(group, var)?.nc_type;
+            let ext = ExtType::from_nc_type(nc_type).filter(|&ext| ext != ExtType::Char);
+            let ext = ext.ok_or(NcError::Inval)?;
+            let draft = definer.draft(group, var)?;
+            draft.endianness = endianness;
+            draft.datatype = super::datatypes::atomic(ext, endianness);
+            Ok(definer.refresh(group, var)?)
+        })
+    }
+
+    /// Sets whether elements that are never written have a fill value, and which: one element in
+    /// memory form, with `fetch` for what it points to. It becomes the attribute `_FillValue`, which
+    /// goes where there is no fill value.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for
+    /// strings without a fill value; `NC_EINVAL` for a value of another length than an element.
+    pub fn def_var_fill(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        no_fill: bool,
+        value: Option<(&[u8], &mut dyn Fetch)>,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            if var == VarId::GLOBAL {
+                return Err(NcError::Global.into());
+            }
+            definer.draft(group, var)?;
+            let nc_type = definer.var(group, var)?.nc_type;
+            if no_fill && nc_type == NC_STRING {
+                return Err(NcError::Inval.into());
+            }
+            let draft = definer.draft(group, var)?;
+            draft.no_fill = no_fill;
+            let had_value = draft.fill_value.is_some();
+            let owner = Owner { group, var };
+            match value.filter(|_| !no_fill) {
+                Some((bytes, fetch)) => {
+                    let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
+                    let bytes = bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
+                    let held = Held::take(&typed.form, fetch, bytes)?;
+                    // The reference deletes the attribute and makes it anew, so it comes last.
+                    let atts = definer.edit_atts(owner)?;
+                    if let Some(number) = atts.find(FILL_VALUE) {
+                        atts.delete(number);
+                    }
+                    atts.put(FILL_VALUE, nc_type, 1, held.clone())?;
+                    definer.draft(group, var)?.fill_value = Some(held);
+                }
+                None if no_fill && had_value => {
+                    let atts = definer.edit_atts(owner)?;
+                    if let Some(number) = atts.find(FILL_VALUE) {
+                        atts.delete(number);
+                    }
+                    definer.draft(group, var)?.fill_value = None;
+                }
+                None => {}
+            }
+            Ok(definer.refresh(group, var)?)
+        })
+    }
+
+    /// Sets the precision that is given up, by the numbers that C has for it; 0 is none.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL`
+    /// for a mode that does not exist, for what is neither `float` nor `double`, and for digits
+    /// that it has not.
+    pub fn def_var_quantize(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        mode: i32,
+        kept: i32,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            if var == VarId::GLOBAL {
+                return Err(NcError::Global.into());
+            }
+            definer.draft(group, var)?;
+            let ext = ExtType::from_nc_type(definer.var(group, var)?.nc_type);
+            let found = QuantizeMode::ALL.into_iter().find(|known| known.number() == mode);
+            let quantize = match (found, ext) {
+                (None, _) if mode == 0 => None,
+                (Some(mode), Some(ext)) => {
+                    let most = most_kept(mode, ext).ok_or(NcError::Inval)?;
+                    let kept = u32::try_from(kept).ok().filter(|kept| (1..=most).contains(kept));
+                    Some(Quantize { mode, kept: kept.ok_or(NcError::Inval)? })
+                }
+                _ => return Err(NcError::Inval.into()),
+            };
+            definer.draft(group, var)?.quantize = quantize;
+            Ok(())
+        })
+    }
+
+    /// The precision that is given up: as it was set, or as an attribute says.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, and what keeps attributes from being read.
+    pub fn var_quantize(&self, group: GroupId, var: VarId) -> Result<Option<Quantize>> {
+        let known = self.var(group, var)?.1;
+        if let Some(draft) = known.draft.as_deref().filter(|draft| !draft.is_settled) {
+            return Ok(draft.quantize);
+        }
+        let owner = Owner { group, var };
+        for mode in QuantizeMode::ALL {
+            let mut kept = [0; 4];
+            let name = mode.attribute().as_bytes();
+            let target = crate::Target::Atomic(zonda_model::MemType::I32);
+            let read = self.get_att::<crate::Nc4Error>(owner, name, target, |len| {
+                let refused = || self.no_such_length(owner);
+                kept.get_mut(..len).ok_or_else(refused)
+            });
+            if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
+                return Ok(Some(Quantize { mode, kept }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn no_such_length(&self, owner: Owner) -> crate::Nc4Error {
+        let model = self.model.get();
+        let object = model.map_or_else(String::new, |model| model.group_path(owner.group));
+        crate::Nc4Error::Refused { object, code: NcError::Inval }
+    }
+
+    /// Sets whether new variables are filled; gives what was set before.
+    ///
+    /// # Errors
+    /// `NC_EPERM`
+    pub fn set_fill(&mut self, no_fill: bool) -> Result<bool> {
+        self.define(GroupId::ROOT, b"", |definer| {
+            let writing = definer.writing()?;
+            Ok(std::mem::replace(&mut writing.no_fill, no_fill))
+        })
+    }
+}
+
+fn builtin(id: u16, params: Vec<u32>) -> FilterSpec {
+    FilterSpec { id: u32::from(id), optional: id != FLETCHER32, name: String::new(), params }
+}
+
+/// The most digits or bits that a mode can keep of a type.
+fn most_kept(mode: QuantizeMode, ext: ExtType) -> Option<u32> {
+    match (mode, ext) {
+        (QuantizeMode::BitRound, ExtType::Float) => Some(23),
+        (QuantizeMode::BitRound, ExtType::Double) => Some(52),
+        (_, ExtType::Float) => Some(7),
+        (_, ExtType::Double) => Some(15),
+        _ => None,
+    }
+}
+
+fn check_chunk(
+    sizes: &[u64],
+    lens: &[Option<u64>],
+    elem_size: u64,
+) -> std::result::Result<(), NcError> {
+    if sizes.len() != lens.len() {
+        return Err(NcError::Inval);
+    }
+    let bytes = sizes.iter().try_fold(elem_size, |bytes, &size| bytes.checked_mul(size));
+    let is_short = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
+    // Lengths of chunks have 32 bits also where there is no byte in one.
+    let fits = sizes.iter().all(|&size| size <= u64::from(u32::MAX));
+    let is_longer =
+        |(&size, len): (&u64, &Option<u64>)| len.is_some_and(|len| len > 0 && size > len);
+    if !is_short || !fits || sizes.iter().zip(lens).any(is_longer) {
+        return Err(NcError::BadChunk);
+    }
+    Ok(())
+}
+
+impl Definer<'_> {
+    /// Dimensions of a variable whose settings may be changed.
+    fn rank_of_draft(&mut self, group: GroupId, var: VarId) -> std::result::Result<usize, NcError> {
+        self.draft(group, var)?;
+        Ok(self.var(group, var)?.dims.len())
+    }
+
+    /// Lengths of a variable's dimensions, `None` for unlimited ones.
+    fn lens(&self, group: GroupId, var: VarId) -> std::result::Result<Vec<Option<u64>>, NcError> {
+        let dims = self.var(group, var)?.dims.iter();
+        let len = |&id| self.model.dim(id).filter(|dim| !dim.is_unlimited).map(|dim| dim.len);
+        Ok(dims.map(len).collect())
+    }
+
+    /// Whether elements of a type have one length.
+    fn is_fixed_size(&self, nc_type: i32) -> bool {
+        match self.model.user_type(nc_type).map(|ty| &ty.class) {
+            None => nc_type != NC_STRING,
+            Some(UserClass::Enum { .. } | UserClass::Opaque) => true,
+            Some(UserClass::Compound(fields)) => {
+                fields.iter().all(|field| self.is_fixed_size(field.nc_type))
+            }
+            Some(UserClass::Vlen { .. } | UserClass::String | UserClass::Unknown) => false,
+        }
+    }
+
+    fn add_filter(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        spec: FilterSpec,
+        is_there: bool,
+    ) -> std::result::Result<(), NcError> {
+        let known = self.var(group, var)?;
+        if !self.is_fixed_size(known.nc_type) {
+            return Err(NcError::Filter);
+        }
+        if !self.is_defining() {
+            return Err(NcError::InDefine);
+        }
+        if known.dims.is_empty() {
+            return Err(NcError::Inval);
+        }
+        let dim_len = |&id| self.model.dim(id).map(|dim| dim.len).filter(|&len| len > 0);
+        let elems = known.dims.iter().filter_map(dim_len);
+        let elems = elems.fold(1u64, |n, len| n.saturating_mul(len));
+        let draft = self.draft(group, var)?;
+        if spec.id > LAST_FILTER {
+            return Err(NcError::HdfErr);
+        }
+        if !is_there {
+            return Err(NcError::NoFilter);
+        }
+        let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
+        check_params(draft, id, &spec.params, elems)?;
+        let flags = match id {
+            DEFLATE | SHUFFLE | SZIP => 1,
+            FLETCHER32 => 0,
+            _ => u16::from(spec.optional),
+        };
+        let filter = FilterDescription {
+            id,
+            name: spec.name.into_bytes().into(),
+            flags,
+            params: spec.params,
+        };
+        insert(&mut draft.filters, filter)?;
+        draft.storage = StorageRequest::Chunked;
+        self.refresh(group, var)
+    }
+}
+
+/// What filters that the reference knows say of their parameters, and of each other.
+fn check_params(
+    draft: &VarDraft,
+    id: u16,
+    params: &[u32],
+    elems: u64,
+) -> std::result::Result<(), NcError> {
+    let has = |id| draft.filters.iter().any(|filter| filter.id == id);
+    // The message has 16 bits for their number.
+    if u16::try_from(params.len()).is_err() {
+        return Err(NcError::Filter);
+    }
+    match (id, params) {
+        (DEFLATE, &[level]) if level > 9 || has(SZIP) => Err(NcError::Inval),
+        (SZIP, &[_, pixels]) => {
+            let is_bad = pixels == 0 || pixels % 2 == 1 || pixels > MOST_PIXELS;
+            let is_bad = is_bad || has(DEFLATE) || u64::from(pixels) > elems;
+            if is_bad { Err(NcError::Inval) } else { Ok(()) }
+        }
+        (DEFLATE, &[_]) => Ok(()),
+        (DEFLATE | SZIP, _) => Err(NcError::Filter),
+        _ => Ok(()),
+    }
+}
+
+/// The checksum comes first, shuffle before the others; a filter that is there keeps its place.
+fn insert(
+    filters: &mut Vec<FilterDescription>,
+    filter: FilterDescription,
+) -> std::result::Result<(), NcError> {
+    if let Some(known) = filters.iter_mut().find(|known| known.id == filter.id) {
+        *known = filter;
+        return Ok(());
+    }
+    if filters.len() >= MOST_FILTERS {
+        return Err(NcError::Filter);
+    }
+    let has_checksum = filters.first().is_some_and(|first| first.id == FLETCHER32);
+    let at = match filter.id {
+        FLETCHER32 => 0,
+        SHUFFLE => usize::from(has_checksum),
+        _ => filters.len(),
+    };
+    filters.insert(at, filter);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

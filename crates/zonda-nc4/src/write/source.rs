@@ -1,0 +1,32 @@
+//! What the caller's memory holds on its way into the file: the mirror of [`crate::Target`].
+
+use zonda_model::MemType;
+
+/// Where values of variable length come from. The caller's memory holds addresses, as
+/// [`crate::Place`] gave them or C made them; what is there only the caller can say.
+pub trait Fetch {
+    /// The string at an address, without its NUL; `None` for a null pointer.
+    fn text(&mut self, address: u64) -> Option<&[u8]>;
+
+    /// So many bytes of items of a sequence, in memory form, at an address that is not null.
+    fn items(&mut self, address: u64, len: usize) -> &[u8];
+}
+
+/// What the caller's memory holds.
+pub enum Source<'a> {
+    /// Numbers or text of this type.
+    Atomic(MemType),
+    /// The variable's or attribute's own type in memory form: C layout with native byte order,
+    /// strings as addresses, sequences as length and address. Atomic types are in their natural
+    /// form.
+    Natural(&'a mut dyn Fetch),
+}
+
+impl std::fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Atomic(mem) => f.debug_tuple("Atomic").field(mem).finish(),
+            Source::Natural(_) => f.write_str("Natural"),
+        }
+    }
+}

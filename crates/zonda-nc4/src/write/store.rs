@@ -1,0 +1,507 @@
+//! Where the elements of variables go: for each variable that was put to, its storage, made at the
+//! first put and kept until the file is closed.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use hashbrown::HashMap;
+use zonda_chunk::filter::{ChunkShape, Pipeline};
+use zonda_chunk::{
+    Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
+    NewArray, TableError, WriteTable,
+};
+use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
+use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
+use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+
+use super::absent;
+use super::recipe::Recipe;
+use super::{Held, ObjectKey, Quantize, Writing};
+use crate::data::{Data, Find};
+use crate::details::{Details, as_stored, user_fill};
+use crate::form::{Form, Shape};
+use crate::get::GetFault;
+use crate::model::{GroupId, Model, Var};
+
+type Result<T> = std::result::Result<T, GetFault>;
+
+/// The data of a file that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Stores {
+    list: Vec<(ObjectKey, VarStore)>,
+    /// By group and variable: the place in the list, counted from 1.
+    numbers: Vec<Vec<u32>>,
+    /// The chunked ones of them; made with the first.
+    pub(super) chunks: Option<ChunkWriter>,
+    /// Fill values that point to something: what was set, and its file form.
+    pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
+    /// Nodes of chunk trees for the next commit.
+    blocks: Vec<(FileAddr, Vec<u8>)>,
+    /// Words of nodes that stay where they are.
+    patches: Vec<(FileAddr, Vec<u8>)>,
+    /// Bytes put since the last commit, as they are in the file.
+    pub(crate) put_bytes: u64,
+}
+
+/// Where the elements of one variable go.
+#[derive(Debug)]
+pub(crate) struct VarStore {
+    /// Form, fill value, and where elements are that are not in chunks.
+    pub(crate) data: Data,
+    pub(super) keep: Keep,
+    /// The length of each dimension that cannot grow.
+    pub(super) fixed: Box<[Option<u64>]>,
+    /// One element that was never written; `None` where it may be anything.
+    fill: Option<Box<[u8]>>,
+    pub(super) quantize: Option<Quantize>,
+    /// For the type of memory that was used last.
+    encoder: Option<(MemType, Encoder)>,
+    /// The header has to be written with the next commit.
+    pub(super) is_changed: bool,
+}
+
+/// How elements are stored.
+#[derive(Debug)]
+pub(super) enum Keep {
+    /// In one run, which is allocated when something is put.
+    Contiguous { addr: Option<FileAddr>, len: u64 },
+    /// In the header.
+    Compact { bytes: Arc<[u8]> },
+    /// In chunks.
+    Chunked { array: ArrayId, tree: Arc<Tree>, layout: ChunkedLayout },
+}
+
+impl Stores {
+    /// The number of a variable's storage, if it was made.
+    #[inline]
+    pub(crate) fn number(&self, group: GroupId, var: VarId) -> Option<usize> {
+        let vars = self.numbers.get(usize::from(group.0))?;
+        let number = *vars.get(usize::try_from(var.0).ok()?)?;
+        usize::try_from(number.checked_sub(1)?).ok()
+    }
+
+    /// A variable's storage by its number.
+    #[inline]
+    pub(crate) fn get(&self, number: usize) -> Option<&VarStore> {
+        self.list.get(number).map(|(_, store)| store)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, number: usize) -> Option<&mut VarStore> {
+        self.list.get_mut(number).map(|(_, store)| store)
+    }
+
+    /// A variable's storage, if it was made.
+    pub(crate) fn of(&self, key: ObjectKey) -> Option<&VarStore> {
+        match key {
+            ObjectKey::Var(group, var) => self.get(self.number(group, var)?),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, group: GroupId, var: VarId, store: VarStore) -> Option<usize> {
+        let (at, of) = (usize::from(group.0), usize::try_from(var.0).ok()?);
+        let number = self.list.len();
+        if self.numbers.len() <= at {
+            self.numbers.resize_with(at.saturating_add(1), Vec::new);
+        }
+        let vars = self.numbers.get_mut(at)?;
+        if vars.len() <= of {
+            vars.resize(of.saturating_add(1), 0);
+        }
+        *vars.get_mut(of)? = u32::try_from(number.checked_add(1)?).ok()?;
+        self.list.push((ObjectKey::Var(group, var), store));
+        Some(number)
+    }
+
+    /// Reads a hyperslab of what was put and stored.
+    pub(crate) fn read(
+        &self,
+        store: &VarStore,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        decode: Decode<'_>,
+        out: &mut [u8],
+    ) -> std::result::Result<Converted, ChunkError> {
+        match (&store.keep, &self.chunks) {
+            (Keep::Chunked { array, .. }, Some(chunks)) => {
+                chunks.read(*array, extent, slab, decode, out)
+            }
+            (Keep::Compact { bytes }, _) => store.data.read_here(bytes, slab, decode, out),
+            _ => store.data.read(slab, decode, out),
+        }
+    }
+
+    /// Chunk trees and other structures that a commit has to write to fresh space, and words that
+    /// it changes in place when it switches headers.
+    pub(super) fn take_blocks(&mut self) -> [Vec<(FileAddr, Vec<u8>)>; 2] {
+        [std::mem::take(&mut self.blocks), std::mem::take(&mut self.patches)]
+    }
+}
+
+impl Writing {
+    /// Writes what was put into the global heap, so that it can be read.
+    pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
+        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
+    }
+
+    /// Brings all data into the file, and finds out whose headers have to say where they are.
+    ///
+    /// # Errors
+    /// What storage, filters and space report. What could not be stored stays in memory.
+    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
+        let Writing { stores, space, changed, .. } = self;
+        let Stores { list, chunks, blocks, patches, put_bytes, .. } = stores;
+        if let Some(chunks) = chunks {
+            let mut room = Room { space: &mut *space, file };
+            chunks.flush(&mut room)?;
+            for (key, store) in &*list {
+                absent::fill(*key, store, model, chunks, &mut room)?;
+            }
+        }
+        for (key, store) in list {
+            if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
+                let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
+                if tree.is_dirty() {
+                    let mut fresh = Fresh::new(&mut *space);
+                    let commit = tree.commit(&mut fresh).map_err(GetFault::Hdf)?;
+                    blocks.extend(fresh.into_blocks());
+                    patches.extend(commit.patches);
+                    layout.addr = commit.root;
+                    store.is_changed = true;
+                }
+            }
+            if std::mem::take(&mut store.is_changed) {
+                changed.insert(*key);
+            }
+        }
+        *put_bytes = 0;
+        Ok(())
+    }
+
+    /// The number of a variable's storage, which is made if there is none.
+    ///
+    /// # Errors
+    /// `NC_ENOTBUILT` for what cannot be changed yet; `NC_EBADTYPE`; those of reading what the file
+    /// has.
+    pub(crate) fn store_of(
+        &mut self,
+        file: &Arc<File>,
+        find: &Find,
+        model: &Model,
+        (group, id): (GroupId, VarId),
+        details: Option<&Details>,
+    ) -> Result<usize> {
+        if let Some(number) = self.stores.number(group, id) {
+            return Ok(number);
+        }
+        let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
+        let store = match (details, var.draft.as_deref()) {
+            (None, Some(draft)) => {
+                let key = ObjectKey::Var(group, id);
+                let recipe = Recipe::of(model, var, draft, Some((&mut *self, key)))?;
+                self.new_store(file, find, model, var, recipe)?
+            }
+            (Some(details), _) => self.existing_store(file, find, model, var, details)?,
+            (None, None) => return Err(GetFault::Refused(NcError::Internal)),
+        };
+        let number = self.stores.add(group, id, store);
+        number.ok_or(GetFault::Refused(NcError::Internal))
+    }
+
+    /// The storage of a variable that has no data yet.
+    fn new_store(
+        &mut self,
+        file: &Arc<File>,
+        find: &Find,
+        model: &Model,
+        var: &Var,
+        recipe: Recipe,
+    ) -> Result<VarStore> {
+        let Recipe { form, layout, filters, fill, quantize } = recipe;
+        let keep = match layout {
+            DataLayout::Contiguous { len, .. } => {
+                Keep::Contiguous { addr: None, len: len.unwrap_or(0) }
+            }
+            DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
+            DataLayout::Chunked(layout) => {
+                let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
+                let tree = tree.map_err(GetFault::Hdf)?;
+                let fixed = fixed(model, var);
+                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+            }
+            DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
+        };
+        let data = Data::made(file, form, fill.clone(), &var.extent);
+        let fixed = fixed(model, var);
+        let mut store =
+            VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
+        store.publish(file);
+        Ok(store)
+    }
+
+    /// The storage of a variable that is in the file.
+    fn existing_store(
+        &mut self,
+        file: &Arc<File>,
+        find: &Find,
+        model: &Model,
+        var: &Var,
+        details: &Details,
+    ) -> Result<VarStore> {
+        let not_built = || GetFault::Refused(NcError::NotBuilt);
+        if details.at.file != 0 {
+            return Err(not_built());
+        }
+        let hdf = GetFault::Hdf;
+        let object = details.object().map_err(hdf)?;
+        let datatype = object.datatype(file).map_err(hdf)?;
+        let mut form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
+        form.show(model.forms.shown_fields(var.nc_type));
+        let fill = user_fill(file, &object).map_err(hdf)?;
+        let fill = fill.filter(|fill| fill.len() == form.file_size);
+        if object.external_files(file).map_err(hdf)?.is_some() {
+            return Err(not_built());
+        }
+        let layout = object.layout(file).map_err(hdf)?;
+        let is_in_place = matches!(layout, DataLayout::Contiguous { addr: Some(_), .. });
+        if object.header().version != 2 && !is_in_place {
+            return Err(not_built());
+        }
+        let keep = match layout {
+            DataLayout::Contiguous { addr, len } => {
+                let need = bytes_of(&var.extent, form.file_size)?;
+                if let Some(addr) = addr {
+                    file.locate("raw data", addr, need).map_err(hdf)?;
+                }
+                Keep::Contiguous { addr, len: len.unwrap_or(need).max(need) }
+            }
+            DataLayout::Compact { data } => {
+                let need = bytes_of(&var.extent, form.file_size)?;
+                if (data.len() as u64) < need {
+                    return Err(GetFault::Refused(NcError::HdfErr));
+                }
+                Keep::Compact { bytes: data.into() }
+            }
+            DataLayout::Chunked(layout) => {
+                if usize::try_from(layout.elem_size) != Ok(form.file_size) {
+                    return Err(GetFault::Refused(NcError::HdfErr));
+                }
+                let filters = object.filters(file).map_err(hdf)?;
+                let tree = load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
+                let fixed = fixed(model, var);
+                let layout = ChunkedLayout {
+                    index: ChunkIndexKind::BtreeV1,
+                    partial_edge_unfiltered: false,
+                    wide_filtered_sizes: false,
+                    ..layout
+                };
+                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+            }
+            DataLayout::Virtual { .. } => return Err(not_built()),
+        };
+        let data = Data::made(file, form, fill.clone(), &var.extent);
+        let fixed = fixed(model, var);
+        let mut store =
+            VarStore { data, keep, fixed, fill, quantize: None, encoder: None, is_changed: false };
+        store.publish(file);
+        Ok(store)
+    }
+
+    fn chunked(
+        &mut self,
+        file: &Arc<File>,
+        find: &Find,
+        layout: ChunkedLayout,
+        filters: &[FilterDescription],
+        tree: ChunkTree,
+        fill: Option<&[u8]>,
+        fixed: Box<[Option<u64>]>,
+    ) -> Result<Keep> {
+        let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
+        let specs: Vec<_> = filters.iter().map(as_stored).collect();
+        if let Some(spec) = specs.iter().find(|spec| !crate::data::is_there(find, spec)) {
+            return Err(GetFault::missing(spec));
+        }
+        let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
+        let pipeline =
+            Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
+        let tree = Arc::new(Tree(RwLock::new(tree)));
+        let table: Arc<dyn WriteTable> = tree.clone();
+        let chunks = self.stores.chunks.get_or_insert_with(|| {
+            let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
+            ChunkWriter::new(&Engine::process(), storage, limit)
+        });
+        let array = chunks.add(NewArray {
+            table,
+            filters: Arc::new(pipeline),
+            shape: ArrayShape { chunk_dims: layout.chunk_dims.clone(), elem_size },
+            fill: fill.map(Box::from).unwrap_or_default(),
+            fixed: fixed.into(),
+            unfiltered_edges: None,
+        })?;
+        Ok(Keep::Chunked { array, tree, layout })
+    }
+}
+
+/// The index of chunks that a variable has.
+fn load_tree(
+    file: &Arc<File>,
+    object: &zonda_hdf5::Object,
+    layout: &ChunkedLayout,
+    filtered: bool,
+) -> std::result::Result<ChunkTree, HdfError> {
+    if layout.index == ChunkIndexKind::BtreeV1 {
+        return ChunkTree::load(file, layout, filtered);
+    }
+    let space = object.dataspace(file)?;
+    let (dims, max) = (&space.dims, &space.max_dims);
+    let index = ChunkIndex::new(Arc::clone(file), layout, dims, max, filtered)?;
+    ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
+}
+
+/// The length of each dimension that cannot grow.
+pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
+    let axis = |(&extent, &id)| {
+        let can_grow = model.dim(id).is_some_and(|dim| dim.is_unlimited);
+        if can_grow { None } else { Some(extent) }
+    };
+    var.extent.iter().zip(&var.dims).map(axis).collect()
+}
+
+/// Bytes of all elements.
+pub(super) fn bytes_of(extent: &[u64], elem: usize) -> Result<u64> {
+    let bytes = extent.iter().try_fold(elem as u64, |bytes, &len| bytes.checked_mul(len));
+    bytes.ok_or(GetFault::Refused(NcError::VarSize))
+}
+
+impl VarStore {
+    /// What the header says of where the elements are.
+    pub(super) fn layout(&self) -> DataLayout {
+        match &self.keep {
+            Keep::Contiguous { addr, len } => {
+                DataLayout::Contiguous { addr: *addr, len: Some(*len) }
+            }
+            Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
+            Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
+        }
+    }
+
+    /// Whether elements are in chunks.
+    pub(super) fn array(&self) -> Option<ArrayId> {
+        match &self.keep {
+            Keep::Chunked { array, .. } => Some(*array),
+            _ => None,
+        }
+    }
+
+    /// Makes readers see where the elements are that lie in one run.
+    pub(super) fn publish(&mut self, file: &File) {
+        if let Keep::Contiguous { addr: Some(addr), len } = &self.keep {
+            self.data.set_run(file.position(*addr), *len);
+        }
+    }
+
+    /// One element that was never written; `None` where it may be anything.
+    pub(super) fn fill(&self) -> Option<&[u8]> {
+        self.fill.as_deref()
+    }
+
+    /// What turns numbers or text of a type of memory into elements.
+    ///
+    /// # Errors
+    /// `NC_ECHAR`, `NC_EBADTYPE`.
+    #[inline]
+    pub(super) fn encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+        match self.encoder {
+            Some((known, encoder)) if known == mem => Ok(encoder),
+            _ => self.new_encoder(mem),
+        }
+    }
+
+    #[cold]
+    fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
+        let (ext, order) = self.number().ok_or(NcError::BadType)?;
+        let encoder =
+            Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
+        self.encoder = Some((mem, encoder));
+        Ok(encoder)
+    }
+
+    /// Type and byte order of elements that are numbers or characters.
+    pub(super) fn number(&self) -> Option<(ExtType, ByteOrder)> {
+        match &self.data.form.shape {
+            Shape::Number(ext, order) => Some((*ext, *order)),
+            Shape::FixedText(..) if self.data.form.file_size == 1 => {
+                Some((ExtType::Char, ByteOrder::NATIVE))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The chunk index of a variable, shared with those who read and write its chunks.
+#[derive(Debug)]
+pub(super) struct Tree(pub(super) RwLock<ChunkTree>);
+
+impl ChunkTable for Tree {
+    fn locate(
+        &self,
+        first: &[u64],
+        last: &[u64],
+        found: &mut dyn FnMut(&[u64], ChunkAt),
+    ) -> std::result::Result<(), TableError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
+        if first == last {
+            if let Some(place) = tree.get(first)? {
+                found(first, at(place));
+            }
+            return Ok(());
+        }
+        Ok(tree.for_each_in(first, last, &mut |key, place| found(key, at(place)))?)
+    }
+}
+
+impl Tree {
+    /// Tells of all chunks, in ascending order.
+    pub(super) fn for_each(
+        &self,
+        rank: usize,
+        found: &mut dyn FnMut(&[u64], ChunkLocation),
+    ) -> std::result::Result<(), HdfError> {
+        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
+    }
+}
+
+impl WriteTable for Tree {
+    fn insert(&self, key: &[u64], at: ChunkAt) -> std::result::Result<Option<ChunkAt>, TableError> {
+        let mut tree = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
+        let before = tree.insert(key, place)?;
+        Ok(before.map(|at| ChunkAt { at: at.at, len: at.len, mask: at.mask }))
+    }
+}
+
+/// The space of a file, as positions in its storage.
+pub(super) struct Room<'a> {
+    pub(super) space: &'a mut Space,
+    pub(super) file: &'a File,
+}
+
+impl Allocate for Room<'_> {
+    fn allocate(&mut self, len: u64) -> std::result::Result<u64, TableError> {
+        let addr = self.space.alloc(len)?;
+        self.file.grown_to(addr.0.saturating_add(len));
+        Ok(self.file.position(addr))
+    }
+
+    fn free(&mut self, at: u64, len: u64) {
+        let addr = at.checked_sub(self.file.position(FileAddr(0)));
+        if let Some(addr) = addr {
+            self.space.free(FileAddr(addr), len);
+        }
+    }
+}

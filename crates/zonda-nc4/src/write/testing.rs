@@ -1,0 +1,186 @@
+//! What tests of writing share.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zonda_model::{MemType, NcError, VarId};
+use zonda_storage::Storage;
+use zonda_storage::backend::Memory;
+
+use super::{CreateHow, Fetch, Source};
+use crate::{GroupId, Nc4Error, Nc4File, OpenHow, Owner, Place, Result, Target};
+
+/// Addresses are places in a list, from 1 on, on the way out as on the way in.
+#[derive(Clone, Default)]
+pub(crate) struct List(pub(crate) Vec<Vec<u8>>);
+
+impl List {
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> u64 {
+        self.0.push(bytes.to_vec());
+        self.0.len() as u64
+    }
+
+    /// A sequence in memory.
+    pub(crate) fn sequence(&mut self, n: u64, items: &[u8]) -> Vec<u8> {
+        let address = self.add(items);
+        [n.to_ne_bytes(), address.to_ne_bytes()].concat()
+    }
+
+    pub(crate) fn at(&self, address: u64) -> Option<&[u8]> {
+        self.0.get(usize::try_from(address).unwrap().checked_sub(1)?).map(|bytes| &**bytes)
+    }
+}
+
+impl Fetch for List {
+    fn text(&mut self, address: u64) -> Option<&[u8]> {
+        self.at(address)
+    }
+
+    fn items(&mut self, address: u64, len: usize) -> &[u8] {
+        &self.at(address).unwrap()[..len]
+    }
+}
+
+impl Place for List {
+    fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
+        Some(self.add(bytes))
+    }
+}
+
+pub(crate) const ROOT: GroupId = GroupId::ROOT;
+pub(crate) const GLOBAL: Owner = Owner { group: ROOT, var: VarId::GLOBAL };
+
+pub(crate) fn of(var: VarId) -> Owner {
+    Owner { group: ROOT, var }
+}
+
+fn how(classic: bool) -> CreateHow {
+    let properties = b"version=2,zonda=0".to_vec();
+    CreateHow { classic, attribute_order: true, attach_scales: true, properties }
+}
+
+/// A new file in define mode, and where it is.
+pub(crate) fn created(classic: bool) -> (Nc4File, Arc<Memory>) {
+    let memory = Arc::new(Memory::new());
+    let storage: Arc<dyn Storage> = memory.clone();
+    let name = Path::new("test.nc");
+    (Nc4File::create(storage, name, OpenHow::default(), how(classic)).unwrap(), memory)
+}
+
+pub(crate) fn create() -> Nc4File {
+    created(false).0
+}
+
+/// Ends writing, and opens what is there for reading.
+pub(crate) fn reopened(mut file: Nc4File, memory: Arc<Memory>) -> Nc4File {
+    file.close().unwrap();
+    Nc4File::open(memory, Path::new("test.nc"), OpenHow::default()).unwrap()
+}
+
+/// The code that C sees.
+pub(crate) fn code<T>(result: Result<T>) -> i32 {
+    result.map_or_else(|error| error.nc_error().code(), |_| 0)
+}
+
+/// Puts numbers; gives how many did not fit.
+pub(crate) fn put(
+    file: &mut Nc4File,
+    owner: Owner,
+    name: &str,
+    nc_type: i32,
+    mem: MemType,
+    bytes: &[u8],
+) -> Result<u64> {
+    let n = bytes.len() / mem.size();
+    let source = Source::Atomic(mem);
+    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
+        assert_eq!(len, bytes.len());
+        Ok::<_, Nc4Error>(bytes)
+    })?;
+    Ok(converted.out_of_range)
+}
+
+pub(crate) fn put_ints(
+    file: &mut Nc4File,
+    owner: Owner,
+    name: &str,
+    nc_type: i32,
+    values: &[i32],
+) -> Result<u64> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    put(file, owner, name, nc_type, MemType::I32, &bytes)
+}
+
+pub(crate) fn put_text(file: &mut Nc4File, owner: Owner, name: &str, text: &str) -> Result<u64> {
+    put(file, owner, name, 2, MemType::Text, text.as_bytes())
+}
+
+/// Puts elements in natural form.
+pub(crate) fn put_natural(
+    file: &mut Nc4File,
+    owner: Owner,
+    name: &str,
+    nc_type: i32,
+    list: &mut List,
+    bytes: &[u8],
+    n: usize,
+) -> Result<u64> {
+    let refused = || Nc4Error::Refused { object: String::new(), code: NcError::Inval };
+    let source = Source::Natural(list);
+    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
+        bytes.get(..len).ok_or_else(refused)
+    })?;
+    Ok(converted.out_of_range)
+}
+
+pub(crate) fn put_strings(
+    file: &mut Nc4File,
+    owner: Owner,
+    name: &str,
+    texts: &[Option<&str>],
+) -> Result<u64> {
+    let mut list = List::default();
+    let address = |text: &Option<&str>| text.map_or(0, |text| list.add(text.as_bytes()));
+    let bytes: Vec<u8> = texts.iter().map(address).flat_map(u64::to_ne_bytes).collect();
+    put_natural(file, owner, name, 12, &mut list, &bytes, texts.len())
+}
+
+/// The values of an attribute in natural form.
+pub(crate) fn get(file: &Nc4File, owner: Owner, name: &str) -> Result<(Vec<u8>, List)> {
+    let (mut out, mut list) = (Vec::new(), List::default());
+    let memory = &mut out;
+    let _all_fit = file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
+        memory.resize(len, 0);
+        Ok::<_, Nc4Error>(&mut memory[..])
+    })?;
+    Ok((out, list))
+}
+
+pub(crate) fn get_ints(file: &Nc4File, owner: Owner, name: &str) -> Vec<i32> {
+    let mut out = Vec::new();
+    let memory = &mut out;
+    let target = Target::Atomic(MemType::I32);
+    let read = file.get_att(owner, name.as_bytes(), target, |len| {
+        memory.resize(len, 0);
+        Ok::<_, Nc4Error>(&mut memory[..])
+    });
+    assert_eq!(read.unwrap().out_of_range, 0);
+    out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
+}
+
+pub(crate) fn get_strings(file: &Nc4File, owner: Owner, name: &str) -> Vec<Option<String>> {
+    let (bytes, list) = get(file, owner, name).unwrap();
+    let addresses = bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
+    let text = |address| list.at(address).map(|text| String::from_utf8(text.to_vec()).unwrap());
+    addresses.map(text).collect()
+}
+
+/// Names, types and lengths of attributes in order.
+pub(crate) fn listed(file: &Nc4File, owner: Owner) -> Vec<(String, i32, u64)> {
+    let atts = (0..file.n_atts(owner).unwrap()).map(|number| file.att(owner, number).unwrap());
+    atts.map(|att| (String::from_utf8(att.name.to_vec()).unwrap(), att.nc_type, att.len)).collect()
+}
+
+pub(crate) fn names(file: &Nc4File, owner: Owner) -> Vec<String> {
+    listed(file, owner).into_iter().map(|(name, ..)| name).collect()
+}

@@ -1,0 +1,109 @@
+//! What commits cost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_storage::Storage;
+use zonda_storage::backend::Memory;
+
+use super::{create, def_dim, def_var};
+use crate::model::GroupId;
+use crate::write::Source;
+use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+
+const ROOT: GroupId = GroupId::ROOT;
+
+fn put(file: &mut Nc4File, var: VarId, start: &[usize], count: &[usize], data: &[u8]) {
+    let slab = Hyperslab { start, count, stride: None };
+    let source = Source::Atomic(MemType::I32);
+    let converted = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(data)).unwrap();
+    assert_eq!(converted.out_of_range, 0);
+}
+
+/// Nanoseconds that this thread was running, whatever else the machine does.
+fn cpu_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn time<T>(what: &str, n: u32, work: impl FnOnce() -> T) -> T {
+    let (start, cpu) = (Instant::now(), cpu_time());
+    let out = work();
+    let each = (cpu_time() - cpu) / u64::from(n);
+    let elapsed = start.elapsed().as_nanos() / u128::from(n);
+    eprintln!("{what}: {each} ns each of {n}, {elapsed} by the clock");
+    out
+}
+
+#[test]
+#[ignore = "a measurement: run in release, with --nocapture"]
+fn many_variables() {
+    let n = 10_000;
+    let memory: Arc<dyn Storage> = Arc::new(Memory::new());
+    let mut file = create(Arc::clone(&memory));
+    let t = def_dim(&mut file, ROOT, "t", 0);
+    let x = def_dim(&mut file, ROOT, "x", 100);
+    let vars: Vec<_> = time("define", n, || {
+        (0..n).map(|i| def_var(&mut file, ROOT, &format!("var_{i}"), &[t, x])).collect()
+    });
+    time("attributes", 4 * n, || {
+        for (var, name) in vars.iter().flat_map(|var| ["a", "b", "c", "d"].map(|name| (var, name)))
+        {
+            let owner = Owner { group: ROOT, var: *var };
+            let source = Source::Atomic(MemType::Text);
+            let text = b"some text";
+            let put = |len: usize| Ok::<_, Nc4Error>(&text[..len]);
+            assert_eq!(
+                file.put_att(owner, name.as_bytes(), 2, 9, source, put).unwrap().out_of_range,
+                0
+            );
+        }
+    });
+    time("enddef", n, || file.enddef().unwrap());
+    eprintln!("{} bytes each", memory.len().unwrap() / u64::from(n));
+    let data = [7; 400];
+    time("first puts", n, || {
+        vars.iter().for_each(|var| put(&mut file, *var, &[0, 0], &[1, 100], &data))
+    });
+    time("sync", n, || file.sync().unwrap());
+    time("second puts", n, || {
+        vars.iter().for_each(|var| put(&mut file, *var, &[1, 0], &[1, 100], &data))
+    });
+    time("sync", n, || file.sync().unwrap());
+    put(&mut file, vars[77], &[2, 0], &[1, 100], &data);
+    time("sync of one variable", 1, || file.sync().unwrap());
+    time("sync of nothing", 1, || file.sync().unwrap());
+    time("close", n, || file.close().unwrap());
+    let name = Path::new("test.nc");
+    let open = || Nc4File::open_for_writing(Arc::clone(&memory), name, OpenHow::default()).unwrap();
+    let mut file = time("open for writing", n, open);
+    put(&mut file, vars[77], &[3, 0], &[1, 100], &data);
+    time("sync of one variable", 1, || file.sync().unwrap());
+    def_var(&mut file, ROOT, "new", &[t, x]);
+    time("sync of a new variable", n, || file.sync().unwrap());
+    def_var(&mut file, ROOT, "newer", &[t, x]);
+    time("sync of a new variable", n, || file.sync().unwrap());
+}
+
+#[test]
+#[ignore = "a measurement: run in release, with --nocapture"]
+fn many_syncs() {
+    let n = 2_000;
+    let memory: Arc<dyn Storage> = Arc::new(Memory::new());
+    let mut file = create(Arc::clone(&memory));
+    let t = def_dim(&mut file, ROOT, "t", 0);
+    let x = def_dim(&mut file, ROOT, "x", 100);
+    let vars: Vec<_> =
+        (0..10).map(|i| def_var(&mut file, ROOT, &format!("var_{i}"), &[t, x])).collect();
+    file.enddef().unwrap();
+    let data = [7; 400];
+    time("record of 10 variables and sync", n, || {
+        for record in 0..usize::try_from(n).unwrap() {
+            vars.iter().for_each(|var| put(&mut file, *var, &[record, 0], &[1, 100], &data));
+            file.sync().unwrap();
+        }
+    });
+    eprintln!("{} bytes for {} of data", memory.len().unwrap(), n * 4000);
+}

@@ -1,0 +1,223 @@
+//! Files whose writer was stopped anywhere, and writes that fail.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use zonda_storage::Storage;
+use zonda_storage::backend::Memory;
+use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
+
+use super::{Random, check_lists, contents, create, open, random_step, seen};
+use crate::model::GroupId;
+use crate::{Nc4File, OpenHow};
+
+/// What is in a group: names of dimensions and of variables.
+type Names = (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>);
+
+/// Names by the paths of groups.
+fn names(file: &Nc4File) -> BTreeMap<String, Names> {
+    let model = file.model().unwrap();
+    let mut out = BTreeMap::new();
+    for (id, group) in (0..).map(GroupId).zip(&model.groups) {
+        let dims = group.dims.iter().map(|dim| model.dim(*dim).unwrap().name.to_vec()).collect();
+        let vars = group.vars.iter().map(|var| var.name.to_vec()).collect();
+        out.insert(model.group_path(id), (dims, vars));
+    }
+    out
+}
+
+/// A state of a file between two commits, or at one.
+struct State {
+    seen: Vec<String>,
+    names: BTreeMap<String, Names>,
+}
+
+impl State {
+    fn of(file: &Nc4File) -> State {
+        State { seen: seen(file), names: names(file) }
+    }
+}
+
+/// Checks that every object is as before or after a commit. Of a commit that writes over headers
+/// some may be there and others not.
+fn check_between(bytes: &[u8], old: &State, new: &State, what: &str) {
+    let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(bytes));
+    let file = open(memory);
+    for (path, found) in names(&file) {
+        let is_one = [old, new].iter().any(|state| state.names.get(&path) == Some(&found));
+        assert!(is_one, "{what}: {path}: {found:?}");
+    }
+    let model = file.model().unwrap();
+    for (id, group) in (0..).map(GroupId).zip(&model.groups) {
+        for var in &group.vars {
+            assert!(var.nc_type == 4 && var.dims.iter().all(|dim| dim.0 >= 0), "{what}: {var:?}");
+            // It can be read, as a whole.
+            assert_ne!(super::seen_data(&file, id, var), 1, "{what}: {var:?}");
+        }
+    }
+}
+
+/// Makes a file step by step on a storage, with what it was after each commit and how many entries
+/// the log had.
+fn scenario(storage: Arc<dyn Storage>, log: &WriteLog, seed: u64) -> Vec<(usize, State)> {
+    let random = &mut Random(seed);
+    let mut file = create(storage);
+    let mut states = Vec::new();
+    for _ in 0..5 {
+        for _ in 0..12 {
+            let n = log.len();
+            random_step(&mut file, random);
+            // Data may go to fresh space at any time.
+            if log.entries()[n..].contains(&Entry::Barrier) {
+                states.push((log.len(), State::of(&file)));
+            }
+        }
+        file.sync().unwrap();
+        states.push((log.len(), State::of(&file)));
+    }
+    file.close().unwrap();
+    states
+}
+
+#[test]
+fn every_prefix_of_the_writes_is_a_file() {
+    for seed in 100..106 {
+        let log = Log::new(Memory::new()).unwrap();
+        let handle = log.handle();
+        let states = scenario(Arc::new(log), &handle, seed);
+        let entries = handle.entries();
+        let first = states[0].0;
+        for prefix in 0..=entries.len() {
+            let bytes = handle.replay(prefix, 0);
+            let at = states.partition_point(|(len, _)| *len <= prefix);
+            let what = format!("seed {seed}, {prefix} of {}", entries.len());
+            if prefix < first {
+                // There is no superblock before all the rest is there.
+                let is_file = bytes.starts_with(b"\x89HDF");
+                let rest = &entries[prefix..first];
+                let is_quiet = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+                assert!(!is_file || rest.iter().all(is_quiet), "{what}");
+                continue;
+            }
+            let (len, old) = &states[at - 1];
+            let new = states.get(at).map_or(old, |(_, state)| state);
+            check_between(&bytes, old, new, &what);
+            let barrier = entries[*len..].iter().position(|entry| *entry == Entry::Barrier);
+            if barrier.is_none_or(|barrier| prefix <= len + barrier) {
+                let file = open(Arc::new(Memory::from_slice(&bytes)));
+                assert_eq!(seen(&file), old.seen, "{what}");
+                check_lists(&file);
+            }
+        }
+    }
+}
+
+#[test]
+fn writes_between_barriers_may_land_in_any_order() {
+    let random = &mut Random(7);
+    for seed in 200..204 {
+        let log = Log::new(Memory::new()).unwrap();
+        let handle = log.handle();
+        let states = scenario(Arc::new(log), &handle, seed);
+        let entries = handle.entries();
+        let mut start = 0;
+        while start < entries.len() {
+            let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+            let end = entries[start..].iter().position(is_end).map_or(entries.len(), |n| start + n);
+            for _ in 0..4 {
+                let mut bytes = handle.replay(start, 0);
+                for entry in &entries[start..end] {
+                    if random.below(2) == 0 {
+                        continue;
+                    }
+                    match entry {
+                        Entry::Write { at, data } => {
+                            let at = usize::try_from(*at).unwrap();
+                            bytes.resize(bytes.len().max(at + data.len()), 0);
+                            bytes[at..at + data.len()].copy_from_slice(data);
+                        }
+                        Entry::SetLen(len) => bytes.resize(usize::try_from(*len).unwrap(), 0),
+                        Entry::Barrier | Entry::Sync => {}
+                    }
+                }
+                let at = states.partition_point(|(len, _)| *len <= start);
+                if at > 0 {
+                    let old = &states[at - 1].1;
+                    let new = states.get(at).map_or(old, |(_, state)| state);
+                    let what = format!("seed {seed}, {start} to {end}");
+                    check_between(&bytes, old, new, &what);
+                }
+            }
+            start = end + 1;
+        }
+    }
+}
+
+#[test]
+fn what_fails_is_completed_later() {
+    for kind in [FaultKind::Eio, FaultKind::Enospc, FaultKind::Short] {
+        for nth in 1.. {
+            let memory: Arc<dyn Storage> = Arc::new(Memory::new());
+            let plan = FaultPlan { watched: Watched::Any, nth, onwards: false, kind };
+            let fault = Fault::new(Arc::clone(&memory), plan);
+            let handle = fault.handle();
+            let mut file = create(Arc::new(fault));
+            let random = &mut Random(5);
+            let mut committed = None;
+            let mut n_failed = 0;
+            for _ in 0..6 {
+                for _ in 0..8 {
+                    random_step_failing(&mut file, random);
+                }
+                let before = State::of(&file);
+                if file.sync().is_err() {
+                    n_failed += 1;
+                    let what = format!("{kind:?} of operation {nth}");
+                    if let Some(old) = &committed {
+                        let bytes = contents(&*memory);
+                        check_between(&bytes, old, &before, &what);
+                    }
+                    file.sync().unwrap();
+                }
+                let again = open(Arc::clone(&memory));
+                assert_eq!(seen(&again), before.seen);
+                check_lists(&again);
+                committed = Some(before);
+            }
+            n_failed += u32::from(file.close().is_err());
+            assert!(n_failed <= 1);
+            if handle.injected() == 0 {
+                assert!(nth > 20, "only {nth} operations");
+                break;
+            }
+        }
+    }
+}
+
+/// A step that commits nothing.
+fn random_step_failing(file: &mut Nc4File, random: &mut Random) {
+    if !file.in_define_mode() {
+        file.writing_mut().unwrap().is_defining = true;
+    }
+    super::random_definition(file, random);
+}
+
+#[test]
+fn a_file_goes_on_after_a_crash() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let states = scenario(Arc::new(log), &handle, 300);
+    let random = &mut Random(300);
+    for prefix in (states[0].0..=handle.len()).step_by(5) {
+        let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&handle.replay(prefix, 0)));
+        let name = std::path::Path::new("test.nc");
+        let mut file =
+            Nc4File::open_for_writing(Arc::clone(&memory), name, OpenHow::default()).unwrap();
+        for _ in 0..30 {
+            random_step(&mut file, random);
+        }
+        let expected = seen(&file);
+        file.close().unwrap();
+        assert_eq!(seen(&open(memory)), expected, "{prefix}");
+    }
+}

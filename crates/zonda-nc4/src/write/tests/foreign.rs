@@ -1,0 +1,149 @@
+//! Files of other writers, changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zonda_model::{DimId, MemType, NcError, VarId};
+use zonda_storage::Storage;
+use zonda_storage::backend::Memory;
+
+use super::{def_dim, def_var, open, seen};
+use crate::model::GroupId;
+use crate::write::Source;
+use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+
+const ROOT: GroupId = GroupId::ROOT;
+
+fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, Nc4Error> {
+    Nc4File::open_for_writing(Arc::clone(storage), Path::new("test.nc"), OpenHow::default())
+}
+
+fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(), Nc4Error> {
+    let owner = Owner { group: ROOT, var };
+    let value = value.to_ne_bytes();
+    let source = Source::Atomic(MemType::I32);
+    file.put_att(owner, name.as_bytes(), 4, 1, source, |_| Ok(&value[..])).map(drop)
+}
+
+/// Makes a change, and checks that a reader finds all as it then should be. Gives the reason where
+/// the file cannot be changed so, and checks that it was not.
+fn changed(
+    storage: &Arc<dyn Storage>,
+    change: impl FnOnce(&mut Nc4File) -> Result<(), Nc4Error>,
+) -> Result<(), String> {
+    let before = seen(&open(Arc::clone(storage)));
+    let mut file = match reopen(storage) {
+        Ok(file) => file,
+        Err(error) => return Err(error.to_string()),
+    };
+    assert_eq!(seen(&file), before);
+    file.redef().unwrap();
+    // The classic model has no groups, and files without dimensions none to be renamed.
+    if let Err(error) = change(&mut file) {
+        return Err(format!("definition: {error}"));
+    }
+    let expected = seen(&file);
+    if let Err(error) = file.enddef() {
+        assert_eq!(error.nc_error(), NcError::NotBuilt, "{error}");
+        assert_eq!(seen(&open(Arc::clone(storage))), before);
+        return Err(error.to_string());
+    }
+    file.close().unwrap();
+    assert_eq!(seen(&open(Arc::clone(storage))), expected);
+    Ok(())
+}
+
+/// The changes that are tried of a file, each by its name.
+fn try_all(bytes: &[u8]) -> Vec<(&'static str, Result<(), String>)> {
+    let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(bytes));
+    let mut out = Vec::new();
+    out.push((
+        "attribute of the file",
+        changed(&storage, |file| put_int(file, VarId::GLOBAL, "zonda_added", 1)),
+    ));
+    let n_vars = open(Arc::clone(&storage)).model().unwrap().groups[0].vars.len();
+    for var in 0..n_vars.min(12) {
+        let var = VarId(i32::try_from(var).unwrap());
+        out.push((
+            "attribute of a variable",
+            changed(&storage, |file| put_int(file, var, "zonda_added", 2)),
+        ));
+    }
+    out.push((
+        "definitions",
+        changed(&storage, |file| {
+            let new = def_dim(file, ROOT, "zonda_dim", 977);
+            let old = file.model()?.groups[0].dims.iter().copied().find(|dim| *dim != new);
+            let dims: Vec<DimId> = old.into_iter().chain([new]).collect();
+            def_var(file, ROOT, "zonda_var", &dims);
+            def_var(file, ROOT, "zonda_dim", &[new]);
+            let group = file.def_group(ROOT, b"zonda_group")?;
+            def_var(file, group, "inside", &dims);
+            Ok(())
+        }),
+    ));
+    out.push((
+        "rename of a variable",
+        changed(&storage, |file| {
+            let n_vars = file.model()?.groups[0].vars.len();
+            let last = i32::try_from(n_vars).unwrap() - 1;
+            file.rename_var(ROOT, VarId(last), b"zonda_renamed")
+        }),
+    ));
+    out.push((
+        "rename of a dimension",
+        changed(&storage, |file| {
+            let dim = file.model()?.groups[0].dims.first().copied().unwrap_or(DimId(-1));
+            file.rename_dim(ROOT, dim, b"zonda_renamed")
+        }),
+    ));
+    out
+}
+
+#[test]
+fn a_file_of_the_reference_is_changed() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/model.nc");
+    for (change, result) in try_all(&std::fs::read(path).unwrap()) {
+        if let Err(why) = &result {
+            eprintln!("{change}: {why}");
+        }
+        assert!(result.is_ok() || change != "attribute of the file");
+    }
+}
+
+#[test]
+#[ignore = "needs files: ZONDA_FILES names folders"]
+fn files_are_changed() {
+    let mut folders: Vec<PathBuf> =
+        std::env::split_paths(&std::env::var_os("ZONDA_FILES").unwrap()).collect();
+    let mut counts = std::collections::BTreeMap::<String, u32>::new();
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        if bytes.len() > 50_000_000 {
+            continue;
+        }
+        let memory: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
+        let file = Nc4File::open(memory, &path, OpenHow::default());
+        let is_whole = |file: &Nc4File| {
+            let model = file.model().ok()?;
+            let vars = model.groups.iter().flat_map(|group| &group.vars);
+            Some({ vars }.all(|var| var.nc_type > 0))
+        };
+        if !file.is_ok_and(|file| is_whole(&file) == Some(true)) {
+            continue;
+        }
+        eprintln!("{}", path.display());
+        for (change, result) in try_all(&bytes) {
+            let result = match result {
+                Ok(()) => String::from("done"),
+                Err(why) => why.rsplit(": ").nth(2).unwrap_or(&why).to_owned(),
+            };
+            *counts.entry(format!("{change}: {result}")).or_default() += 1;
+        }
+    }
+    eprintln!("{counts:#?}");
+}

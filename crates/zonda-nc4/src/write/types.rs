@@ -1,0 +1,262 @@
+//! Defining user types.
+//!
+//! A type may be changed until it is in the file, also when variables have it. What the reference
+//! takes at first and then refuses at every end of definitions is refused here at once, with the
+//! same code: a file whose definitions can never be written would lose what else is in it.
+
+use zonda_model::{ExtType, NcError};
+
+use super::ObjectKey;
+use super::datatypes::{DEEPEST, Typed};
+use super::define::{Definer, stored_name};
+use crate::Result;
+use crate::file::Nc4File;
+use crate::form::NC_STRING;
+use crate::model::{Endianness, Field, GroupId, Model, UserClass, UserType};
+
+/// Bytes of a sequence in memory.
+const SEQUENCE: usize = 16;
+
+impl Nc4File {
+    /// Defines a compound of `size` bytes, still without fields.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_ESTRICTNC3` in the classic model;
+    /// `NC_EINVAL` for a size of 0 or beyond 32 bits; `NC_ENAMEINUSE`. `NC_EPERM` in a file open
+    /// for reading, after the check of the classic model.
+    pub fn def_compound(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+        self.def_type(group, name, |_| Ok((size, UserClass::Compound(Vec::new()))))
+    }
+
+    /// Adds a field to a compound: `dims` is its shape, empty for a single value.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EINVAL` for a negative type,
+    /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no compound;
+    /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EBADTYPE` for a field of a type that
+    /// is not there or is not complete, and `NC_EHDFERR` for one that does not fit, is named as
+    /// another or lies over it.
+    pub fn insert_field(
+        &mut self,
+        group: GroupId,
+        nc_type: i32,
+        name: &[u8],
+        offset: usize,
+        field_type: i32,
+        dims: &[i32],
+    ) -> Result<()> {
+        self.define(group, name, |definer| {
+            let name = stored_name(name)?;
+            let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
+            definer.growing(nc_type, is_compound)?;
+            // Only a type before it is in the file before it.
+            if field_type >= nc_type {
+                return Err(NcError::BadType.into());
+            }
+            let end = |offset: usize, field_type, dims: &[i32]| {
+                let size = memory_size(definer.model, field_type, dims)?;
+                offset.checked_add(size).ok_or(NcError::HdfErr)
+            };
+            let last = end(offset, field_type, dims)?;
+            let size = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
+            if last > size {
+                return Err(NcError::HdfErr.into());
+            }
+            let known = definer.model.user_type(nc_type).map(|ty| &ty.class);
+            if let Some(UserClass::Compound(fields)) = known {
+                for field in fields {
+                    let its_last = end(field.offset, field.nc_type, &field.dims)?;
+                    let is_apart = its_last <= offset || last <= field.offset;
+                    if !is_apart || field.name == name {
+                        return Err(NcError::HdfErr.into());
+                    }
+                }
+            }
+            let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
+            if let UserClass::Compound(fields) = &mut ty.class {
+                fields.push(Field { name, offset, nc_type: field_type, dims: dims.to_vec() });
+            }
+            Ok(())
+        })
+    }
+
+    /// Defines a type of sequences of any length.
+    ///
+    /// # Errors
+    /// As [`Nc4File::def_compound`]; `NC_EBADTYPE` for items of a type that is not there.
+    pub fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
+        self.def_type(group, name, |model| {
+            item_size(model, base)?;
+            Ok((SEQUENCE, UserClass::Vlen { base }))
+        })
+    }
+
+    /// Defines a type of `size` bytes that only programs understand.
+    ///
+    /// # Errors
+    /// As [`Nc4File::def_compound`].
+    pub fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+        self.def_type(group, name, |_| Ok((size, UserClass::Opaque)))
+    }
+
+    /// Defines an enumeration, still without members.
+    ///
+    /// # Errors
+    /// As [`Nc4File::def_compound`]; `NC_EINVAL` for a negative base type, `NC_EBADTYPE` and
+    /// `NC_EBADTYPID` for one that is not there, `NC_EHDFERR` for one that is no integer.
+    pub fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
+        self.def_type(group, name, |model| {
+            let ext = match (ExtType::from_nc_type(base), model.user_type(base)) {
+                (Some(ext), _) => ext,
+                (None, Some(_)) => return Err(NcError::HdfErr),
+                (None, None) if base == NC_STRING => return Err(NcError::HdfErr),
+                (None, None) if base < 0 => return Err(NcError::Inval),
+                (None, None) if base == 0 => return Err(NcError::BadType),
+                (None, None) => return Err(NcError::BadTypId),
+            };
+            if matches!(ext, ExtType::Char | ExtType::Float | ExtType::Double) {
+                return Err(NcError::HdfErr);
+            }
+            Ok((ext.size(), UserClass::Enum { base, members: Vec::new() }))
+        })
+    }
+
+    /// Adds a member to an enumeration; `value` has the native bytes of its base type.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EINVAL` for a negative type,
+    /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no enumeration;
+    /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EHDFERR` for a name or value that
+    /// another member has; `NC_EINVAL` for a value of another size.
+    pub fn insert_member(
+        &mut self,
+        group: GroupId,
+        nc_type: i32,
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.define(group, name, |definer| {
+            let name = stored_name(name)?;
+            definer.growing(nc_type, |class| matches!(class, UserClass::Enum { .. }))?;
+            let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
+            let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
+            if let UserClass::Enum { members, .. } = &mut ty.class {
+                if members.iter().any(|known| known.0 == name || known.1 == value) {
+                    return Err(NcError::HdfErr.into());
+                }
+                members.push((name, value));
+            }
+            Ok(())
+        })
+    }
+
+    fn def_type(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        what: impl FnOnce(&Model) -> std::result::Result<(usize, UserClass), NcError>,
+    ) -> Result<i32> {
+        self.define(group, name, |definer| {
+            let name = stored_name(name)?;
+            definer.group(group)?;
+            if definer.is_classic() {
+                return Err(NcError::StrictNc3.into());
+            }
+            // Unlike other definitions, types do not enter define mode.
+            definer.writing()?;
+            let (size, class) = what(definer.model)?;
+            if size == 0 || u32::try_from(size).is_err() {
+                return Err(NcError::Inval.into());
+            }
+            definer.check_unused(group, &name)?;
+            let ty = UserType { name, group, size, class, stored: None, is_declared: true };
+            let nc_type = definer.model.add_type(ty).ok_or(NcError::Internal)?;
+            definer.mark(ObjectKey::Type(nc_type));
+            definer.mark(ObjectKey::Group(group));
+            Ok(nc_type)
+        })
+    }
+
+    /// The HDF5 type of a type that was defined since the file was opened: from now on it cannot be
+    /// changed, and attributes that have it are known by it.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for an enumeration without members, `NC_EHDFERR` for a compound without fields.
+    pub(crate) fn settle_type(&mut self, nc_type: i32) -> Result<()> {
+        self.define(GroupId::ROOT, b"", |definer| {
+            let Typed { datatype, form } = Typed::of(definer.model, nc_type, Endianness::Native)?;
+            if let Some(ty) = definer.model.user_type_mut(nc_type) {
+                ty.stored = Some(std::sync::Arc::new(datatype));
+            }
+            definer.model.forms.learn(nc_type, &form);
+            Ok(())
+        })
+    }
+}
+
+impl Definer<'_> {
+    /// A type of a class that can still be changed.
+    fn growing(
+        &mut self,
+        nc_type: i32,
+        is_class: impl FnOnce(&UserClass) -> bool,
+    ) -> std::result::Result<(), NcError> {
+        if nc_type < 0 {
+            return Err(NcError::Inval);
+        }
+        let ty = match self.model.user_type(nc_type) {
+            Some(ty) => ty,
+            None if nc_type <= NC_STRING => return Err(NcError::BadType),
+            None => return Err(NcError::BadTypId),
+        };
+        if !is_class(&ty.class) {
+            return Err(NcError::BadType);
+        }
+        if ty.stored.is_some() {
+            return Err(NcError::TypDefined);
+        }
+        self.writing()?;
+        Ok(())
+    }
+}
+
+/// Bytes of a field in memory; the type of its items may still be growing.
+fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result<usize, NcError> {
+    let times = |n: usize, &dim: &i32| {
+        let dim = usize::try_from(dim).ok().filter(|&dim| dim > 0);
+        n.checked_mul(dim?)
+    };
+    dims.iter().try_fold(item_size(model, nc_type)?, times).ok_or(NcError::HdfErr)
+}
+
+/// Bytes of an item of a type that other types may be made of.
+fn item_size(model: &Model, nc_type: i32) -> std::result::Result<usize, NcError> {
+    let typed = match model.user_type(nc_type) {
+        Some(ty) if ty.is_declared => {
+            return if levels(model, nc_type) < DEEPEST {
+                Ok(ty.size)
+            } else {
+                Err(NcError::HdfErr)
+            };
+        }
+        _ => Typed::of(model, nc_type, Endianness::Native),
+    };
+    typed.map(|typed| typed.form.size).map_err(|_| NcError::BadType)
+}
+
+/// Types in types, the type itself counted. It ends because types are made of earlier ones.
+fn levels(model: &Model, nc_type: i32) -> usize {
+    let inner = match model.user_type(nc_type).map(|ty| &ty.class) {
+        Some(UserClass::Compound(fields)) => {
+            // An array is a level, too.
+            let field = |field: &Field| levels(model, field.nc_type).saturating_add(1);
+            fields.iter().map(field).max().unwrap_or(0)
+        }
+        Some(UserClass::Vlen { base } | UserClass::Enum { base, .. }) => levels(model, *base),
+        _ => 0,
+    };
+    inner.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests;

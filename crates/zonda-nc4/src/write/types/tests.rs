@@ -1,0 +1,132 @@
+//! Codes are those that netCDF-C 4.9.0 gives for the same calls, or at the end of definitions where
+//! it takes at first what it refuses then (these are marked).
+
+use super::*;
+use crate::write::testing::{ROOT, code, create, created, reopened};
+
+#[test]
+fn codes_of_definitions() {
+    let mut file = create();
+    let u = 32;
+    let cases: &[(i32, i32)] = &[
+        (code(file.def_compound(ROOT, 0, b"c0")), -36),
+        (code(file.def_compound(ROOT, 16, b"c")), 0),
+        (code(file.def_compound(ROOT, 16, b"c")), -42),
+        (code(file.def_opaque(ROOT, 0, b"o0")), -36),
+        (code(file.def_opaque(ROOT, 0, b"c")), -36),
+        (code(file.def_opaque(ROOT, 0, b"a/")), -59),
+        (code(file.def_opaque(ROOT, 3, b"o")), 0),
+        (code(file.def_enum(ROOT, 4, b"e")), 0),
+        (code(file.def_enum(ROOT, 0, b"ez")), -45),
+        (code(file.def_enum(ROOT, 99, b"e9")), -117),
+        (code(file.def_enum(ROOT, -1, b"em")), -36),
+        // At the end of definitions in the reference:
+        (code(file.def_enum(ROOT, 5, b"ef")), -101),
+        (code(file.def_enum(ROOT, 2, b"ec")), -101),
+        (code(file.def_enum(ROOT, 12, b"es")), -101),
+        (code(file.def_enum(ROOT, u, b"eu")), -101),
+        (code(file.def_vlen(ROOT, b"v0", 0)), -45),
+        (code(file.def_vlen(ROOT, b"v9", 99)), -45),
+        (code(file.def_vlen(ROOT, b"vm", -1)), -45),
+        (code(file.def_vlen(ROOT, b"v", u)), 0),
+    ];
+    for (index, (found, expected)) in cases.iter().enumerate() {
+        assert_eq!(found, expected, "case {index}");
+    }
+    let model = file.model().unwrap();
+    let sizes: Vec<_> = model.types.iter().map(|ty| ty.size).collect();
+    assert_eq!(sizes, [16, 3, 4, 16]);
+    assert_eq!(model.find_type(ROOT, b"e"), Some(34));
+}
+
+#[test]
+fn codes_of_fields_and_members() {
+    let mut file = create();
+    let c = file.def_compound(ROOT, 16, b"c").unwrap();
+    let e = file.def_enum(ROOT, 3, b"e").unwrap();
+    let field = |file: &mut Nc4File, ty, name: &str, offset, of, dims: &[i32]| {
+        code(file.insert_field(ROOT, ty, name.as_bytes(), offset, of, dims))
+    };
+    assert_eq!(field(&mut file, c, "a", 0, 4, &[]), 0);
+    assert_eq!(field(&mut file, 4, "z", 0, 4, &[]), -45);
+    assert_eq!(field(&mut file, 99, "z", 0, 4, &[]), -117);
+    assert_eq!(field(&mut file, -3, "z", 0, 4, &[]), -36);
+    assert_eq!(field(&mut file, e, "z", 0, 4, &[]), -45);
+    assert_eq!(field(&mut file, 99, "a/", 0, 4, &[]), -59);
+    assert_eq!(field(&mut file, c, "x", 4, 99, &[]), -45);
+    // At the end of definitions in the reference:
+    assert_eq!(field(&mut file, c, "a", 4, 4, &[]), -101, "a name twice");
+    assert_eq!(field(&mut file, c, "b", 2, 4, &[]), -101, "over another");
+    assert_eq!(field(&mut file, c, "b", 14, 4, &[]), -101, "too long");
+    assert_eq!(field(&mut file, c, "b", 8, 4, &[3]), -101, "too long");
+    assert_eq!(field(&mut file, c, "b", 8, 4, &[2, 0]), -101, "nothing");
+    assert_eq!(field(&mut file, c, "n", 4, 0, &[]), -45);
+    assert_eq!(field(&mut file, c, "self", 4, c, &[]), -45);
+    assert_eq!(field(&mut file, c, "later", 4, e, &[]), -45);
+    assert_eq!(field(&mut file, c, "b", usize::MAX, 4, &[]), -101);
+    assert_eq!(field(&mut file, c, "b", 8, 4, &[2, 1]), 0);
+    let member = |file: &mut Nc4File, ty, name: &str, value: i16| {
+        code(file.insert_member(ROOT, ty, name.as_bytes(), &value.to_ne_bytes()))
+    };
+    assert_eq!(member(&mut file, e, "one", 1), 0);
+    assert_eq!(member(&mut file, c, "one", 1), -45);
+    assert_eq!(member(&mut file, e, "a/", 1), -59);
+    assert_eq!(member(&mut file, e, "one", 2), -101, "a name twice");
+    assert_eq!(member(&mut file, e, "uno", 1), -101, "a value twice");
+    assert_eq!(member(&mut file, e, "two", 2), 0);
+    file.enddef().unwrap();
+    assert_eq!(field(&mut file, c, "late", 4, 4, &[]), -118);
+    assert_eq!(member(&mut file, e, "late", 4), -118);
+    // Types do not enter define mode.
+    assert_eq!(code(file.def_opaque(ROOT, 3, b"o")), 0);
+    assert_eq!(code(file.enddef()), -38);
+}
+
+#[test]
+fn incomplete_types_stop_the_end_of_definitions() {
+    let mut file = create();
+    let e = file.def_enum(ROOT, 4, b"e").unwrap();
+    assert_eq!(code(file.enddef()), -36);
+    file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
+    let c = file.def_compound(ROOT, 4, b"c").unwrap();
+    assert_eq!(code(file.sync()), -101);
+    file.insert_field(ROOT, c, b"a", 0, 4, &[]).unwrap();
+    assert_eq!(code(file.sync()), 0);
+}
+
+#[test]
+fn codes_in_the_classic_model_and_for_reading() {
+    let mut file = created(true).0;
+    assert_eq!(code(file.def_opaque(ROOT, 0, b"a/")), -59);
+    assert_eq!(code(file.def_opaque(ROOT, 0, b"o")), -112);
+    let (mut file, memory) = created(false);
+    let e = file.def_enum(ROOT, 4, b"e").unwrap();
+    file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
+    let mut file = reopened(file, memory);
+    assert_eq!(code(file.insert_member(ROOT, e, b"two", &2i32.to_ne_bytes())), -118);
+    // The reference defines types that no file will have.
+    assert_eq!(code(file.def_opaque(ROOT, 3, b"o")), -37);
+}
+
+#[test]
+fn types_are_nested_no_deeper_than_readers_go() {
+    let mut file = create();
+    let mut inner = 4;
+    let mut n = 0;
+    let refused = loop {
+        let ty = file.def_compound(ROOT, 4, format!("c{n}").as_bytes()).unwrap();
+        let result = file.insert_field(ROOT, ty, b"a", 0, inner, &[1]);
+        if let Err(error) = result {
+            break error.nc_error();
+        }
+        (inner, n) = (ty, n + 1);
+    };
+    assert_eq!((refused, n), (NcError::HdfErr, 15));
+    let typed = Typed::of(file.model().unwrap(), inner, Endianness::Native).unwrap();
+    let mut writer = zonda_hdf5::Writer::new("test", zonda_hdf5::Sizes::EIGHT);
+    typed.datatype.encode(&mut writer).unwrap();
+    let bytes = writer.finish();
+    let reader = zonda_hdf5::Reader::new("test", &bytes, 0, zonda_hdf5::Sizes::EIGHT);
+    let limits = zonda_hdf5::Limits::default();
+    assert_eq!(zonda_hdf5::message::Datatype::decode(reader, &limits).unwrap(), typed.datatype);
+}

@@ -1,0 +1,282 @@
+//! Defining and renaming variables, and what follows from a draft.
+
+use std::sync::{Arc, OnceLock};
+
+use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError, VarId, default_fill};
+
+use super::datatypes::Typed;
+use super::define::{Definer, owned, stored_name};
+use super::draft::{Layout, StorageRequest, VarDraft};
+use super::{ObjectKey, chunk_sizes, filters};
+use crate::Result;
+use crate::details::{Details, reported};
+use crate::file::Nc4File;
+use crate::files::ObjectAt;
+use crate::form::NC_STRING;
+use crate::model::{Endianness, GroupId, Model, StorageKind, Var, VarInfo};
+use crate::walk::NON_COORD;
+
+/// Dimensions that a dataset can have.
+const MOST_DIMS: usize = 32;
+
+impl Nc4File {
+    /// Defines a variable over dimensions, slowest first.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXDIMS`; `NC_ENOTINDEFINE` in the classic model, else
+    /// `NC_EPERM`; `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EBADTYPE` for type 0; `NC_ESTRICTNC3` for a type
+    /// that the classic model has not; `NC_ENAMEINUSE`, `NC_EBADDIM`; `NC_EINVAL` for a negative type,
+    /// `NC_EBADTYPE` for one that is not there.
+    pub fn def_var(
+        &mut self,
+        group: GroupId,
+        name: &[u8],
+        nc_type: i32,
+        dims: &[i32],
+    ) -> Result<VarId> {
+        self.define(group, name, |definer| {
+            definer.group(group)?;
+            if dims.len() > MOST_DIMS {
+                return Err(NcError::MaxDims.into());
+            }
+            definer.begin_definitions()?;
+            let name = stored_name(name)?;
+            if nc_type == 0 {
+                return Err(NcError::BadType.into());
+            }
+            if definer.is_classic() && nc_type > ExtType::Double.nc_type() {
+                return Err(NcError::StrictNc3.into());
+            }
+            definer.check_unused(group, &name)?;
+            let mut extent = Vec::with_capacity(dims.len());
+            for &id in dims {
+                let dim = definer.model.dim(DimId(id)).ok_or(NcError::BadDim)?;
+                extent.push(if dim.is_unlimited { 0 } else { dim.len });
+            }
+            if nc_type < 0 {
+                return Err(NcError::Inval.into());
+            }
+            let is_atomic = nc_type <= NC_STRING;
+            if !is_atomic && definer.model.user_type(nc_type).is_none() {
+                return Err(NcError::BadType.into());
+            }
+            let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
+            check_length(definer.model, group, &name, &ids)?;
+            let no_fill = definer.writing()?.no_fill && ExtType::from_nc_type(nc_type).is_some();
+            let scale = definer.model.find_dim(group, &name);
+            let mut var = Var::new(&name, nc_type, ids, ObjectAt::NOWHERE, &extent);
+            var.draft = Some(Box::new(draft(definer.model, &var, no_fill)?));
+            let file = Arc::clone(definer.files.main());
+            var.details = OnceLock::from(Arc::new(Details::made(file)));
+            let home = definer.model.group_mut(group).ok_or(NcError::Internal)?;
+            let id = home.add_var(var).ok_or(NcError::MaxVars)?;
+            definer.refresh(group, id)?;
+            definer.mark(ObjectKey::Var(group, id));
+            definer.mark(ObjectKey::Group(group));
+            if let Some(scale) = scale {
+                definer.mark(ObjectKey::Scale(scale));
+            }
+            Ok(id)
+        })
+    }
+
+    /// Renames a variable. It may become or cease to be a coordinate variable.
+    ///
+    /// # Errors
+    /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
+    /// `NC_ENAMEINUSE` for a name that another variable has; in the classic model `NC_ENOTINDEFINE`
+    /// for a longer name in data mode.
+    pub fn rename_var(&mut self, group: GroupId, var: VarId, name: &[u8]) -> Result<()> {
+        self.define(group, name, |definer| {
+            definer.group(group)?;
+            if name.len() > MAX_NAME_BYTES {
+                return Err(NcError::MaxName.into());
+            }
+            definer.writing()?;
+            let name = stored_name(name)?;
+            let known = definer.var(group, var)?;
+            let (old, dims) = (known.name.clone(), known.dims.clone());
+            if definer.group(group)?.find_var(&name).is_some() {
+                return Err(NcError::NameInUse.into());
+            }
+            if !definer.is_defining() && definer.is_classic() && name.len() > old.len() {
+                return Err(NcError::NotInDefine.into());
+            }
+            // Types and groups are links beside it in the file.
+            definer.check_unused(group, &name)?;
+            check_length(definer.model, group, &name, &dims)?;
+            let scales = [&old, &name].map(|name| definer.model.find_dim(group, name));
+            let home = definer.model.group_mut(group).ok_or(NcError::Internal)?;
+            home.rename_var(var, name).ok_or(NcError::Internal)?;
+            definer.mark(ObjectKey::Var(group, var));
+            definer.mark(ObjectKey::Group(group));
+            for scale in scales.into_iter().flatten() {
+                definer.mark(ObjectKey::Scale(scale));
+            }
+            Ok(())
+        })
+    }
+
+    /// Type, layout and filters of a variable become what they are in the file: at the end of
+    /// definitions, or when its first data come. From then on they stay. An existing variable, or one
+    /// that is settled, is left as it is.
+    ///
+    /// # Errors
+    /// `NC_EINVAL`, `NC_EHDFERR` for a user-defined type that is not complete.
+    pub(crate) fn settle_var(&mut self, group: GroupId, var: VarId) -> Result<()> {
+        self.define(group, b"", |definer| definer.settle(group, var))
+    }
+}
+
+/// The name that a variable has in the file must not be too long, either.
+fn check_length(
+    model: &Model,
+    group: GroupId,
+    name: &[u8],
+    dims: &[DimId],
+) -> std::result::Result<(), NcError> {
+    let dim = model.find_dim(group, name);
+    let is_other = dim.is_some() && dim != dims.first().copied();
+    let len = name.len().saturating_add(NON_COORD.len());
+    if is_other && len > MAX_NAME_BYTES { Err(NcError::MaxName) } else { Ok(()) }
+}
+
+/// The draft of a new variable.
+fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraft, NcError> {
+    let endianness = Endianness::Native;
+    let datatype = match Typed::of(model, var.nc_type, endianness) {
+        Ok(typed) => typed.datatype,
+        // The type may still get its first member.
+        Err(NcError::Inval | NcError::HdfErr) => super::datatypes::string(),
+        Err(code) => return Err(code),
+    };
+    let can_grow = |&id: &DimId| model.dim(id).is_some_and(|dim| dim.is_unlimited);
+    let is_chunked = var.dims.iter().any(can_grow);
+    Ok(VarDraft {
+        datatype,
+        layout: Layout::Contiguous,
+        storage: if is_chunked { StorageRequest::Chunked } else { StorageRequest::Contiguous },
+        chunks: None,
+        filters: Vec::new(),
+        stored_filters: Vec::new(),
+        no_fill,
+        fill_value: None,
+        endianness,
+        quantize: None,
+        is_settled: false,
+        is_written: false,
+    })
+}
+
+impl Definer<'_> {
+    /// The draft of a variable that is not in the file yet and has no data.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`.
+    pub(crate) fn draft(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+    ) -> std::result::Result<&mut VarDraft, NcError> {
+        self.writing()?;
+        self.var(group, var)?;
+        let var = self.model.var_mut(group, var).ok_or(NcError::NotVar)?;
+        let draft = var.draft.as_deref_mut().filter(|draft| !draft.is_settled);
+        draft.ok_or(NcError::LateDef)
+    }
+
+    /// Makes layout and inquiries agree with a draft that was changed.
+    pub(crate) fn refresh(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+    ) -> std::result::Result<(), NcError> {
+        let known = self.var(group, var)?;
+        let draft = known.draft.as_deref().ok_or(NcError::Internal)?;
+        let layout = layout(self.model, known, draft);
+        let info = info(known, draft, &layout);
+        let var = self.model.var_mut(group, var).ok_or(NcError::NotVar)?;
+        if let Some(draft) = &mut var.draft {
+            draft.layout = layout;
+        }
+        owned(&mut var.details).ok_or(NcError::Internal)?.set_info(info);
+        Ok(())
+    }
+
+    /// See [`Nc4File::settle_var`].
+    pub(crate) fn settle(
+        &mut self,
+        group: GroupId,
+        id: VarId,
+    ) -> std::result::Result<(), super::define::Stop> {
+        let var = self.var(group, id)?;
+        let Some(draft) = var.draft.as_deref().filter(|draft| !draft.is_settled) else {
+            return Ok(());
+        };
+        let Typed { datatype, .. } = Typed::of(self.model, var.nc_type, draft.endianness)?;
+        let (quantize, nc_type) = (draft.quantize, var.nc_type);
+        let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
+        if let Some(draft) = &mut var.draft {
+            draft.datatype = datatype;
+        }
+        self.refresh(group, id)?;
+        let var = self.model.var_mut(group, id).ok_or(NcError::NotVar)?;
+        if let Some(draft) = &mut var.draft {
+            draft.stored_filters = filters::stored(draft, ExtType::from_nc_type(nc_type));
+            draft.is_settled = true;
+        }
+        if let Some(quantize) = quantize {
+            let kept = quantize.kept.to_ne_bytes();
+            let held = super::Held::plain(&kept[..]);
+            let name = quantize.mode.attribute().as_bytes();
+            let owner = crate::Owner { group, var: id };
+            self.edit_atts(owner)?.put(name, ExtType::Int.nc_type(), 1, held)?;
+        }
+        Ok(())
+    }
+}
+
+/// The layout that a draft asks for.
+fn layout(model: &Model, var: &Var, draft: &VarDraft) -> Layout {
+    match draft.storage {
+        StorageRequest::Chunked if !var.dims.is_empty() => {
+            let axis = |&id: &DimId| {
+                let dim = model.dim(id);
+                dim.filter(|dim| !dim.is_unlimited).map(|dim| dim.len)
+            };
+            let shape: Vec<Option<u64>> = var.dims.iter().map(axis).collect();
+            let given = draft.chunks.as_deref().unwrap_or_default();
+            Layout::Chunked(chunk_sizes::complete(given, &shape, u64::from(draft.datatype.size)))
+        }
+        StorageRequest::Compact => Layout::Compact,
+        _ => Layout::Contiguous,
+    }
+}
+
+/// What inquiries say of a draft.
+fn info(var: &Var, draft: &VarDraft, layout: &Layout) -> VarInfo {
+    let storage = match layout {
+        Layout::Contiguous => StorageKind::Contiguous,
+        Layout::Compact => StorageKind::Compact,
+        Layout::Chunked(dims) => {
+            let dims = dims.iter().map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX));
+            StorageKind::Chunked(dims.collect())
+        }
+    };
+    let ext = ExtType::from_nc_type(var.nc_type);
+    let fill_value = match (ext, &draft.fill_value) {
+        (Some(_), Some(held)) => held.bytes().to_vec(),
+        (Some(ext), None) => default_fill(ext).into_iter().take(ext.size()).collect(),
+        (None, _) => Vec::new(),
+    };
+    VarInfo {
+        storage,
+        filters: reported(&draft.filters),
+        endianness: draft.endianness,
+        no_fill: draft.no_fill,
+        fill_value,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Definitions that only netCDF-4 has: groups, types, and how variables are stored. A classic
+//! dataset answers `NC_ENOTNC4`.
+
+use zonda_chunk::FilterSpec;
+use zonda_convert::Converted;
+use zonda_model::Hyperslab;
+use zonda_nc4::{Endianness, Fetch, GroupId, Quantize, Source, StorageRequest};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::refs::VarRef;
+
+/// Groups and types.
+impl Dataset {
+    /// Defines a group in another.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EBADNAME`, `NC_EMAXNAME`,
+    /// `NC_ENAMEINUSE`.
+    pub fn def_group(&self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
+        self.change_nc4(|file| file.def_group(parent, name))
+    }
+
+    /// Renames a group; the root has no name to change (`NC_EBADGRPID`).
+    ///
+    /// # Errors
+    /// As [`Dataset::def_group`].
+    pub fn rename_group(&self, group: GroupId, name: &[u8]) -> Result<()> {
+        self.change_nc4(|file| file.rename_group(group, name))
+    }
+
+    /// Defines a compound type of `size` bytes in memory and gives its number; fields follow by
+    /// [`Dataset::insert_field`].
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EINVAL`, `NC_EBADNAME`, `NC_ENAMEINUSE`.
+    pub fn def_compound(&self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+        self.change_nc4(|file| file.def_compound(group, size, name))
+    }
+
+    /// Adds a field at `offset` to a compound type that nothing uses yet; `dims` is its shape, empty
+    /// for one value.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_EBADTYPE`, `NC_ETYPDEFINED`, `NC_EBADNAME`, `NC_EINVAL`.
+    pub fn insert_field(
+        &self,
+        (group, compound): (GroupId, i32),
+        name: &[u8],
+        offset: usize,
+        field_type: i32,
+        dims: &[i32],
+    ) -> Result<()> {
+        self.change_nc4(|file| file.insert_field(group, compound, name, offset, field_type, dims))
+    }
+
+    /// Defines a type of sequences of any length of `base`, and gives its number.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_compound`]; `NC_EBADTYPE`.
+    pub fn def_vlen(&self, group: GroupId, name: &[u8], base: i32) -> Result<i32> {
+        self.change_nc4(|file| file.def_vlen(group, name, base))
+    }
+
+    /// Defines a type of so many bytes without meaning, and gives its number.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_compound`].
+    pub fn def_opaque(&self, group: GroupId, size: usize, name: &[u8]) -> Result<i32> {
+        self.change_nc4(|file| file.def_opaque(group, size, name))
+    }
+
+    /// Defines a type of named integers, and gives its number; members follow by
+    /// [`Dataset::insert_member`].
+    ///
+    /// # Errors
+    /// As [`Dataset::def_compound`]; `NC_EBADTYPE`.
+    pub fn def_enum(&self, group: GroupId, base: i32, name: &[u8]) -> Result<i32> {
+        self.change_nc4(|file| file.def_enum(group, base, name))
+    }
+
+    /// Adds a member, whose value is in native bytes of the integer type.
+    ///
+    /// # Errors
+    /// As [`Dataset::insert_field`].
+    pub fn insert_member(
+        &self,
+        (group, enumeration): (GroupId, i32),
+        name: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        self.change_nc4(|file| file.insert_member(group, enumeration, name, value))
+    }
+}
+
+/// How variables are stored. All must come before the first data.
+impl Dataset {
+    /// Shuffles and deflates the chunks of a variable.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`, `NC_EPERM`, `NC_ELATEDEF`, `NC_EINVAL`, `NC_EFILTER`.
+    pub fn def_var_deflate(&self, var: VarRef, shuffle: bool, level: Option<i32>) -> Result<()> {
+        let VarRef { group, var } = var;
+        let (deflate, level) = (level.is_some(), level.unwrap_or(0));
+        self.change_nc4(|file| file.def_var_deflate(group, var, shuffle, deflate, level))
+    }
+
+    /// Gives each chunk of a variable a checksum.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_deflate`].
+    pub fn def_var_fletcher32(&self, var: VarRef, on: bool) -> Result<()> {
+        self.change_nc4(|file| file.def_var_fletcher32(var.group, var.var, on))
+    }
+
+    /// Adds a filter to those of a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_deflate`]; `NC_ENOFILTER`.
+    pub fn def_var_filter(&self, var: VarRef, filter: FilterSpec) -> Result<()> {
+        self.change_nc4(|file| file.def_var_filter(var.group, var.var, filter))
+    }
+
+    /// Chooses the layout; `sizes` are elements of a chunk along each dimension, by default chosen.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_deflate`]; `NC_EBADCHUNK`.
+    pub fn def_var_chunking(
+        &self,
+        var: VarRef,
+        storage: StorageRequest,
+        sizes: Option<&[usize]>,
+    ) -> Result<()> {
+        self.change_nc4(|file| file.def_var_chunking(var.group, var.var, storage, sizes))
+    }
+
+    /// Chooses the byte order in the file.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_deflate`].
+    pub fn def_var_endian(&self, var: VarRef, endianness: Endianness) -> Result<()> {
+        self.change_nc4(|file| file.def_var_endian(var.group, var.var, endianness))
+    }
+
+    /// Gives up precision for better compression: the number that C has for a way to do so (see
+    /// [`QuantizeMode::number`](crate::QuantizeMode::number); 0 for none), and digits or bits kept.
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_deflate`].
+    pub fn def_var_quantize(&self, var: VarRef, mode: i32, kept: i32) -> Result<()> {
+        self.change_nc4(|file| file.def_var_quantize(var.group, var.var, mode, kept))
+    }
+
+    /// The precision that is given up, if any is.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`, `NC_ENOTVAR`.
+    pub fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>> {
+        let nc4 = self.here(self.nc4())?;
+        self.here(nc4.read().var_quantize(var.group, var.var))
+    }
+}
+
+/// Values of any type.
+impl Dataset {
+    /// Sets whether a variable of any type is filled, and with what: one element in the layout of C,
+    /// strings and sequences where `fetch` finds them. Else as [`Dataset::def_var_fill`].
+    ///
+    /// # Errors
+    /// As [`Dataset::def_var_fill`].
+    pub fn def_var_fill_placed(
+        &self,
+        var: VarRef,
+        no_fill: bool,
+        value: Option<(&[u8], &mut dyn Fetch)>,
+    ) -> Result<()> {
+        match self.as_nc4() {
+            None => self.def_var_fill(var, no_fill, value.map(|(bytes, _)| bytes)),
+            Some(nc4) => {
+                self.change(nc4, |file| file.def_var_fill(var.group, var.var, no_fill, value))
+            }
+        }
+    }
+
+    /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where
+    /// `fetch` finds them. Else as [`Dataset::put_with`].
+    ///
+    /// # Errors
+    /// As [`Dataset::put_with`].
+    pub fn put_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        fetch: &mut dyn Fetch,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.put_with(var, slab, None, data),
+            Some(nc4) => self.change(nc4, |file| {
+                file.put::<Error>(var.group, var.var, slab, Source::Natural(fetch), data)
+            }),
+        }
+    }
+
+    /// Writes an attribute of any type as what it is, as [`Dataset::put_placed`] does a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::put_att`].
+    pub fn put_att_placed<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        (nc_type, n_values): (i32, usize),
+        fetch: &mut dyn Fetch,
+        values: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.put_att(owner, name, nc_type, n_values, None, values),
+            Some(nc4) => self.change(nc4, |file| {
+                let source = Source::Natural(fetch);
+                file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+            }),
+        }
+    }
+}

@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Random lives of netCDF-4 files, through a library and in a plain model that must agree.
+
+    tests/model/run.py                    100 thousand steps, about a minute on two cores
+    tests/model/run.py --long             a million
+    tests/model/run.py --steps N --seed S --each N
+    tests/model/run.py --only SEED        one file, with its steps printed
+
+A walk defines, writes, renames, deletes, gives up, closes and opens one file (walk.py). The library
+under test is asked on the open handle and after opening again; the reference, in a process of its
+own, reads every file that was closed and copies made while it was open; h5py reads some of them. Some
+walks run in a child that is killed: then each object must be as at the last commit, or as at the one
+that was under way, and elements that nobody put in between must not have changed.
+
+Everything follows from the seed. A failure prints it and the steps, and keeps the file in out/model.
+
+ZONDA_LIBDIR (dist/lib) is the library under test; ORACLE_LIBDIR the reference, by default that of the
+system. ZONDA_PYTHON (out/venv) has h5py. MODEL_SELF=1 allows both to be one library, and leaves out
+what the reference is known to get wrong: renames, taking back what was deleted, and what model.py lists.
+"""
+import argparse
+import json
+import os
+import pickle
+import queue
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OUT = ROOT / "out" / "model"
+SECONDS = 300
+try:
+    import model
+    import nc
+    import walk
+except ImportError as missing:
+    # numpy, which the environment of the tests has, and Debian's own Python.
+    for python in (ROOT / "out" / "venv" / "bin" / "python", Path("/usr/bin/python3")):
+        if python.exists() and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
+            os.execv(python, [str(python), *sys.argv])
+    print("tests/model: %s" % missing)
+    print("0 passed, 0 failed, 1 skipped")
+    sys.exit(0)
+
+
+def find_reference():
+    folder = os.environ.get("ORACLE_LIBDIR")
+    if folder:
+        return os.path.join(folder, "libnetcdf.so.19")
+    r = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True)
+    m = re.search(r"libnetcdf\.so\.19 .*=> (\S+)", r.stdout)
+    return m and m[1]
+
+
+class Reader:
+    """A reader in another process, which may die without harm."""
+
+    def __init__(self, python, what):
+        self.command, self.process = [python, str(Path(__file__).parent / "reader.py"), what], None
+
+    def read(self, path):
+        if not self.process or self.process.poll() is not None:
+            env = {**os.environ, "HDF5_USE_FILE_LOCKING": "FALSE"}
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
+        try:
+            self.process.stdin.write(os.fsencode(path) + b"\n")
+            self.process.stdin.flush()
+            size = self.process.stdout.readline()
+            if not size:
+                return "error", "the reader died"
+            return pickle.loads(self.process.stdout.read(int(size)))
+        except BrokenPipeError:
+            return "error", "the reader died"
+
+    def stop(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+class Options:
+    """What a walk does at certain moments, and which steps it takes."""
+    on_commit = on_close = on_copy = None
+
+    def __init__(self, settings):
+        self.renames = self.bold = not settings["self"]
+        # The reference's file is right only just after a commit.
+        self.careful = settings["self"]
+        self.aloud = settings["aloud"]
+        self.forgive = model.ALL if settings["self"] else set()
+
+
+def h5py_difference(snapshot, found, forgive, path=""):
+    """What h5py does not see as the model has it."""
+    for name, v in snapshot["vars"].items():
+        key = (path + "/" + name).lstrip("/")
+        if key not in found:
+            return "h5py: %s is not there" % key
+        atts, data = found[key]
+        if atts != set(v["atts"]):
+            return "h5py: %s has the attributes %s, and must have %s" % (key, sorted(atts), sorted(v["atts"]))
+        if isinstance(data, str):
+            if not forgive & v["faults"]:
+                return "h5py: %s cannot be read: %s" % (key, data)
+        elif data is not None and v["kind"] != nc.STRING and len(data.shape) == len(v["data"].shape):
+            # The dataset may be shorter than its dimensions.
+            common = tuple(slice(0, n) for n in data.shape) + (Ellipsis,)
+            if not nc.equal(v["data"][common].astype(data.dtype), data, v["sure"][common]):
+                return "h5py: %s has other values" % key
+    for name, g in snapshot["groups"].items():
+        why = h5py_difference(g, found, forgive, path + "/" + name)
+        if why:
+            return why
+    return None
+
+
+def dirty_elements(group, path=""):
+    found = {path + "/" + v.name: v.dirty.copy() for v in group.vars}
+    for g in group.groups:
+        found.update(dirty_elements(g, path + "/" + g.name))
+    return found
+
+
+class Runner:
+    def __init__(self, settings):
+        self.s = settings
+        self.folder = tempfile.mkdtemp(dir=settings["scratch"])
+        self.lib = nc.Lib(settings["lib"])
+        self.reference = Reader(sys.executable, settings["reference"])
+        self.own = Reader(sys.executable, settings["lib"])
+        self.h5py = Reader(settings["python"], "h5py") if settings["python"] else None
+        self.counts = {"steps": 0, "reads": 0, "copies": 0, "h5py": 0, "kills": 0, "killed midway": 0}
+
+    def forgive(self, reader):
+        return model.ALL if self.s["self"] else model.READER if reader is self.reference else set()
+
+    def by_reference(self, w):
+        """A file that was just closed."""
+        self.counts["reads"] += 1
+        state, dump = self.reference.read(w.path)
+        why = dump if state == "error" else model.difference(w.committed[1], dump, self.forgive(self.reference))
+        if why:
+            raise walk.Broken("read by the reference after closing: %s" % why)
+        if self.h5py and self.counts["reads"] % 7 == 0:
+            self.counts["h5py"] += 1
+            state, found = self.h5py.read(w.path)
+            why = found if state == "error" else h5py_difference(w.committed[1], found, {"writer"} if self.s["self"] else set())
+            if why:
+                raise walk.Broken("read by h5py after closing: %s" % why)
+
+    def copy(self, w):
+        """A copy of an open file: what was committed is in it, whatever was done since."""
+        self.counts["copies"] += 1
+        path = w.path + ".copy"
+        shutil.copy(w.path, path)
+        for name, reader in (("the reference", self.reference), ("the library", self.own)):
+            state, dump = reader.read(path)
+            why = dump if state == "error" else model.between(w.committed[1], None, dirty_elements(w.root), dump,
+                                                                         self.forgive(reader))
+            if why:
+                raise walk.Broken("a copy of the open file, read by %s: %s" % (name, why))
+        os.unlink(path)
+
+    def one(self, seed):
+        """A walk from its beginning to its end; what is wrong, or None."""
+        o = Options(self.s)
+        o.on_close = self.by_reference
+        o.on_copy = self.copy
+        path = os.path.join(self.folder, "walk-%d.nc" % seed)
+        w = walk.Walk(seed, path, self.s["each"], self.lib, o)
+        try:
+            w.run()
+            why = None
+        except (walk.Broken, nc.NcError) as broken:
+            why = "%s: %s" % (type(broken).__name__, broken)
+        self.counts["steps"] += w.step
+        for name, n in w.counts.items():
+            self.counts[name] = self.counts.get(name, 0) + n
+        if why:
+            return self.failure(seed, w, why)
+        os.unlink(path)
+        return None
+
+    def failure(self, seed, w, why):
+        OUT.mkdir(parents=True, exist_ok=True)
+        kept = OUT / ("seed-%d.nc" % seed)
+        if os.path.exists(w.path):
+            shutil.copy(w.path, kept)
+        log = OUT / ("seed-%d.txt" % seed)
+        log.write_text("\n".join(w.log) + "\n%s\n" % why)
+        return "seed %d, step %d: %.600s\n    file %s, steps %s; the last ones:\n%s" % (
+            seed, w.step, why, kept, log, "\n".join("    " + x for x in w.log[-8:]))
+
+    # ---- Killed writers
+
+    def killed(self, seed):
+        """A walk in a child that is killed; what is wrong, or None."""
+        path = os.path.join(self.folder, "killed-%d.nc" % seed)
+        chance = random.Random(seed).random()
+        env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        child = subprocess.Popen([sys.executable, __file__, "--child", json.dumps({**self.s, "seed": seed, "path": path})],
+                                 stdout=subprocess.PIPE, env=env)
+        first = child.stdout.readline()
+        time.sleep(chance * 0.0015 * self.s["each"])
+        child.kill()
+        said = [int(x) for x in (first + child.stdout.read()).split()]
+        status = child.wait()
+        self.counts["kills"] += 1
+        if status >= 0 and status != 0:
+            return "seed %d: the child of a kill test exits with %s" % (seed, status)
+        if not said:
+            return None
+        self.counts["killed midway"] += status == -signal.SIGKILL
+        # The same walk without a library tells what was committed, and what would have been next.
+        states = []
+
+        class Enough(Exception):
+            pass
+
+        o = Options(self.s)
+
+        def on_commit(w):
+            states.append((len(states), w.committed[1]))
+            if len(states) > len(said) + 1:
+                raise Enough
+        o.on_commit = on_commit
+        dirty = {}
+
+        def remember(w):
+            # Whatever was put since the last commit that was told.
+            if len(states) == len(said):
+                dirty.clear()
+                dirty.update(dirty_elements(w.root))
+        w = walk.Walk(seed, path, self.s["each"], None, o)
+        put = walk.Walk.put
+
+        def noticed(self_):
+            put(self_)
+            remember(self_)
+        steps = [(noticed if f is put else f, n) for f, n in walk.Walk.STEPS]
+        w.STEPS = steps
+        try:
+            w.run()
+        except Enough:
+            pass
+        old = states[len(said) - 1][1]
+        new = states[len(said)][1] if len(states) > len(said) else None
+        for name, reader in (("the library", self.own), ("the reference", self.reference)):
+            state, dump = reader.read(path)
+            why = dump if state == "error" else model.between(old, new, dirty, dump, self.forgive(reader))
+            if why:
+                OUT.mkdir(parents=True, exist_ok=True)
+                kept = OUT / ("killed-%d.nc" % seed)
+                shutil.copy(path, kept)
+                return "seed %d, killed after commit %d, read by %s: %.600s\n    file %s" % (seed, len(said), name, why, kept)
+        return None
+
+
+def child(settings):
+    """Walks and says after each commit how many there were."""
+    o, count = Options(settings), [0]
+
+    def on_commit(w):
+        count[0] += 1
+        os.write(1, b"%d\n" % count[0])
+    o.on_commit = on_commit
+    walk.Walk(settings["seed"], settings["path"], settings["each"], nc.Lib(settings["lib"]), o).run()
+
+
+def worker(settings):
+    """Takes jobs from standard input, one a line, and answers each with a line."""
+    answers, runner = os.fdopen(os.dup(1), "w"), Runner(settings)
+    os.dup2(2, 1)       # whatever a library prints
+    for line in sys.stdin:
+        kind, seed = json.loads(line)
+        before = dict(runner.counts)
+        try:
+            why = runner.one(seed) if kind == "walk" else runner.killed(seed)
+        except Exception as broken:
+            why = "seed %d: the test itself: %s: %s" % (seed, type(broken).__name__, broken)
+        answers.write(json.dumps([why, {k: n - before.get(k, 0) for k, n in runner.counts.items()}]) + "\n")
+        answers.flush()
+
+
+class Worker:
+    """Walks in another process: a library that crashes or hangs there is a failure like any other."""
+
+    def __init__(self, settings):
+        self.command, self.process = [sys.executable, __file__, "--worker", json.dumps(settings)], None
+
+    def do(self, job):
+        if not self.process or self.process.poll() is not None:
+            self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        watch = threading.Timer(SECONDS, self.process.kill)
+        watch.start()
+        try:
+            self.process.stdin.write(json.dumps(job) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        watch.cancel()
+        if line:
+            return json.loads(line)
+        self.process.wait()
+        return ["seed %d: the library crashed or hung (exit %s); its steps: --only %d" % (job[1], self.process.returncode, job[1]), {}]
+
+    def stop(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--long", action="store_true")
+    p.add_argument("--steps", type=int, default=0)
+    p.add_argument("--each", type=int, default=250, help="steps of one file")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--kills", type=int, default=-1)
+    p.add_argument("--only", type=int, help="the walk of one seed, with its steps")
+    p.add_argument("--child", help=argparse.SUPPRESS)
+    p.add_argument("--worker", help=argparse.SUPPRESS)
+    o = p.parse_args()
+    if o.child:
+        return child(json.loads(o.child))
+    if o.worker:
+        return worker(json.loads(o.worker))
+    libdir = Path(os.environ.get("ZONDA_LIBDIR") or ROOT / "dist" / "lib").resolve()
+    lib, reference = str(libdir / "libnetcdf.so.19"), find_reference()
+    if not os.path.exists(lib):
+        print("tests/model: no libnetcdf.so.19 in %s; run make build" % libdir, file=sys.stderr)
+        return 1
+    if not reference:
+        print("tests/model: no libnetcdf.so.19 of the distribution to read with")
+        print("0 passed, 0 failed, 1 skipped")
+        return 0
+    itself = os.environ.get("MODEL_SELF", "") == "1"
+    if os.path.samefile(lib, reference) and not itself:
+        print("tests/model: both libraries are one file", file=sys.stderr)
+        return 1
+    python = os.environ.get("ZONDA_PYTHON") or str(ROOT / "out" / "venv" / "bin" / "python")
+    if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode if os.path.exists(python) else True:
+        print("skip h5py: no Python that has it")
+        python = ""
+    scratch = os.environ.get("ZONDA_SCRATCH") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
+    top = tempfile.mkdtemp(prefix="zonda-model-", dir=scratch)
+    settings = {"lib": lib, "reference": reference, "python": python, "scratch": top, "each": o.each, "self": itself,
+                "aloud": o.only is not None}
+    shutil.rmtree(OUT, ignore_errors=True)
+    steps = o.steps or (1000000 if o.long else 100000)
+    kills = o.kills if o.kills >= 0 else (500 if o.long else 40)
+    if o.only is not None:
+        jobs = [("walk", o.only)]
+    else:
+        jobs = [("walk", o.seed + i) for i in range(-(-steps // o.each))] + [("kill", o.seed + i) for i in range(kills)]
+    passed = failed = 0
+    total = {}
+    try:
+        workers = queue.SimpleQueue()
+        for _ in range(2):
+            workers.put(Worker(settings))
+
+        def work(job):
+            w = workers.get()
+            try:
+                return w.do(job)
+            finally:
+                workers.put(w)
+        with ThreadPoolExecutor(2) as pool:
+            for why, counts in pool.map(work, jobs):
+                passed, failed = passed + (why is None), failed + (why is not None)
+                for k, n in counts.items():
+                    total[k] = total.get(k, 0) + n
+                if why and failed <= 20:
+                    print("FAIL " + why, flush=True)
+        for _ in range(2):
+            workers.get().stop()
+    finally:
+        shutil.rmtree(top, ignore_errors=True)
+    print("seeds %d to %d; %s" % (o.seed, o.seed + len(jobs) - 1, ", ".join("%s %d" % x for x in sorted(total.items(), key=lambda x: -x[1]))))
+    if kills and o.only is None and total.get("killed midway", 0) * 4 < kills:
+        print("FAIL most kills came too late")
+        failed += 1
+    print("%d steps; %d passed, %d failed, 0 skipped" % (total.get("steps", 0), passed, failed))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
