@@ -631,21 +631,8 @@ impl Dataset {
         let var = var.into();
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
-            Err(nc4) => {
-                let file = nc4.read();
-                let got = self.here(Asked(&file).get(var, slab, mem, out))?;
-                let defines = file.in_define_mode();
-                drop(file);
-                self.transferred(nc4, defines)?;
-                Ok(got)
-            }
+            Err(nc4) => self.here(Asked(&nc4.read()).get(var, slab, mem, out)),
         }
-    }
-
-    /// Ends define mode after a get, as a put does. The classic model refused it before.
-    #[inline]
-    pub(crate) fn transferred(&self, nc4: &Nc4, in_define_mode: bool) -> Result<()> {
-        if in_define_mode && !self.is_forked() { self.change(nc4, Nc4File::enddef) } else { Ok(()) }
     }
 
     /// Takes every lock of this dataset, for a fork.

@@ -452,11 +452,7 @@ impl Dataset {
             Some(nc4) => {
                 let file = nc4.read();
                 let target = Target::Natural(place);
-                let got = self.here(file.get::<Error>(var.group, var.var, slab, target, out))?;
-                let defines = file.in_define_mode();
-                drop(file);
-                self.transferred(nc4, defines)?;
-                Ok(got)
+                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
             }
         }
     }

@@ -162,8 +162,8 @@ impl Nc4File {
             if model.is_classic {
                 return Err(refused(NcError::InDefine));
             }
-            // A reader finds what was defined from here on, as after the call.
-            self.enddef().map_err(code_of)?;
+            self.leave_define_mode().map_err(code_of)?;
+            self.settle().map_err(code_of)?;
         }
         self.settle_var(group, id).map_err(code_of)?;
         let draft = self.model.get_mut().and_then(|model| model.var_mut(group, id)?.draft.as_mut());
