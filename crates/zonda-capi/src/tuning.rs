@@ -193,6 +193,14 @@ pub(crate) fn chunk_cache() -> (usize, usize, c_float) {
     (settings.cache_bytes, settings.cache_slots, settings.cache_preemption)
 }
 
+/// Where what is written to a file that is opened now begins: from how many bytes, and at multiples
+/// of what.
+pub(crate) fn alignment() -> Option<(u64, u64)> {
+    let settings = settings();
+    let alignment = u64::try_from(settings.alignment).ok().filter(|&alignment| alignment > 1)?;
+    Some((u64::try_from(settings.threshold).unwrap_or(0), alignment))
+}
+
 /// A netCDF-4 file; of a classic one the answer is `refused`.
 fn nc4_file(ncid: c_int, refused: NcError) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;

@@ -238,7 +238,7 @@ impl Dataset {
         let elements = usize::try_from(self.chunk.iter().product::<u64>()).unwrap();
         let mut bytes = value.to_le_bytes().repeat(elements);
         // Some chunks are stored as they are though the dataset has a filter.
-        let mask = u32::from(!self.filters.is_empty() && number % 3 == 0);
+        let mask = u32::from(!self.filters.is_empty() && number.is_multiple_of(3));
         if !self.filters.is_empty() && mask == 0 {
             let mut deflate = flate2::write::ZlibEncoder::new(Vec::new(), Default::default());
             deflate.write_all(&bytes).unwrap();
