@@ -146,7 +146,9 @@ impl Nc4File {
                 let modes = (writing.is_defining, writing.is_redefining);
                 self.leave_define_mode()?;
                 let done = self.commit();
-                if done.is_err() && let Some(writing) = &mut self.writing {
+                if done.is_err()
+                    && let Some(writing) = &mut self.writing
+                {
                     (writing.is_defining, writing.is_redefining) = modes;
                 }
                 done
