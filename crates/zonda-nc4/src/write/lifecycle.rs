@@ -108,11 +108,15 @@ impl Nc4File {
         self.commit()
     }
 
-    /// Commits and ends writing. After an error, too, the file is closed.
+    /// Commits and ends writing. After an error, too, the file is closed; but a type that is not
+    /// complete leaves it as it was, so that the type can be completed.
     ///
     /// # Errors
     /// Those of the commit.
     pub fn close(&mut self) -> Result<()> {
+        if self.writing.as_deref().is_some_and(|writing| !writing.is_forked) {
+            self.settle()?;
+        }
         let result = self.drain();
         self.writing = None;
         result
@@ -139,12 +143,17 @@ impl Nc4File {
     /// Commits what it can at the end of a process, whatever the mode.
     ///
     /// # Errors
-    /// Those of the commit.
+    /// Those of the commit, after which the mode is what it was.
     pub fn drain(&mut self) -> Result<()> {
         match self.writing.as_deref().filter(|writing| !writing.is_forked) {
-            Some(_) => {
+            Some(writing) => {
+                let modes = (writing.is_defining, writing.is_redefining);
                 self.leave_define_mode()?;
-                self.commit()
+                let done = self.commit();
+                if done.is_err() && let Some(writing) = &mut self.writing {
+                    (writing.is_defining, writing.is_redefining) = modes;
+                }
+                done
             }
             None => Ok(()),
         }
