@@ -40,11 +40,15 @@ impl Nc4File {
             let is_classic = writing.how.classic;
             return if is_classic { Err(refused(NcError::InDefine)) } else { Ok(()) };
         }
-        // What abort takes back begins here.
-        self.commit()?;
+        // A type that is not complete keeps everything from being committed: it is to be completed now.
+        let is_complete = self.settle().is_ok();
+        if is_complete {
+            // What abort takes back begins here.
+            self.commit()?;
+        }
         let writing = self.writing_mut()?;
         writing.is_defining = true;
-        writing.is_redefining = true;
+        writing.is_redefining = is_complete;
         Ok(())
     }
 
