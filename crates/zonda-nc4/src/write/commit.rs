@@ -35,6 +35,8 @@ pub(crate) struct Decided {
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// First blocks of headers that change.
     switches: Vec<(FileAddr, Box<[u8]>)>,
+    /// The root group's header, if it gets another place. The superblock is then the last switch.
+    root: Option<FileAddr>,
     /// There is no superblock yet.
     is_first: bool,
 }
@@ -159,6 +161,9 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     }
     for (addr, bytes) in &decided.switches {
         storage.write_at(file.position(*addr), bytes)?;
+    }
+    if let Some(root) = decided.root {
+        file.write_root(*end, root)?;
     }
     file.forget();
     Ok(())

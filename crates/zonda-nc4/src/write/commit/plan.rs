@@ -206,7 +206,10 @@ impl Planner<'_> {
                 continue;
             }
             let is_known = before.is_none() || self.writing.apart.vars.is_empty();
-            if key == ObjectKey::Group(GroupId::ROOT) || links || !is_known {
+            // Old superblocks cannot be changed within a sector.
+            let is_root = key == ObjectKey::Group(GroupId::ROOT);
+            let is_pinned = is_root && file.superblock().version < 2;
+            if is_pinned || links || !is_known {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
