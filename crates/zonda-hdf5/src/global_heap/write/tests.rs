@@ -45,6 +45,7 @@ impl Lab {
 
     fn commit(&mut self) {
         self.heap.commit(&self.file, &mut self.space).unwrap();
+        assert!(!self.heap.is_dirty());
         self.check();
         assert!(self.file.storage().len().unwrap() >= self.space.end());
         let collections: BTreeSet<_> = self.put.iter().map(|(id, _)| id.collection).collect();
@@ -110,6 +111,7 @@ fn objects_of_all_lengths() {
                 if i % flush_every == 0 {
                     lab.heap.flush(&lab.file).unwrap();
                     lab.check();
+                    assert!(lab.heap.is_dirty());
                 }
                 if i % commit_every == 0 {
                     lab.commit();
