@@ -3,6 +3,10 @@
 //! Nothing that the last commit refers to is ever written over, so space given back serves again
 //! only after the next commit but one: until then a reader that opened the file before may look
 //! there. The same calls give the same places.
+//!
+//! What is taken begins at a multiple of 8, so the bytes from its end up to the next one belong to
+//! it: without that, each chunk of odd length would leave a hole. Others end where they like, so
+//! this does not hold before the end of the file as it was found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +27,8 @@ pub const SECTOR: u64 = 512;
 pub struct Space {
     /// Behind the last byte in use.
     end: u64,
+    /// All that begins here or later was taken from here.
+    own: u64,
     /// Free runs by address; none touches another.
     free: BTreeMap<u64, u64>,
     /// The same by length, then by address.
@@ -40,13 +46,16 @@ impl Space {
     #[must_use]
     pub fn new(end: u64) -> Space {
         let (free, by_len, given_back, unwritten) = Default::default();
-        Space { end, free, by_len, given_back, unwritten, aligned: (u64::MAX, ALIGN) }
+        let own = end.checked_next_multiple_of(ALIGN).unwrap_or(end);
+        Space { end, own, free, by_len, given_back, unwritten, aligned: (u64::MAX, ALIGN) }
     }
 
     /// From now on what [`Space::alloc`] gives of at least `threshold` bytes begins at a multiple of
-    /// `alignment`.
+    /// `alignment`, and of 8.
     pub fn align(&mut self, threshold: u64, alignment: u64) {
-        self.aligned = (threshold, alignment);
+        let twos = alignment.trailing_zeros().min(ALIGN.trailing_zeros());
+        let missing = ALIGN.checked_shr(twos).unwrap_or(1);
+        self.aligned = (threshold, alignment.saturating_mul(missing));
     }
 
     /// Behind the last byte in use.
@@ -89,7 +98,10 @@ impl Space {
         if let Some((at, run, placed, behind)) = tried.find_map(fits) {
             self.remove(at);
             self.release(at, placed.saturating_sub(at));
-            self.release(behind, at.saturating_add(run).saturating_sub(behind));
+            let behind_it = self.padded(placed, behind);
+            self.release(behind_it, at.saturating_add(run).saturating_sub(behind_it));
+            // A run may end behind the last byte in use, within what belongs to that.
+            self.end = self.end.max(behind);
             return Ok(FileAddr(placed));
         }
         let too_large = HdfError::TooLarge { structure: "file", value: self.end };
@@ -97,11 +109,19 @@ impl Space {
         let behind = placed.checked_add(len).filter(|&end| end <= i64::MAX as u64);
         let before = std::mem::replace(&mut self.end, behind.ok_or(too_large)?);
         // What was skipped to come to a good place was never in use.
+        let before = before.checked_next_multiple_of(ALIGN).unwrap_or(before);
         self.release(before, placed.saturating_sub(before));
         Ok(FileAddr(placed))
     }
 
-    /// Gives space back, for use after the next commit but one.
+    /// Behind the bytes that belong to a run from `at` to `behind`.
+    fn padded(&self, at: u64, behind: u64) -> u64 {
+        let padded = behind.checked_next_multiple_of(ALIGN).filter(|_| at >= self.own);
+        padded.unwrap_or(behind)
+    }
+
+    /// Gives space back, for use after the next commit but one: all that was taken at once, or the
+    /// last bytes of it.
     pub fn free(&mut self, addr: FileAddr, len: u64) {
         if len > 0 {
             let [now, _] = &mut self.given_back;
@@ -111,7 +131,7 @@ impl Space {
 
     /// Gives back space that nothing ever referred to, for use at once.
     pub fn untake(&mut self, addr: FileAddr, len: u64) {
-        if len > 0 && addr.0.checked_add(len) == Some(self.end) {
+        if len > 0 && addr.0.checked_add(len) == Some(self.end) && addr.0 >= self.own {
             self.end = addr.0;
         } else {
             self.release(addr.0, len);
@@ -138,6 +158,11 @@ impl Space {
         if len == 0 {
             return;
         }
+        if at >= self.own {
+            let behind = self.padded(at, at.saturating_add(len));
+            at = at.checked_next_multiple_of(ALIGN).unwrap_or(at);
+            len = behind.saturating_sub(at);
+        }
         if let Some((&before, &run)) = self.free.range(..at).next_back()
             && before.saturating_add(run) == at
         {
@@ -147,8 +172,10 @@ impl Space {
         if let Some(run) = self.remove(at.saturating_add(len)) {
             len = len.saturating_add(run);
         }
-        self.free.insert(at, len);
-        self.by_len.insert((len, at));
+        if len > 0 {
+            self.free.insert(at, len);
+            self.by_len.insert((len, at));
+        }
     }
 
     /// Takes away the free run that begins here.
@@ -222,6 +249,7 @@ impl<'a> Fresh<'a> {
 mod tests {
     use std::sync::Arc;
 
+    use proptest::prelude::*;
     use zonda_storage::Storage;
     use zonda_storage::backend::Memory;
     use zonda_storage::layer::{Fault, FaultKind, FaultPlan, Watched};
@@ -312,6 +340,73 @@ mod tests {
         assert_eq!(space.end(), end);
         space.alloc(65).unwrap();
         assert!(space.end() > end);
+    }
+
+    #[test]
+    fn what_belongs_to_others_is_left_alone() {
+        // Others packed their blocks: from 13 to 27 one that is no more, and the file ends at 53.
+        let mut space = Space::new(53);
+        space.free(FileAddr(13), 14);
+        space.committed();
+        space.committed();
+        assert_eq!(space.alloc(11).unwrap(), FileAddr(16));
+        for want in [56, 64, 72] {
+            assert_eq!(space.alloc(3).unwrap(), FileAddr(want));
+        }
+        // Runs of odd length side by side make one that has room for more.
+        space.untake(FileAddr(56), 3);
+        space.untake(FileAddr(64), 3);
+        assert_eq!((space.alloc(16).unwrap(), space.end()), (FileAddr(56), 75));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_in_use_is_taken_again(
+            end in 0..300u64,
+            steps in prop::collection::vec((0..6u8, 1..700u64, any::<prop::sample::Index>()), 1..200),
+        ) {
+            let mut space = Space::new(end);
+            // What is in use or was by the last commit or the one before: (address, length, commits
+            // since it was given back).
+            let mut used: Vec<(u64, u64, Option<u8>)> = vec![(0, end, None)];
+            for (step, len, which) in steps {
+                match step {
+                    0..3 => {
+                        let sector = step == 0 && len <= SECTOR;
+                        let at = if sector { space.alloc_in_sector(len) } else { space.alloc(len) };
+                        let FileAddr(at) = at.unwrap();
+                        prop_assert!(at % 8 == 0 && at + len <= space.end());
+                        prop_assert!(!sector || at / SECTOR == (at + len - 1) / SECTOR);
+                        for &(other, n, _) in &used {
+                            prop_assert!(n == 0 || at + len <= other || other + n <= at, "{at} {len}: {other} {n}");
+                        }
+                        used.push((at, len, None));
+                    }
+                    3 => {
+                        let (at, len, given_back) = which.get(&used);
+                        if given_back.is_none() && *at >= end {
+                            space.free(FileAddr(*at), *len);
+                            let at = *at;
+                            used.iter_mut().filter(|run| run.0 == at).for_each(|run| run.2 = Some(0));
+                        }
+                    }
+                    4 => {
+                        let i = which.index(used.len());
+                        let (at, n, given_back) = used[i];
+                        if given_back.is_none() && at >= end && n > 0 {
+                            let kept = len.min(n - 1);
+                            space.untake(FileAddr(at + kept), n - kept);
+                            used[i].1 = kept;
+                        }
+                    }
+                    _ => {
+                        space.committed();
+                        used.iter_mut().for_each(|run| run.2 = run.2.map(|commits| commits + 1));
+                        used.retain(|run| run.2 != Some(2));
+                    }
+                }
+            }
+        }
     }
 
     #[test]

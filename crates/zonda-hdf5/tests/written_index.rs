@@ -88,6 +88,7 @@ impl Lab {
         let mut more = |_| panic!("all of it fits");
         let header = encode_header(&STYLE, messages, &at, Sizes::EIGHT, &mut more).unwrap();
         self.storage.write_at(self.file.position(addr), &header.first).unwrap();
+        self.file.forget();
     }
 
     fn write_dataset(
@@ -391,10 +392,8 @@ fn trees_of_chunks() {
     if let Some(text) = run("h5dump", &["-H".as_ref(), "-p".as_ref(), path.as_os_str()]) {
         assert!(text.contains("CHUNKED ( 1, 2, 1, 2, 1 )"), "{text}");
     }
-    if python(&["check", paths[0], paths[1]]).is_none() {
-        return;
-    }
-    for round in 1..3u64 {
+    let rounds = if python(&["check", paths[0], paths[1]]).is_some() { 2 } else { 0 };
+    for round in 1..=rounds {
         // The library puts chunks between, over and behind those that are there.
         for dataset in &mut all {
             dataset.counts.iter_mut().for_each(|count| *count += 1);

@@ -8,6 +8,8 @@
 
 mod commit;
 mod keys;
+#[cfg(test)]
+mod lab;
 mod load;
 mod node;
 #[cfg(test)]
@@ -346,24 +348,32 @@ fn remove_below(
         Body::Inner(children) => {
             let at = if is_there { at } else { at.saturating_sub(1) };
             let below = level.saturating_sub(1);
-            let Some(next) = children.get_mut(at) else { return Ok(None) };
-            let may_go = source.node(next, below)?.len() == 1;
-            // Where a child goes, one beside it comes to have another neighbour or another bound,
-            // and so have all nodes at that side of it. Read them as long as nothing has changed.
+            // What is beside a child that goes has another neighbour then; and a node ends where the
+            // next one begins. Read it as long as nothing has changed.
             let beside = if at == 0 { 1 } else { at.saturating_sub(1) };
-            if may_go && let Some(beside) = children.get(beside) {
+            if let Some(beside) = children.get(beside) {
                 source.read_edge(beside, below, at > 0)?;
             }
             let Some(next) = children.get_mut(at) else { return Ok(None) };
             let removed = remove_below(source, next, below, probe, dropped)?;
-            let is_gone = removed.is_some() && source.node(next, below)?.len() == 0;
-            if is_gone && let Some(Taken::Child(gone)) = node.take(packing, at) {
+            let (mut first, mut first_was) = (Numbers::new(), Numbers::new());
+            let is_left = source.node(next, below)?.keys.read(packing, 0, &mut first);
+            node.keys.read(packing, at, &mut first_was);
+            if removed.is_none() || (is_left && first == first_was) {
+                child.is_dirty |= removed.is_some();
+                return Ok(removed);
+            }
+            if is_left {
+                node.keys.put(packing, at, packing.probe(&first));
+            } else if let Some(Taken::Child(gone)) = node.take(packing, at) {
                 dropped.extend(gone.addr);
-                if let Body::Inner(children) = &mut node.body
-                    && let Some(beside) = children.get_mut(at.saturating_sub(1))
-                {
-                    touch_edge(beside, at > 0);
-                }
+            }
+            // Before the first child there is nothing here that could end where it began.
+            if let Body::Inner(children) = &mut node.body
+                && let Some(beside) = children.get_mut(at.saturating_sub(1))
+                && !(is_left && at == 0)
+            {
+                touch_edge(beside, at > 0);
             }
             removed
         }

@@ -208,6 +208,12 @@ impl HeapWriter {
         self.finished.push(finished);
     }
 
+    /// Whether something was put since the last commit, flushed or not.
+    #[must_use]
+    pub fn is_dirty(&self) -> bool {
+        self.since > 0 || self.pending() > 0
+    }
+
     /// Bytes in memory that a flush would write.
     #[must_use]
     pub fn pending(&self) -> u64 {

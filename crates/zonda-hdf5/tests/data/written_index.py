@@ -57,9 +57,11 @@ def change(path, expected):
 CHANGED = 20_000
 
 
+SPECIAL = {5: b"x" * 5_000_000, 6: b"y" * 70_000, 7: "h\u00f6he".encode()}
+
+
 def text(i):
-    special = {5: b"x" * 5_000_000, 6: b"y" * 70_000, 7: "h\u00f6he".encode()}
-    return special.get(i, b"%d," % i * (i * i % 11))
+    return SPECIAL[i] if i in SPECIAL else b"%d," % i * (i * i % 11)
 
 
 def expected_texts(n, changed):

@@ -45,6 +45,7 @@ impl Lab {
 
     fn commit(&mut self) {
         self.heap.commit(&self.file, &mut self.space).unwrap();
+        assert!(!self.heap.is_dirty());
         self.check();
         assert!(self.file.storage().len().unwrap() >= self.space.end());
         let collections: BTreeSet<_> = self.put.iter().map(|(id, _)| id.collection).collect();
@@ -71,12 +72,32 @@ impl Lab {
         assert_eq!(ids.len(), self.put.len());
         let collections: BTreeSet<FileAddr> =
             ids.iter().map(|(collection, _)| *collection).collect();
+        if self.file.sizes() == Sizes::EIGHT {
+            collections.iter().for_each(|at| check_whole(&self.bytes_of(*at)));
+        }
         let found = collections.iter().map(|collection| {
             let collection = other.global_heap_collection(*collection).unwrap();
             collection.indexes().count()
         });
         assert_eq!(found.sum::<usize>(), self.put.len());
     }
+}
+
+/// Libraries go from object to object up to the last byte.
+fn check_whole(bytes: &[u8]) {
+    assert!(bytes.len() >= LEAST);
+    let mut rest = &bytes[HEADER..];
+    let mut is_last = false;
+    while rest.len() >= HEADER {
+        assert!(!is_last, "something behind the free space");
+        let size =
+            usize::try_from(u64::from_le_bytes(rest[8..HEADER].try_into().unwrap())).unwrap();
+        is_last = rest[..2] == [0, 0];
+        let whole = if is_last { size } else { HEADER + size.next_multiple_of(8) };
+        assert!(whole >= HEADER && whole <= rest.len(), "{whole} of {}", rest.len());
+        rest = &rest[whole..];
+    }
+    assert!(rest.iter().all(|&byte| byte == 0));
 }
 
 #[test]
@@ -90,6 +111,7 @@ fn objects_of_all_lengths() {
                 if i % flush_every == 0 {
                     lab.heap.flush(&lab.file).unwrap();
                     lab.check();
+                    assert!(lab.heap.is_dirty());
                 }
                 if i % commit_every == 0 {
                     lab.commit();
