@@ -122,9 +122,9 @@ class Walk:
             self.end_definitions()
 
     def used(self):
-        """After a transfer: it has ended define mode."""
-        if self.defining:
-            self.commit()
+        """After a transfer: it has ended define mode. What was defined comes with the next commit, as in
+        the reference, which keeps it in memory."""
+        self.defining = False
 
     # ---- Choices
 

@@ -82,7 +82,7 @@ impl Nc4File {
         let Some(model) = model.get_mut() else { return Ok(()) };
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
-        writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
+        writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
         // Strings that were put where others were change no header, but the end of the file.
         let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
         let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;

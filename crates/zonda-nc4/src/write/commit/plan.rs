@@ -486,6 +486,13 @@ impl Planner<'_> {
         if let Some(store) = self.writing.stores.of(key) {
             stored.replace(header::layout(&store.layout(), self.sizes)?);
         }
+        if var.draft.is_some() {
+            // Made here, of whatever shape: more elements than can be counted are no reason to
+            // keep all else from the file.
+            let space = header::shape(self.model, var);
+            stored.replace(header::dataspace(&space, self.sizes)?);
+            return Ok(());
+        }
         let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
         if let Some(message) = found.filter(|message| message.flags & 2 == 0) {
             let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);
