@@ -3,13 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use zonda_model::{Hyperslab, MemType};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
 
-use super::{Random, check_lists, contents, create, open, random_step, seen};
+use super::{
+    Random, check_lists, contents, create, def_dim, def_group, def_var, open, random_step, seen,
+};
 use crate::model::GroupId;
-use crate::{Nc4File, OpenHow};
+use crate::write::{Source, StorageRequest};
+use crate::{Nc4Error, Nc4File, OpenHow};
+
+const ROOT: GroupId = GroupId::ROOT;
 
 /// What is in a group: names of dimensions and of variables.
 type Names = (BTreeSet<Vec<u8>>, BTreeSet<Vec<u8>>);
@@ -85,31 +91,93 @@ fn every_prefix_of_the_writes_is_a_file() {
         let log = Log::new(Memory::new()).unwrap();
         let handle = log.handle();
         let states = scenario(Arc::new(log), &handle, seed);
-        let entries = handle.entries();
-        let first = states[0].0;
-        for prefix in 0..=entries.len() {
-            let bytes = handle.replay(prefix, 0);
-            let at = states.partition_point(|(len, _)| *len <= prefix);
-            let what = format!("seed {seed}, {prefix} of {}", entries.len());
-            if prefix < first {
-                // There is no superblock before all the rest is there.
-                let is_file = bytes.starts_with(b"\x89HDF");
-                let rest = &entries[prefix..first];
-                let is_quiet = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
-                assert!(!is_file || rest.iter().all(is_quiet), "{what}");
-                continue;
-            }
-            let (len, old) = &states[at - 1];
-            let new = states.get(at).map_or(old, |(_, state)| state);
-            check_between(&bytes, old, new, &what);
-            let barrier = entries[*len..].iter().position(|entry| *entry == Entry::Barrier);
-            if barrier.is_none_or(|barrier| prefix <= len + barrier) {
-                let file = open(Arc::new(Memory::from_slice(&bytes)));
-                assert_eq!(seen(&file), old.seen, "{what}");
-                check_lists(&file);
-            }
+        check_prefixes(&handle, &states, &format!("seed {seed}"));
+    }
+}
+
+/// Checks the file after each write of a log, given what it was after each commit.
+fn check_prefixes(log: &WriteLog, states: &[(usize, State)], what: &str) {
+    let entries = log.entries();
+    let first = states[0].0;
+    for prefix in 0..=entries.len() {
+        let bytes = log.replay(prefix, 0);
+        let at = states.partition_point(|(len, _)| *len <= prefix);
+        let what = format!("{what}, {prefix} of {}", entries.len());
+        if prefix < first {
+            // There is no superblock before all the rest is there.
+            let is_file = bytes.starts_with(b"\x89HDF");
+            let rest = &entries[prefix..first];
+            let is_quiet = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+            assert!(!is_file || rest.iter().all(is_quiet), "{what}");
+            continue;
+        }
+        let (len, old) = &states[at - 1];
+        let new = states.get(at).map_or(old, |(_, state)| state);
+        check_between(&bytes, old, new, &what);
+        let barrier = entries[*len..].iter().position(|entry| *entry == Entry::Barrier);
+        if barrier.is_none_or(|barrier| prefix <= len + barrier) {
+            let file = open(Arc::new(Memory::from_slice(&bytes)));
+            assert_eq!(seen(&file), old.seen, "{what}");
+            check_lists(&file);
         }
     }
+}
+
+#[test]
+fn variables_become_scales_and_cease_to_be() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let x = def_dim(&mut file, ROOT, "x", 3);
+    let t = def_dim(&mut file, ROOT, "t", 0);
+    let v = def_var(&mut file, ROOT, "v", &[x]);
+    let w = def_var(&mut file, ROOT, "w", &[t, x]);
+    let group = def_group(&mut file, ROOT, "inner");
+    def_var(&mut file, group, "user", &[t, x]);
+    file.sync().unwrap();
+    let mut states = vec![(handle.len(), State::of(&file))];
+    let names = [(v, "x"), (w, "t"), (v, "a"), (w, "x"), (w, "t"), (v, "x"), (w, "b")];
+    for (var, name) in names {
+        file.rename_var(ROOT, var, name.as_bytes()).unwrap();
+        file.sync().unwrap();
+        states.push((handle.len(), State::of(&file)));
+    }
+    for (dim, name) in [(x, "y"), (t, "b"), (x, "x"), (t, "t")] {
+        file.rename_dim(ROOT, dim, name.as_bytes()).unwrap();
+        file.sync().unwrap();
+        states.push((handle.len(), State::of(&file)));
+    }
+    check_prefixes(&handle, &states, "roles");
+}
+
+#[test]
+fn filtered_chunks_are_never_written_over() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let t = def_dim(&mut file, ROOT, "t", 0);
+    let vars = ["v", "w"].map(|name| def_var(&mut file, ROOT, name, &[t]));
+    for var in vars {
+        file.def_var_deflate(ROOT, var, true, true, 1).unwrap();
+        file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[100])).unwrap();
+    }
+    file.sync().unwrap();
+    let mut states = vec![(handle.len(), State::of(&file))];
+    let random = &mut Random(3);
+    for round in 0..12 {
+        for _ in 0..4 {
+            let var = vars[random.below(2)];
+            let (start, count) = ([random.below(50 * (round + 1))], [1 + random.below(150)]);
+            let values: Vec<u8> = (0..count[0] * 4).map(|_| random.below(256) as u8).collect();
+            let slab = Hyperslab { start: &start, count: &count, stride: None };
+            let source = Source::Atomic(MemType::I32);
+            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&values));
+            assert_eq!(put.unwrap().out_of_range, 0);
+        }
+        file.sync().unwrap();
+        states.push((handle.len(), State::of(&file)));
+    }
+    check_prefixes(&handle, &states, "chunks");
 }
 
 #[test]
