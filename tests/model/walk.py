@@ -127,7 +127,8 @@ class Walk:
             self.end_definitions()
 
     def used(self):
-        """After a transfer: it has ended define mode."""
+        """After a transfer: it has ended define mode. What was defined may be in the file from now on,
+        and must be after the next commit."""
         if self.defining:
             self.commit(False)
 

@@ -2,6 +2,8 @@
  * How variables of netCDF-4 files are stored: what is accepted when, and what is told of it. */
 #include "nc4_write.h"
 
+extern int nc_set_var_chunk_cache_ints(int, int, int, int, int);
+extern int nc_get_var_chunk_cache_ints(int, int, int *, int *, int *);
 extern int nc_def_var_chunking_ints(int, int, int, int *), nc_inq_var_chunking_ints(int, int, int *, int *);
 
 /* All settings on one variable of each kind. */
@@ -147,7 +149,15 @@ static void lengths(void) {
     R(nc_def_var_chunking(nc, v, NC_COMPACT, NULL));
     R(nc_def_var_deflate(nc, v, 1, 1, 1));
     R(nc_put_var_int(nc, v, (int[]){1, 2, 3, 4, 5}));
-    R(nc_set_var_chunk_cache(nc, 0, 100000, 11, 0.5f));
+    R(nc_set_var_chunk_cache(nc, 0, 5000000, 11, 0.5f));
+    R(nc_get_var_chunk_cache_ints(nc, 0, ints_, ints_ + 1, NULL));
+    ints("MiB, slots", ints_, 2);
+    R(nc_set_var_chunk_cache_ints(nc, 0, 3, 12, 25));
+    R(nc_get_var_chunk_cache(nc, 0, got, got + 1, NULL));
+    sizes("cache", got, 2);
+    R(nc_set_var_chunk_cache_ints(nc, 0, -1, -1, -1));
+    R(nc_get_var_chunk_cache_ints(nc, 0, ints_, ints_ + 1, NULL));
+    ints("MiB, slots", ints_, 2);
     R(nc_close(nc));
     show_file("lengths.nc");
 }

@@ -22,7 +22,7 @@ def show(group, indent=""):
         print(indent, "dim", name, len(d), d.isunlimited())
     for name, v in group.variables.items():
         v.set_auto_maskandscale(False)
-        print(indent, "var", name, v.dtype, v.dimensions, v.shape, v.chunking(), v.endian(), {k: str(v.getncattr(k)) for k in v.ncattrs()})
+        print(indent, "var", name, v.dtype, v.dimensions, v.shape, v.endian(), {k: str(v.getncattr(k)) for k in v.ncattrs()})
         print(indent, "   ", {k: v.filters().get(k) for k in ("zlib", "shuffle", "complevel", "fletcher32")}, digest(v[...]))
         if v.ndim and isinstance(v.datatype, np.dtype) and v.dtype.kind in "iuf":
             print(indent, "    every other", digest(v[::2]))

@@ -16,7 +16,7 @@ use crate::mode::{
     held_in_memory, netcdf4_of, shown_mode,
 };
 use crate::target::Target;
-use crate::tuning::chunk_cache;
+use crate::tuning::{alignment, chunk_cache};
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -104,6 +104,7 @@ pub(crate) unsafe fn create(
         no_attribute_order: cmode & NO_ATTRIBUTE_ORDER != 0,
         no_scales_attached: cmode & NO_SCALES_ATTACHED != 0,
         chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
     };
     let (dataset, memory) = if cmode & INMEMORY != 0 {
         // The size is that of a classic file from the start; HDF5 files are as long as they are.
@@ -154,6 +155,7 @@ unsafe fn open(
         io: target.io.clone(),
         in_memory: held_in_memory(omode),
         chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
     };
     let dataset = Dataset::open(target.os_path(), &options).map_err(|error| {
         // A folder can be opened, but what is in it is no netCDF file.
@@ -200,6 +202,7 @@ pub(crate) unsafe fn open_memory(
         write: omode & WRITE != 0,
         share: omode & SHARE != 0,
         chunk_cache: Some(chunk_cache()),
+        alignment: alignment(),
         ..OpenOptions::default()
     };
     let dataset = Dataset::open_in(memory.clone(), target.os_path(), &options)?;

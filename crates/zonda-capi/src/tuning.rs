@@ -24,6 +24,8 @@ const COMPACT: c_int = 2;
 const UNKNOWN_STORAGE: c_int = 3;
 /// `NC_GLOBAL`
 const GLOBAL: c_int = -1;
+/// What Fortran counts a variable's cache in.
+const MIB: usize = 1 << 20;
 
 /// What `nc_set_chunk_cache` and its relatives set.
 #[derive(Debug)]
@@ -191,6 +193,14 @@ pub(crate) fn chunk_cache() -> (usize, usize, c_float) {
     (settings.cache_bytes, settings.cache_slots, settings.cache_preemption)
 }
 
+/// Where what is written to a file that is opened now begins: from how many bytes, and at multiples
+/// of what.
+pub(crate) fn alignment() -> Option<(u64, u64)> {
+    let settings = settings();
+    let alignment = u64::try_from(settings.alignment).ok().filter(|&alignment| alignment > 1)?;
+    Some((u64::try_from(settings.threshold).unwrap_or(0), alignment))
+}
+
 /// A netCDF-4 file; of a classic one the answer is `refused`.
 fn nc4_file(ncid: c_int, refused: NcError) -> Result<FileRef, NcError> {
     let file = handles::file(ncid)?;
@@ -251,7 +261,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
 // find none, and say `NC_EBADID`.
 
 /// `int nc_set_var_chunk_cache_ints(int ncid, int varid, int size, int nelems, int preemption);` for
-/// Fortran: bytes, slots and percent; negative ones stay as they are.
+/// Fortran: MiB, slots and percent; negative ones stand for the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_set_var_chunk_cache_ints(
     ncid: c_int,
@@ -260,24 +270,22 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
     nelems: c_int,
     preemption: c_int,
 ) -> c_int {
-    let mut cache = (0, 0, 0.0);
     let status = boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
-        cache = file.dataset.chunk_cache(file.var(varid))?;
-        Ok(())
+        Ok(file.dataset.chunk_cache(file.var(varid)).map(drop)?)
     });
     if status != 0 {
         return status;
     }
-    let (bytes, slots, old) = cache;
-    let bytes = usize::try_from(size).unwrap_or(bytes);
-    let slots = usize::try_from(nelems).unwrap_or(slots);
-    let preemption = if preemption < 0 { old } else { preemption as c_float / 100.0 };
+    // All ones is what HDF5 has for "as the file".
+    let bytes = usize::try_from(size).map_or(usize::MAX, |size| size.saturating_mul(MIB));
+    let slots = usize::try_from(nelems).unwrap_or(usize::MAX);
+    let preemption = if preemption < 0 { 0.75 } else { preemption as c_float / 100.0 };
     nc_set_var_chunk_cache(ncid, varid, bytes, slots, preemption)
 }
 
 /// `int nc_get_var_chunk_cache_ints(int ncid, int varid, int *sizep, int *nelemsp, int *preemptionp);`
-/// for Fortran.
+/// for Fortran: MiB, slots and percent.
 ///
 /// # Safety
 /// Each pointer is null, or valid for a write of one int.
@@ -295,7 +303,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
         // Numbers above 2^31 lose their upper half, as in the reference.
         // SAFETY: the contract above is `put`'s contract.
         unsafe {
-            put(sizep, bytes as c_int);
+            put(sizep, (bytes / MIB) as c_int);
             put(nelemsp, slots as c_int);
             put(preemptionp, (preemption * 100.0) as c_int);
         }

@@ -20,11 +20,14 @@ impl ByteOrder {
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 }
 
-/// What `NC_BYTE` means to `unsigned char`.
+/// What `NC_BYTE` means to `unsigned char`, and what becomes of values that do not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RangeRule {
-    /// `NC_BYTE` is signed for every memory type: CDF-5 and netCDF-4.
+    /// `NC_BYTE` is signed for every memory type: CDF-5.
     Strict,
+    /// As `Strict`, but what does not fit is always stored as a cast in C makes it on x86-64, in
+    /// both directions, and infinities fit `double`: netCDF-4.
+    Cast,
     /// Between `NC_BYTE` and `unsigned char` the bits are copied and nothing is out of range:
     /// CDF-1 and CDF-2, variables and attributes alike. Other pairs are as in `Strict`.
     ByteIsUnsigned,
@@ -165,7 +168,11 @@ impl Decoder {
         rule: RangeRule,
     ) -> Result<Decoder, TextNumberMix> {
         let keeps = |ext, mem| is_float(ext) && !matches!(mem, MemType::F32 | MemType::F64);
-        Pair::new(level, (ext, order), (mem, rule), dispatch::get, keeps).map(Decoder)
+        let (get, keeps): (Choose, fn(_, _) -> _) = match rule {
+            RangeRule::Cast => (dispatch::get_cast, |_, _| false),
+            RangeRule::Strict | RangeRule::ByteIsUnsigned => (dispatch::get, keeps),
+        };
+        Pair::new(level, (ext, order), (mem, rule), get, keeps).map(Decoder)
     }
 
     /// Decodes the elements of `src` into `dst`.
@@ -254,7 +261,11 @@ impl Encoder {
         rule: RangeRule,
     ) -> Result<Encoder, TextNumberMix> {
         let keeps = |ext, mem| ext == ExtType::UInt && mem == MemType::I8;
-        Pair::new(level, (ext, order), (mem, rule), dispatch::put, keeps).map(Encoder)
+        let (put, keeps): (Choose, fn(_, _) -> _) = match rule {
+            RangeRule::Cast => (dispatch::put_cast, |_, _| false),
+            RangeRule::Strict | RangeRule::ByteIsUnsigned => (dispatch::put, keeps),
+        };
+        Pair::new(level, (ext, order), (mem, rule), put, keeps).map(Encoder)
     }
 
     /// Encodes the elements of `src` into `dst`.

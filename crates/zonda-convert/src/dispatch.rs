@@ -7,7 +7,7 @@ use zonda_model::{ExtType, MemType};
 
 use crate::element::Element;
 use crate::kernel;
-use crate::rule::{Get, Put, Rule};
+use crate::rule::{Cast, Get, Put, Rule};
 
 /// A block kernel: source bytes, destination bytes, count of elements that do not fit.
 ///
@@ -197,6 +197,64 @@ pub(crate) fn get(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Optio
 /// The kernel writing `mem` as `ext`; `None` between text and numbers.
 pub(crate) fn put(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
     table!(build_put, level, swap, ext, mem)
+}
+
+fn build_get_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+where
+    Cast: Rule<E, M>,
+{
+    if swap {
+        build::<Cast, E, M, true, false>(level)
+    } else {
+        build::<Cast, E, M, false, false>(level)
+    }
+}
+
+fn build_put_cast<E: Element, M: Element>(level: Level, swap: bool) -> Runnable
+where
+    Cast: Rule<M, E>,
+{
+    if swap {
+        build::<Cast, M, E, false, true>(level)
+    } else {
+        build::<Cast, M, E, false, false>(level)
+    }
+}
+
+/// As [`get`], by the rule of netCDF-4, which has kernels of its own for floats.
+pub(crate) fn get_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+    macro_rules! row {
+        ($e:ty) => {
+            match mem {
+                MemType::I8 => build_get_cast::<$e, i8>(level, swap),
+                MemType::U8 => build_get_cast::<$e, u8>(level, swap),
+                MemType::I16 => build_get_cast::<$e, i16>(level, swap),
+                MemType::U16 => build_get_cast::<$e, u16>(level, swap),
+                MemType::I32 => build_get_cast::<$e, i32>(level, swap),
+                MemType::U32 => build_get_cast::<$e, u32>(level, swap),
+                MemType::I64 => build_get_cast::<$e, i64>(level, swap),
+                MemType::U64 => build_get_cast::<$e, u64>(level, swap),
+                MemType::F32 if ext == ExtType::Double => build_get_cast::<f64, f32>(level, swap),
+                MemType::Text | MemType::F32 | MemType::F64 => return get(level, ext, mem, swap),
+            }
+        };
+    }
+    Some(match ext {
+        ExtType::Float => row!(f32),
+        ExtType::Double => row!(f64),
+        _ => return get(level, ext, mem, swap),
+    })
+}
+
+/// As [`put`], by the rule of netCDF-4, which differs for few pairs.
+pub(crate) fn put_cast(level: Level, ext: ExtType, mem: MemType, swap: bool) -> Option<Runnable> {
+    match (mem, ext) {
+        (MemType::I8, ExtType::UInt) => Some(build_put_cast::<u32, i8>(level, swap)),
+        (MemType::F32, ExtType::UInt64) => Some(build_put_cast::<u64, f32>(level, swap)),
+        (MemType::F64, ExtType::UInt64) => Some(build_put_cast::<u64, f64>(level, swap)),
+        (MemType::F32, ExtType::Double) => Some(build_put_cast::<f64, f32>(level, swap)),
+        _ => put(level, ext, mem, swap),
+    }
 }
 
 /// The kernel copying elements of `size_bytes`, their bytes reversed if `swap`.

@@ -14,6 +14,9 @@ pub(crate) struct Get;
 /// Writing: memory number to external number.
 pub(crate) struct Put;
 
+/// Either, in netCDF-4: only the pairs that differ from [`Get`] and [`Put`].
+pub(crate) struct Cast;
+
 /// The rule of one pair of types in one direction.
 pub(crate) trait Rule<F, T> {
     /// Whether any value of `F` fails to fit `T`.
@@ -80,6 +83,7 @@ macro_rules! from_ints {
 }
 
 from_ints!(i8 u8 i16 u16 i32 u32 i64 u64);
+int_to_int!(Cast, i8 => u32);
 int_to_int!(Put, i8 => i8 u8 i16 u16 i32 i64 u64);
 int_to_int!(Put, u8 => i8 u8 i16 u16 i32 u32 i64 u64);
 int_to_int!(Put, i16 => i8 u8 i16 u16 i32 u32 i64 u64);
@@ -203,10 +207,10 @@ truncate! {
     f64, |x: f64| x > -2_147_483_649.0;
 }
 
-/// Writing a float as an integer: always stored, through the conversion `$via` of the CPU.
-macro_rules! put_float_to_int {
-    ($($f:ty => $t:ty, $lo:expr, $hi:expr, $via:ident;)*) => {$(
-        impl Rule<$f, $t> for Put {
+/// A float as an integer that is always stored, through the conversion `$via` of the CPU.
+macro_rules! cast_float_to_int {
+    ($dir:ty; $($f:ty => $t:ty, $lo:expr, $hi:expr, $via:ident;)*) => {$(
+        impl Rule<$f, $t> for $dir {
             const CHECKED: bool = true;
             const KEEPS: bool = false;
 
@@ -218,7 +222,8 @@ macro_rules! put_float_to_int {
     )*};
 }
 
-put_float_to_int! {
+cast_float_to_int! {
+    Put;
     f32 => i8, -128.0, 127.0, to_i32;
     f32 => u8, 0.0, 255.0, to_i32;
     f32 => i16, -32768.0, 32767.0, to_i32;
@@ -237,15 +242,42 @@ put_float_to_int! {
     f64 => u64, 0.0, beyond!(u64), to_u64;
 }
 
-impl Rule<f32, f64> for Get {
-    const CHECKED: bool = false;
-    const KEEPS: bool = false;
-
-    #[inline(always)]
-    fn apply(x: f32) -> (f64, bool) {
-        (f64::from(x), true)
-    }
+// The reference converts to the signed type here, so half of what fits comes out wrong.
+cast_float_to_int! {
+    Cast;
+    f32 => i8, -128.0, 127.0, to_i32;
+    f32 => u8, 0.0, 255.0, to_i32;
+    f32 => i16, -32768.0, 32767.0, to_i32;
+    f32 => u16, 0.0, 65535.0, to_i32;
+    f32 => i32, -beyond!(i32), 2_147_483_520.0, to_i32;
+    f32 => u32, 0.0, 4_294_967_040.0, to_i64;
+    f32 => i64, -beyond!(i64), beyond!(i64), to_i64;
+    f32 => u64, 0.0, beyond!(u64), to_i64;
+    f64 => i8, -128.0, 127.0, to_i32;
+    f64 => u8, 0.0, 255.0, to_i32;
+    f64 => i16, -32768.0, 32767.0, to_i32;
+    f64 => u16, 0.0, 65535.0, to_i32;
+    f64 => i32, -beyond!(i32), 2_147_483_647.0, to_i32;
+    f64 => u32, 0.0, 4_294_967_295.0, to_i64;
+    f64 => i64, -beyond!(i64), beyond!(i64), to_i64;
+    f64 => u64, 0.0, beyond!(u64), to_i64;
 }
+
+macro_rules! widened {
+    ($($dir:ty;)*) => {$(
+        impl Rule<f32, f64> for $dir {
+            const CHECKED: bool = false;
+            const KEEPS: bool = false;
+
+            #[inline(always)]
+            fn apply(x: f32) -> (f64, bool) {
+                (f64::from(x), true)
+            }
+        }
+    )*};
+}
+
+widened! { Get; Cast; }
 
 /// Infinity is counted although double holds it: the reference compares with the largest finite.
 impl Rule<f32, f64> for Put {
@@ -275,16 +307,22 @@ impl Rule<f64, f32> for Get {
     }
 }
 
-/// Writing rounds, to infinity where the value is that large.
-impl Rule<f64, f32> for Put {
-    const CHECKED: bool = true;
-    const KEEPS: bool = false;
+/// Rounded, to infinity where the value is that large.
+macro_rules! narrowed {
+    ($($dir:ty;)*) => {$(
+        impl Rule<f64, f32> for $dir {
+            const CHECKED: bool = true;
+            const KEEPS: bool = false;
 
-    #[inline(always)]
-    fn apply(x: f64) -> (f32, bool) {
-        (x as f32, !((x > F32_MAX) | (x < -F32_MAX)))
-    }
+            #[inline(always)]
+            fn apply(x: f64) -> (f32, bool) {
+                (x as f32, !((x > F32_MAX) | (x < -F32_MAX)))
+            }
+        }
+    )*};
 }
+
+narrowed! { Put; Cast; }
 
 /// Floats of one type: the bits as they are.
 macro_rules! same_float {

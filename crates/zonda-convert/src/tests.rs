@@ -22,7 +22,8 @@ fn levels() -> impl Iterator<Item = Level> {
     [Level::Baseline, Level::Avx2, Level::Avx512].into_iter().filter(move |level| *level <= best)
 }
 
-/// All pairs that convert, with both byte orders, and the CDF-1 rule where it matters.
+/// All pairs that convert, with both byte orders, by the rules of CDF-5 and netCDF-4, and by the
+/// CDF-1 rule where it matters.
 fn pairs() -> Vec<(ExtType, ByteOrder, MemType, RangeRule)> {
     let mut pairs = Vec::new();
     for ext in ExtType::ALL {
@@ -32,6 +33,7 @@ fn pairs() -> Vec<(ExtType, ByteOrder, MemType, RangeRule)> {
             }
             for order in [ByteOrder::Little, ByteOrder::Big] {
                 pairs.push((ext, order, mem, RangeRule::Strict));
+                pairs.push((ext, order, mem, RangeRule::Cast));
                 if ext == ExtType::Byte {
                     pairs.push((ext, order, mem, RangeRule::ByteIsUnsigned));
                 }

@@ -31,6 +31,8 @@ pub struct Space {
     given_back: [Vec<(u64, u64)>; 2],
     /// Structures that could not be written when they should have been.
     unwritten: Vec<(FileAddr, Vec<u8>)>,
+    /// What has so many bytes begins at a multiple of the other number.
+    aligned: (u64, u64),
 }
 
 impl Space {
@@ -38,7 +40,13 @@ impl Space {
     #[must_use]
     pub fn new(end: u64) -> Space {
         let (free, by_len, given_back, unwritten) = Default::default();
-        Space { end, free, by_len, given_back, unwritten }
+        Space { end, free, by_len, given_back, unwritten, aligned: (u64::MAX, ALIGN) }
+    }
+
+    /// From now on what [`Space::alloc`] gives of at least `threshold` bytes begins at a multiple of
+    /// `alignment`.
+    pub fn align(&mut self, threshold: u64, alignment: u64) {
+        self.aligned = (threshold, alignment);
     }
 
     /// Behind the last byte in use.
@@ -47,12 +55,14 @@ impl Space {
         self.end
     }
 
-    /// Space for `len` bytes, at a multiple of 8.
+    /// Space for `len` bytes, at a multiple of 8 or of what [`Space::align`] says.
     ///
     /// # Errors
     /// [`HdfError::TooLarge`] where the file would become longer than files can be.
     pub fn alloc(&mut self, len: u64) -> Result<FileAddr> {
-        self.take(len, |at| at.checked_next_multiple_of(ALIGN))
+        let (threshold, alignment) = self.aligned;
+        let multiple = if len >= threshold && alignment > 1 { alignment } else { ALIGN };
+        self.take(len, |at| at.checked_next_multiple_of(multiple))
     }
 
     /// Space for `len` bytes, at most [`SECTOR`], that lie in one sector.
@@ -242,6 +252,16 @@ mod tests {
         }
         // The gaps were used.
         assert!(space.end() <= 500 + 4 * SECTOR, "{}", space.end());
+    }
+
+    #[test]
+    fn what_is_long_enough_is_aligned() {
+        let mut space = Space::new(100);
+        space.align(64, 4096);
+        assert_eq!(space.alloc(64).unwrap(), FileAddr(4096));
+        assert_eq!(space.alloc(63).unwrap(), FileAddr(104), "shorter, and before it");
+        assert_eq!(space.alloc(5000).unwrap(), FileAddr(8192));
+        assert_eq!(space.alloc(100).unwrap(), FileAddr(16384));
     }
 
     #[test]

@@ -60,6 +60,16 @@ pub fn normalize_name(name: &[u8]) -> Result<Cow<'_, [u8]>, NcError> {
     Ok(Cow::Owned(text.nfc().collect::<String>().into_bytes()))
 }
 
+/// The name of something that is looked for in a netCDF-4 file, in normalisation form C.
+///
+/// # Errors
+/// `otherwise` when the bytes are not UTF-8, so that nothing has that name; [`NcError::MaxName`]
+/// when nothing can have it.
+pub fn sought_name(name: &[u8], otherwise: NcError) -> Result<Cow<'_, [u8]>, NcError> {
+    let name = normalize_name(name).map_err(|_| otherwise)?;
+    if name.len() > MAX_NAME_BYTES { Err(NcError::MaxName) } else { Ok(name) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,5 +101,9 @@ mod tests {
         assert_eq!(&*normalize_name("e\u{301}".as_bytes()).unwrap(), "é".as_bytes());
         assert!(matches!(normalize_name("é".as_bytes()).unwrap(), Cow::Borrowed(_)));
         assert_eq!(normalize_name(b"\xff"), Err(NcError::BadName));
+        let longest = [b'n'; MAX_NAME_BYTES + 1];
+        assert_eq!(sought_name(&longest, NcError::NotVar), Err(NcError::MaxName));
+        assert!(sought_name(&longest[1..], NcError::NotVar).is_ok());
+        assert_eq!(sought_name(b"\xff", NcError::NotVar), Err(NcError::NotVar));
     }
 }

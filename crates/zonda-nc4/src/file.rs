@@ -7,7 +7,7 @@ use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Filter;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::{File, HdfError};
-use zonda_model::{ExtType, MemType, NcError, VarId, normalize_name};
+use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
 use zonda_storage::Storage;
 
 use crate::attribute::{AttFault, AttList, AttValue};
@@ -43,11 +43,14 @@ pub struct OpenHow {
     pub find_filter: Option<Arc<FindFilter>>,
     /// Chunk cache that variables report until it is set: bytes, slots, preemption.
     pub chunk_cache: (usize, usize, f32),
+    /// What is written and has at least so many bytes begins at a multiple of the other number.
+    pub alignment: Option<(u64, u64)>,
 }
 
 impl Default for OpenHow {
     fn default() -> OpenHow {
-        OpenHow { folder: None, find_filter: None, chunk_cache: (16 << 20, 4133, 0.75) }
+        let chunk_cache = (16 << 20, 4133, 0.75);
+        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None }
     }
 }
 
@@ -57,6 +60,7 @@ impl std::fmt::Debug for OpenHow {
             .field("folder", &self.folder)
             .field("find_filter", &self.find_filter.is_some())
             .field("chunk_cache", &self.chunk_cache)
+            .field("alignment", &self.alignment)
             .finish()
     }
 }
@@ -324,7 +328,8 @@ impl Nc4File {
     }
 
     fn normalized<'n>(&self, owner: Owner, name: &'n [u8]) -> Result<std::borrow::Cow<'n, [u8]>> {
-        normalize_name(name).map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
+        let sought = sought_name(name, NcError::BadName);
+        sought.map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
     }
 
     /// An attribute of a group that is found by name only: its value and what it is.
@@ -366,7 +371,7 @@ impl Nc4File {
             }
             Target::Atomic(mem) => mem,
         };
-        let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict)
+        let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast)
             .map_err(|_| refused(NcError::Char))?;
         let n = value.len().checked_div(ext.size()).unwrap_or(0);
         Ok(decoder.decode(value, out(n.saturating_mul(mem.size()))?))

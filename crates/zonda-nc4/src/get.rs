@@ -194,7 +194,7 @@ impl Nc4File {
                 (Target::Atomic(mem), user) => {
                     let ext = form.atomic().and_then(ExtType::from_nc_type);
                     let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
-                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+                    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
                     let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
                     let native = native_fill(&form, ext, user.as_deref());
                     let out = out.get_mut(..mem.size()).ok_or(GetFault::Refused(NcError::Inval))?;
@@ -231,7 +231,8 @@ impl Nc4File {
             let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
             let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            if let Some((bytes, _, _)) = *set {
+            // All ones is none in particular.
+            if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);
             }
             let _first = details.data.set(std::sync::Arc::new(data));
@@ -287,7 +288,7 @@ pub(crate) enum Numeric {
 }
 
 pub(crate) fn numeric(form: &Form, mem: MemType) -> Option<Numeric> {
-    let kernel = |ext, order| Decoder::new(ext, order, mem, RangeRule::Strict).ok();
+    let kernel = |ext, order| Decoder::new(ext, order, mem, RangeRule::Cast).ok();
     match &form.shape {
         Shape::Number(ext, order) => kernel(*ext, *order).map(Numeric::Kernel),
         Shape::FixedText(..) if form.file_size == 1 => {

@@ -204,17 +204,14 @@ impl Request<'_> {
             Target::Atomic(mem) => {
                 let ext = form.atomic().and_then(ExtType::from_nc_type);
                 let ext = ext.ok_or(GetFault::Refused(NcError::BadType))?;
-                let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+                let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
                 let decoder = decoder.map_err(|_| GetFault::Refused(NcError::Char))?;
                 let one = decoder.decode(&native_fill(form, ext, None), &mut fill);
                 converted.out_of_range = one.out_of_range.saturating_mul(n_fill);
-                // Values that do not fit leave the caller's memory as it was.
-                if one.out_of_range == 0 || !decoder.keeps_unfit() {
-                    lay(out, slab.count, count, elem, &mut |place| {
-                        place.copy_from_slice(&fill);
-                        Ok(())
-                    })?;
-                }
+                lay(out, slab.count, count, elem, &mut |place| {
+                    place.copy_from_slice(&fill);
+                    Ok(())
+                })?;
                 if n_inner > 0 {
                     converted =
                         converted.and(self.read(&inner, Target::Atomic(mem), &mut packed)?);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use zonda_classic::{AttRef, Header, Layout};
-use zonda_model::{DimId, ExtType, NcError, VarId, normalize_name};
+use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
 use zonda_nc4::{Group, GroupId, Model, Nc4File, UserType};
 
 use crate::error::{Error, Result};
@@ -248,7 +248,7 @@ impl<'a> Meta<'a> {
         if name.contains(&b'/') {
             return Err(NcError::Inval.into());
         }
-        let name = normalize_name(name).map_err(|_| NcError::BadDim)?;
+        let name = sought_name(name, NcError::BadDim)?;
         let found = outward(model, group).find_map(|group| {
             let named = |id: &&DimId| dim_of(model, **id).is_ok_and(|dim| *dim.name == *name);
             group.dims.iter().find(named)
@@ -298,7 +298,7 @@ impl<'a> Meta<'a> {
         match self.of {
             Of::Classic { header, .. } => Ok(header.find_var(name)?),
             Of::Nc4 { file, group } => {
-                let name = normalize_name(name).map_err(|_| NcError::NotVar)?;
+                let name = sought_name(name, NcError::NotVar)?;
                 let found = model_of(file, group)?.1.find_var(&name);
                 Ok(found.ok_or(NcError::NotVar)?)
             }
@@ -469,7 +469,7 @@ impl<'a> Meta<'a> {
     /// `NC_ENOGRP`.
     pub fn find_group(&self, name: &[u8]) -> Result<GroupId> {
         let (model, group) = self.nc4().ok_or(NcError::NoGrp)??;
-        let name = normalize_name(name).map_err(|_| NcError::NoGrp)?;
+        let name = sought_name(name, NcError::NoGrp)?;
         let named = |id: &&GroupId| {
             model.groups.get(usize::from(id.0)).is_some_and(|group| *group.name == *name)
         };
@@ -505,7 +505,7 @@ impl<'a> Meta<'a> {
     /// `NC_EBADTYPE`.
     pub fn find_type(&self, name: &[u8]) -> Result<i32> {
         let (model, _) = self.nc4().ok_or(NcError::BadType)??;
-        let name = normalize_name(name).map_err(|_| NcError::BadType)?;
+        let name = sought_name(name, NcError::BadType)?;
         let named = |id: &&i32| self.user_type(**id).is_ok_and(|ty| *ty.name == *name);
         let near = outward(model, self.group_id()).find_map(|group| group.types.iter().find(named));
         let any = || model.groups.iter().find_map(|group| group.types.iter().find(named));

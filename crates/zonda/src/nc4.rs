@@ -85,7 +85,7 @@ impl Nc4 {
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
-        let how = how(folder, options.chunk_cache);
+        let how = how(folder, options.chunk_cache, options.alignment);
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
         let file = match options.write {
@@ -96,7 +96,7 @@ impl Nc4 {
     }
 
     pub(crate) fn create(storage: Arc<dyn Storage>, options: &CreateOptions) -> Result<Nc4> {
-        let how = how(None, options.chunk_cache);
+        let how = how(None, options.chunk_cache, options.alignment);
         let create = CreateHow {
             classic: options.format == Format::NetCdf4Classic,
             attribute_order: !options.no_attribute_order,
@@ -219,8 +219,13 @@ impl Nc4 {
 }
 
 /// How a file is opened or created.
-fn how(folder: Option<&Path>, chunk_cache: Option<(usize, usize, f32)>) -> OpenHow {
+fn how(
+    folder: Option<&Path>,
+    chunk_cache: Option<(usize, usize, f32)>,
+    alignment: Option<(u64, u64)>,
+) -> OpenHow {
     let mut how = OpenHow {
+        alignment,
         folder: folder.map(Path::to_owned),
         find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
         ..OpenHow::default()

@@ -39,6 +39,8 @@ pub struct CreateOptions {
     pub no_scales_attached: bool,
     /// As [`OpenOptions::chunk_cache`].
     pub chunk_cache: Option<(usize, usize, f32)>,
+    /// As [`OpenOptions::alignment`].
+    pub alignment: Option<(u64, u64)>,
 }
 
 /// How to open a dataset.
@@ -55,6 +57,9 @@ pub struct OpenOptions {
     /// Chunk cache of the variables of a netCDF-4 file, until another is set: bytes, slots,
     /// preemption. `None` for the defaults of netCDF-C 4.9.0.
     pub chunk_cache: Option<(usize, usize, f32)>,
+    /// What is written to a netCDF-4 file and has at least so many bytes begins at a multiple of the
+    /// other number.
+    pub alignment: Option<(u64, u64)>,
 }
 
 fn spec_of(io: Option<&str>) -> Result<Option<Spec>> {

@@ -92,6 +92,11 @@ fn groups_variables_and_attributes_are_read_back() {
         .expect("units");
     assert_eq!(code(file.def_group(GroupId(9), b"h")), Err(NcError::BadGrpId));
     assert_eq!(code(file.def_group(GroupId::ROOT, b"v")), Err(NcError::NameInUse));
+    // All are links of one group in the file.
+    assert_eq!(code(file.def_group(GroupId::ROOT, b"x")), Err(NcError::NameInUse));
+    assert_eq!(code(file.def_opaque(GroupId::ROOT, 3, b"x")), Err(NcError::NameInUse));
+    assert_eq!(code(file.def_dim(b"g", 3)), Err(NcError::NameInUse));
+    assert_eq!(code(file.rename_dim(x, b"g")), Err(NcError::NameInUse));
     file.enddef(Reserve::Default).expect("enddef");
     assert_eq!(put(&file, root_var.into(), &[1, 0], &[4, 5, 6]), Ok(()));
     assert_eq!(put(&file, inner, &[0], &[7, 8]), Ok(()));
@@ -105,7 +110,7 @@ fn groups_variables_and_attributes_are_read_back() {
     assert_eq!(get(&file, inner, &[0], 2), [7, 8]);
     let units = file.in_group(group, |meta| meta.find_att(inner.var, b"units").map(|(_, a)| a.len));
     assert_eq!(units.expect("g").expect("units"), 1);
-    assert_eq!(put(&file, inner, &[0], &[1]), Err(NcError::Perm));
+    assert_eq!(put(&file, inner, &[0], &[1]), Err(NcError::HdfErr));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 use sirocco::inflate::{Decoder, Error};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
 
 const NAME: &str = "deflate";
 
@@ -60,18 +60,22 @@ pub(super) fn inflate_into(
     out: &mut [u8],
 ) -> Result<(), FilterError> {
     let expected = out.len();
-    DECODER.with_borrow_mut(|decoder| {
-        // Before the call, not after: an error or a full buffer leaves it in the middle.
-        decoder.reset();
-        match decoder.decompress(stored, out, true) {
-            Ok(progress) if progress.done && progress.output.len() == expected => Ok(()),
-            Ok(progress) if progress.done => {
-                Err(FilterError::WrongLength { filter, got: progress.output.len(), expected })
+    with_kept(
+        &DECODER,
+        || Decoder::new(Format::Zlib),
+        |decoder| {
+            // Before the call, not after: an error or a full buffer leaves it in the middle.
+            decoder.reset();
+            match decoder.decompress(stored, out, true) {
+                Ok(progress) if progress.done && progress.output.len() == expected => Ok(()),
+                Ok(progress) if progress.done => {
+                    Err(FilterError::WrongLength { filter, got: progress.output.len(), expected })
+                }
+                Ok(_) | Err(Error::BufferFull) => Err(longer(filter, expected)),
+                Err(error) => Err(damaged(filter, error, decoder.total_in())),
             }
-            Ok(_) | Err(Error::BufferFull) => Err(longer(filter, expected)),
-            Err(error) => Err(damaged(filter, error, decoder.total_in())),
-        }
-    })
+        },
+    )
 }
 
 /// Inflates a zlib stream of unknown length, at most `most` bytes.
@@ -81,38 +85,43 @@ fn inflate_vec(
     most: usize,
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
-    DECODER.with_borrow_mut(|decoder| {
-        decoder.reset();
-        let mut input = stored;
-        let mut len = 0;
-        // One byte more than allowed, so that a stream that ends exactly there is told from one
-        // that goes on.
-        let ceiling = most.saturating_add(1);
-        let mut room = stored.len().saturating_mul(4).max(4096).max(out.capacity()).min(ceiling);
-        loop {
-            reserve(filter, out, room - out.len())?;
-            out.resize(room, 0);
-            match decoder.decompress(input, out, true) {
-                Ok(progress) => {
-                    len += progress.output.len();
-                    if len > most {
-                        return Err(longer(filter, most));
+    with_kept(
+        &DECODER,
+        || Decoder::new(Format::Zlib),
+        |decoder| {
+            decoder.reset();
+            let mut input = stored;
+            let mut len = 0;
+            // One byte more than allowed, so that a stream that ends exactly there is told from one
+            // that goes on.
+            let ceiling = most.saturating_add(1);
+            let mut room =
+                stored.len().saturating_mul(4).max(4096).max(out.capacity()).min(ceiling);
+            loop {
+                reserve(filter, out, room - out.len())?;
+                out.resize(room, 0);
+                match decoder.decompress(input, out, true) {
+                    Ok(progress) => {
+                        len += progress.output.len();
+                        if len > most {
+                            return Err(longer(filter, most));
+                        }
+                        if progress.done {
+                            out.truncate(len);
+                            return Ok(());
+                        }
+                        input = &input[progress.consumed..];
                     }
-                    if progress.done {
-                        out.truncate(len);
-                        return Ok(());
-                    }
-                    input = &input[progress.consumed..];
+                    Err(Error::BufferFull) => {}
+                    Err(error) => return Err(damaged(filter, error, decoder.total_in())),
                 }
-                Err(Error::BufferFull) => {}
-                Err(error) => return Err(damaged(filter, error, decoder.total_in())),
+                if room == ceiling {
+                    return Err(longer(filter, most));
+                }
+                room = room.saturating_mul(2).min(ceiling);
             }
-            if room == ceiling {
-                return Err(longer(filter, most));
-            }
-            room = room.saturating_mul(2).min(ceiling);
-        }
-    })
+        },
+    )
 }
 
 /// Deflates `raw` to a zlib stream that is appended to `out`.
@@ -122,8 +131,8 @@ pub(super) fn deflate(
     raw: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
-    let tables =
-        TABLES.take().unwrap_or_else(|| vec![0; sirocco::deflate::TABLES_LEN].into_boxed_slice());
+    let kept = TABLES.try_with(RefCell::take).ok().flatten();
+    let tables = kept.unwrap_or_else(|| vec![0; sirocco::deflate::TABLES_LEN].into_boxed_slice());
     let mut encoder = Encoder::with_tables(Format::Zlib, level, tables);
     let from = out.len();
     let mut len = 0;
@@ -142,7 +151,7 @@ pub(super) fn deflate(
         }
         room += room / 2;
     };
-    TABLES.set(Some(encoder.into_tables()));
+    let _gone = TABLES.try_with(|kept| kept.replace(Some(encoder.into_tables())));
     result
 }
 

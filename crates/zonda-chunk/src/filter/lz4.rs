@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use lz4_flex::block::CompressTable;
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
 
 const NAME: &str = "lz4";
 const DEFAULT_BLOCK: usize = 1 << 30;
@@ -183,11 +183,10 @@ pub(super) fn compress(
     let (from, most) = (out.len(), lz4_flex::block::get_maximum_output_size(raw.len()));
     reserve(filter, out, most)?;
     out.resize(from + most, 0);
-    let len = TABLE
-        .with_borrow_mut(|table| {
-            lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
-        })
-        .map_err(|_| FilterError::Unsupported { filter, what: "a block of this length" })?;
+    let len = with_kept(&TABLE, CompressTable::small, |table| {
+        lz4_flex::block::compress_into_with_table(raw, &mut out[from..], table)
+    })
+    .map_err(|_| FilterError::Unsupported { filter, what: "a block of this length" })?;
     out.truncate(from + len);
     Ok(len)
 }

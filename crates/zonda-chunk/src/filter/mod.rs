@@ -25,7 +25,8 @@ mod szip;
 mod zfp;
 mod zstd;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::thread::LocalKey;
 
 use zonda_model::NcError;
 
@@ -301,10 +302,21 @@ pub(crate) fn with_work<T>(work: impl FnOnce(&mut Work) -> T) -> T {
     thread_local! {
         static WORK: Cell<Work> = const { Cell::new(Work { block: Vec::new(), inner: Vec::new() }) };
     }
-    let mut memory = WORK.take();
+    // It may be gone, as below.
+    let mut memory = WORK.try_with(Cell::take).unwrap_or_default();
     let result = work(&mut memory);
-    WORK.set(memory);
+    let _gone = WORK.try_with(|kept| kept.set(memory));
     result
+}
+
+/// Work with what the thread keeps for it. A process that ends without closing its files stores
+/// chunks when that is gone already: then with something new.
+pub(crate) fn with_kept<K, T>(
+    kept: &'static LocalKey<RefCell<K>>,
+    new: impl FnOnce() -> K,
+    work: impl FnOnce(&mut K) -> T,
+) -> T {
+    if kept.try_with(|_| ()).is_ok() { kept.with_borrow_mut(work) } else { work(&mut new()) }
 }
 
 /// The first `len` bytes, made if there are fewer; what they hold is left over.

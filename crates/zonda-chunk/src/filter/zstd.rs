@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use zstd_safe::zstd_sys::ZSTD_ErrorCode;
 use zstd_safe::{CCtx, CParameter, DCtx};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
 
 const NAME: &str = "zstd";
 const DEFAULT_LEVEL: i32 = 3;
@@ -80,13 +80,17 @@ pub(super) fn decompress(
     out: &mut [u8],
 ) -> Result<usize, FilterError> {
     let expected = out.len();
-    DECODER.with_borrow_mut(|decoder| {
-        let decoder = match decoder {
-            Some(decoder) => decoder,
-            None => decoder.insert(DCtx::try_create().ok_or_else(|| no_memory(filter))?),
-        };
-        decoder.decompress(out, stored).map_err(|code| error(filter, code, expected))
-    })
+    with_kept(
+        &DECODER,
+        || None,
+        |decoder| {
+            let decoder = match decoder {
+                Some(decoder) => decoder,
+                None => decoder.insert(DCtx::try_create().ok_or_else(|| no_memory(filter))?),
+            };
+            decoder.decompress(out, stored).map_err(|code| error(filter, code, expected))
+        },
+    )
 }
 
 /// Appends a frame.
@@ -100,18 +104,22 @@ pub(super) fn compress(
     let (from, most) = (out.len(), zstd_safe::compress_bound(raw.len()));
     reserve(filter, out, most)?;
     out.resize(from + most, 0);
-    ENCODER.with_borrow_mut(|encoder| {
-        let encoder = match encoder {
-            Some(encoder) => encoder,
-            None => encoder.insert(CCtx::try_create().ok_or_else(|| no_memory(filter))?),
-        };
-        let len = encoder
-            .set_parameter(CParameter::CompressionLevel(level))
-            .and_then(|_| encoder.compress2(&mut out[from..], raw))
-            .map_err(|code| error(filter, code, most))?;
-        out.truncate(from + len);
-        Ok(())
-    })
+    with_kept(
+        &ENCODER,
+        || None,
+        |encoder| {
+            let encoder = match encoder {
+                Some(encoder) => encoder,
+                None => encoder.insert(CCtx::try_create().ok_or_else(|| no_memory(filter))?),
+            };
+            let len = encoder
+                .set_parameter(CParameter::CompressionLevel(level))
+                .and_then(|_| encoder.compress2(&mut out[from..], raw))
+                .map_err(|code| error(filter, code, most))?;
+            out.truncate(from + len);
+            Ok(())
+        },
+    )
 }
 
 fn no_memory(filter: &'static str) -> FilterError {

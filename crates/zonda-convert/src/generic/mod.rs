@@ -5,7 +5,7 @@
 
 mod number;
 
-pub use number::{Number, Outcome, get, put};
+pub use number::{Number, Outcome, cast, get, put};
 
 use zonda_model::{ExtType, MemType};
 
@@ -26,7 +26,10 @@ pub fn decode_one(
         return Some(true);
     }
     let source = Number::from_ne_bytes(ext.natural_mem(), &reordered(src, order))?;
-    let outcome = get(source, mem)?;
+    let outcome = match rule {
+        RangeRule::Cast => cast(source, mem)?,
+        RangeRule::Strict | RangeRule::ByteIsUnsigned => get(source, mem)?,
+    };
     if let Some(stored) = outcome.stored {
         dst.copy_from_slice(&stored.to_ne_bytes(mem));
     }
@@ -47,7 +50,12 @@ pub fn encode_one(
         dst.copy_from_slice(&reordered(src, order));
         return Some(true);
     }
-    let outcome = put(Number::from_ne_bytes(mem, src)?, mem, ext)?;
+    let source = Number::from_ne_bytes(mem, src)?;
+    let outcome = match rule {
+        RangeRule::Cast if ext == ExtType::Char => None?,
+        RangeRule::Cast => cast(source, ext.natural_mem())?,
+        RangeRule::Strict | RangeRule::ByteIsUnsigned => put(source, mem, ext)?,
+    };
     if let Some(stored) = outcome.stored {
         dst.copy_from_slice(&reordered(&stored.to_ne_bytes(ext.natural_mem()), order));
     }

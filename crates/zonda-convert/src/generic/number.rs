@@ -82,6 +82,33 @@ pub fn put(source: Number, mem: MemType, ext: ExtType) -> Option<Outcome> {
     }
 }
 
+/// Either, in netCDF-4: as `target`, which is never left as it was. `None` if it is text.
+#[must_use]
+pub fn cast(source: Number, target: MemType) -> Option<Outcome> {
+    match (source, target) {
+        (Number::Single(_), MemType::F64) => get(source, target),
+        (Number::Double(_), MemType::F32) => put(source, MemType::F64, ExtType::Float),
+        (Number::Int(_) | Number::Single(_) | Number::Double(_), MemType::F32 | MemType::F64) => {
+            get(source, target)
+        }
+        (Number::Int(i), _) => from_integer(i, target),
+        (Number::Single(_) | Number::Double(_), _) => {
+            let x = match source {
+                Number::Single(x) => f64::from(x),
+                Number::Double(x) => x,
+                Number::Int(_) => return None,
+            };
+            let outcome = put_real(x, target)?;
+            // The reference converts to the signed type here, too.
+            let signed = wrap(x86_truncate(x, MemType::I64), target);
+            match target {
+                MemType::U64 => stored(Number::Int(signed), outcome.fits),
+                _ => Some(outcome),
+            }
+        }
+    }
+}
+
 /// Writing a real number as an integer: always stored, by the conversion of the CPU.
 fn put_real(x: f64, target: MemType) -> Option<Outcome> {
     let (min, max) = integer_range(target)?;

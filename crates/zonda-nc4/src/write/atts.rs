@@ -1,7 +1,7 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_model::{ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, normalize_name};
+use zonda_model::{ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, normalize_name, sought_name};
 
 use super::ObjectKey;
 use super::datatypes::Typed;
@@ -74,7 +74,7 @@ impl Nc4File {
                         ExtType::from_nc_type(nc_type).zip(mem).ok_or(NcError::BadType)?;
                     let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
                     let mut native = vec![0; size];
-                    let rule = definer.range_rule();
+                    let rule = range_rule(definer.is_classic(), ext, mem);
                     let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
                     converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
                     Held::plain(native)
@@ -125,7 +125,7 @@ impl Nc4File {
             if atts.find(&new_name).is_some() {
                 return Err(NcError::NameInUse.into());
             }
-            let old = normalize_name(name)?;
+            let old = sought_name(name, NcError::BadName)?;
             let number = atts.find(&old).ok_or(NcError::NotAtt)?;
             if is_strict && !is_defining && new_name.len() > old.len() {
                 return Err(NcError::NotInDefine.into());
@@ -242,11 +242,12 @@ impl Definer<'_> {
         self.mark(owner.into());
         Ok(())
     }
+}
 
-    /// In the classic model nobody minds bytes that change their sign.
-    fn range_rule(&self) -> RangeRule {
-        if self.is_classic() { RangeRule::ByteIsUnsigned } else { RangeRule::Strict }
-    }
+/// In the classic model nobody minds bytes that change their sign.
+fn range_rule(is_classic: bool, ext: ExtType, mem: MemType) -> RangeRule {
+    let is_byte = ext == ExtType::Byte && mem == MemType::U8;
+    if is_classic && is_byte { RangeRule::ByteIsUnsigned } else { RangeRule::Cast }
 }
 
 /// Bytes of values as the reference compares them to tell whether an attribute grows: the size of a
@@ -285,7 +286,7 @@ pub(crate) fn get_held<'a, E>(
         Target::Atomic(mem) => mem,
         Target::Natural(_) => ext.natural_mem(),
     };
-    let rule = if model.is_classic { RangeRule::ByteIsUnsigned } else { RangeRule::Strict };
+    let rule = range_rule(model.is_classic, ext, mem);
     let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, rule);
     let decoder = decoder.map_err(|_| refused(NcError::Char))?;
     let len = n.checked_mul(mem.size()).ok_or_else(|| refused(NcError::NoMem))?;
@@ -305,7 +306,7 @@ pub(crate) fn draft_fill(
     match target {
         Target::Atomic(mem) => {
             let ext = ExtType::from_nc_type(var.nc_type).ok_or(refused(NcError::BadType))?;
-            let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+            let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
             let decoder = decoder.map_err(|_| refused(NcError::Char))?;
             let user = draft.fill_value.as_ref().map(Held::bytes);
             let default;

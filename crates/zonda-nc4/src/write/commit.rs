@@ -35,6 +35,8 @@ pub(crate) struct Decided {
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// First blocks of headers that change.
     switches: Vec<(FileAddr, Box<[u8]>)>,
+    /// The root group's header, if it gets another place. The superblock is then the last switch.
+    root: Option<FileAddr>,
     /// There is no superblock yet.
     is_first: bool,
 }
@@ -80,7 +82,7 @@ impl Nc4File {
         let Some(model) = model.get_mut() else { return Ok(()) };
         let file = Arc::clone(files.main());
         complete(&file, writing)?;
-        writing.gather(&file).map_err(|fault| fault.at(|| String::from("/")))?;
+        writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
         // Strings that were put where others were change no header, but the end of the file.
         let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
         let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
@@ -159,6 +161,9 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     }
     for (addr, bytes) in &decided.switches {
         storage.write_at(file.position(*addr), bytes)?;
+    }
+    if let Some(root) = decided.root {
+        file.write_root(*end, root)?;
     }
     file.forget();
     Ok(())

@@ -45,7 +45,7 @@ impl Nc4File {
             is_new: true,
             ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, Space::new(SECTOR), files.main().sizes())
+            ..Writing::new(create, space(SECTOR, &how), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -55,6 +55,15 @@ impl Nc4File {
             writing: Some(Box::new(writing)),
         })
     }
+}
+
+/// The space behind `end`.
+pub(super) fn space(end: u64, how: &OpenHow) -> Space {
+    let mut space = Space::new(end);
+    if let Some((threshold, alignment)) = how.alignment {
+        space.align(threshold, alignment);
+    }
+    space
 }
 
 impl Writing {

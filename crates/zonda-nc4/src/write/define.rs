@@ -158,6 +158,34 @@ impl Definer<'_> {
         if is_used { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
+    /// That no group or type, which is a link beside it in the file, has the name of a dimension to be.
+    /// (The reference finds out when the definitions end, and loses the file.)
+    ///
+    /// # Errors
+    /// `NC_ENAMEINUSE`
+    pub(crate) fn check_scale(
+        &self,
+        group: GroupId,
+        name: &[u8],
+    ) -> std::result::Result<(), NcError> {
+        let is_used = self.model.find_type(group, name).is_some()
+            || self.model.find_child(group, name).is_some();
+        if is_used { Err(NcError::NameInUse) } else { Ok(()) }
+    }
+
+    /// [`Definer::check_unused`] for what may not have the name of a dimension either.
+    ///
+    /// # Errors
+    /// `NC_ENAMEINUSE`
+    pub(crate) fn check_link(
+        &self,
+        group: GroupId,
+        name: &[u8],
+    ) -> std::result::Result<(), NcError> {
+        self.check_unused(group, name)?;
+        if self.model.find_dim(group, name).is_some() { Err(NcError::NameInUse) } else { Ok(()) }
+    }
+
     /// An attribute list that can be changed.
     pub(crate) fn edit_atts(&mut self, owner: Owner) -> std::result::Result<&mut EditedAtts, Stop> {
         let at = match owner.var {

@@ -37,6 +37,7 @@ impl Nc4File {
             if definer.model.find_dim(group, &name).is_some() {
                 return Err(NcError::NameInUse.into());
             }
+            definer.check_scale(group, &name)?;
             definer.begin_definitions()?;
             // A variable of that name that was there before is none of this dimension's.
             let other = definer.group(group)?.find_var(&name);
@@ -71,6 +72,7 @@ impl Nc4File {
             if is_used {
                 return Err(NcError::NameInUse.into());
             }
+            definer.check_scale(home, &name)?;
             let vars = [&old, &name].map(|name| definer.group(home).ok()?.find_var(name));
             definer.model.rename_dim(dim, name).ok_or(NcError::Internal)?;
             definer.mark(ObjectKey::Scale(dim));

@@ -22,7 +22,7 @@ impl Nc4File {
         self.define(parent, name, |definer| {
             definer.group(parent)?;
             let name = stored_name(name)?;
-            definer.check_unused(parent, &name)?;
+            definer.check_link(parent, &name)?;
             if definer.is_classic() {
                 return Err(NcError::StrictNc3.into());
             }
@@ -48,7 +48,7 @@ impl Nc4File {
             definer.writing()?;
             let parent = definer.group(group)?.parent.ok_or(NcError::BadGrpId)?;
             let name = stored_name(name)?;
-            definer.check_unused(parent, &name)?;
+            definer.check_link(parent, &name)?;
             definer.begin_definitions()?;
             definer.model.rename_group(group, name).ok_or(NcError::Internal)?;
             definer.mark(ObjectKey::Group(parent));

@@ -40,11 +40,15 @@ impl Nc4File {
             let is_classic = writing.how.classic;
             return if is_classic { Err(refused(NcError::InDefine)) } else { Ok(()) };
         }
-        // What abort takes back begins here.
-        self.commit()?;
+        // A type that is not complete keeps everything from being committed: it is to be completed now.
+        let is_complete = self.settle().is_ok();
+        if is_complete {
+            // What abort takes back begins here.
+            self.commit()?;
+        }
         let writing = self.writing_mut()?;
         writing.is_defining = true;
-        writing.is_redefining = true;
+        writing.is_redefining = is_complete;
         Ok(())
     }
 
@@ -104,11 +108,15 @@ impl Nc4File {
         self.commit()
     }
 
-    /// Commits and ends writing. After an error, too, the file is closed.
+    /// Commits and ends writing. After an error, too, the file is closed; but a type that is not
+    /// complete leaves it as it was, so that the type can be completed.
     ///
     /// # Errors
     /// Those of the commit.
     pub fn close(&mut self) -> Result<()> {
+        if self.writing.as_deref().is_some_and(|writing| !writing.is_forked) {
+            self.settle()?;
+        }
         let result = self.drain();
         self.writing = None;
         result
@@ -135,12 +143,19 @@ impl Nc4File {
     /// Commits what it can at the end of a process, whatever the mode.
     ///
     /// # Errors
-    /// Those of the commit.
+    /// Those of the commit, after which the mode is what it was.
     pub fn drain(&mut self) -> Result<()> {
         match self.writing.as_deref().filter(|writing| !writing.is_forked) {
-            Some(_) => {
+            Some(writing) => {
+                let modes = (writing.is_defining, writing.is_redefining);
                 self.leave_define_mode()?;
-                self.commit()
+                let done = self.commit();
+                if done.is_err()
+                    && let Some(writing) = &mut self.writing
+                {
+                    (writing.is_defining, writing.is_redefining) = modes;
+                }
+                done
             }
             None => Ok(()),
         }

@@ -5,6 +5,7 @@
 //! was changed. Definitions change the model at once, so inquiries need not know of writing. A commit
 //! turns what is marked as changed into object headers.
 
+mod absent;
 mod att_list;
 mod atts;
 mod chunk_sizes;

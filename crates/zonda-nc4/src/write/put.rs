@@ -194,6 +194,8 @@ impl Nc4File {
         }
         let cache = model.var(group, id).and_then(|var| var.details.get());
         let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        // All ones is none in particular.
+        let cache = cache.filter(|set| set.0 != usize::MAX);
         let array = writing.stores.get(number).and_then(VarStore::array);
         let chunks = writing.stores.chunks.as_ref();
         if let (Some((bytes, ..)), Some(array)) =

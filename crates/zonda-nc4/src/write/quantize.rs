@@ -23,7 +23,7 @@ pub(super) fn quantized(
 ) -> Result<(Vec<u8>, Converted), GetFault> {
     let refused = GetFault::Refused;
     let (ext, order) = store.number().ok_or(refused(NcError::BadType))?;
-    let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Strict);
+    let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
     let encoder = encoder.map_err(|_| refused(NcError::Char))?;
     let n = src.len().checked_div(mem.size()).unwrap_or(0);
     let len = n.checked_mul(ext.size()).ok_or(refused(NcError::NoMem))?;

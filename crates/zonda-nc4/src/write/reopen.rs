@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_hdf5::message::FileSpaceStrategy;
-use zonda_hdf5::{File, HdfError, Sizes, Space};
+use zonda_hdf5::{File, HdfError, Sizes};
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::Storage;
 
+use super::create::space;
 use super::scales::{Apart, Scales};
 use super::{CreateHow, ObjectKey, Writing};
 use crate::file::{Nc4File, OpenHow, hdf};
@@ -50,7 +51,7 @@ impl Nc4File {
         let writing = Writing {
             scales: Scales::of(model, true, &apart),
             apart,
-            ..Writing::new(create, Space::new(eof), below.sizes())
+            ..Writing::new(create, space(eof, &file.how), below.sizes())
         };
         file.writing = Some(Box::new(writing));
         Ok(file)

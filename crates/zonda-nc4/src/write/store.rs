@@ -14,6 +14,7 @@ use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescr
 use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
+use super::absent;
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
 use crate::data::{Data, Find};
@@ -149,11 +150,15 @@ impl Writing {
     ///
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
-    pub(super) fn gather(&mut self, file: &Arc<File>) -> Result<()> {
+    pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
         let Writing { stores, space, changed, .. } = self;
         let Stores { list, chunks, blocks, patches, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
-            chunks.flush(&mut Room { space: &mut *space, file })?;
+            let mut room = Room { space: &mut *space, file };
+            chunks.flush(&mut room)?;
+            for (key, store) in &*list {
+                absent::fill(*key, store, model, chunks, &mut room)?;
+            }
         }
         for (key, store) in list {
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
@@ -418,8 +423,7 @@ impl VarStore {
     #[cold]
     fn new_encoder(&mut self, mem: MemType) -> std::result::Result<Encoder, NcError> {
         let (ext, order) = self.number().ok_or(NcError::BadType)?;
-        let encoder =
-            Encoder::new(ext, order, mem, RangeRule::Strict).map_err(|_| NcError::Char)?;
+        let encoder = Encoder::new(ext, order, mem, RangeRule::Cast).map_err(|_| NcError::Char)?;
         self.encoder = Some((mem, encoder));
         Ok(encoder)
     }
@@ -438,7 +442,7 @@ impl VarStore {
 
 /// The chunk index of a variable, shared with those who read and write its chunks.
 #[derive(Debug)]
-pub(super) struct Tree(RwLock<ChunkTree>);
+pub(super) struct Tree(pub(super) RwLock<ChunkTree>);
 
 impl ChunkTable for Tree {
     fn locate(

@@ -168,7 +168,7 @@ impl Nc4File {
             if size == 0 || u32::try_from(size).is_err() {
                 return Err(NcError::Inval.into());
             }
-            definer.check_unused(group, &name)?;
+            definer.check_link(group, &name)?;
             let ty = UserType { name, group, size, class, stored: None, is_declared: true };
             let nc_type = definer.model.add_type(ty).ok_or(NcError::Internal)?;
             definer.mark(ObjectKey::Type(nc_type));

@@ -148,7 +148,7 @@ impl Layout<'_> {
         if object.stored.space.len > 0 {
             return Ok(());
         }
-        if object.key == ObjectKey::Group(GroupId::ROOT) {
+        if object.key == ObjectKey::Group(GroupId::ROOT) && self.writing.is_new {
             // It is where it was said to be when the file was made.
             object.stored.space = HeaderSpace { addr: self.file.root(), len: ROOT_LEN };
             object.is_fresh = true;
@@ -357,6 +357,9 @@ impl Layout<'_> {
         freed.extend(gone.flat_map(|before| &before.extents));
         stored.dense = dense;
         let addr = stored.space.addr;
+        if key == ObjectKey::Group(GroupId::ROOT) && addr != self.file.root() {
+            self.out.decided.root = Some(addr);
+        }
         if is_fresh {
             self.out.decided.blocks.push((addr, first.clone()));
         } else if *stored.first != *first {

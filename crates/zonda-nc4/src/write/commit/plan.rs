@@ -206,7 +206,10 @@ impl Planner<'_> {
                 continue;
             }
             let is_known = before.is_none() || self.writing.apart.vars.is_empty();
-            if key == ObjectKey::Group(GroupId::ROOT) || links || !is_known {
+            // Old superblocks cannot be changed within a sector.
+            let is_root = key == ObjectKey::Group(GroupId::ROOT);
+            let is_pinned = is_root && file.superblock().version < 2;
+            if is_pinned || links || !is_known {
                 return Err(self.fixed(key, CROSSES));
             }
             self.moved.insert(key);
@@ -482,6 +485,13 @@ impl Planner<'_> {
         // A layout that says the same as before is encoded to the same bytes.
         if let Some(store) = self.writing.stores.of(key) {
             stored.replace(header::layout(&store.layout(), self.sizes)?);
+        }
+        if var.draft.is_some() {
+            // Made here, of whatever shape: more elements than can be counted are no reason to
+            // keep all else from the file.
+            let space = header::shape(self.model, var);
+            stored.replace(header::dataspace(&space, self.sizes)?);
+            return Ok(());
         }
         let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
         if let Some(message) = found.filter(|message| message.flags & 2 == 0) {

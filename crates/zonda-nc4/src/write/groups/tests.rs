@@ -10,7 +10,8 @@ fn codes_of_definitions_and_renames() {
     file.def_var(ROOT, b"v", 4, &[]).unwrap();
     file.def_opaque(ROOT, 3, b"t").unwrap();
     let g = file.def_group(ROOT, b"g").unwrap();
-    for (name, expected) in [("g", -42), ("v", -42), ("t", -42), ("d", 0), ("a/", -59)] {
+    // The name of a dimension is 0 in the reference, which then cannot store the definitions.
+    for (name, expected) in [("g", -42), ("v", -42), ("t", -42), ("d", -42), ("a/", -59)] {
         assert_eq!(code(file.def_group(ROOT, name.as_bytes())), expected, "{name}");
     }
     let inner = file.def_group(g, b"g").unwrap();

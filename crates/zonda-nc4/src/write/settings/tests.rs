@@ -123,6 +123,18 @@ fn codes_of_filters() {
 }
 
 #[test]
+fn filters_are_applied_in_their_order() {
+    let Vars { mut file, v, .. } = vars();
+    for id in [1, 307, 2, 5, 3, 307] {
+        let params: &[u32] = if matches!(id, 1 | 307) { &[3] } else { &[] };
+        file.def_var_filter(ROOT, v, spec(id, params)).unwrap();
+    }
+    let draft = file.model().unwrap().var(ROOT, v).unwrap().draft.as_ref().unwrap();
+    let found: Vec<_> = draft.filters.iter().map(|filter| (filter.id, filter.flags)).collect();
+    assert_eq!(found, [(3, 0), (2, 1), (1, 1), (307, 1), (5, 1)]);
+}
+
+#[test]
 fn a_filter_that_somebody_brings() {
     use std::sync::Arc;
     let Vars { mut file, v, .. } = vars();

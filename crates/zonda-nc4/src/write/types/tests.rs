@@ -87,6 +87,7 @@ fn incomplete_types_stop_the_end_of_definitions() {
     let mut file = create();
     let e = file.def_enum(ROOT, 4, b"e").unwrap();
     assert_eq!(code(file.enddef()), -36);
+    assert_eq!(code(file.redef()), 0, "to complete it");
     file.insert_member(ROOT, e, b"one", &1i32.to_ne_bytes()).unwrap();
     let c = file.def_compound(ROOT, 4, b"c").unwrap();
     assert_eq!(code(file.sync()), -101);

@@ -136,3 +136,19 @@ fn settled_variables_are_what_the_file_has() {
     assert_eq!(filters, [(2, &[4][..]), (1, &[2])]);
     assert_eq!(info.storage, StorageKind::Chunked(vec![2048]));
 }
+
+#[test]
+fn a_shape_without_end_is_no_harm() {
+    let (mut file, memory) = created(false);
+    for (name, len) in [("a", 1_804_289_383), ("b", 846_930_886), ("c", 1_681_692_777)] {
+        file.def_dim(ROOT, name.as_bytes(), len).unwrap();
+    }
+    let huge = file.def_var(ROOT, b"huge", 5, &[0, 1, 2]).unwrap();
+    file.def_var_chunking(ROOT, huge, StorageRequest::Chunked, None).unwrap();
+    file.def_var(ROOT, b"v", 4, &[]).unwrap();
+    file.sync().unwrap();
+    put_ints(&mut file, of(huge), "a", 4, &[1]).unwrap();
+    let file = reopened(file, memory);
+    let model = file.model().unwrap();
+    assert_eq!(model.groups[0].find_var(b"v"), Some(VarId(1)));
+}

@@ -1,0 +1,108 @@
+//! Chunks of strings and sequences that nobody put to.
+//!
+//! HDF5 makes an element that was never written from the fill value. Where that points into the
+//! global heap it wants to write a copy of what is there, and a file that is open for reading it
+//! then cannot read. So a commit stores such chunks, all elements of which share one object.
+
+use std::sync::PoisonError;
+
+use hashbrown::HashSet;
+use zonda_chunk::{Allocate, ChunkWriter, Encode};
+use zonda_model::{Hyperslab, NcError};
+
+use super::ObjectKey;
+use super::store::{Keep, VarStore};
+use crate::get::GetFault;
+use crate::model::Model;
+
+/// A variable of which more than so many bytes are missing stays as it is: its only element may be
+/// a thousand million records from the beginning.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Stores the chunks that a variable lacks, if others could not read it without.
+pub(super) fn fill(
+    key: ObjectKey,
+    store: &VarStore,
+    model: &Model,
+    chunks: &mut ChunkWriter,
+    space: &mut dyn Allocate,
+) -> Result<(), GetFault> {
+    let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
+        return Ok(());
+    };
+    let ObjectKey::Var(group, var) = key else { return Ok(()) };
+    if !store.data.form.has_pointers() || element.iter().all(|&byte| byte == 0) {
+        return Ok(());
+    }
+    let extent = model.var(group, var).map_or(&[][..], |var| &var.extent);
+    let dims = &layout.chunk_dims;
+    let grid: Vec<u64> =
+        extent.iter().zip(dims).map(|(&len, &dim)| len.div_ceil(dim.max(1))).collect();
+    let wanted = grid.iter().try_fold(1u64, |n, &along| n.checked_mul(along));
+    let Some(wanted) = wanted.filter(|&n| n > 0) else { return Ok(()) };
+    let stored = {
+        let tree = tree.0.read().unwrap_or_else(PoisonError::into_inner);
+        // Without a change there is nothing new that could be missing.
+        if !tree.is_dirty() {
+            return Ok(());
+        }
+        let last: Vec<u64> = grid.iter().map(|along| along.saturating_sub(1)).collect();
+        let mut stored = HashSet::new();
+        let found = &mut |key: &[u64], _| {
+            stored.insert(key.to_vec());
+        };
+        tree.for_each_in(&vec![0; grid.len()], &last, found).map_err(GetFault::Hdf)?;
+        stored
+    };
+    let chunk_elems = dims.iter().fold(1u64, |n, &dim| n.saturating_mul(dim));
+    let chunk_bytes = chunk_elems.saturating_mul(element.len() as u64);
+    let missing = wanted.saturating_sub(stored.len() as u64);
+    if missing == 0 || missing.saturating_mul(chunk_bytes) > MOST_BYTES {
+        return Ok(());
+    }
+    let mut at = vec![0u64; grid.len()];
+    loop {
+        if !stored.contains(&at) {
+            put(store, &at, dims, extent, element, |slab, src| {
+                let encode = Encode::Raw { elem_size: element.len() };
+                chunks.put(*array, extent, slab, encode, src, &mut *space).map(|_| ())
+            })?;
+        }
+        let mut axes = at.iter_mut().zip(&grid).rev();
+        let is_next = axes.any(|(index, &along)| {
+            *index = index.saturating_add(1);
+            let is_in = *index < along;
+            if !is_in {
+                *index = 0;
+            }
+            is_in
+        });
+        if !is_next {
+            break;
+        }
+    }
+    Ok(chunks.flush(space)?)
+}
+
+/// Hands over the elements of a chunk that are in the extent.
+fn put(
+    store: &VarStore,
+    at: &[u64],
+    dims: &[u64],
+    extent: &[u64],
+    element: &[u8],
+    put: impl FnOnce(&Hyperslab<'_>, &[u8]) -> Result<(), zonda_chunk::ChunkError>,
+) -> Result<(), GetFault> {
+    let too_large = || GetFault::Refused(NcError::NoMem);
+    let (mut start, mut count) = (Vec::new(), Vec::new());
+    for ((&at, &dim), (&len, fixed)) in at.iter().zip(dims).zip(extent.iter().zip(&store.fixed)) {
+        let first = at.saturating_mul(dim);
+        let here = fixed.unwrap_or(len).saturating_sub(first).min(dim);
+        start.push(usize::try_from(first).map_err(|_| too_large())?);
+        count.push(usize::try_from(here).map_err(|_| too_large())?);
+    }
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    let n = slab.n_elems().ok_or_else(too_large)?;
+    put(&slab, &element.repeat(n))?;
+    Ok(())
+}
