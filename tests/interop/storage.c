@@ -29,6 +29,7 @@ static int layouts(const char *path) {
     SAY(nc_def_var_chunking(nc, v, NC_CONTIGUOUS, NULL));
     SAY(nc_def_var_chunking(nc, var(nc, "too large", NC_INT, x), NC_CHUNKED, AT(20)));
     SAY(nc_def_var_chunking(nc, v, NC_CHUNKED, AT(0, 1)));
+    MUST(nc_def_var_chunking(nc, v, NC_CHUNKED, AT(2, 3)));
     return nc;
 }
 
@@ -194,9 +195,10 @@ static int quantized(const char *path) {
     float f[64];
     double d[64];
     for (int i = 0; i < 64; i++) d[i] = sin(i) * pow(10, i % 20 - 10), f[i] = (float)d[i];
-    f[5] = NC_FILL_FLOAT, d[5] = NC_FILL_DOUBLE, f[6] = INFINITY, f[7] = 0, f[8] = -0.0f;
+    f[5] = NC_FILL_FLOAT, d[5] = NC_FILL_DOUBLE, f[7] = 0, f[8] = -0.0f;
     for (int mode = NC_QUANTIZE_BITGROOM; mode <= NC_QUANTIZE_BITROUND; mode++)
-        for (int digits = 1; digits <= 7; digits += 2) {
+        /* At 7 digits, netCDF-C shifts floats by more bits than they have. */
+        for (int digits = 1; digits <= (mode == NC_QUANTIZE_BITROUND ? 7 : 5); digits += 2) {
             char name[40];
             snprintf(name, sizeof name, "float, mode %d, %d", mode, digits);
             int v = var(nc, name, NC_FLOAT, x);

@@ -36,7 +36,8 @@ class Dim:
 
 
 class Var:
-    def __init__(self, name, kind, dims, chunks, filters, fill, nofill):
+    def __init__(self, number, name, kind, dims, chunks, filters, fill, nofill):
+        self.number = number        # whatever its name will be
         self.name, self.kind, self.dims, self.chunks, self.filters = name, kind, dims, chunks, filters
         self.fill, self.nofill, self.atts, self.id, self.retyped = fill, nofill, {}, None, set()
         self.data = array_of(kind, self.shape(), self.fill_value())
@@ -74,7 +75,8 @@ class Var:
     def faults(self):
         """What netCDF-C 4.9.0 does not do right: as a reader, it puts elements in the wrong place where a
         variable of several unlimited dimensions is shorter than one of them, or is read with strides
-        past its end; as a writer, it leaves strings in a chunk unwritten, and cannot read them."""
+        past its end, and it cannot read strings whose chunk was never written; as a writer, it makes
+        more of those."""
         found = set()
         short = any(n < d.length for n, d in zip(self.extent, self.dims))
         if short and (sum(d.unlimited for d in self.dims) > 1 or not self.dims[0].unlimited):
@@ -82,7 +84,7 @@ class Var:
         if short:
             found.add("strided")
         if self.kind in (STRING, LIST) and not self.written.all():
-            found.add("writer")
+            found |= {"writer", "unwritten"}
         return found
 
 
@@ -116,7 +118,7 @@ class Group:
             "atts": dict(self.atts),
             "vars": {v.name: {"kind": v.kind, "dims": tuple(d.name for d in v.dims), "atts": dict(v.atts), "chunks": v.chunks,
                               "filters": v.filters, "nofill": v.nofill, "data": v.data.copy(), "sure": v.sure.copy(),
-                              "faults": v.faults()}
+                              "faults": v.faults(), "number": v.number}
                      for v in self.vars},
             "groups": {g.name: g.snapshot() for g in self.groups},
             "order": [v.name for v in self.vars] if self.ordered else None,
@@ -129,7 +131,7 @@ def same_attributes(want, got):
     return want.keys() == got.keys() and all(want[n][0] == got[n][0] and nc.equal(want[n][1], got[n][1]) for n in want)
 
 
-READER, ALL = {"reader"}, {"reader", "writer", "strided"}
+READER, ALL = {"reader", "unwritten"}, {"reader", "writer", "strided", "unwritten"}
 
 
 def difference(want, got, forgive=frozenset(), path=""):
@@ -165,10 +167,10 @@ def variable_difference(w, g, forgive):
         return "filters are %s, and must be %s" % (g["filters"], w["filters"])
     if not same_attributes(w["atts"], g["atts"]):
         return "attributes are %s, and must be %s" % (g["atts"], w["atts"])
-    if forgive:
+    if forgive - {"unwritten"}:
         return None
     if isinstance(g["data"], int):
-        return "reading gives %d" % g["data"]
+        return None if forgive else "reading gives %d" % g["data"]
     if w["data"].shape != g["data"].shape:
         return "the shape is %s, and must be %s" % (g["data"].shape, w["data"].shape)
     if not nc.equal(w["data"], g["data"], w["sure"]):
@@ -179,31 +181,28 @@ def variable_difference(w, g, forgive):
     return None
 
 
-def between(old, new, dirty, got, forgive=frozenset(), path=""):
-    """A file whose writer died: each object is as it was at the last commit or as it would have been
-    at the next; elements put since then may have any value. `dirty` says which: path of a variable
-    -> array, as large as the variable is in `new`."""
-    if new is None:
-        new = old
+def between(states, dirty, got, forgive=frozenset(), path=""):
+    """A file that was not closed: each object is as in one of `states`, and elements put since the first
+    of them may have any value. `dirty` says which: number of a variable -> array."""
     for what in ("vars", "groups"):
-        if got[what].keys() not in (old[what].keys(), new[what].keys()):
+        if got[what].keys() not in [s[what].keys() for s in states]:
             return "%s/: %s are %s, which they never were" % (path, what, sorted(got[what]))
-    if got["dims"].keys() not in (old["dims"].keys(), new["dims"].keys()):
+    if got["dims"].keys() not in [s["dims"].keys() for s in states]:
         return "%s/: dimensions are %s, which they never were" % (path, sorted(got["dims"]))
-    for name, (length, _) in got["dims"].items():
-        lengths = [s["dims"][name][0] for s in (old, new) if name in s["dims"]]
-        if not min(lengths) <= length <= max(lengths):
+    for name, (length, unlimited) in got["dims"].items():
+        lengths = [s["dims"][name][0] for s in states if name in s["dims"]]
+        # Records that were put since then may be there.
+        if length < min(lengths) or not unlimited and length > max(lengths):
             return "%s/%s has the length %d, and had %s" % (path, name, length, lengths)
-    if not any(same_attributes(s["atts"], got["atts"]) for s in (old, new)):
+    if not any(same_attributes(s["atts"], got["atts"]) for s in states):
         return "%s/: attributes are %s, which they never were" % (path, got["atts"])
     for name, g in got["vars"].items():
-        was = [s["vars"][name] for s in (old, new) if name in s["vars"]]
-        why = [one_between(w, g, dirty.get(path + "/" + name), forgive & (w["faults"] - {"strided"})) for w in was]
+        why = [one_between(w, g, dirty.get(w["number"]), forgive & (w["faults"] - {"strided"}))
+               for w in (s["vars"][name] for s in states if name in s["vars"])]
         if all(why):
             return "%s/%s: %s" % (path, name, why[0])
     for name, g in got["groups"].items():
-        was = [s["groups"][name] for s in (old, new) if name in s["groups"]]
-        why = between(was[0], was[-1], dirty, g, forgive, path + "/" + name)
+        why = between([s["groups"][name] for s in states if name in s["groups"]], dirty, g, forgive, path + "/" + name)
         if why:
             return why
     return None
@@ -215,10 +214,10 @@ def one_between(w, g, dirty, forgive):
             return "%s is %s, and was %s" % (what, g[what], w[what])
     if not same_attributes(w["atts"], g["atts"]):
         return "attributes are %s, and were %s" % (g["atts"], w["atts"])
-    if forgive:
+    if forgive - {"unwritten"}:
         return None
     if isinstance(g["data"], int):
-        return "reading gives %d" % g["data"]
+        return None if forgive else "reading gives %d" % g["data"]
     common = tuple(slice(0, min(a, b)) for a, b in zip(w["data"].shape, g["data"].shape)) + (Ellipsis,)
     sure = w["sure"][common].copy()
     if dirty is not None:

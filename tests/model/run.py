@@ -90,7 +90,7 @@ class Reader:
 
 class Options:
     """What a walk does at certain moments, and which steps it takes."""
-    on_commit = on_close = on_copy = None
+    on_commit = on_close = on_copy = on_step = None
 
     def __init__(self, settings):
         self.renames = self.bold = not settings["self"]
@@ -124,11 +124,9 @@ def h5py_difference(snapshot, found, forgive, path=""):
     return None
 
 
-def dirty_elements(group, path=""):
-    found = {path + "/" + v.name: v.dirty.copy() for v in group.vars}
-    for g in group.groups:
-        found.update(dirty_elements(g, path + "/" + g.name))
-    return found
+def dirty_elements(root):
+    """{number of a variable: which elements were put since the last commit}."""
+    return {v.number: v.dirty.copy() for g in root.all_groups() for v in g.vars}
 
 
 class Runner:
@@ -148,13 +146,13 @@ class Runner:
         """A file that was just closed."""
         self.counts["reads"] += 1
         state, dump = self.reference.read(w.path)
-        why = dump if state == "error" else model.difference(w.committed[1], dump, self.forgive(self.reference))
+        why = dump if state == "error" else model.difference(w.states[-1], dump, self.forgive(self.reference))
         if why:
             raise walk.Broken("read by the reference after closing: %s" % why)
         if self.h5py and self.counts["reads"] % 7 == 0:
             self.counts["h5py"] += 1
             state, found = self.h5py.read(w.path)
-            why = found if state == "error" else h5py_difference(w.committed[1], found, {"writer"} if self.s["self"] else set())
+            why = found if state == "error" else h5py_difference(w.states[-1], found, {"unwritten"})
             if why:
                 raise walk.Broken("read by h5py after closing: %s" % why)
 
@@ -165,8 +163,7 @@ class Runner:
         shutil.copy(w.path, path)
         for name, reader in (("the reference", self.reference), ("the library", self.own)):
             state, dump = reader.read(path)
-            why = dump if state == "error" else model.between(w.committed[1], None, dirty_elements(w.root), dump,
-                                                                         self.forgive(reader))
+            why = dump if state == "error" else model.between(w.states, dirty_elements(w.root), dump, self.forgive(reader))
             if why:
                 raise walk.Broken("a copy of the open file, read by %s: %s" % (name, why))
         os.unlink(path)
@@ -213,67 +210,60 @@ class Runner:
         first = child.stdout.readline()
         time.sleep(chance * 0.0015 * self.s["each"])
         child.kill()
-        said = [int(x) for x in (first + child.stdout.read()).split()]
+        said = [x == b"p" for x in (first + child.stdout.read()).split()]
         status = child.wait()
         self.counts["kills"] += 1
         if status >= 0 and status != 0:
             return "seed %d: the child of a kill test exits with %s" % (seed, status)
-        if not said:
+        if True not in said:
             return None
         self.counts["killed midway"] += status == -signal.SIGKILL
-        # The same walk without a library tells what was committed, and what would have been next.
-        states = []
+        # The same walk without a library tells what the file held at the last commit that was promised,
+        # whenever define mode ended after it, and what would have come next.
+        states, dirty, ended = [], {}, []
 
         class Enough(Exception):
             pass
 
-        o = Options(self.s)
-
-        def on_commit(w):
-            states.append((len(states), w.committed[1]))
-            if len(states) > len(said) + 1:
-                raise Enough
-        o.on_commit = on_commit
-        dirty = {}
-
-        def remember(w):
-            # Whatever was put since the last commit that was told.
-            if len(states) == len(said):
-                dirty.clear()
+        def on_commit(w, promised, snapshot):
+            if promised and len(ended) < len(said):
+                states.clear()
+            states.append(snapshot)
+            ended.append(promised)
+            if len(ended) > len(said):
                 dirty.update(dirty_elements(w.root))
-        w = walk.Walk(seed, path, self.s["each"], None, o)
-        put = walk.Walk.put
+                if promised:
+                    raise Enough
 
-        def noticed(self_):
-            put(self_)
-            remember(self_)
-        steps = [(noticed if f is put else f, n) for f, n in walk.Walk.STEPS]
-        w.STEPS = steps
+        def on_step(w):
+            if len(ended) > len(said):
+                dirty.update(dirty_elements(w.root))
+                raise Enough
+        o = Options(self.s)
+        o.on_commit, o.on_step = on_commit, on_step
         try:
-            w.run()
+            walk.Walk(seed, path, self.s["each"], None, o).run()
         except Enough:
             pass
-        old = states[len(said) - 1][1]
-        new = states[len(said)][1] if len(states) > len(said) else None
         for name, reader in (("the library", self.own), ("the reference", self.reference)):
             state, dump = reader.read(path)
-            why = dump if state == "error" else model.between(old, new, dirty, dump, self.forgive(reader))
+            why = dump if state == "error" else model.between(states, dirty, dump, self.forgive(reader))
+            if why and self.s["self"]:
+                # It overwrites what it has committed, and sometimes dies in between.
+                self.counts["killed and broken"] = self.counts.get("killed and broken", 0) + 1
+                return None
             if why:
                 OUT.mkdir(parents=True, exist_ok=True)
                 kept = OUT / ("killed-%d.nc" % seed)
                 shutil.copy(path, kept)
-                return "seed %d, killed after commit %d, read by %s: %.600s\n    file %s" % (seed, len(said), name, why, kept)
+                return "seed %d, killed after end %d of define mode, read by %s: %.600s\n    file %s" % (seed, len(said), name, why, kept)
         return None
 
 
 def child(settings):
-    """Walks and says after each commit how many there were."""
-    o, count = Options(settings), [0]
-
-    def on_commit(w):
-        count[0] += 1
-        os.write(1, b"%d\n" % count[0])
-    o.on_commit = on_commit
+    """Walks and says whenever define mode has ended: `p` if that was promised, else `i`."""
+    o = Options(settings)
+    o.on_commit = lambda w, promised, snapshot: os.write(1, b"p\n" if promised else b"i\n")
     walk.Walk(settings["seed"], settings["path"], settings["each"], nc.Lib(settings["lib"]), o).run()
 
 

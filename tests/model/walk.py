@@ -34,7 +34,8 @@ class Walk:
         self.seed, self.path, self.steps, self.lib = seed, path, steps, lib
         self.o = options
         self.log, self.step, self.nc, self.aborting = [], 0, None, False
-        self.committed = None           # (step, snapshot)
+        self.numbered, self.promised = 0, False
+        self.states = []                # at the last commit, and whenever define mode ended since
         self.defining = True
         self.classic = self.loose = False
         self.counts = {}
@@ -74,15 +75,19 @@ class Walk:
         if self.lib and not self.classic:
             self.lib.define_types(self.nc)
 
-    def commit(self):
-        """What the library promises is in the file from now on."""
-        self.defining = self.loose = False
+    def commit(self, promised=True):
+        """What the library promises is in the file from now on. What ends define mode by itself may be."""
+        self.defining = False
+        snapshot = self.root.snapshot()
+        if self.o.on_commit:
+            self.o.on_commit(self, promised, snapshot)
+        if not promised:
+            self.states.append(snapshot)
+            return
+        self.states, self.loose, self.promised = [snapshot], False, True
         for g in self.root.all_groups():
             for v in g.vars:
                 v.dirty[...] = False
-        self.committed = (self.step, self.root.snapshot())
-        if self.o.on_commit:
-            self.o.on_commit(self)
 
     def reopen(self, flags=nc.WRITE):
         self.nc = self.lib.open(self.path, flags) if self.lib else None
@@ -122,9 +127,10 @@ class Walk:
             self.end_definitions()
 
     def used(self):
-        """After a transfer: it has ended define mode. What was defined comes with the next commit, as in
-        the reference, which keeps it in memory."""
-        self.defining = False
+        """After a transfer: it has ended define mode. What was defined may be in the file from now on,
+        and must be after the next commit."""
+        if self.defining:
+            self.commit(False)
 
     # ---- Choices
 
@@ -242,7 +248,8 @@ class Walk:
                 fill = self.values(kind, (1,))
                 memory = nc.Memory(kind, fill)
                 self.call("nc_def_var_fill", g.id, v_id, 0, memory.pointer)
-        v = model.Var(name, kind, dims, chunks, (shuffle, level, fletcher), None if fill is None else fill[0], nofill)
+        self.numbered += 1
+        v = model.Var(self.numbered, name, kind, dims, chunks, (shuffle, level, fletcher), None if fill is None else fill[0], nofill)
         v.id = v_id
         if fill is not None:
             v.atts["_FillValue"] = (kind, fill)
@@ -505,7 +512,7 @@ class Walk:
         """What a reader finds in a copy of the file, made while it is open."""
         if self.o.careful or self.loose:
             self.sync()
-        if self.committed:
+        if self.promised:
             self.note("copy")
             if self.lib and self.o.on_copy:
                 self.o.on_copy(self)
@@ -532,6 +539,8 @@ class Walk:
         while self.step < self.steps:
             self.step += 1
             self.random.choices(functions, weights)[0](self)
+            if self.o.on_step:
+                self.o.on_step(self)
         self.note("close")
         if self.classic and self.defining:
             self.call("nc_enddef", self.nc)
