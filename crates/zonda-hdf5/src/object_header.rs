@@ -214,7 +214,7 @@ impl ObjectHeader {
             kind: message.kind,
             flags: if unknown { message.flags | WAS_UNKNOWN } else { message.flags },
             creation_order: message.creation_order,
-            body: self.body(message).to_vec(),
+            body: self.body(message).into(),
         }
     }
 

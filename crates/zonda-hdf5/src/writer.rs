@@ -3,6 +3,9 @@
 use crate::checksum::lookup3;
 use crate::{FileAddr, HdfError, Result, Sizes};
 
+/// Room that a new writer has: enough for most messages.
+const ROOM: usize = 128;
+
 /// Little-endian bytes of one structure in the making.
 #[derive(Clone, Debug)]
 pub struct Writer {
@@ -15,7 +18,13 @@ impl Writer {
     /// An empty structure of this name, for messages.
     #[must_use]
     pub fn new(structure: &'static str, sizes: Sizes) -> Writer {
-        Writer { bytes: Vec::new(), sizes, structure }
+        Writer { bytes: Vec::with_capacity(ROOM), sizes, structure }
+    }
+
+    /// The same with room for so many bytes, where that is known.
+    #[must_use]
+    pub fn with_room(structure: &'static str, sizes: Sizes, room: usize) -> Writer {
+        Writer { bytes: Vec::with_capacity(room), sizes, structure }
     }
 
     /// Widths of addresses and lengths.
@@ -82,6 +91,20 @@ impl Writer {
     /// Two bytes.
     pub fn u16(&mut self, value: u16) -> &mut Writer {
         self.put(&value.to_le_bytes())
+    }
+
+    /// Two bytes in the place of those `at` bytes from the start, which are there already.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the value does not fit.
+    pub fn set_u16(&mut self, at: usize, value: usize) -> Result<()> {
+        let too_large = HdfError::TooLarge { structure: self.structure, value: value as u64 };
+        let bytes = u16::try_from(value).map_err(|_| too_large)?.to_le_bytes();
+        let place = self.bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+        if let Some(place) = place {
+            *place = bytes;
+        }
+        Ok(())
     }
 
     /// Four bytes.

@@ -58,7 +58,7 @@ fn attribute_info(order: Order) -> AttributeInfo {
 fn message(kind: u16, flags: u8, encode: impl FnOnce(&mut Writer)) -> NewMessage {
     let mut body = Writer::new("message", SIZES);
     encode(&mut body);
-    NewMessage { kind, flags, creation_order: None, body: body.finish() }
+    NewMessage { kind, flags, creation_order: None, body: body.finish().into() }
 }
 
 /// The messages that make a group, but for its links.

@@ -81,7 +81,7 @@ fn of_kind(kind: SpaceKind) -> Dataspace {
 fn message(kind: u16, flags: u8, encode: impl FnOnce(&mut Writer) -> Result<()>) -> NewMessage {
     let mut writer = Writer::new("test", Sizes::EIGHT);
     encode(&mut writer).unwrap();
-    NewMessage { kind, flags, creation_order: None, body: writer.finish() }
+    NewMessage { kind, flags, creation_order: None, body: writer.finish().into() }
 }
 
 /// Attributes, and the message about them.

@@ -31,7 +31,7 @@ const STYLE: HeaderStyle = HeaderStyle { flags: 0x0c, phase_change: None, times:
 fn message(kind: u16, flags: u8, encode: impl FnOnce(&mut Writer) -> Result<()>) -> NewMessage {
     let mut writer = Writer::new("test", Sizes::EIGHT);
     encode(&mut writer).unwrap();
-    NewMessage { kind, flags, creation_order: None, body: writer.finish() }
+    NewMessage { kind, flags, creation_order: None, body: writer.finish().into() }
 }
 
 fn int() -> Datatype {

@@ -140,20 +140,24 @@ impl Attribute {
         if len != Some(self.data.len() as u64) {
             return Err(bad("bytes of an attribute's elements", self.data.len() as u64));
         }
-        let mut datatype = Writer::new(structure, writer.sizes());
+        // The lengths of the name, the datatype and the dataspace come before these.
+        let start = writer.len();
+        writer.u8(3).u8(u8::from(self.committed.is_some())).zeros(6);
+        writer.u8(self.charset.code());
+        let name = writer.len();
+        writer.put(&self.name).u8(0);
+        let datatype = writer.len();
         match self.committed {
-            Some(addr) => SharedReference::Committed(addr).encode(&mut datatype)?,
-            None => self.datatype.encode(&mut datatype)?,
+            Some(addr) => SharedReference::Committed(addr).encode(writer)?,
+            None => self.datatype.encode(writer)?,
         }
-        let mut dataspace = Writer::new(structure, writer.sizes());
-        self.dataspace.encode(&mut dataspace)?;
-        writer.u8(3).u8(u8::from(self.committed.is_some()));
-        for len in [self.name.len().saturating_add(1), datatype.len(), dataspace.len()] {
-            let too_large = |_| HdfError::TooLarge { structure, value: len as u64 };
-            writer.u16(u16::try_from(len).map_err(too_large)?);
+        let dataspace = writer.len();
+        self.dataspace.encode(writer)?;
+        let ends = [(name, datatype), (datatype, dataspace), (dataspace, writer.len())];
+        for (place, (begin, end)) in (start.saturating_add(2)..).step_by(2).zip(ends) {
+            writer.set_u16(place, end.saturating_sub(begin))?;
         }
-        writer.u8(self.charset.code()).put(&self.name).u8(0);
-        writer.put(datatype.bytes()).put(dataspace.bytes()).put(&self.data);
+        writer.put(&self.data);
         Ok(())
     }
 }

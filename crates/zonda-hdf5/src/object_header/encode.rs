@@ -2,6 +2,8 @@
 //! Watch: a block is filled to its last byte, by NIL messages or by a gap that is shorter than the
 //! head of a message, never by both: libraries refuse that.
 
+use std::sync::Arc;
+
 use super::{
     ATTRIBUTE_ORDER_INDEXED, ATTRIBUTE_ORDER_TRACKED, NAME, PHASE_CHANGE_STORED, TIMES_STORED,
 };
@@ -18,7 +20,7 @@ pub struct NewMessage {
     /// Creation index; not written where the header keeps none.
     pub creation_order: Option<u16>,
     /// The body.
-    pub body: Vec<u8>,
+    pub body: Arc<[u8]>,
 }
 
 /// What a header says before its messages.
@@ -91,7 +93,9 @@ impl HeaderStyle {
     }
 
     fn start(&self, bits: u8, room: u64, sizes: Sizes) -> Result<Writer> {
-        let mut writer = Writer::new(NAME, sizes);
+        let len = room.saturating_add(self.besides()).saturating_add(1 << bits);
+        let len = usize::try_from(len).unwrap_or_default();
+        let mut writer = Writer::with_room(NAME, sizes, len);
         let order = self.flags & (ATTRIBUTE_ORDER_TRACKED | ATTRIBUTE_ORDER_INDEXED);
         let phase_change = if self.phase_change.is_some() { PHASE_CHANGE_STORED } else { 0 };
         let times = if self.times.is_some() { TIMES_STORED } else { 0 };
@@ -126,7 +130,7 @@ impl HeaderStyle {
             if behind > 0 && behind < self.head() {
                 len = len.saturating_sub(self.head());
             }
-            let body = vec![0; usize::try_from(len).unwrap_or_default()];
+            let body = vec![0; usize::try_from(len).unwrap_or_default()].into();
             let nil = NewMessage { kind: kind::NIL, flags: 0, creation_order: None, body };
             left = left.saturating_sub(self.message_len(&nil));
             self.put(writer, &nil)?;
@@ -192,7 +196,7 @@ pub fn encode_header(
     let addr = fresh(rest.len() as u64)?;
     let mut body = Writer::new(NAME, sizes);
     body.addr(Some(addr))?.length(rest.len() as u64)?;
-    let (kind, body) = (kind::CONTINUATION, body.finish());
+    let (kind, body) = (kind::CONTINUATION, body.finish().into());
     style.put(&mut writer, &NewMessage { kind, flags: 0, creation_order: None, body })?;
     style.fill(&mut writer, left)?;
     Ok(EncodedHeader { first: writer.finish_checked(), continuation: Some((addr, rest)) })

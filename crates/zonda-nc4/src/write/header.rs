@@ -39,7 +39,7 @@ fn message(
 ) -> Encoded<NewMessage> {
     let mut writer = Writer::new(kind::name(kind), sizes);
     encode(&mut writer)?;
-    Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish() })
+    Ok(NewMessage { kind, flags, creation_order: None, body: writer.finish().into() })
 }
 
 pub(super) fn dataspace(space: &Dataspace, sizes: Sizes) -> Encoded<NewMessage> {

@@ -1,5 +1,7 @@
 //! What the file has of an object: where its blocks are, and what of its header stays as it is.
 
+use std::sync::Arc;
+
 use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::space::SECTOR;
@@ -12,7 +14,7 @@ use crate::hidden;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AttMessage {
     pub(super) name: Box<[u8]>,
-    pub(super) body: Vec<u8>,
+    pub(super) body: Arc<[u8]>,
 }
 
 /// A block that was written, to be written again only where it differs.
@@ -230,7 +232,7 @@ impl AttMessage {
     pub(super) fn new(file: &File, attribute: &Attribute) -> Result<AttMessage, HdfError> {
         let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
-        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish() })
+        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish().into() })
     }
 
     /// The attribute again.

@@ -23,7 +23,7 @@ fn no_space(_: u64) -> Result<FileAddr> {
 }
 
 fn message(kind: u16, len: usize) -> NewMessage {
-    NewMessage { kind, flags: 1, creation_order: None, body: vec![7; len] }
+    NewMessage { kind, flags: 1, creation_order: None, body: vec![7; len].into() }
 }
 
 #[test]
@@ -53,8 +53,12 @@ fn written_as_libraries_do() {
         06 0f00 00 01000474696d65e002000000000000
         10 1000 00 9c08000000000000 3000000000000000 10 1000 00 e809000000000000 2d00000000000000
         00 6ff230aa");
-    let body =
-        |kind, flags, digits| NewMessage { kind, flags, creation_order: None, body: hex(digits) };
+    let body = |kind, flags, digits| NewMessage {
+        kind,
+        flags,
+        creation_order: None,
+        body: hex(digits).into(),
+    };
     let messages = [
         body(16, 0, "3406000000000000 3000000000000000"),
         body(10, 1, "0000"),
@@ -128,7 +132,7 @@ fn other_blocks_can_stay() {
     assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
     let first = header.first().iter().filter(|message| message.kind != kind::NIL);
     let mut first: Vec<_> = first.map(|message| header.carry(message)).collect();
-    first[0].body[3] = 99;
+    Arc::make_mut(&mut first[0].body)[3] = 99;
     let new = encode_header(&header.style(), &first, &header.space(), Sizes::EIGHT, &mut no_space);
     let header = read(&new.unwrap().first, old.continuation.as_ref());
     assert_eq!(kinds(&header.messages), [1, 16, 0, 12, 12]);
@@ -169,7 +173,7 @@ fn unknown_messages_are_carried_and_marked() {
     let carried: Vec<_> = header.messages.iter().map(|message| header.carry(message)).collect();
     let flags: Vec<_> = carried.iter().map(|message| message.flags).collect();
     assert_eq!(flags, [0x00, 0x30, 0x34]);
-    assert!(carried.iter().all(|message| message.body == [7; 5]));
+    assert!(carried.iter().all(|message| *message.body == [7; 5]));
 }
 
 /// Bytes of NIL messages and of the gap of a block's messages.
