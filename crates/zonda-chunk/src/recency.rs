@@ -24,6 +24,11 @@ impl List {
     pub(crate) fn oldest(&self) -> Option<Id> {
         (self.oldest != NONE).then_some(self.oldest)
     }
+
+    /// The node used last.
+    pub(crate) fn newest(&self) -> Option<Id> {
+        (self.newest != NONE).then_some(self.newest)
+    }
 }
 
 /// Nodes, which may each be in one list.

@@ -12,6 +12,7 @@ use super::written::Written;
 use crate::filter::Pipeline;
 use crate::linear::{self, run_in};
 use crate::pool::Engine;
+use crate::recency::Id;
 use crate::selection::Coords;
 use crate::table::WriteTable;
 use crate::{ArrayShape, ChunkError, ChunkedArray};
@@ -52,6 +53,8 @@ pub(crate) struct Array {
     /// The extent, if chunks that reach beyond it are not filtered.
     pub unfiltered_edges: Option<Coords>,
     pub keys: Keys,
+    /// The chunk put last by a run, where to look first. It may be gone, or another one by now.
+    pub last: Option<Id>,
 }
 
 impl Array {
@@ -89,6 +92,7 @@ impl Array {
             steps,
             limits: fixed.iter().map(|len| len.unwrap_or(u64::MAX)).collect(),
             keys: Keys::default(),
+            last: None,
             read: ChunkedArray::new_in(
                 engine,
                 Arc::clone(storage),

@@ -155,12 +155,13 @@ impl ChunkWriter {
         encode: &Encode<'_>,
         src: &[u8],
     ) -> Option<(Converted, Option<Id>)> {
-        let array = self.arrays.get(id.0)?.as_ref()?;
+        let array = self.arrays.get_mut(id.0)?.as_mut()?;
         if encode.file_size() != array.elem_size || !array.may_have(extent) {
             return None;
         }
         let dims = &array.chunk_dims[..];
-        let last = self.pending.last(id.0).and_then(|(node, pending)| {
+        let last = array.last.and_then(|node| {
+            let pending = self.pending.get(node).filter(|pending| pending.array == id.0)?;
             let run = run_in(dims, extent, slab, |d| pending.origin[d])?;
             Some((node, run))
         });
@@ -177,10 +178,8 @@ impl ChunkWriter {
         if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
             return None;
         }
-        let pending = match last {
-            Some(_) => self.pending.last(id.0)?.1,
-            None => self.pending.touch(node)?,
-        };
+        array.last = Some(node);
+        let pending = self.pending.touch(node)?;
         let first = usize::try_from(first).ok()?;
         let dst = pending.body.bytes.get_mut(first * elem..)?.get_mut(..n * elem)?;
         let converted = encode.run(src, dst);

@@ -37,8 +37,6 @@ pub(crate) struct PendingChunks {
     order: List,
     /// Bytes they take.
     bytes: u64,
-    /// The one put last, and its array.
-    last: Option<(usize, Id)>,
 }
 
 /// Numbers of the incomplete chunks of one array.
@@ -57,33 +55,22 @@ impl PendingChunks {
         self.nodes.get(id)
     }
 
-    /// The chunk put last, if it is one of this array's.
-    #[inline]
-    pub(crate) fn last(&mut self, array: usize) -> Option<(Id, &mut Pending)> {
-        let (last_array, id) = self.last?;
-        if last_array != array {
-            return None;
-        }
-        Some((id, self.nodes.get_mut(id)?))
-    }
-
     /// A chunk that is about to be put.
+    #[inline]
     pub(crate) fn touch(&mut self, id: Id) -> Option<&mut Pending> {
-        let array = self.nodes.get(id)?.array;
-        if self.last != Some((array, id)) {
+        if self.order.newest() != Some(id) {
+            self.nodes.get(id)?;
             self.nodes.unlink(&mut self.order, id);
             self.nodes.link(&mut self.order, id);
-            self.last = Some((array, id));
         }
         self.nodes.get_mut(id)
     }
 
     pub(crate) fn insert(&mut self, keys: &mut Keys, pending: Pending) -> Id {
         self.bytes = self.bytes.saturating_add(pending.cost());
-        let (array, key) = (pending.array, pending.key.clone());
+        let key = pending.key.clone();
         let id = self.nodes.insert(pending);
         self.nodes.link(&mut self.order, id);
-        self.last = Some((array, id));
         keys.insert(key, id);
         id
     }
@@ -91,9 +78,6 @@ impl PendingChunks {
     pub(crate) fn remove(&mut self, keys: &mut Keys, key: &[u64], spare: &mut Spare) {
         let Some(id) = keys.remove(key) else { return };
         self.nodes.unlink(&mut self.order, id);
-        if self.last.is_some_and(|(_, last)| last == id) {
-            self.last = None;
-        }
         if let Some(pending) = self.nodes.remove(id) {
             self.bytes = self.bytes.saturating_sub(pending.cost());
             spare.put(pending.body.bytes);
