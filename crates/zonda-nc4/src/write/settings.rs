@@ -118,14 +118,18 @@ impl Nc4File {
             {
                 return Err(NcError::Inval.into());
             }
+            let mut checked = Ok(());
             match storage {
                 StorageRequest::Chunked if rank == 0 => return Err(NcError::Inval.into()),
                 StorageRequest::Chunked => {
                     draft.storage = storage;
                     if let Some(sizes) = sizes {
                         let sizes: Box<[u64]> = sizes.iter().map(|&size| size as u64).collect();
-                        check_chunk(&sizes, &lens, elem_size)?;
-                        draft.chunks = Some(sizes);
+                        // Where they cannot be, the variable is chunked all the same.
+                        checked = check_chunk(&sizes, &lens, elem_size);
+                        if checked.is_ok() {
+                            draft.chunks = Some(sizes);
+                        }
                     }
                 }
                 StorageRequest::Compact => {
@@ -139,7 +143,8 @@ impl Nc4File {
                 StorageRequest::Contiguous => draft.storage = storage,
                 StorageRequest::Unknown => {}
             }
-            Ok(definer.refresh(group, var)?)
+            definer.refresh(group, var)?;
+            Ok(checked?)
         })
     }
 

@@ -187,6 +187,19 @@ fn codes_of_chunking() {
 }
 
 #[test]
+fn refused_chunks_make_a_variable_chunked_all_the_same() {
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 4).unwrap();
+    let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
+    assert_eq!(storage(&file, v), StorageKind::Contiguous);
+    let chunks = Some(&[5][..]);
+    let refused = file.def_var_chunking(ROOT, v, StorageRequest::Chunked, chunks);
+    assert_eq!(code(refused), -127);
+    assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4]), "of the open file");
+    assert_eq!(storage(&reopened(file, memory), v), StorageKind::Chunked(vec![4]));
+}
+
+#[test]
 fn compact_data_fit_a_header() {
     let mut file = create();
     for (len, expected) in [(65_536, -62), (65_521, -62), (65_520, 0)] {
