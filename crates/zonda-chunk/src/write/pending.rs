@@ -57,6 +57,10 @@ impl PendingChunks {
         self.nodes.get(id)
     }
 
+    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Pending> {
+        self.nodes.get_mut(id)
+    }
+
     /// The chunk put last, if it is one of this array's.
     #[inline]
     pub(crate) fn last(&mut self, array: usize) -> Option<(Id, &mut Pending)> {

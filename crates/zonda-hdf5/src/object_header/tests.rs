@@ -210,7 +210,8 @@ fn attributes_without_a_creation_order_stay_in_order_over_two_blocks() {
         assert_eq!(at, FileAddr(256));
         let whole = Builder::new(AT).bytes(&header.first).pad_to(256).bytes(&rest);
         let read = read(whole).unwrap();
-        let known = read.messages.iter().filter(|m| [kind::ATTRIBUTE, kind::FILL_VALUE].contains(&m.kind));
+        let known =
+            read.messages.iter().filter(|m| [kind::ATTRIBUTE, kind::FILL_VALUE].contains(&m.kind));
         known.map(|message| read.body(message)[0]).collect::<Vec<_>>()
     };
     assert_eq!(order(0), [1, 4, 2, 3], "another message may still go ahead");
