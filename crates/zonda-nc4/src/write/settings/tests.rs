@@ -135,6 +135,21 @@ fn filters_are_applied_in_their_order() {
 }
 
 #[test]
+fn filters_have_names_where_hdf5_gives_them_none() {
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 4).unwrap();
+    let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
+    file.def_var_deflate(ROOT, v, true, true, 1).unwrap();
+    file.def_var_filter(ROOT, v, spec(32015, &[3])).unwrap();
+    let given = FilterSpec { name: String::from("given"), ..spec(307, &[9]) };
+    file.def_var_filter(ROOT, v, given).unwrap();
+    let file = reopened(file, memory);
+    let filters = file.var_info(ROOT, v).unwrap().filters.clone();
+    let names: Vec<_> = filters.iter().map(|filter| (filter.id, filter.name.as_str())).collect();
+    assert_eq!(names, [(2, ""), (1, ""), (32015, "zstd"), (307, "given")]);
+}
+
+#[test]
 fn a_filter_that_somebody_brings() {
     use std::sync::Arc;
     let Vars { mut file, v, .. } = vars();
