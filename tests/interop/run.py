@@ -45,9 +45,8 @@ HEAVY = {"variables-1000", "much-used", "groups-300", "large", "several-unlimite
 NO_DATA = {"several-unlimited", "large", "only-dims", "many-chunks"}
 # These say for each variable how it is to be stored. Elsewhere, the shape of chunks is a library's choice.
 CHUNKS_SAID = {"layouts", "pipelines", "plugins", "parts", "order-of-chunks", "many-chunks", "large", "incompressible", "variables-1000"}
-# The reference keeps no order in memory, attributes without one have none, and those that were renamed
-# stay in their place or go to the end.
-ANY_ORDER = {"in-memory", "att-no-order", "att-edited"}
+# The reference keeps no order in memory, and attributes for which none was asked have none.
+ANY_ORDER = {"in-memory", "att-no-order"}
 # What a function says that is for later: here, changing structures that the library does not write.
 NOT_BUILT = " -> -128"
 EDITS = ["append", "overwrite", "define", "attributes"]
@@ -108,11 +107,9 @@ def unshaped(text, shaped):
 
 def by_h5py(text):
     """What h5py said, without what netCDF leaves to its writer: the length that a dimension without a
-    variable had at first, ids that follow from the order anyway, when storage is allocated, whether
-    the order of attributes is kept, and what a filter's plugin adds to its parameters."""
+    variable had at first, and ids that follow from the order anyway."""
     text = re.sub(r"(?m)^  @(NAME .*This is a netCDF dimension but not a netCDF variable|_Netcdf4Dimid ).*\n?", "", text)
-    text = re.sub(r" alloc \d", "", text)
-    return re.sub(r"(?m) order \d( \d)?$", "", text)
+    return text
 
 
 def loose(text):
@@ -126,17 +123,6 @@ def loose(text):
         else:
             blocks.append((group + "\n" + line, []))
     return "\n".join("\n".join([head] + sorted(rest)) for head, rest in sorted(blocks))
-
-
-def any_attributes(text):
-    """A digest without the order of attributes: one that is overwritten may keep its place or not."""
-    out, some = [], []
-    for line in text.splitlines():
-        if re.match(r" +att ", line):
-            some.append(line)
-        else:
-            out, some = out + sorted(some) + [line], []
-    return "\n".join(out + sorted(some))
 
 
 def settled(text):
@@ -446,8 +432,7 @@ class Matrix:
     def edited(self, copies, texts, case, who, kind):
         what = "edit by %s, %s" % (who, kind)
         paths = {s: copies / who / kind / s / (case + ".nc") for s in self.sides}
-        # Renames leave another order behind.
-        same = loose if kind == "rename" or case in ANY_ORDER else any_attributes
+        same = self.order_of(case)
         said = {}
         for s, path in paths.items():
             if kind == "python":

@@ -30,6 +30,13 @@ def array_of(kind, shape, value):
     return np.full(shape, value, NUMPY[kind])
 
 
+def short_faults(extent, shape, unlimited):
+    """What is wrong with a variable that is shorter than its dimensions, see Var.faults."""
+    if all(n >= length for n, length in zip(extent, shape)):
+        return set()
+    return {"strided", "reader"} if sum(unlimited) > 1 or not unlimited[0] else {"strided"}
+
+
 class Dim:
     def __init__(self, name, length, unlimited):
         self.name, self.length, self.unlimited, self.id = name, length, unlimited, None
@@ -77,12 +84,7 @@ class Var:
         variable of several unlimited dimensions is shorter than one of them, or is read with strides
         past its end, and it cannot read strings whose chunk was never written; as a writer, it makes
         more of those."""
-        found = set()
-        short = any(n < d.length for n, d in zip(self.extent, self.dims))
-        if short and (sum(d.unlimited for d in self.dims) > 1 or not self.dims[0].unlimited):
-            found.add("reader")
-        if short:
-            found.add("strided")
+        found = short_faults(self.extent, self.shape(), [d.unlimited for d in self.dims])
         if self.kind in (STRING, LIST) and not self.written.all():
             found |= {"writer", "unwritten"}
         return found
@@ -118,7 +120,8 @@ class Group:
             "atts": dict(self.atts),
             "vars": {v.name: {"kind": v.kind, "dims": tuple(d.name for d in v.dims), "atts": dict(v.atts), "chunks": v.chunks,
                               "filters": v.filters, "nofill": v.nofill, "data": v.data.copy(), "sure": v.sure.copy(),
-                              "faults": v.faults(), "number": v.number}
+                              "faults": v.faults(), "number": v.number, "extent": list(v.extent),
+                              "unlimited": [d.unlimited for d in v.dims]}
                      for v in self.vars},
             "groups": {g.name: g.snapshot() for g in self.groups},
             "order": [v.name for v in self.vars] if self.ordered else None,
@@ -197,7 +200,7 @@ def between(states, dirty, got, forgive=frozenset(), path=""):
     if not any(same_attributes(s["atts"], got["atts"]) for s in states):
         return "%s/: attributes are %s, which they never were" % (path, got["atts"])
     for name, g in got["vars"].items():
-        why = [one_between(w, g, dirty.get(w["number"]), forgive & (w["faults"] - {"strided"}))
+        why = [one_between(w, g, dirty.get(w["number"]), forgive & (faults_between(w, g) - {"strided"}))
                for w in (s["vars"][name] for s in states if name in s["vars"])]
         if all(why):
             return "%s/%s: %s" % (path, name, why[0])
@@ -206,6 +209,14 @@ def between(states, dirty, got, forgive=frozenset(), path=""):
         if why:
             return why
     return None
+
+
+def faults_between(w, g):
+    """Those of a variable whose dimensions may have grown since, by what was put to others."""
+    shape = () if isinstance(g["data"], int) else g["data"].shape
+    if len(shape) != len(w["extent"]):
+        return w["faults"]
+    return w["faults"] | short_faults(w["extent"], shape, w["unlimited"])
 
 
 def one_between(w, g, dirty, forgive):

@@ -1,5 +1,7 @@
 //! Where the chunks of an array are: what a format tells the pipeline, and is told by it.
 
+use crate::ArrayId;
+
 /// A chunk in the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkAt {
@@ -50,4 +52,15 @@ pub trait Allocate {
 
     /// Gives back what nothing refers to any more. When it may serve again is the format's affair.
     fn free(&mut self, at: u64, len: u64);
+
+    /// Called with each incomplete chunk, in the file's form, before it is stored: where elements
+    /// that nobody put refer to something outside of the array, the format may give each of them
+    /// something of its own.
+    ///
+    /// # Errors
+    /// What the format met. The chunk is then not stored.
+    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> Result<(), TableError> {
+        let _nothing_to_do = (array, chunk);
+        Ok(())
+    }
 }

@@ -97,6 +97,8 @@ pub struct Var {
     /// Elements along each of them that the variable has.
     pub(crate) extent: Box<[u64]>,
     pub(crate) at: ObjectAt,
+    /// It refers to the scales of its dimensions, or is to do so.
+    pub(crate) refers_to_scales: bool,
     pub(crate) details: OnceLock<Arc<Details>>,
     /// What a writer keeps of it.
     pub(crate) draft: Option<Box<VarDraft>>,
@@ -450,7 +452,16 @@ impl Var {
         extent: &[u64],
     ) -> Var {
         let (name, dims, extent) = (name.into(), dims.into(), extent.into());
-        Var { name, nc_type, dims, extent, at, details: OnceLock::new(), draft: None }
+        Var {
+            name,
+            nc_type,
+            dims,
+            extent,
+            at,
+            refers_to_scales: true,
+            details: OnceLock::new(),
+            draft: None,
+        }
     }
 
     /// One of which only the name is known.

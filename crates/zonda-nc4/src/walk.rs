@@ -236,7 +236,8 @@ impl<'a> Walk<'a> {
             }
             (None, None) => pending = Some(hidden::scales(file, &attributes)?),
         }
-        let var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
+        let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
+        var.refers_to_scales = attributes.find(hidden::DIMENSION_LIST).is_some();
         if let Some(scales) = pending.filter(|_| rank > 0) {
             let index = self.model.group(group).map_or(0, |group| group.vars.len());
             let max = space.max_dims.iter();

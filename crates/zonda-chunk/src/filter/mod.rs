@@ -65,6 +65,25 @@ pub fn is_builtin(id: u32) -> bool {
     builtin(id).is_some()
 }
 
+/// What a built-in filter is called in files, if it is one of those that have names there: HDF5 names
+/// no filters of its own.
+#[must_use]
+pub fn builtin_name(id: u32) -> Option<&'static str> {
+    Some(match id {
+        307 => "bzip2",
+        32000 => "lzf",
+        32001 => "blosc",
+        32004 => "lz4",
+        32008 => "bitshuffle",
+        32013 => "zfp",
+        32015 => "zstd",
+        32022 => "bitgroom",
+        32023 => "granular bitround",
+        32026 => "blosc2",
+        _ => return None,
+    })
+}
+
 /// The chunks that filters work on: all chunks of an array have one shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkShape {

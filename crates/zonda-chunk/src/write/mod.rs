@@ -225,9 +225,18 @@ impl ChunkWriter {
 
     /// Stores incomplete chunks; those that are complete go, the others stay as they are.
     fn store_pending(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
-        let mut chunks: Vec<(Id, &Pending)> =
+        let mut ids = ids.to_vec();
+        let order = |id: &Id| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
+        ids.sort_by(|a, b| order(a).cmp(&order(b)));
+        for id in &ids {
+            if let Some(pending) = self.pending.get_mut(*id) {
+                space
+                    .own(ArrayId(pending.array), &mut pending.body.bytes)
+                    .map_err(ChunkError::Table)?;
+            }
+        }
+        let chunks: Vec<(Id, &Pending)> =
             ids.iter().filter_map(|&id| Some((id, self.pending.get(id)?))).collect();
-        chunks.sort_by(|(_, a), (_, b)| (a.array, &a.key).cmp(&(b.array, &b.key)));
         let mut jobs = Vec::with_capacity(chunks.len());
         for (_, pending) in &chunks {
             let Some(array) = &self.arrays[pending.array] else { continue };

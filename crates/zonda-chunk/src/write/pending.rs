@@ -55,6 +55,10 @@ impl PendingChunks {
         self.nodes.get(id)
     }
 
+    pub(crate) fn get_mut(&mut self, id: Id) -> Option<&mut Pending> {
+        self.nodes.get_mut(id)
+    }
+
     /// A chunk that is about to be put.
     #[inline]
     pub(crate) fn touch(&mut self, id: Id) -> Option<&mut Pending> {

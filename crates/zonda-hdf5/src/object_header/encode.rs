@@ -156,7 +156,8 @@ pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
 /// Encodes a header into the space of its first block.
 ///
 /// Messages go there in the order given as far as they fit, the others into one more block, whose
-/// place `fresh` gives for its length. Messages about yet other blocks are messages like all others.
+/// place `fresh` gives for its length. Attributes of which no creation order is kept stay in the
+/// order given over both blocks. Messages about yet other blocks are messages like all others.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for messages that no header can hold, and where not even a message about
@@ -184,11 +185,16 @@ pub fn encode_header(
     let mut left = room.checked_sub(reference).ok_or_else(too_large)?;
     let mut rest = Writer::new(NAME, sizes);
     rest.put(b"OCHK");
+    let mut is_ordered = true;
     for message in messages {
-        if let Some(behind) = left.checked_sub(style.message_len(message)) {
+        // Where nothing says the order of attributes, it is that of their messages.
+        let is_free = style.tracked() || message.kind != kind::ATTRIBUTE || is_ordered;
+        let behind = left.checked_sub(style.message_len(message));
+        if let Some(behind) = behind.filter(|_| is_free) {
             left = behind;
             style.put(&mut writer, message)?;
         } else {
+            is_ordered &= message.kind != kind::ATTRIBUTE;
             style.put(&mut rest, message)?;
         }
     }

@@ -186,3 +186,34 @@ fn unknown_messages_pass_unless_they_object() {
 fn messages_are_compact() {
     assert!(size_of::<Message>() <= 24);
 }
+
+#[test]
+fn attributes_without_a_creation_order_stay_in_order_over_two_blocks() {
+    let message = |kind, len, byte| {
+        let creation_order = Some(u16::from(byte));
+        NewMessage { kind, flags: 0, creation_order, body: vec![byte; len] }
+    };
+    // Lengths of which the second fits no first block of 128 bytes, and the others do.
+    let messages = [
+        message(kind::ATTRIBUTE, 20, 1),
+        message(kind::ATTRIBUTE, 200, 2),
+        message(kind::ATTRIBUTE, 20, 3),
+        message(kind::FILL_VALUE, 20, 4),
+    ];
+    let space = HeaderSpace { addr: FileAddr(AT as u64), len: 128 };
+    let sizes = Sizes { offset: 8, length: 8 };
+    let order = |flags| {
+        let style = HeaderStyle { flags, ..HeaderStyle::default() };
+        let place = &mut |_| Ok(FileAddr(256));
+        let header = encode_header(&style, &messages, &space, sizes, place).unwrap();
+        let (at, rest) = header.continuation.unwrap();
+        assert_eq!(at, FileAddr(256));
+        let whole = Builder::new(AT).bytes(&header.first).pad_to(256).bytes(&rest);
+        let read = read(whole).unwrap();
+        let known =
+            read.messages.iter().filter(|m| [kind::ATTRIBUTE, kind::FILL_VALUE].contains(&m.kind));
+        known.map(|message| read.body(message)[0]).collect::<Vec<_>>()
+    };
+    assert_eq!(order(0), [1, 4, 2, 3], "another message may still go ahead");
+    assert_eq!(order(ATTRIBUTE_ORDER_TRACKED), [1, 3, 4, 2]);
+}

@@ -2,7 +2,7 @@
 //!
 //! HDF5 makes an element that was never written from the fill value. Where that points into the
 //! global heap it wants to write a copy of what is there, and a file that is open for reading it
-//! then cannot read. So a commit stores such chunks, all elements of which share one object.
+//! then cannot read. So a commit stores such chunks, each element with a copy of its own.
 
 use std::sync::PoisonError;
 
@@ -11,7 +11,7 @@ use zonda_chunk::{Allocate, ChunkWriter, Encode};
 use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
-use super::store::{Keep, VarStore};
+use super::store::{Keep, Room, VarStore};
 use crate::get::GetFault;
 use crate::model::Model;
 
@@ -25,7 +25,7 @@ pub(super) fn fill(
     store: &VarStore,
     model: &Model,
     chunks: &mut ChunkWriter,
-    space: &mut dyn Allocate,
+    room: &mut Room<'_>,
 ) -> Result<(), GetFault> {
     let (Keep::Chunked { array, tree, layout }, Some(element)) = (&store.keep, store.fill()) else {
         return Ok(());
@@ -65,7 +65,9 @@ pub(super) fn fill(
         if !stored.contains(&at) {
             put(store, &at, dims, extent, element, |slab, src| {
                 let encode = Encode::Raw { elem_size: element.len() };
-                chunks.put(*array, extent, slab, encode, src, &mut *space).map(|_| ())
+                let mut elements = src.to_vec();
+                room.own(*array, &mut elements).map_err(zonda_chunk::ChunkError::Table)?;
+                chunks.put(*array, extent, slab, encode, &elements, &mut *room).map(|_| ())
             })?;
         }
         let mut axes = at.iter_mut().zip(&grid).rev();
@@ -81,7 +83,7 @@ pub(super) fn fill(
             break;
         }
     }
-    Ok(chunks.flush(space)?)
+    Ok(chunks.flush(room)?)
 }
 
 /// Hands over the elements of a chunk that are in the extent.

@@ -117,7 +117,7 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
 }
 
 /// The attributes of an object are in the file in the order in which they were laid out.
-fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
+pub(super) fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
     let details = match key {
         ObjectKey::Group(id) => model.group_mut(id).map(|group| &mut group.details),
         ObjectKey::Var(group, id) => model.var_mut(group, id).map(|var| &mut var.details),

@@ -159,10 +159,7 @@ pub(super) fn fill_value(
         DataLayout::Contiguous { .. } => AllocTime::Late,
         DataLayout::Chunked(_) | DataLayout::Virtual { .. } => AllocTime::Incremental,
     };
-    let (alloc, time) = match value {
-        Some(_) => (alloc, FillTime::IfSet),
-        None => (AllocTime::Incremental, FillTime::Never),
-    };
+    let time = if value.is_some() { FillTime::IfSet } else { FillTime::Never };
     let value =
         FillValue { alloc_time: Some(alloc), fill_time: Some(time), undefined: false, value };
     fill(&value, sizes)

@@ -4,11 +4,13 @@
 //! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
 //! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
 
+use zonda_hdf5::File;
 use zonda_model::NcError;
 
 use super::source::Fetch;
 use crate::form::{Form, Shape};
 use crate::place::Place;
+use crate::values::{Fault, Values};
 
 /// Elements in memory form. An address in them is the number of a part, counted from 1; 0 is the
 /// null pointer.
@@ -37,6 +39,19 @@ impl Held {
             held.adopt(form, fetch, &mut bytes)?;
             held.bytes = bytes;
         }
+        Ok(held)
+    }
+
+    /// Elements in file form, and what they point to in the file's global heap.
+    ///
+    /// # Errors
+    /// Damage, and values of impossible lengths.
+    pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> std::result::Result<Held, Fault> {
+        let n = src.len().checked_div(form.file_size).unwrap_or(0);
+        let mut bytes = vec![0; n.checked_mul(form.size).ok_or(Fault::NoMemory)?];
+        let mut held = Held::default();
+        Values::new(file, &mut held).all(form, src, &mut bytes)?;
+        held.bytes = bytes.into();
         Ok(held)
     }
 
@@ -125,6 +140,12 @@ impl Held {
             }
             Ok(())
         })
+    }
+}
+
+impl Place for Held {
+    fn place(&mut self, bytes: &[u8], _text: bool) -> Option<u64> {
+        Some(self.keep(bytes.into()))
     }
 }
 

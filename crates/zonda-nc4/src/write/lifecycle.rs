@@ -3,6 +3,7 @@
 use zonda_model::NcError;
 
 use super::Writing;
+use super::commit::attributes_are_laid_out;
 use crate::file::Nc4File;
 use crate::model::GroupId;
 use crate::{Nc4Error, Result};
@@ -84,9 +85,16 @@ impl Nc4File {
     /// `NC_EPERM` as [`Nc4File::writing_mut`].
     pub(crate) fn leave_define_mode(&mut self) -> Result<()> {
         let writing = self.writing_mut()?;
-        writing.is_defining = false;
+        let was_defining = std::mem::replace(&mut writing.is_defining, false);
         writing.is_redefining = false;
         writing.has_defined = true;
+        if let (true, Some(model), Some(writing)) =
+            (was_defining, self.model.get_mut(), self.writing.as_deref())
+        {
+            // The reference writes them now, so those that change from now on come last. They are
+            // laid out later here, in the order that they have now.
+            writing.changed.iter().for_each(|key| attributes_are_laid_out(model, *key));
+        }
         Ok(())
     }
 

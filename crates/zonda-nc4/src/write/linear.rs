@@ -165,6 +165,27 @@ pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> 
     filled.map_err(storage_fault)
 }
 
+/// The element over and over, changed by `each` before it is written.
+pub(super) fn fill_each(
+    storage: &dyn Storage,
+    at: u64,
+    len: u64,
+    element: &[u8],
+    each: &mut dyn FnMut(&mut [u8]) -> Result<()>,
+) -> Result<()> {
+    let per = BLOCK_BYTES.checked_div(element.len()).unwrap_or(1).max(1);
+    let mut done = 0u64;
+    while done < len && !element.is_empty() {
+        let mut block = element.repeat(per);
+        let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
+        block.truncate(left);
+        each(&mut block)?;
+        storage.write_at(at.saturating_add(done), &block).map_err(storage_fault)?;
+        done = done.saturating_add(block.len() as u64);
+    }
+    Ok(())
+}
+
 fn storage_fault(error: zonda_storage::StorageError) -> GetFault {
     GetFault::Chunk(error.into())
 }

@@ -25,6 +25,7 @@ mod lifecycle;
 mod linear;
 mod links;
 mod objects;
+mod own;
 mod put;
 mod quantize;
 mod raw;

@@ -7,6 +7,7 @@ use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::linear::{self, Run};
+use super::own::FillCopies;
 use super::store::{Keep, Room, Stores, VarStore};
 use super::{Source, Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
@@ -273,14 +274,16 @@ impl Destination<'_> {
 
     /// Puts packed elements.
     fn put(&mut self, encode: Encode<'_>, src: &[u8]) -> Result<Converted> {
-        let Destination { number, extent, slab, stores, space, file, .. } = self;
+        let Destination { number, extent, slab, stores, space, heap, file } = self;
         let array = stores.get(*number).and_then(VarStore::array);
-        if let (Some(array), Some(chunks)) = (array, &mut stores.chunks) {
-            let mut room = Room { space, file };
+        let Stores { chunks, copies, .. } = &mut **stores;
+        if let (Some(array), Some(chunks)) = (array, chunks) {
+            let mut room = Room { space, heap, copies, file };
             return Ok(chunks.put(array, extent, slab, encode, src, &mut room)?);
         }
         let store = self.stores.get_mut(self.number).ok_or(refused(NcError::Internal))?;
-        put_linear(store, self.extent, self.slab, &encode, src, self.space, self.file)
+        let (space, heap) = (&mut *self.space, &mut *self.heap);
+        put_linear(store, self.extent, self.slab, &encode, src, space, heap, self.file)
     }
 
     /// Elements of user-defined types and strings, and numbers that no kernel converts.
@@ -336,6 +339,7 @@ fn put_linear(
     encode: &Encode<'_>,
     src: &[u8],
     space: &mut zonda_hdf5::Space,
+    heap: &mut zonda_hdf5::HeapWriter,
     file: &zonda_hdf5::File,
 ) -> Result<Converted> {
     let elem = store.data.form.file_size;
@@ -355,7 +359,15 @@ fn put_linear(
                 let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
                 // Before the first put, so that a failure leaves nothing undefined.
                 if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
-                    linear::fill(&**storage, position, len, &fill)?;
+                    match FillCopies::of(&store.data.form, Some(&fill)) {
+                        Some(copies) => {
+                            let own = &mut |elements: &mut [u8]| {
+                                copies.own(elements, heap, space, file).map_err(GetFault::Hdf)
+                            };
+                            linear::fill_each(&**storage, position, len, &fill, own)?;
+                        }
+                        None => linear::fill(&**storage, position, len, &fill)?,
+                    }
                 }
                 store.keep = Keep::Contiguous { addr: Some(at), len };
                 store.is_changed = true;

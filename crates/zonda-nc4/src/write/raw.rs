@@ -1,6 +1,6 @@
 //! Chunks as they are stored, for copies that undo no filter and apply none.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use zonda_chunk::FilterSpec;
 use zonda_hdf5::message::DataLayout;
@@ -8,7 +8,7 @@ use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
 
 use super::Writing;
-use super::store::{Keep, Room, VarStore};
+use super::store::{Keep, Room, Stores, VarStore};
 use crate::details::as_stored;
 use crate::file::hdf;
 use crate::get::GetFault;
@@ -133,7 +133,8 @@ impl Nc4File {
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
             return Err(refused(NcError::Internal));
         };
-        let Writing { stores, space, .. } = writing;
+        let Writing { stores, space, heap, .. } = writing;
+        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
         stores.put_bytes = stores.put_bytes.saturating_add(bytes.len() as u64);
         let store = stores.get(number).ok_or(refused(NcError::Internal))?;
         let Keep::Chunked { array, layout, .. } = &store.keep else {
@@ -149,8 +150,9 @@ impl Nc4File {
             return Err(refused(NcError::InvalidCoords));
         }
         let (array, file) = (*array, files.main());
-        let chunks = stores.chunks.as_mut().ok_or(refused(NcError::Internal))?;
-        Ok(chunks.put_stored(array, key, mask, bytes, &mut Room { space, file })?)
+        let Stores { chunks, copies, .. } = stores;
+        let chunks = chunks.as_mut().ok_or(refused(NcError::Internal))?;
+        Ok(chunks.put_stored(array, key, mask, bytes, &mut Room { space, heap, copies, file })?)
     }
 
     /// Makes a variable as long as this along the dimensions that can grow, as a put of its last

@@ -32,20 +32,28 @@ impl Recipe {
         model: &Model,
         var: &Var,
         draft: &VarDraft,
-        heap: Option<(&mut Writing, ObjectKey)>,
+        mut heap: Option<(&mut Writing, ObjectKey)>,
     ) -> Result<Recipe> {
         let form = Typed::of(model, var.nc_type, draft.endianness).map_err(GetFault::Refused)?.form;
-        let fill = match (draft.fill(), heap) {
+        let fill = match (draft.fill(), &mut heap) {
             (Fill::None, _) => None,
             (_, Some((writing, key))) if form.has_pointers() => {
-                Some(writing.heap_fill(model, var, draft, &form, key)?)
+                Some(writing.heap_fill(model, var, draft, &form, *key)?)
             }
             _ => Some(plain_fill(model, var, draft, &form)),
         };
         let bytes = || bytes_of(&var.extent, form.file_size);
         let layout = match &draft.layout {
             Layout::Contiguous => DataLayout::Contiguous { addr: None, len: Some(bytes()?) },
-            Layout::Compact => DataLayout::Compact { data: compact(bytes()?, fill.as_deref())? },
+            Layout::Compact => {
+                let mut data = compact(bytes()?, fill.as_deref())?;
+                if let Some((writing, _)) = heap.filter(|_| form.has_pointers() && fill.is_some()) {
+                    for element in data.chunks_exact_mut(form.file_size.max(1)) {
+                        writing.encode_fill(model, var, draft, &form, element)?;
+                    }
+                }
+                DataLayout::Compact { data }
+            }
             Layout::Chunked(chunk) => header::chunked(chunk.clone(), draft.datatype.size),
         };
         let (filters, quantize) = (draft.stored_filters.clone(), draft.quantize);
@@ -73,27 +81,38 @@ impl Writing {
         {
             return Ok(known.clone());
         }
-        let mut value = vec![0; form.file_size];
+        let mut value: Box<[u8]> = vec![0; form.file_size].into();
+        self.encode_fill(model, var, draft, form, &mut value)?;
+        self.stores.fills.insert(key, (draft.fill_value.clone(), value.clone()));
+        Ok(value)
+    }
+
+    /// Puts what one element that is the fill value points to into the heap.
+    fn encode_fill(
+        &mut self,
+        model: &Model,
+        var: &Var,
+        draft: &VarDraft,
+        form: &Form,
+        element: &mut [u8],
+    ) -> Result<()> {
         let (heap, space) = self.heap_and_space();
         match draft.fill() {
             Fill::User(held) => {
                 let mut fetch = held;
-                element::encode(form, heap, space, &mut fetch, held.bytes(), &mut value)
+                element::encode(form, heap, space, &mut fetch, held.bytes(), element)
             }
             // An empty string is there.
             _ if var.nc_type == NC_STRING => {
                 let address = 1u64.to_ne_bytes();
-                element::encode(form, heap, space, &mut Empty, &address, &mut value)
+                element::encode(form, heap, space, &mut Empty, &address, element)
             }
             _ => {
-                value.copy_from_slice(&plain_fill(model, var, draft, form));
+                element.copy_from_slice(&plain_fill(model, var, draft, form));
                 Ok(())
             }
         }
-        .map_err(GetFault::Hdf)?;
-        let value: Box<[u8]> = value.into();
-        self.stores.fills.insert(key, (draft.fill_value.clone(), value.clone()));
-        Ok(value)
+        .map_err(GetFault::Hdf)
     }
 }
 

@@ -93,7 +93,8 @@ fn foreign_space(file: &File) -> Option<&'static str> {
 }
 
 /// What has no part in dimension scales: dimensions that no object stands for, and variables that
-/// have such dimensions, or none that are known.
+/// have such dimensions, or none that are known, or refer to no scales: `NC_NODIMSCALE_ATTACH` makes
+/// them so, and the reference leaves them as they are.
 fn apart(model: &Model) -> Apart {
     let mut apart = Apart { n_types: model.types.len(), ..Apart::default() };
     for (id, dim) in (0..).map(DimId).zip(&model.dims) {
@@ -101,11 +102,16 @@ fn apart(model: &Model) -> Apart {
             apart.dims.insert(id);
         }
     }
+    let scales = Scales::of(model, false, &apart);
     for (group, list) in (0u16..).map(GroupId).zip(&model.groups) {
         for (id, var) in (0..).map(VarId).zip(&list.vars) {
+            let key = ObjectKey::Var(group, id);
+            if !var.refers_to_scales && !scales.dim_of.contains_key(&key) {
+                apart.unattached.insert(key);
+            }
             let has = |dim: &DimId| model.dim(*dim).is_some_and(|dim| dim.at.is_some());
             if !var.dims.iter().all(has) {
-                apart.vars.insert(ObjectKey::Var(group, id));
+                apart.vars.insert(key);
             }
         }
     }

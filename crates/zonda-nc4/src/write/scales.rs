@@ -44,6 +44,8 @@ pub(crate) struct Apart {
     pub(super) dims: HashSet<DimId>,
     /// Variables that do not refer to all scales of their dimensions.
     pub(super) vars: HashSet<ObjectKey>,
+    /// Variables that refer to no scales, though there are some, and have not to do so.
+    pub(super) unattached: HashSet<ObjectKey>,
     /// Number of the types that the file had; not all of them need have names.
     pub(super) n_types: usize,
 }
@@ -74,6 +76,7 @@ impl Scales {
                 if var.dims.is_empty()
                     || self.dim_of.contains_key(&key)
                     || apart.vars.contains(&key)
+                    || apart.unattached.contains(&key)
                 {
                     continue;
                 }

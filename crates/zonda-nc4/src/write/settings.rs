@@ -1,7 +1,7 @@
 //! What is set of a variable between its definition and its first data.
 
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::is_builtin;
+use zonda_chunk::filter::{builtin_name, is_builtin};
 use zonda_hdf5::message::FilterDescription;
 use zonda_model::{ExtType, NcError, VarId};
 
@@ -86,11 +86,22 @@ impl Nc4File {
     /// `NC_EINDEFINE` (this code, indeed) outside of define mode; `NC_EINVAL` for a scalar;
     /// `NC_ELATEDEF`; `NC_EHDFERR` for a number beyond 65535, `NC_ENOFILTER` for a filter that is not
     /// to be had; `NC_EFILTER` and `NC_EINVAL` for bad parameters.
-    pub fn def_var_filter(&mut self, group: GroupId, var: VarId, filter: FilterSpec) -> Result<()> {
+    pub fn def_var_filter(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        mut filter: FilterSpec,
+    ) -> Result<()> {
         let find = self.how.find_filter.clone();
         self.define(group, b"", |definer| {
-            let is_there =
-                is_builtin(filter.id) || find.as_ref().is_some_and(|f| f(&filter).is_some());
+            let is_own = is_builtin(filter.id);
+            let found = if is_own { None } else { find.and_then(|find| find(&filter)) };
+            let is_there = is_own || found.is_some();
+            if filter.name.is_empty() {
+                // libhdf5 1.10 takes room for no name, and then writes the one that a plugin has.
+                let name = found.map(|found| found.name()).or_else(|| builtin_name(filter.id));
+                filter.name = name.unwrap_or_default().to_owned();
+            }
             Ok(definer.add_filter(group, var, filter, is_there)?)
         })
     }
@@ -118,14 +129,18 @@ impl Nc4File {
             {
                 return Err(NcError::Inval.into());
             }
+            let mut checked = Ok(());
             match storage {
                 StorageRequest::Chunked if rank == 0 => return Err(NcError::Inval.into()),
                 StorageRequest::Chunked => {
                     draft.storage = storage;
                     if let Some(sizes) = sizes {
                         let sizes: Box<[u64]> = sizes.iter().map(|&size| size as u64).collect();
-                        check_chunk(&sizes, &lens, elem_size)?;
-                        draft.chunks = Some(sizes);
+                        // Where they cannot be, the variable is chunked all the same.
+                        checked = check_chunk(&sizes, &lens, elem_size);
+                        if checked.is_ok() {
+                            draft.chunks = Some(sizes);
+                        }
                     }
                 }
                 StorageRequest::Compact => {
@@ -139,7 +154,8 @@ impl Nc4File {
                 StorageRequest::Contiguous => draft.storage = storage,
                 StorageRequest::Unknown => {}
             }
-            Ok(definer.refresh(group, var)?)
+            definer.refresh(group, var)?;
+            Ok(checked?)
         })
     }
 

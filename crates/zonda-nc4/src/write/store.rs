@@ -11,10 +11,13 @@ use zonda_chunk::{
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
-use zonda_hdf5::{ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, Space};
+use zonda_hdf5::{
+    ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
+};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::absent;
+use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
 use crate::data::{Data, Find};
@@ -35,6 +38,8 @@ pub(crate) struct Stores {
     pub(super) chunks: Option<ChunkWriter>,
     /// Fill values that point to something: what was set, and its file form.
     pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
+    /// Fill values of chunked ones that point to something.
+    pub(super) copies: CopiesOf,
     /// Nodes of chunk trees for the next commit.
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// Words of nodes that stay where they are.
@@ -151,10 +156,11 @@ impl Writing {
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
-        let Writing { stores, space, changed, .. } = self;
-        let Stores { list, chunks, blocks, patches, put_bytes, .. } = stores;
+        let Writing { stores, space, changed, heap, .. } = self;
+        let Stores { list, chunks, copies, blocks, patches, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
-            let mut room = Room { space: &mut *space, file };
+            let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let mut room = Room { space: &mut *space, heap, copies, file };
             chunks.flush(&mut room)?;
             for (key, store) in &*list {
                 absent::fill(*key, store, model, chunks, &mut room)?;
@@ -229,7 +235,7 @@ impl Writing {
                 let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
                 let tree = tree.map_err(GetFault::Hdf)?;
                 let fixed = fixed(model, var);
-                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
             }
             DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
         };
@@ -297,7 +303,7 @@ impl Writing {
                     wide_filtered_sizes: false,
                     ..layout
                 };
-                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+                self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
             }
             DataLayout::Virtual { .. } => return Err(not_built()),
         };
@@ -313,6 +319,7 @@ impl Writing {
         &mut self,
         file: &Arc<File>,
         find: &Find,
+        form: &Form,
         layout: ChunkedLayout,
         filters: &[FilterDescription],
         tree: ChunkTree,
@@ -341,6 +348,9 @@ impl Writing {
             fixed: fixed.into(),
             unfiltered_edges: None,
         })?;
+        if let Some(copies) = FillCopies::of(form, fill) {
+            self.stores.copies.insert(array, Arc::new(copies));
+        }
         Ok(Keep::Chunked { array, tree, layout })
     }
 }
@@ -487,6 +497,8 @@ impl WriteTable for Tree {
 /// The space of a file, as positions in its storage.
 pub(super) struct Room<'a> {
     pub(super) space: &'a mut Space,
+    pub(super) heap: &'a mut HeapWriter,
+    pub(super) copies: &'a CopiesOf,
     pub(super) file: &'a File,
 }
 
@@ -502,5 +514,10 @@ impl Allocate for Room<'_> {
         if let Some(addr) = addr {
             self.space.free(FileAddr(addr), len);
         }
+    }
+
+    fn own(&mut self, array: ArrayId, chunk: &mut [u8]) -> std::result::Result<(), TableError> {
+        let Some(copies) = self.copies.get(&array) else { return Ok(()) };
+        Ok(copies.own(chunk, self.heap, self.space, self.file)?)
     }
 }

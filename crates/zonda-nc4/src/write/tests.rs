@@ -436,3 +436,31 @@ fn a_simple_file() {
     assert_eq!(&*model.groups[0].vars[1].dims, [t, x]);
     assert_eq!(&*model.groups[1].vars[1].dims, [z, x]);
 }
+
+#[test]
+fn variables_that_refer_to_no_scales_stay_so() {
+    let memory = Arc::new(Memory::new());
+    let apart = CreateHow { attach_scales: false, ..how() };
+    let (name, root) = (Path::new("test.nc"), GroupId::ROOT);
+    let mut file = Nc4File::create(memory.clone(), name, OpenHow::default(), apart).unwrap();
+    let x = def_dim(&mut file, root, "x", 3);
+    def_var(&mut file, root, "old", &[x]);
+    file.close().unwrap();
+    let mut file = Nc4File::open_for_writing(memory.clone(), name, OpenHow::default()).unwrap();
+    def_var(&mut file, root, "new", &[x]);
+    file.close().unwrap();
+    let file = open(memory);
+    let (model, hdf5) = (file.model().unwrap(), file.hdf5());
+    let vars = &model.groups[0].vars;
+    let lists: Vec<_> = vars
+        .iter()
+        .map(|var| {
+            let attributes = hdf5.object(var.at.addr).unwrap().attributes(hdf5).unwrap();
+            hidden::scales(hdf5, &attributes).unwrap()
+        })
+        .collect();
+    let scale = model.dim(x).unwrap().at.unwrap().addr;
+    assert_eq!(lists, [None, Some(vec![Some(scale)])]);
+    let users = hdf5.object(scale).unwrap().attribute(hdf5, hidden::REFERENCE_LIST).unwrap();
+    assert_eq!(users.unwrap().data[..8], vars[1].at.addr.0.to_le_bytes());
+}

@@ -306,3 +306,23 @@ fn nothing_changes_in_a_file_open_for_reading() {
     assert_eq!(code(file.del_att(of(VarId(9)), b"t")), -37);
     assert_eq!(names(&file, v), ["t"]);
 }
+
+#[test]
+fn what_ends_definitions_settles_the_order_though_nothing_is_written() {
+    let order = |ends: bool| {
+        let (mut file, memory) = created(false);
+        for name in ["a", "b", "c"] {
+            put_ints(&mut file, GLOBAL, name, 4, &[1]).unwrap();
+        }
+        if ends {
+            file.leave_define_mode().unwrap();
+        }
+        put_ints(&mut file, GLOBAL, "a", 4, &[1, 2]).unwrap();
+        file.rename_att(GLOBAL, b"b", b"d").unwrap();
+        assert_eq!(names(&file, GLOBAL), ["a", "d", "c"]);
+        names(&reopened(file, memory), GLOBAL)
+    };
+    // As a file of the reference has them, where data were put after the definitions.
+    assert_eq!(order(true), ["c", "a", "d"]);
+    assert_eq!(order(false), ["a", "d", "c"]);
+}

@@ -135,6 +135,21 @@ fn filters_are_applied_in_their_order() {
 }
 
 #[test]
+fn filters_have_names_where_hdf5_gives_them_none() {
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 4).unwrap();
+    let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
+    file.def_var_deflate(ROOT, v, true, true, 1).unwrap();
+    file.def_var_filter(ROOT, v, spec(32015, &[3])).unwrap();
+    let given = FilterSpec { name: String::from("given"), ..spec(307, &[9]) };
+    file.def_var_filter(ROOT, v, given).unwrap();
+    let file = reopened(file, memory);
+    let filters = file.var_info(ROOT, v).unwrap().filters.clone();
+    let names: Vec<_> = filters.iter().map(|filter| (filter.id, filter.name.as_str())).collect();
+    assert_eq!(names, [(2, ""), (1, ""), (32015, "zstd"), (307, "given")]);
+}
+
+#[test]
 fn a_filter_that_somebody_brings() {
     use std::sync::Arc;
     let Vars { mut file, v, .. } = vars();
@@ -184,6 +199,19 @@ fn codes_of_chunking() {
     }
     assert_eq!(code(file.def_var_chunking(ROOT, v, Chunked, None)), 0);
     assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4, 2]));
+}
+
+#[test]
+fn refused_chunks_make_a_variable_chunked_all_the_same() {
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 4).unwrap();
+    let v = file.def_var(ROOT, b"v", 4, &[0]).unwrap();
+    assert_eq!(storage(&file, v), StorageKind::Contiguous);
+    let chunks = Some(&[5][..]);
+    let refused = file.def_var_chunking(ROOT, v, StorageRequest::Chunked, chunks);
+    assert_eq!(code(refused), -127);
+    assert_eq!(storage(&file, v), StorageKind::Chunked(vec![4]), "of the open file");
+    assert_eq!(storage(&reopened(file, memory), v), StorageKind::Chunked(vec![4]));
 }
 
 #[test]

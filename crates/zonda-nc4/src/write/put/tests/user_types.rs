@@ -40,9 +40,9 @@ impl Place for Caller {
     }
 }
 
-struct Fetched {
-    caller: Caller,
-    last: Vec<u8>,
+pub(super) struct Fetched {
+    pub(super) caller: Caller,
+    pub(super) last: Vec<u8>,
 }
 
 impl Fetch for Fetched {
@@ -83,7 +83,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.as_chunks::<8>().0.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
-fn texts(lab: &Lab, var: VarId, n: usize) -> Vec<Option<Vec<u8>>> {
+pub(super) fn texts(lab: &Lab, var: VarId, n: usize) -> Vec<Option<Vec<u8>>> {
     let mut caller = Caller::default();
     let got = words(&get(lab, &mut caller, var, &[n], 8 * n));
     got.iter().map(|&address| (address != 0).then(|| caller.at(address))).collect()

@@ -1,0 +1,77 @@
+//! Elements that nobody put, of types that point into the global heap.
+//!
+//! HDF5 removes what an element points to when it writes over the element. So no two elements may
+//! point to one object, nor may any point to that of the fill value: each gets a copy of its own.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+use zonda_chunk::ArrayId;
+use zonda_hdf5::{File, HdfError, HeapWriter, Space};
+
+use super::element;
+use super::held::Held;
+use crate::form::Form;
+use crate::values::Fault;
+
+/// A fill value that points to something.
+#[derive(Debug)]
+pub(super) struct FillCopies {
+    form: Form,
+    /// One element in file form.
+    element: Box<[u8]>,
+    /// The same in memory form, once it was read.
+    held: OnceLock<Held>,
+}
+
+/// Those of arrays in chunks.
+pub(super) type CopiesOf = HashMap<ArrayId, Arc<FillCopies>>;
+
+impl FillCopies {
+    /// `None` for a fill value that points to nothing.
+    pub(super) fn of(form: &Form, fill: Option<&[u8]>) -> Option<FillCopies> {
+        let fill = fill.filter(|fill| form.has_pointers() && fill.iter().any(|&byte| byte != 0))?;
+        Some(FillCopies { form: form.clone(), element: fill.into(), held: OnceLock::new() })
+    }
+
+    /// Gives each of these elements that is the fill value itself what it points to.
+    ///
+    /// # Errors
+    /// Those of reading what the fill value points to, and of space.
+    pub(super) fn own(
+        &self,
+        elements: &mut [u8],
+        heap: &mut HeapWriter,
+        space: &mut Space,
+        file: &File,
+    ) -> Result<(), HdfError> {
+        let len = self.element.len().max(1);
+        if !elements.chunks_exact(len).any(|element| *element == *self.element) {
+            return Ok(());
+        }
+        let mut held = match self.held.get() {
+            Some(held) => held,
+            None => {
+                if heap.pending() > 0 {
+                    heap.flush(file)?;
+                }
+                let read = Held::read(&self.form, file, &self.element).map_err(fault)?;
+                self.held.get_or_init(|| read)
+            }
+        };
+        for element in elements.chunks_exact_mut(len) {
+            if *element == *self.element {
+                let bytes = held.bytes();
+                element::encode(&self.form, heap, space, &mut held, bytes, element)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fault(fault: Fault) -> HdfError {
+    match fault {
+        Fault::Hdf(error) => error,
+        Fault::NoMemory => HdfError::TooLarge { structure: "fill value", value: u64::MAX },
+    }
+}
