@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zonda_chunk::FilterSpec;
-use zonda_hdf5::message::DataLayout;
+use zonda_hdf5::message::{DataLayout, Datatype};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
 
@@ -34,6 +34,32 @@ impl Nc4File {
         };
         let filters = read().map_err(|error| hdf(model.var_path(group, known), error))?;
         Ok(filters.iter().map(as_stored).collect())
+    }
+
+    /// The type of a variable's elements as the file has it: if two have equal ones, so have bytes of
+    /// theirs. That of a new variable is known once definitions were ended.
+    ///
+    /// # Errors
+    /// As [`Nc4File::pipeline`].
+    pub fn stored_type(&self, group: GroupId, var: VarId) -> Result<Datatype> {
+        let (model, known) = self.var(group, var)?;
+        if let Some(draft) = known.draft.as_deref() {
+            return Ok(draft.datatype.clone());
+        }
+        let read = || -> std::result::Result<_, HdfError> {
+            let details = self.details(known)?;
+            details.object()?.datatype(&details.file)
+        };
+        read().map_err(|error| hdf(model.var_path(group, known), error))
+    }
+
+    /// Elements that a variable has along each dimension: fewer than the dimension where that is
+    /// unlimited and others are longer.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`.
+    pub fn extent(&self, group: GroupId, var: VarId) -> Result<&[u64]> {
+        Ok(&self.var(group, var)?.1.extent)
     }
 
     /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, stored
