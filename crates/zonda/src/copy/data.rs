@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda_model::{Hyperslab, NcError};
-use zonda_nc4::StorageKind;
+use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::boxes::{Array, Boxes, Walk, choose};
 use super::define::{Made, fault};
@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 
 /// Bytes of a box where more are of no use: enough for all threads.
 const GOAL: u64 = 32 << 20;
+/// The same where elements were never written.
+const SPARSE_GOAL: u64 = 1 << 20;
 /// What a string and its place in a list are taken to need.
 const POINTER_BYTES: u64 = 256;
 /// Bytes of strings after which they are written.
@@ -114,7 +116,12 @@ impl Transfer<'_> {
         let (from, to) =
             (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
         let array = Array { lens: &lens, from: from.as_deref(), to: to.as_deref(), elem };
-        let goal = if interleaves && var.is_record() { GOAL / n_records.max(1) } else { GOAL };
+        let goal = match self.sparse(made)? {
+            // What is missing in a box is written with it.
+            Some(_) => SPARSE_GOAL,
+            None if interleaves && var.is_record() => GOAL / n_records.max(1),
+            None => GOAL,
+        };
         let boxes = choose(&array, goal.min(self.most()), self.most());
         Ok((Way::Values, Some(boxes)))
     }
@@ -126,16 +133,21 @@ impl Transfer<'_> {
 
     fn job<'m>(&self, made: &'m Made<'m>, boxes: Boxes, index: usize) -> Result<Job<'m>> {
         let walk = Walk::new(&made.var.lens(), &boxes.shape);
-        let mut sparse = None;
-        if self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)? {
-            let file = self.source.nc4()?.read();
-            let var = made.var.source;
-            let is_whole = *file.extent(var.group, var.var)? == made.var.lens()[..];
-            if is_whole {
-                sparse = Chunks::of(&file, var)?.filter(|chunks| !chunks.is_complete());
-            }
-        }
+        let sparse = self.sparse(made)?;
         Ok(Job { made, boxes, walk, sparse, index })
+    }
+
+    /// The chunks of the source, where some were never written and need not be in the target.
+    fn sparse(&self, made: &Made<'_>) -> Result<Option<Chunks>> {
+        if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
+            return Ok(None);
+        }
+        let file = self.source.nc4()?.read();
+        let var = made.var.source;
+        if *file.extent(var.group, var.var)? != made.var.lens()[..] {
+            return Ok(None);
+        }
+        Ok(Chunks::of(&file, var)?.filter(|chunks| !chunks.is_complete()))
     }
 
     /// Whether elements that were never written are the same in both files, as their fill value.
@@ -144,12 +156,16 @@ impl Transfer<'_> {
         if made.var.has_pointers {
             return Ok(false);
         }
-        let (old, new) = (self.source.var_info(from)?, self.target.var_info(to)?);
-        if old.no_fill || new.no_fill {
-            return Ok(false);
+        let old = self.source.nc4()?.read().never_written(from.group, from.var)?;
+        let new = self.target.nc4()?.read().never_written(to.group, to.var)?;
+        let (mut a, mut b) = (vec![0; made.var.elem], vec![0; made.var.elem]);
+        match (old, new) {
+            (NeverWritten::Undefined, _) | (_, NeverWritten::Undefined) => return Ok(old == new),
+            (NeverWritten::Value, _) => {
+                self.source.fill_value(from, &mut Pieces::default(), &mut a)?
+            }
+            (NeverWritten::Zeros, _) => {}
         }
-        let (mut a, mut b) = (vec![0; made.var.elem], vec![1; made.var.elem]);
-        self.source.fill_value(from, &mut Pieces::default(), &mut a)?;
         self.target.fill_value(to, &mut Pieces::default(), &mut b)?;
         Ok(a == b)
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
 use zonda_model::DimId;
-use zonda_nc4::{Endianness, GroupId, StorageKind, StorageRequest, VarInfo};
+use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
+use super::pieces::Pieces;
 use super::storage::Stored;
 use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, shown};
 use super::{CopyOptions, atts, fit};
@@ -21,6 +22,9 @@ const FILL_VALUE: &[u8] = b"_FillValue";
 /// Numbers of filters whose parameters in a file say more than those they are asked for with.
 const SCALE_OFFSET: u32 = 6;
 const BITSHUFFLE: u32 = 32008;
+
+/// Bytes that were never written, from which on a copy does not write them either.
+const SPARSE_BYTES: f64 = (64 << 20) as f64;
 
 /// A variable of the target.
 #[derive(Debug)]
@@ -88,7 +92,13 @@ pub(super) fn all<'t>(
 
 /// An error about something that has a name.
 pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
-    Error::told(error.code(), format!("{kind} {}: {}", shown(name), error.cause()))
+    let cause = error.cause();
+    // Errors of netCDF-4 files begin with a path, too.
+    let why = match cause.split_once(": ") {
+        Some((path, why)) if path.starts_with('/') => why,
+        _ => &cause,
+    };
+    Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
 }
 
 struct Definer<'a> {
@@ -211,21 +221,58 @@ impl Definer<'_> {
         match (&stored.filters, info) {
             (Some(filters), _) => {
                 for filter in filters {
-                    target.def_var_filter(id, filter.clone()).map_err(|error| {
-                        Error::told(
-                            error.code(),
-                            format!("filter {}: {}", filter.id, error.cause()),
-                        )
-                    })?;
+                    let number = filter.id.to_string();
+                    let defined = target.def_var_filter(id, filter.clone());
+                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
                 }
             }
             (None, Some(info)) => self.keep_filters(made, &stored, info)?,
             (None, None) => {}
         }
-        if info.is_some_and(|info| info.no_fill) && var.nc_type != NC_STRING {
-            target.def_var_fill_placed(id, true, None)?;
+        if let Some(info) = info {
+            self.fill(made, info)?;
         }
         Ok(())
+    }
+
+    /// What elements are that were never written, as far as no attribute says so.
+    fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
+        let (var, target, id) = (made.var, self.target, made.target);
+        let from = var.source;
+        let of_source = self.source.nc4()?.read().never_written(from.group, from.var)?;
+        let (mut value, mut pieces) = (vec![0; var.elem], Pieces::default());
+        match of_source {
+            NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
+                return Ok(());
+            }
+            NeverWritten::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
+            // Zeros are no fill value to netCDF, but somebody may read them.
+            NeverWritten::Zeros if self.is_sparse(from)? && !var.has_pointers => {}
+            NeverWritten::Zeros | NeverWritten::Undefined => {
+                let can_be = info.no_fill && var.nc_type != NC_STRING;
+                return if can_be { target.def_var_fill_placed(id, true, None) } else { Ok(()) };
+            }
+        }
+        target.def_var_fill_placed(id, false, Some((&value, &mut pieces)))?;
+        // The value stays.
+        target.del_att(id, FILL_VALUE)
+    }
+
+    /// Whether so many elements were never written that it would be waste to write them.
+    fn is_sparse(&self, var: VarRef) -> Result<bool> {
+        let info = self.source.var_info(var)?;
+        if matches!(info.storage, StorageKind::External | StorageKind::Virtual) {
+            return Ok(false);
+        }
+        let stored = self.source.stored(var)?;
+        let missing = match stored.chunks {
+            Some((there, all)) => {
+                let part = all.saturating_sub(there) as f64 / all.max(1) as f64;
+                part * stored.data_bytes as f64
+            }
+            None => stored.data_bytes.saturating_sub(stored.bytes) as f64,
+        };
+        Ok(missing > SPARSE_BYTES)
     }
 
     /// The filters of the source: as they are stored where chunks are going to be the same, and as
@@ -247,9 +294,9 @@ impl Definer<'_> {
             return Ok(());
         }
         for filter in info.filters.iter().map(asked_for) {
-            self.target.def_var_filter(to, filter.clone()).map_err(|error| {
-                Error::told(error.code(), format!("filter {}: {}", filter.id, error.cause()))
-            })?;
+            let number = filter.id.to_string();
+            let defined = self.target.def_var_filter(to, filter);
+            defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zonda_model::{ExtType, NcError};
 
-use super::tree::{AttDef, Tree, shown};
+use super::tree::{AttDef, Tree, is_atomic, shown};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::meta::NC_STRING;
@@ -109,26 +109,13 @@ fn check_names(tree: &Tree) -> Result<()> {
 }
 
 fn check_types(tree: &Tree) -> Result<()> {
-    let known = |nc_type| {
-        let is_atomic = ExtType::from_nc_type(nc_type).is_some() || nc_type == NC_STRING;
-        is_atomic || tree.types.iter().any(|ty| ty.source == nc_type)
-    };
-    let refused = |what: String| {
-        let text = format!("{what} is of a type that netCDF has no words for");
-        Err(Error::told(NcError::BadType, text))
-    };
-    for group in &tree.groups {
-        for var in &group.vars {
-            if !known(var.nc_type) {
-                return refused(format!("variable {}", shown(&var.path)));
-            }
-            if let Some(att) = var.atts.iter().find(|att| !known(att.nc_type)) {
-                return refused(format!("attribute {}@{}", shown(&var.path), shown(&att.name)));
-            }
-        }
-        if let Some(att) = group.atts.iter().find(|att| !known(att.nc_type)) {
-            return refused(format!("attribute {}@{}", shown(&group.path), shown(&att.name)));
+    let is_known = |nc_type| is_atomic(nc_type) || tree.types.iter().any(|ty| ty.source == nc_type);
+    match tree.vars().find(|var| !is_known(var.nc_type)) {
+        None => Ok(()),
+        Some(var) => {
+            let path = shown(&var.path);
+            let text = format!("variable {path} is of a type that netCDF has no words for");
+            Err(Error::told(NcError::BadType, text))
         }
     }
-    Ok(())
 }

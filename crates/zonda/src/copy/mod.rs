@@ -161,8 +161,9 @@ pub fn copy_dataset(
     if !format.is_hdf5() {
         refuse_storage(options)?;
     }
-    fit::check(&tree, format).map_err(at_source)?;
     let mut copied = Copied { format, ..Copied::default() };
+    copied.notes = tree.leave_out_atts();
+    fit::check(&tree, format).map_err(at_source)?;
     let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
     let file = Dataset::create(temporary.path(), &create)?;
     let mut fill = || {

@@ -15,6 +15,9 @@ use crate::refs::VarRef;
 /// Attributes that name variables which say where values are.
 const NAMING: [&[u8]; 4] = [b"coordinates", b"bounds", b"climatology", b"grid_mapping"];
 
+/// The dimension of an axis of which the file does not say which it is.
+const NO_DIM: DimId = DimId(-1);
+
 /// Definitions. Groups come after those around them, types after those they are made of.
 #[derive(Debug)]
 pub(super) struct Tree {
@@ -126,6 +129,11 @@ impl VarDef {
     }
 }
 
+/// Whether a type is none that a file defines.
+pub(super) fn is_atomic(nc_type: i32) -> bool {
+    ExtType::from_nc_type(nc_type).is_some() || nc_type == NC_STRING
+}
+
 /// A path for messages.
 pub(super) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
@@ -152,18 +160,42 @@ impl Tree {
         let chosen = choose(source, &groups, options)?;
         let all = options.vars.is_empty();
         if let Some(chosen) = chosen {
+            let had_vars: BTreeSet<GroupId> =
+                groups.iter().filter(|group| !group.vars.is_empty()).map(|g| g.source).collect();
             for group in &mut groups {
                 group.vars.retain(|var| chosen.contains(&var.path));
             }
-        }
-        if !all {
-            groups = without_empty(groups);
+            // One that was empty before stays, unless variables were asked for.
+            groups = without_empty(groups, |group| all && !had_vars.contains(&group));
         }
         let index: BTreeMap<GroupId, usize> =
             groups.iter().enumerate().map(|(index, group)| (group.source, index)).collect();
-        let dims = read_dims(source, &groups, &index, all)?;
+        let mut dims = read_dims(source, &groups, &index, all)?;
+        name_axes(&mut groups, &mut dims);
         let types = read_types(source, &groups, &index, all)?;
         Ok(Tree { groups, dims, types })
+    }
+
+    /// Leaves out attributes of types that netCDF has no words for, and says so.
+    pub(super) fn leave_out_atts(&mut self) -> Vec<String> {
+        let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
+        let mut notes = Vec::new();
+        let mut keep = |owner: &[u8], atts: &mut Vec<AttDef>| {
+            atts.retain(|att| {
+                let is_known = is_atomic(att.nc_type) || types.contains(&att.nc_type);
+                if !is_known {
+                    let (owner, name) = (shown(owner), shown(&att.name));
+                    let why = "is of a type that netCDF has no words for";
+                    notes.push(format!("attribute {owner}@{name} {why}, and left out"));
+                }
+                is_known
+            });
+        };
+        for group in &mut self.groups {
+            keep(&group.path, &mut group.atts);
+            group.vars.iter_mut().for_each(|var| keep(&var.path, &mut var.atts));
+        }
+        notes
     }
 
     pub(super) fn vars(&self) -> impl Iterator<Item = &VarDef> {
@@ -246,10 +278,20 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8]) -> Result<VarDef> {
         Error::told(error.code(), format!("variable {}: {what}: {error}", shown(&path)))
     };
     let mut axes = Vec::with_capacity(var.dims.len());
-    for &dim in var.dims {
-        let view = meta.dim(dim).map_err(|error| fault("its dimensions", error))?;
-        let (name, len) = (view.name.to_vec(), view.len);
-        axes.push(AxisDef { source: dim, name, len, is_unlimited: view.is_unlimited });
+    for (d, &dim) in var.dims.iter().enumerate() {
+        axes.push(match meta.dim(dim) {
+            Ok(view) => AxisDef {
+                source: dim,
+                name: view.name.to_vec(),
+                len: view.len,
+                is_unlimited: view.is_unlimited,
+            },
+            Err(error) => {
+                let len = meta.extent(id).and_then(|extent| extent.get(d).copied());
+                let len = len.ok_or_else(|| fault("its dimensions", error))?;
+                AxisDef { source: NO_DIM, name: Vec::new(), len, is_unlimited: false }
+            }
+        });
     }
     let elem = meta.type_size(var.nc_type).map_err(|error| fault("its type", error))?;
     Ok(VarDef {
@@ -342,11 +384,12 @@ fn nearest<'g>(groups: &'g [GroupDef], of: &VarDef, name: &[u8]) -> Option<&'g V
     None
 }
 
-/// Groups that have variables, and those around them.
-fn without_empty(groups: Vec<GroupDef>) -> Vec<GroupDef> {
+/// Groups that have variables or stay without, and those around them.
+fn without_empty(groups: Vec<GroupDef>, stays: impl Fn(GroupId) -> bool) -> Vec<GroupDef> {
     let mut kept = vec![false; groups.len()];
     for index in 0..groups.len() {
-        let mut at = (!groups[index].vars.is_empty()).then_some(index);
+        let is_wanted = !groups[index].vars.is_empty() || stays(groups[index].source);
+        let mut at = is_wanted.then_some(index);
         while let Some(index) = at.filter(|&index| !kept[index]) {
             kept[index] = true;
             at = groups[index].parent;
@@ -394,6 +437,33 @@ fn read_dims(
     }
     dims.sort_by_key(|dim| dim.source.0);
     Ok(dims)
+}
+
+/// Gives dimensions to axes of which the file does not say what they are.
+fn name_axes(groups: &mut [GroupDef], dims: &mut Vec<DimDef>) {
+    let mut taken: BTreeSet<Vec<u8>> = dims.iter().map(|dim| dim.name.clone()).collect();
+    let (mut id, mut number) = (i32::MAX, 0u32);
+    for (group, def) in groups.iter_mut().enumerate() {
+        let axes = def.vars.iter_mut().flat_map(|var| &mut var.axes);
+        for axis in axes.filter(|axis| axis.source == NO_DIM) {
+            let name = loop {
+                let name = format!("phony_dim_{number}").into_bytes();
+                number += 1;
+                if taken.insert(name.clone()) {
+                    break name;
+                }
+            };
+            (axis.source, axis.name) = (DimId(id), name.clone());
+            dims.push(DimDef {
+                source: DimId(id),
+                group,
+                name,
+                len: axis.len,
+                is_unlimited: false,
+            });
+            id -= 1;
+        }
+    }
 }
 
 /// All groups of the source, and where they are among those that are copied.
@@ -457,6 +527,7 @@ fn add_type(
         return;
     }
     let class = match &ty.class {
+        UserClass::Compound(_) if !meta.is_whole_type(id) => return,
         UserClass::Compound(fields) => {
             fields.iter().for_each(|field| add_type(meta, field.nc_type, index, seen, types));
             let field = |field: &zonda_nc4::Field| FieldDef {
@@ -475,6 +546,15 @@ fn add_type(
         }
         UserClass::Vlen { .. } | UserClass::String | UserClass::Unknown => return,
     };
+    let parts: Vec<i32> = match &class {
+        ClassDef::Compound(fields) => fields.iter().map(|field| field.nc_type).collect(),
+        ClassDef::Vlen(base) => vec![*base],
+        ClassDef::Enum(..) | ClassDef::Opaque => Vec::new(),
+    };
+    let is_known = |part: &i32| is_atomic(*part) || types.iter().any(|ty| ty.source == *part);
+    if !parts.iter().all(is_known) {
+        return;
+    }
     let group = index.get(&ty.group).copied().unwrap_or(0);
     types.push(TypeDef { source: id, group, name: ty.name.to_vec(), size: ty.size, class });
 }

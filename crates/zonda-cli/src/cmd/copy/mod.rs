@@ -2,9 +2,10 @@
 
 mod spec;
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -232,8 +233,8 @@ impl Signals {
 /// What was done, for machines.
 #[derive(Serialize)]
 struct Summary<'a> {
-    source: &'a Path,
-    target: &'a Path,
+    source: Cow<'a, str>,
+    target: Cow<'a, str>,
     kind: &'static str,
     variables: Vec<Variable<'a>>,
     notes: &'a [String],
@@ -261,8 +262,8 @@ impl<'a> Summary<'a> {
             Variable { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
         });
         Summary {
-            source: &args.source,
-            target: &args.target,
+            source: args.source.to_string_lossy(),
+            target: args.target.to_string_lossy(),
             kind: copied.format.kind(),
             variables: variables.collect(),
             notes: &copied.notes,
