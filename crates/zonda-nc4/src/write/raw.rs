@@ -80,12 +80,11 @@ impl Nc4File {
         };
         let fill = read().map_err(|error| hdf(model.var_path(group, known), error))?;
         Ok(match fill {
-            Some(fill) if fill.undefined || fill.fill_time == Some(FillTime::Never) => {
-                NeverWritten::Undefined
-            }
+            Some(fill) if fill.undefined => NeverWritten::Undefined,
             Some(fill) if fill.value.as_ref().is_some_and(|value| !value.is_empty()) => {
                 NeverWritten::Value
             }
+            Some(fill) if fill.fill_time == Some(FillTime::Never) => NeverWritten::Undefined,
             _ => NeverWritten::Zeros,
         })
     }

@@ -15,6 +15,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::meta::{FIRST_USER_TYPE, NC_STRING};
+use crate::nc4::filter_is_available;
 use crate::refs::VarRef;
 
 /// The attribute that sets a fill value.
@@ -272,7 +273,8 @@ impl Definer<'_> {
             }
             None => stored.data_bytes.saturating_sub(stored.bytes) as f64,
         };
-        Ok(missing > SPARSE_BYTES)
+        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
+        Ok(missing > if can_fill { SPARSE_BYTES } else { 0.0 })
     }
 
     /// The filters of the source: as they are stored where chunks are going to be the same, and as

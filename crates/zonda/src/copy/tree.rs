@@ -530,13 +530,18 @@ fn add_type(
         UserClass::Compound(_) if !meta.is_whole_type(id) => return,
         UserClass::Compound(fields) => {
             fields.iter().for_each(|field| add_type(meta, field.nc_type, index, seen, types));
-            let field = |field: &zonda_nc4::Field| FieldDef {
+            // Text is shown as its first character, but all of it is there.
+            let lens = ty.text_lens().into_iter().chain(std::iter::repeat(1));
+            let field = |(field, len): (&zonda_nc4::Field, usize)| FieldDef {
                 name: field.name.to_vec(),
                 offset: field.offset,
                 nc_type: field.nc_type,
-                dims: field.dims.clone(),
+                dims: match i32::try_from(len) {
+                    Ok(len) if len > 1 => [&field.dims[..], &[len]].concat(),
+                    _ => field.dims.clone(),
+                },
             };
-            ClassDef::Compound(fields.iter().map(field).collect())
+            ClassDef::Compound(fields.iter().zip(lens).map(field).collect())
         }
         UserClass::Enum { base, members } => ClassDef::Enum(*base, members.clone()),
         UserClass::Opaque => ClassDef::Opaque,
