@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The `zonda` command: its output, messages and exit statuses, one line per case.
 #
-#   tests/cli/run.sh [dump|info|view|trace|usage|run ...]      all by default
+#   tests/cli/run.sh [dump|info|copy|view|trace|usage|run ...]      all by default
 #
 #   ZONDA_PREFIX   where zonda and its library are (default: dist)
 #   ZONDA_CORPUS   folder of further files, which go through `zonda dump`, too
 #   ZONDA_VENV     Python environment with the netCDF4 wheel (default: out/venv)
-#   UPDATE=1       writes the expected output of `info`, `view`, `trace` and `usage` anew instead of comparing
+#   UPDATE=1       writes the expected output of `info`, `copy`, `view`, `trace` and `usage` anew instead of comparing
 #
 # `zonda dump` is compared byte by byte with the distribution's ncdump, on what ncgen makes of
 # dump/*.cdl, on what odd_files.py writes, and on real files but those of dump/exceptions.txt. A case
@@ -443,7 +443,7 @@ run-bad-lib|run --lib /nowhere/lib -- true
 man-unknown|man frobnicate
 CASES
     for line in "--help" "--version" "help run" "help dump" "info --help" "man" "man dump" \
-        "help view" "help trace" "man view" "man trace" \
+        "help view" "help trace" "man view" "man trace" "help copy" "man copy" \
         "completions bash" "completions fish" "completions zsh"; do
         # shellcheck disable=SC2086
         if "$zonda" $line >got 2>got.err && [ -s got ] && [ ! -s got.err ]; then
@@ -581,10 +581,13 @@ Zonda: it is statically linked" "$zonda" run -- ./static
         sh -c 'echo hello | "$0" run -- cat' "$zonda"
 }
 
-if (($# == 0)); then set -- dump info view trace usage run; fi
+# shellcheck source=copy/cases.sh
+. "$here/copy/cases.sh"
+
+if (($# == 0)); then set -- dump info copy view trace usage run; fi
 for part; do
     case $part in
-        dump | info | view | trace | usage | run) "test_$part" ;;
+        dump | info | copy | view | trace | usage | run) "test_$part" ;;
         *)
             echo "cli: no part $part" >&2
             exit 2

@@ -152,6 +152,24 @@ pub(crate) fn number(index: usize) -> i32 {
 }
 
 impl UserType {
+    /// Bytes of the text in each field of a compound, which netCDF shows as one character; 1 for
+    /// fields that are something else.
+    #[must_use]
+    pub fn text_lens(&self) -> Vec<usize> {
+        fn len(form: &Form) -> usize {
+            match &form.shape {
+                Shape::FixedText(..) => form.file_size,
+                Shape::Array(base, _) => len(base),
+                _ => 1,
+            }
+        }
+        let form = self.stored.as_deref().and_then(Form::of);
+        match form.as_ref().map(|form| &form.shape) {
+            Some(Shape::Compound(parts)) => parts.iter().map(|part| len(&part.form)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Number of the type that has this place in [`Model::types`](crate::Model::types).
     pub(crate) fn index(nc_type: i32) -> Option<usize> {
         usize::try_from(nc_type.checked_sub(FIRST_USER_TYPE)?).ok()

@@ -21,11 +21,23 @@ const LOCAL_RANKS: [&str; 4] = [
 /// Bytes in use by the caches that count.
 static IN_USE: AtomicU64 = AtomicU64::new(0);
 
+/// The most that a program takes for itself, see [`limit`].
+static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+
 /// How many bytes there are for all caches.
 #[must_use]
 pub fn budget() -> u64 {
     static BUDGET: OnceLock<u64> = OnceLock::new();
-    *BUDGET.get_or_init(|| setting("ZONDA_MEMORY", default_budget))
+    let budget = *BUDGET.get_or_init(|| setting("ZONDA_MEMORY", default_budget));
+    budget.min(LIMIT.load(Ordering::Relaxed))
+}
+
+/// Takes no more than so many bytes for all caches of this process, if the user did not say how
+/// many there are: for a program that was told of how much memory to take in all.
+pub fn limit(bytes: u64) {
+    if std::env::var_os("ZONDA_MEMORY").is_none() {
+        LIMIT.store(bytes, Ordering::Relaxed);
+    }
 }
 
 /// A number of bytes from the environment, such as `512M`; `default` where there is none. What is

@@ -37,6 +37,8 @@ enum Cause {
     Refused(NcError),
     #[error("{}: {}", clause(.0), .1)]
     Explained(NcError, &'static str),
+    #[error("{1}")]
+    Told(NcError, String),
 }
 
 /// The text of a code as the first half of a sentence: some texts of netCDF end in a full stop.
@@ -51,6 +53,12 @@ impl Error {
         Error::new(Cause::Explained(code, why))
     }
 
+    /// A refusal in other words than those of its code.
+    #[must_use]
+    pub fn told(code: NcError, text: impl Into<String>) -> Error {
+        Error::new(Cause::Told(code, text.into()))
+    }
+
     fn new(cause: Cause) -> Error {
         Error(Box::new(Failure { path: None, cause }))
     }
@@ -63,7 +71,7 @@ impl Error {
             Cause::Nc4(error) => error.nc_error(),
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
-            Cause::Refused(code) | Cause::Explained(code, _) => *code,
+            Cause::Refused(code) | Cause::Explained(code, _) | Cause::Told(code, _) => *code,
         }
     }
 
@@ -71,6 +79,17 @@ impl Error {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
+    }
+
+    /// What is wrong, without the file.
+    pub(crate) fn cause(&self) -> String {
+        self.0.cause.to_string()
+    }
+
+    /// The same about another path, unless a path was said by the storage.
+    pub(crate) fn anew_at(mut self, path: &Path) -> Error {
+        self.0.path = Some(path.to_owned());
+        self
     }
 
     pub(crate) fn at(mut self, path: &Path) -> Error {
@@ -98,7 +117,7 @@ impl std::error::Error for Error {
             Cause::Nc4(error) => Some(error),
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
-            Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
+            Cause::Refused(code) | Cause::Explained(code, _) | Cause::Told(code, _) => Some(code),
         }
     }
 }

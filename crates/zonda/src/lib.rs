@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod copy;
 mod dataset;
 mod define;
 mod error;

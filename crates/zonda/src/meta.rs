@@ -329,6 +329,22 @@ impl<'a> Meta<'a> {
         }
     }
 
+    /// Elements that a variable of a netCDF-4 file has itself along each dimension.
+    pub(crate) fn extent(&self, id: VarId) -> Option<&'a [u64]> {
+        match self.of {
+            Of::Classic { .. } => None,
+            Of::Nc4 { file, group } => file.extent(group, id).ok(),
+        }
+    }
+
+    /// Whether netCDF has words for all of a user-defined type.
+    pub(crate) fn is_whole_type(&self, nc_type: i32) -> bool {
+        match self.of {
+            Of::Classic { .. } => true,
+            Of::Nc4 { file, .. } => file.is_whole_type(nc_type).unwrap_or(false),
+        }
+    }
+
     /// Whether the first dimension of a variable can grow.
     ///
     /// # Errors

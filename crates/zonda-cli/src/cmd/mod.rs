@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod copy;
 mod dump;
 mod info;
 mod man;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Run(run::Args),
     Info(info::Args),
     Dump(dump::Args),
+    Copy(copy::Args),
     View(view::Args),
     Trace(trace::Args),
     Recover(recover::Args),
@@ -34,6 +36,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Run(args) => run::execute(&args),
         Command::Info(args) => info::execute(&args, out),
         Command::Dump(args) => dump::execute(&args, out),
+        Command::Copy(args) => copy::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
         Command::Trace(args) => trace::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),

@@ -22,6 +22,8 @@ pub(crate) struct VarDraft {
     /// The same as they go into the file: some filters have parameters of their own there.
     /// Set when the variable is settled.
     pub(crate) stored_filters: Vec<FilterDescription>,
+    /// The filters were given as they go into the file.
+    pub(crate) filters_are_stored: bool,
     /// Elements never written are left undefined (`NC_NOFILL`).
     pub(crate) no_fill: bool,
     /// The fill value that was set, in memory form; `None` for the default of the type.

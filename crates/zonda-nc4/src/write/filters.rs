@@ -28,6 +28,9 @@ pub(crate) fn stored(draft: &VarDraft, ext: Option<ExtType>) -> Vec<FilterDescri
     let Layout::Chunked(chunk) = &draft.layout else {
         return Vec::new();
     };
+    if draft.filters_are_stored {
+        return draft.filters.clone();
+    }
     let fill = match (draft.fill(), ext) {
         (Fill::User(held), _) => Some(held.bytes().to_vec()),
         (Fill::Default, Some(ext)) => {

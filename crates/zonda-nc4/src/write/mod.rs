@@ -45,6 +45,7 @@ pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;
+pub use raw::NeverWritten;
 pub use source::{Fetch, Source};
 pub(crate) use store::{Stores, VarStore};
 

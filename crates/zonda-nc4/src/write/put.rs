@@ -99,6 +99,9 @@ impl Nc4File {
         }
         let var = model.var(group, id).ok_or(refused(NcError::NotVar))?;
         let store = writing.stores.get_mut(number).ok_or(refused(NcError::Internal))?;
+        if let Some(spec) = &store.data.missing {
+            return Err(GetFault::missing(spec));
+        }
         if let Source::Atomic(mem) = source {
             check_text(var.nc_type, *mem)?;
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use zonda_chunk::FilterSpec;
-use zonda_hdf5::message::DataLayout;
+use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
 
@@ -15,6 +15,17 @@ use crate::get::GetFault;
 use crate::model::{GroupId, Model};
 use crate::stored::Stored;
 use crate::{Nc4Error, Nc4File, Result};
+
+/// What elements are that were never written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeverWritten {
+    /// Anything.
+    Undefined,
+    /// Zeros, as HDF5 has it where nobody gave a value.
+    Zeros,
+    /// The fill value.
+    Value,
+}
 
 impl Nc4File {
     /// The filters of a variable as the file has them, in the order in which they are applied: what
@@ -34,6 +45,67 @@ impl Nc4File {
         };
         let filters = read().map_err(|error| hdf(model.var_path(group, known), error))?;
         Ok(filters.iter().map(as_stored).collect())
+    }
+
+    /// The type of a variable's elements as the file has it: if two have equal ones, so have bytes of
+    /// theirs. That of a new variable is known once definitions were ended.
+    ///
+    /// # Errors
+    /// As [`Nc4File::pipeline`].
+    pub fn stored_type(&self, group: GroupId, var: VarId) -> Result<Datatype> {
+        let (model, known) = self.var(group, var)?;
+        if let Some(draft) = known.draft.as_deref() {
+            return Ok(draft.datatype.clone());
+        }
+        let read = || -> std::result::Result<_, HdfError> {
+            let details = self.details(known)?;
+            details.object()?.datatype(&details.file)
+        };
+        read().map_err(|error| hdf(model.var_path(group, known), error))
+    }
+
+    /// What elements of a variable are that were never written.
+    ///
+    /// # Errors
+    /// As [`Nc4File::pipeline`].
+    pub fn never_written(&self, group: GroupId, var: VarId) -> Result<NeverWritten> {
+        let (model, known) = self.var(group, var)?;
+        if let Some(draft) = known.draft.as_deref() {
+            let is_defined = !draft.no_fill;
+            return Ok(if is_defined { NeverWritten::Value } else { NeverWritten::Undefined });
+        }
+        let read = || -> std::result::Result<_, HdfError> {
+            let details = self.details(known)?;
+            details.object()?.fill_value(&details.file)
+        };
+        let fill = read().map_err(|error| hdf(model.var_path(group, known), error))?;
+        Ok(match fill {
+            Some(fill) if fill.undefined => NeverWritten::Undefined,
+            Some(fill) if fill.value.as_ref().is_some_and(|value| !value.is_empty()) => {
+                NeverWritten::Value
+            }
+            Some(fill) if fill.fill_time == Some(FillTime::Never) => NeverWritten::Undefined,
+            _ => NeverWritten::Zeros,
+        })
+    }
+
+    /// Whether netCDF has words for all of a user-defined type: not for a compound with fields of
+    /// types that it does not know, of which only those before are listed.
+    ///
+    /// # Errors
+    /// What reading the definitions meets.
+    pub fn is_whole_type(&self, nc_type: i32) -> Result<bool> {
+        self.model()?;
+        Ok(self.shown_fields(nc_type).is_none())
+    }
+
+    /// Elements that a variable has along each dimension: fewer than the dimension where that is
+    /// unlimited and others are longer.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`.
+    pub fn extent(&self, group: GroupId, var: VarId) -> Result<&[u64]> {
+        Ok(&self.var(group, var)?.1.extent)
     }
 
     /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, stored

@@ -106,6 +106,41 @@ impl Nc4File {
         })
     }
 
+    /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] tells of another one,
+    /// in their order and with these parameters, for chunks to be copied as they are stored
+    /// ([`Nc4File::put_stored_chunk`]). They need not be to be had; what applies them then fails.
+    ///
+    /// # Errors
+    /// As [`Nc4File::def_var_filter`], but for `NC_ENOFILTER`.
+    pub fn def_var_pipeline(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        pipeline: Vec<FilterSpec>,
+    ) -> Result<()> {
+        self.define(group, b"", |definer| {
+            if definer.rank_of_draft(group, var)? == 0 {
+                return Err(NcError::Inval.into());
+            }
+            let nc_type = definer.var(group, var)?.nc_type;
+            if !definer.is_fixed_size(nc_type) || pipeline.len() > MOST_FILTERS {
+                return Err(NcError::Filter.into());
+            }
+            let described = |spec: FilterSpec| {
+                let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
+                let (name, flags) = (spec.name.into_bytes().into(), u16::from(spec.optional));
+                Ok(FilterDescription { id, name, flags, params: spec.params })
+            };
+            let filters: std::result::Result<Vec<_>, NcError> =
+                pipeline.into_iter().map(described).collect();
+            let draft = definer.draft(group, var)?;
+            draft.filters = filters?;
+            draft.filters_are_stored = true;
+            draft.storage = StorageRequest::Chunked;
+            Ok(definer.refresh(group, var)?)
+        })
+    }
+
     /// Sets how a variable is stored; `sizes` is the shape of chunks, where 0 stands for the default.
     ///
     /// # Errors
@@ -414,6 +449,7 @@ impl Definer<'_> {
             params: spec.params,
         };
         insert(&mut draft.filters, filter)?;
+        draft.filters_are_stored = false;
         draft.storage = StorageRequest::Chunked;
         self.refresh(group, var)
     }

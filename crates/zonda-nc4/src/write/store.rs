@@ -4,7 +4,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
-use zonda_chunk::filter::{ChunkShape, Pipeline};
+use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
     NewArray, TableError, WriteTable,
@@ -20,7 +20,7 @@ use super::absent;
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
-use crate::data::{Data, Find};
+use crate::data::{Data, Find, is_there};
 use crate::details::{Details, as_stored, user_fill};
 use crate::form::{Form, Shape};
 use crate::get::GetFault;
@@ -239,7 +239,8 @@ impl Writing {
             }
             DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
         };
-        let data = Data::made(file, form, fill.clone(), &var.extent);
+        let mut data = Data::made(file, form, fill.clone(), &var.extent);
+        data.missing = missing(find, &filters);
         let fixed = fixed(model, var);
         let mut store =
             VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
@@ -275,6 +276,7 @@ impl Writing {
         if object.header().version != 2 && !is_in_place {
             return Err(not_built());
         }
+        let mut lacks = None;
         let keep = match layout {
             DataLayout::Contiguous { addr, len } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
@@ -295,6 +297,7 @@ impl Writing {
                     return Err(GetFault::Refused(NcError::HdfErr));
                 }
                 let filters = object.filters(file).map_err(hdf)?;
+                lacks = missing(find, &filters);
                 let tree = load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
                 let fixed = fixed(model, var);
                 let layout = ChunkedLayout {
@@ -307,7 +310,8 @@ impl Writing {
             }
             DataLayout::Virtual { .. } => return Err(not_built()),
         };
-        let data = Data::made(file, form, fill.clone(), &var.extent);
+        let mut data = Data::made(file, form, fill.clone(), &var.extent);
+        data.missing = lacks;
         let fixed = fixed(model, var);
         let mut store =
             VarStore { data, keep, fixed, fill, quantize: None, encoder: None, is_changed: false };
@@ -328,9 +332,6 @@ impl Writing {
     ) -> Result<Keep> {
         let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
         let specs: Vec<_> = filters.iter().map(as_stored).collect();
-        if let Some(spec) = specs.iter().find(|spec| !crate::data::is_there(find, spec)) {
-            return Err(GetFault::missing(spec));
-        }
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
         let pipeline =
             Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
@@ -353,6 +354,11 @@ impl Writing {
         }
         Ok(Keep::Chunked { array, tree, layout })
     }
+}
+
+/// A filter that is not to be had: then chunks can only be copied as they are.
+fn missing(find: &Find, filters: &[FilterDescription]) -> Option<FilterSpec> {
+    filters.iter().map(as_stored).find(|spec| !is_there(find, spec))
 }
 
 /// The index of chunks that a variable has.

@@ -159,6 +159,7 @@ fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraf
         chunks: None,
         filters: Vec::new(),
         stored_filters: Vec::new(),
+        filters_are_stored: false,
         no_fill,
         fill_value: None,
         endianness,

@@ -6,6 +6,7 @@ mod random;
 mod reference;
 mod user_types;
 
+use zonda_chunk::FilterSpec;
 use zonda_model::{Hyperslab, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
@@ -223,6 +224,37 @@ fn chunks_are_copied_as_they_are_stored() {
     }
     let outside = to.file.put_stored_chunk(root, w, &[9, 0], 0, b"");
     assert_eq!(outside.unwrap_err().nc_error(), NcError::InvalidCoords);
+}
+
+#[test]
+fn chunks_pass_through_filters_that_are_not_there() {
+    let root = crate::GroupId::ROOT;
+    let filters = vec![
+        FilterSpec { id: 2, optional: true, name: String::new(), params: vec![4] },
+        FilterSpec { id: 40_000, optional: false, name: String::from("own"), params: vec![7, 8] },
+        FilterSpec { id: 3, optional: false, name: String::new(), params: Vec::new() },
+    ];
+    let mut lab = Lab::new();
+    let x = lab.dim("x", 4);
+    let v = lab.var(Made::new("v", 4, &[x]).kind(Kind::Chunked(&[3])));
+    lab.file.def_var_pipeline(root, v, filters.clone()).unwrap();
+    lab.file.put_stored_chunk(root, v, &[1], 0, b"whatever it is").unwrap();
+    let code = lab.put_ints(v, &[0], &[3], &[1, 2, 3]).unwrap_err().nc_error();
+    assert_eq!(code, NcError::NoFilter);
+    for _ in 0..2 {
+        assert_eq!(lab.file.pipeline(root, v).unwrap(), filters);
+        let mut n = 0;
+        lab.file.for_each_chunk(root, v, &mut |_, _, _| n += 1).unwrap();
+        assert_eq!(n, 1);
+        assert_eq!(lab.file.stored_chunk(root, v, &[0]).unwrap(), None);
+        let stored = lab.file.stored_chunk(root, v, &[1]).unwrap();
+        assert_eq!(stored, Some((0, b"whatever it is".to_vec())));
+        lab.reopen_to_read();
+    }
+    let mut lab = Lab::new();
+    let s = lab.var(Made::new("s", 4, &[]));
+    let refused = lab.file.def_var_pipeline(root, s, filters).unwrap_err();
+    assert_eq!(refused.nc_error(), NcError::Inval);
 }
 
 #[test]

@@ -1,0 +1,313 @@
+//! `zonda copy`: a dataset in another format, or stored in another way.
+
+mod spec;
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
+use zonda::{Format, storage};
+
+use crate::failure::{Failure, Result};
+use crate::input;
+
+/// Numbers of filters with an option of their own.
+const DEFLATE: u32 = 1;
+const SHUFFLE: u32 = 2;
+const FLETCHER32: u32 = 3;
+const ZSTD: u32 = 32015;
+/// Which part of the memory is for chunks that are kept for later.
+const CACHE_PART: u64 = 4;
+/// Least memory that makes sense.
+const LEAST_MEMORY: u64 = 4 << 20;
+
+/// Copies a file into another format, other chunks or other filters
+///
+/// What is not asked to be otherwise stays as it is: kind of file, groups, types, attributes and
+/// their order, fill values, chunks, filters, byte order, unlimited dimensions. Chunks that stay as
+/// they are are copied without being decompressed, others are read and written by all cores, in
+/// memory of a fixed size. The target gets its name when it is complete.
+///
+/// VAR is the name of a variable in any group, or a path (/ocean/temp); * and ? stand for any text
+/// and any character.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda copy --format netcdf4 --deflate 4 --shuffle old.nc new.nc
+  zonda copy --chunk time/1000,lat/20,lon/20 maps.nc series.nc
+  zonda copy --filter 'T,S:shuffle|zstd,9' --quantize T,S:granular,3 model.nc small.nc
+  zonda copy --var 'T*' --format classic model.nc t.nc
+  zonda copy --group /ocean --fix-unlimited --format cdf5 model.nc ocean.nc")]
+pub(crate) struct Args {
+    /// Kind of the target: classic, 64bit-offset, cdf5, netcdf4 or netcdf4-classic; by default that
+    /// of the source
+    #[arg(short = 'k', long, value_name = "KIND", value_parser = spec::format)]
+    format: Option<Format>,
+
+    /// Elements of a chunk along dimensions, for all variables in chunks and those of at least 8 KiB,
+    /// or for some; 0 for all there are
+    #[arg(short = 'c', long = "chunk", value_name = "[VAR,...:]DIM/N,...", value_parser = spec::chunks)]
+    chunks: Vec<Vec<ChunkRule>>,
+
+    /// Variables that are stored in one run, without chunks and filters
+    #[arg(long, value_name = "VAR,...")]
+    contiguous: Vec<String>,
+
+    /// Filters instead of those of the source: NAME or number and parameters, such as zstd,9; none
+    #[arg(short = 'F', long = "filter", value_name = "[VAR,...:]FILTER|...", value_parser = spec::filters)]
+    filters: Vec<FilterRule>,
+
+    /// Deflates all variables, from 1 (fast) to 9 (small); 0 for no compression
+    #[arg(short = 'd', long, value_name = "LEVEL", value_parser = clap::value_parser!(u32).range(0..=9))]
+    deflate: Option<u32>,
+
+    /// Compresses all variables with Zstandard
+    #[arg(long, value_name = "LEVEL", conflicts_with = "deflate", allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i32).range(-131072..=22))]
+    zstd: Option<i32>,
+
+    /// Shuffles bytes before compression
+    #[arg(short = 's', long)]
+    shuffle: bool,
+
+    /// Gives all chunks a checksum
+    #[arg(long)]
+    fletcher32: bool,
+
+    /// Stores chunks as they are
+    #[arg(long, conflicts_with_all = ["deflate", "zstd", "shuffle", "fletcher32"])]
+    no_filters: bool,
+
+    /// Gives up precision for better compression: bitgroom or granular with decimal digits, bitround
+    /// with bits; by default of all float and double variables but coordinates
+    #[arg(long, value_name = "[VAR,...:]MODE,N", value_parser = spec::quantize)]
+    quantize: Vec<QuantizeRule>,
+
+    /// Only these variables, with their coordinates
+    #[arg(short = 'v', long = "var", value_name = "VAR,...")]
+    vars: Vec<String>,
+
+    /// Not these variables
+    #[arg(short = 'x', long, value_name = "VAR,...")]
+    exclude: Vec<String>,
+
+    /// Only this group, which becomes the root of the target
+    #[arg(short = 'g', long, value_name = "PATH")]
+    group: Option<String>,
+
+    /// Unlimited dimensions get the length that they have
+    #[arg(short = 'u', long)]
+    fix_unlimited: bool,
+
+    /// Memory for data
+    #[arg(short = 'm', long, value_name = "BYTES", default_value = "256M", value_parser = spec::bytes)]
+    memory: u64,
+
+    /// Replaces a target that exists
+    #[arg(short = 'f', long)]
+    force: bool,
+
+    /// For machines: what was done, as JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Shows nothing while it works
+    #[arg(short = 'q', long)]
+    quiet: bool,
+
+    /// The file to be copied; `-` for standard input
+    source: PathBuf,
+
+    /// The copy
+    target: PathBuf,
+}
+
+impl Args {
+    fn options(&self) -> CopyOptions {
+        let all = |lists: &[String]| lists.iter().flat_map(|list| spec::patterns(list)).collect();
+        let mut filters = Vec::new();
+        let mut of_all = Vec::new();
+        if self.fletcher32 {
+            of_all.push(spec::builtin(FLETCHER32, Vec::new()));
+        }
+        if self.shuffle {
+            of_all.push(spec::builtin(SHUFFLE, Vec::new()));
+        }
+        if let Some(level) = self.deflate.filter(|&level| level > 0) {
+            of_all.push(spec::builtin(DEFLATE, vec![level]));
+        }
+        if let Some(level) = self.zstd {
+            of_all.push(spec::builtin(ZSTD, vec![level.cast_unsigned()]));
+        }
+        if !of_all.is_empty() || self.no_filters || self.deflate == Some(0) {
+            filters.push(FilterRule { vars: Vec::new(), filters: of_all });
+        }
+        // What is said of some variables goes before what is said of all.
+        filters.extend(self.filters.iter().cloned());
+        CopyOptions {
+            format: self.format,
+            group: self.group.as_ref().map(|path| path.as_bytes().to_vec()),
+            vars: all(&self.vars),
+            exclude: all(&self.exclude),
+            chunks: self.chunks.iter().flatten().cloned().collect(),
+            contiguous: all(&self.contiguous),
+            filters,
+            quantize: self.quantize.clone(),
+            fix_unlimited: self.fix_unlimited,
+            memory_bytes: self.memory.max(LEAST_MEMORY),
+            replace: self.force,
+        }
+    }
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let options = args.options();
+    storage::memory::limit(options.memory_bytes / CACHE_PART);
+    let came = Signals::watch()?;
+    let source = input::open(&args.source)?;
+    let bar = bar(args);
+    let copied = copy_dataset(&source, &args.target, &options, &mut |progress| {
+        bar.set_length(progress.total_bytes);
+        bar.set_position(progress.done_bytes);
+        if bar.message() != progress.var {
+            bar.set_message(progress.var.to_owned());
+        }
+        if came.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    bar.finish_and_clear();
+    if let (Err(_), Some(signal)) = (&copied, came.signal()) {
+        // As if it had never been caught, but nothing is left behind.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    let copied = copied?;
+    source.close()?;
+    for note in &copied.notes {
+        eprintln!("zonda: {}: {note}", args.target.display());
+    }
+    if args.json {
+        let summary = Summary::new(args, &copied);
+        serde_json::to_writer(&mut *out, &summary).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+    }
+    crate::done()
+}
+
+/// A bar on a terminal, and nothing elsewhere.
+fn bar(args: &Args) -> ProgressBar {
+    if args.quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let form = "{wide_bar} {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {eta}  {msg}";
+    let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+}
+
+/// Signals that end the copy at its next step.
+struct Signals(Vec<(i32, Arc<AtomicUsize>)>);
+
+impl Signals {
+    fn watch() -> Result<Signals> {
+        let mut signals = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let came = Arc::new(AtomicUsize::new(0));
+            let watched = signal_hook::flag::register_usize(signal, Arc::clone(&came), 1);
+            watched.map_err(|error| Failure::text(format!("signals: {error}")))?;
+            signals.push((signal, came));
+        }
+        Ok(Signals(signals))
+    }
+
+    /// One that came.
+    fn signal(&self) -> Option<i32> {
+        self.0.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
+    }
+}
+
+/// What was done, for machines.
+#[derive(Serialize)]
+struct Summary<'a> {
+    source: Cow<'a, str>,
+    target: Cow<'a, str>,
+    kind: &'static str,
+    variables: Vec<Variable<'a>>,
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Variable<'a> {
+    path: &'a str,
+    bytes: u64,
+    way: &'static str,
+    /// How many times a chunk of the source was decoded, on average.
+    reads: f64,
+}
+
+impl<'a> Summary<'a> {
+    fn new(args: &'a Args, copied: &'a Copied) -> Summary<'a> {
+        let way = |way| match way {
+            Way::Nothing => "nothing",
+            Way::Stored => "stored chunks",
+            Way::Values => "values",
+            Way::Spilled => "file in between",
+        };
+        let variables = copied.vars.iter().map(|var| {
+            let (path, bytes, reads) = (&*var.path, var.bytes, var.reads);
+            Variable { path, bytes, way: way(var.way), reads: (reads * 100.0).round() / 100.0 }
+        });
+        Summary {
+            source: args.source.to_string_lossy(),
+            target: args.target.to_string_lossy(),
+            kind: copied.format.kind(),
+            variables: variables.collect(),
+            notes: &copied.notes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use zonda::copy::Pattern;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn options(line: &str) -> CopyOptions {
+        let words = ["copy"].into_iter().chain(line.split(' ')).chain(["a", "b"]);
+        Cli::try_parse_from(words).unwrap().args.options()
+    }
+
+    #[test]
+    fn filters_of_all_go_before_those_of_some() {
+        let rules = options("-F x:none --shuffle -d 5 --fletcher32").filters;
+        assert_eq!(rules.len(), 2);
+        let ids: Vec<u32> = rules[0].filters.iter().map(|filter| filter.id).collect();
+        assert_eq!(ids, [FLETCHER32, SHUFFLE, DEFLATE]);
+        assert_eq!(rules[1].vars, [Pattern::new("x")]);
+        assert_eq!(options("--deflate 0").filters[0].filters, []);
+        assert_eq!(options("--no-filters").filters[0].filters, []);
+        assert_eq!(options("-q").filters, []);
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        for line in ["-d 3 --zstd 3", "--no-filters -s", "-d 10", "-k hdf4", "-m 0", "-c x"] {
+            let words = ["copy"].into_iter().chain(line.split(' ')).chain(["a", "b"]);
+            assert!(Cli::try_parse_from(words).is_err(), "{line}");
+        }
+        assert_eq!(options("-m 1").memory_bytes, LEAST_MEMORY);
+        assert_eq!(options("-v a,b -v c*").vars.len(), 3);
+    }
+}

@@ -1,0 +1,54 @@
+//! Attributes from one file to another.
+
+use zonda_model::ExtType;
+
+use super::pieces::Pieces;
+use super::tree::AttDef;
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::meta::NC_STRING;
+use crate::refs::VarRef;
+
+/// Values of an attribute in native bytes, and what they point to.
+pub(super) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {
+    let (mut bytes, mut pieces) = (Vec::new(), Pieces::default());
+    // In its own type nothing is out of range.
+    let _ = source.get_att_placed(owner, &att.name, &mut pieces, |len| {
+        bytes.resize(len, 0);
+        Ok(&mut bytes)
+    })?;
+    Ok((bytes, pieces))
+}
+
+/// The text of an attribute of characters or strings; several are separated by blanks.
+pub(super) fn text(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<Vec<u8>> {
+    let (bytes, pieces) = values(source, owner, att)?;
+    if att.nc_type != NC_STRING {
+        return Ok(bytes);
+    }
+    let numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_ne_bytes(*number));
+    let texts: Vec<&[u8]> = numbers.filter_map(|number| pieces.get(number)).collect();
+    Ok(texts.join(&b" "[..]))
+}
+
+/// Copies an attribute. `nc_type` is the type it has in the target: a single string may become
+/// characters.
+pub(super) fn copy(
+    source: &Dataset,
+    from: VarRef,
+    att: &AttDef,
+    target: &Dataset,
+    to: VarRef,
+    nc_type: i32,
+) -> Result<()> {
+    let (mut bytes, mut pieces) = values(source, from, att)?;
+    let mut n_values = usize::try_from(att.len).unwrap_or(usize::MAX);
+    if att.nc_type == NC_STRING && nc_type == ExtType::Char.nc_type() {
+        let number = bytes.first_chunk().map_or(0, |number| u64::from_ne_bytes(*number));
+        bytes = pieces.get(number).unwrap_or_default().to_vec();
+        n_values = bytes.len();
+    }
+    let put =
+        target.put_att_placed(to, &att.name, (nc_type, n_values), &mut pieces, |_| Ok(&bytes));
+    put.map(drop)
+}

@@ -1,0 +1,297 @@
+//! In which boxes the elements of a variable travel.
+//!
+//! A box is read whole, held in memory and written whole. Boxes are made of whole chunks of the
+//! target, so that each of its chunks is filtered and written once. How often chunks of the source
+//! are decoded follows from where the boxes cut them: where a box is made of whole chunks of the
+//! source, too (its lengths are common multiples of both), each is decoded once. Of the boxes that
+//! fit into memory the one is taken that decodes least; of those, one that is large enough for all
+//! threads, and has long runs.
+
+/// An array between two files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Array<'a> {
+    /// Elements along each dimension.
+    pub lens: &'a [u64],
+    /// Shape of the chunks that are read; `None` for elements in one run.
+    pub from: Option<&'a [u64]>,
+    /// Shape of the chunks that are written; `None` for elements in one run.
+    pub to: Option<&'a [u64]>,
+    /// Bytes of an element in memory.
+    pub elem: u64,
+}
+
+/// Boxes, and what they cost.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Boxes {
+    /// Elements of a box along each dimension.
+    pub shape: Vec<u64>,
+    /// How many times a chunk of the source is decoded, on average.
+    pub reads: f64,
+}
+
+/// Combinations of lengths that are looked at.
+const MOST_TRIED: usize = 100_000;
+/// Runs of more bytes than this are not better than shorter ones.
+const LONG_RUN: u64 = 1 << 20;
+
+/// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
+/// rather of `goal` bytes than of more.
+pub(super) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
+    let Array { lens, from, to, elem } = *array;
+    let unit = |chunks: Option<&[u64]>, d: usize| {
+        let chunk = chunks.and_then(|dims| dims.get(d).copied()).unwrap_or(1);
+        chunk.clamp(1, lens[d].max(1))
+    };
+    let axes: Vec<Axis> = (0..lens.len())
+        .map(|d| Axis { len: lens[d].max(1), from: unit(from, d), to: unit(to, d) })
+        .collect();
+    let mut lengths: Vec<Vec<u64>> = axes.iter().map(Axis::lengths).collect();
+    let tried =
+        |lengths: &[Vec<u64>]| lengths.iter().fold(1usize, |n, of| n.saturating_mul(of.len()));
+    while tried(&lengths) > MOST_TRIED {
+        let longest = lengths.iter_mut().max_by_key(|of| of.len());
+        let Some(longest) = longest.filter(|of| of.len() > 2) else { break };
+        thin(longest);
+    }
+    let is_linear = from.is_none() || to.is_none();
+    let mut best: Option<(Score, Vec<u64>, f64)> = None;
+    let mut at = vec![0usize; axes.len()];
+    loop {
+        let shape: Vec<u64> = at.iter().zip(&lengths).map(|(&at, of)| of[at]).collect();
+        let bytes = shape.iter().fold(elem, |bytes, &len| bytes.saturating_mul(len));
+        if bytes <= most || best.is_none() {
+            let reads: f64 = axes.iter().zip(&shape).map(|(axis, &len)| axis.reads(len)).product();
+            let run = if is_linear { run(&shape, lens, elem) } else { 0 };
+            let score = Score {
+                fits: bytes <= most,
+                reads: -(reads * 1000.0).round(),
+                enough: bytes.min(goal),
+                run: run.min(LONG_RUN),
+                short: u64::MAX - bytes,
+            };
+            if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {
+                best = Some((score, shape, reads));
+            }
+        }
+        let next = at.iter_mut().zip(&lengths).rev().any(|(at, of)| {
+            *at = (*at + 1) % of.len();
+            *at != 0
+        });
+        if !next {
+            break;
+        }
+    }
+    let (_, shape, reads) = best.unwrap_or((Score::default(), Vec::new(), 1.0));
+    Boxes { shape, reads }
+}
+
+/// Why a box is better than another, in this order; more is better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+struct Score {
+    fits: bool,
+    reads: f64,
+    enough: u64,
+    run: u64,
+    short: u64,
+}
+
+impl Score {
+    fn is_better(&self, than: &Score) -> bool {
+        self.partial_cmp(than) == Some(std::cmp::Ordering::Greater)
+    }
+}
+
+/// Bytes side by side in a file that has the elements in one run.
+fn run(shape: &[u64], lens: &[u64], elem: u64) -> u64 {
+    let mut bytes = elem;
+    for (&here, &len) in shape.iter().zip(lens).rev() {
+        bytes = bytes.saturating_mul(here);
+        if here < len {
+            break;
+        }
+    }
+    bytes
+}
+
+/// A dimension, and chunks along it.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    len: u64,
+    from: u64,
+    to: u64,
+}
+
+impl Axis {
+    /// Lengths that boxes may have: a chunk of the target times powers of two, common multiples
+    /// of both times powers of two, and all there is.
+    fn lengths(&self) -> Vec<u64> {
+        let both = (self.to / gcd(self.from, self.to)).checked_mul(self.from);
+        let mut lengths = vec![self.len];
+        for unit in [Some(self.to), both].into_iter().flatten() {
+            let mut length = unit;
+            while length < self.len {
+                lengths.push(length);
+                length = length.saturating_mul(2);
+            }
+        }
+        lengths.sort_unstable();
+        lengths.dedup();
+        lengths
+    }
+
+    /// How often a chunk of the source is in a box, on average.
+    fn reads(&self, length: u64) -> f64 {
+        let n_boxes = self.len.div_ceil(length);
+        let n_chunks = self.len.div_ceil(self.from);
+        let cuts = n_boxes - 1;
+        // Cuts that are between two chunks.
+        let period = self.from / gcd(self.from, length);
+        let inside = cuts - cuts / period;
+        (n_chunks + inside) as f64 / n_chunks as f64
+    }
+}
+
+/// Leaves every second of a list, with its ends.
+fn thin(lengths: &mut Vec<u64>) {
+    let last = lengths.len() - 1;
+    let mut index = 0;
+    lengths.retain(|_| {
+        index += 1;
+        (index - 1) % 2 == 0 || index - 1 == last
+    });
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+/// The boxes of an array one after the other, the last dimension fastest: first element and number
+/// of elements along each dimension.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    lens: Vec<u64>,
+    shape: Vec<u64>,
+    next: Option<Vec<u64>>,
+}
+
+impl Walk {
+    pub(super) fn new(lens: &[u64], shape: &[u64]) -> Walk {
+        let next = (!lens.contains(&0)).then(|| vec![0; lens.len()]);
+        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next }
+    }
+
+    /// First element of the next box.
+    pub(super) fn peek(&self) -> Option<&[u64]> {
+        self.next.as_deref()
+    }
+}
+
+impl Iterator for Walk {
+    type Item = (Vec<u64>, Vec<u64>);
+
+    fn next(&mut self) -> Option<(Vec<u64>, Vec<u64>)> {
+        let start = self.next.take()?;
+        let (lens, shape) = (&self.lens, &self.shape);
+        let count = (0..lens.len()).map(|d| shape[d].min(lens[d] - start[d])).collect();
+        let mut next = start.clone();
+        let is_next = (0..lens.len()).rev().any(|d| {
+            next[d] += shape[d];
+            let is_in = next[d] < lens[d];
+            if !is_in {
+                next[d] = 0;
+            }
+            is_in
+        });
+        self.next = is_next.then_some(next);
+        Some((start, count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often each chunk of the source is touched, by going through all boxes.
+    fn counted(array: &Array<'_>, shape: &[u64]) -> f64 {
+        let from = array.from.unwrap();
+        let (mut touched, mut n) = (0u64, 1u64);
+        for (start, count) in Walk::new(array.lens, shape) {
+            let along = |d: usize| (start[d] + count[d]).div_ceil(from[d]) - start[d] / from[d];
+            touched += (0..start.len()).map(along).product::<u64>();
+        }
+        for (len, chunk) in array.lens.iter().zip(from) {
+            n *= len.div_ceil(*chunk);
+        }
+        touched as f64 / n as f64
+    }
+
+    #[test]
+    fn each_chunk_is_decoded_once_where_memory_allows() {
+        let lens = [365, 180, 360];
+        for (from, to) in [
+            ([1, 180, 360], [365, 10, 10]),
+            ([7, 31, 64], [5, 50, 50]),
+            ([10, 10, 10], [10, 10, 10]),
+            ([365, 1, 1], [1, 180, 360]),
+        ] {
+            let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 4 };
+            let boxes = choose(&array, 1 << 20, 1 << 30);
+            assert_eq!(boxes.reads, 1.0, "{from:?} {to:?} {boxes:?}");
+            assert_eq!(counted(&array, &boxes.shape), 1.0);
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
+        let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 4 };
+        // One chunk of the target has 400 kB.
+        let boxes = choose(&array, 1 << 20, 1 << 20);
+        assert!(boxes.shape.iter().product::<u64>() * 4 <= 1 << 20);
+        assert_eq!(boxes.shape[0], 1000);
+        assert!((boxes.reads - counted(&array, &boxes.shape)).abs() < 1e-9, "{boxes:?}");
+        assert!(boxes.reads > 100.0);
+        // Less than a chunk of the target is no use.
+        let boxes = choose(&array, 1000, 1000);
+        assert_eq!(boxes.shape, to);
+    }
+
+    #[test]
+    fn counting_agrees_with_the_formula() {
+        for (len, from, to) in [(100, 7, 5), (97, 10, 4), (64, 64, 3), (50, 1, 50), (9, 4, 4)] {
+            let (lens, from, to) = ([len], [from], [to]);
+            let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 1 };
+            let axis = Axis { len, from: from[0], to: to[0] };
+            for length in axis.lengths() {
+                let (formula, counted) = (axis.reads(length), counted(&array, &[length]));
+                assert!((formula - counted).abs() < 1e-12, "{axis:?} {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn boxes_are_large_enough_for_all_threads_and_no_larger() {
+        let (lens, chunk) = ([100_000, 100, 100], [1, 100, 100]);
+        let array = Array { lens: &lens, from: Some(&chunk), to: Some(&chunk), elem: 4 };
+        let boxes = choose(&array, 32 << 20, 128 << 20);
+        let bytes = boxes.shape.iter().product::<u64>() * 4;
+        assert!((32 << 20..64 << 20).contains(&bytes), "{boxes:?}");
+        // Many dimensions are no obstacle.
+        let (lens, chunk) = ([40; 12], [3; 12]);
+        let other = [7; 12];
+        let array = Array { lens: &lens, from: Some(&chunk), to: Some(&other), elem: 8 };
+        let boxes = choose(&array, 32 << 20, 128 << 20);
+        assert_eq!(boxes.shape.len(), 12);
+    }
+
+    #[test]
+    fn walks() {
+        let all: Vec<_> = Walk::new(&[3, 5], &[2, 5]).collect();
+        assert_eq!(all, [(vec![0, 0], vec![2, 5]), (vec![2, 0], vec![1, 5])]);
+        assert_eq!(Walk::new(&[], &[]).count(), 1);
+        assert_eq!(Walk::new(&[3, 0], &[1, 1]).count(), 0);
+    }
+}

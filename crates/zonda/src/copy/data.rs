@@ -1,0 +1,335 @@
+//! The data of a copy, variable by variable.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use zonda_model::{Hyperslab, NcError};
+use zonda_nc4::{NeverWritten, StorageKind};
+
+use super::boxes::{Array, Boxes, Walk, choose};
+use super::define::{Made, fault};
+use super::pieces::Pieces;
+use super::raw::{self, Chunks};
+use super::spill::Spill;
+use super::tree::shown;
+use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+
+/// Bytes of a box where more are of no use: enough for all threads.
+const GOAL: u64 = 32 << 20;
+/// The same where elements were never written.
+const SPARSE_GOAL: u64 = 1 << 20;
+/// What a string and its place in a list are taken to need.
+const POINTER_BYTES: u64 = 256;
+/// Bytes of strings after which they are written.
+const HEAP_BYTES: usize = 32 << 20;
+/// Times that a chunk may be decoded before a file in between is less work.
+const MOST_READS: f64 = 3.0;
+
+/// A copy under way.
+pub(super) struct Transfer<'a> {
+    pub source: &'a Dataset,
+    pub target: &'a Dataset,
+    pub options: &'a CopyOptions,
+    /// Where the target is being written.
+    pub path: &'a Path,
+    pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    pub total: u64,
+    pub done: u64,
+    /// Memory of a box.
+    pub data: Vec<u8>,
+    pub pieces: Pieces,
+    /// Bytes of strings and sequences that wait in the target.
+    pub in_heap: usize,
+}
+
+/// A variable that travels in boxes.
+struct Job<'m> {
+    made: &'m Made<'m>,
+    boxes: Boxes,
+    walk: Walk,
+    /// Chunks of the source, where what is missing is to stay so.
+    sparse: Option<Chunks>,
+    index: usize,
+}
+
+impl Transfer<'_> {
+    /// Copies the data of all variables.
+    ///
+    /// # Errors
+    /// What reading and writing meet, with the name of the variable; `EINTR` where the caller has
+    /// had enough.
+    pub(super) fn run(&mut self, made: &[Made<'_>], copied: &mut Copied) -> Result<()> {
+        let mut together: Vec<Job<'_>> = Vec::new();
+        let n_records = made.iter().filter(|made| made.var.is_record()).count();
+        // Where a classic file has records side by side, all variables go record by record.
+        let interleaves = n_records > 1 && !(self.source.is_hdf5() && self.target.is_hdf5());
+        for made in made {
+            let at = |error| fault("variable", &made.var.path, error);
+            let (way, boxes) = self.begin(made, interleaves, n_records as u64).map_err(at)?;
+            let index = copied.vars.len();
+            copied.vars.push(CopiedVar {
+                path: shown(&made.var.path),
+                bytes: made.var.bytes(),
+                way,
+                reads: boxes.as_ref().map_or(1.0, |boxes| boxes.reads),
+            });
+            let Some(boxes) = boxes else { continue };
+            let job = self.job(made, boxes, index).map_err(at)?;
+            if interleaves && made.var.is_record() && way == Way::Values {
+                together.push(job);
+                continue;
+            }
+            let way = self.one(job).map_err(at)?;
+            copied.vars[index].way = way;
+        }
+        self.side_by_side(together)
+    }
+
+    /// What becomes of a variable. One whose chunks can be copied as they are is copied; for others
+    /// the boxes are chosen.
+    fn begin(
+        &mut self,
+        made: &Made<'_>,
+        interleaves: bool,
+        n_records: u64,
+    ) -> Result<(Way, Option<Boxes>)> {
+        let (var, lens) = (made.var, made.var.lens());
+        if lens.contains(&0) {
+            return Ok((Way::Nothing, None));
+        }
+        if self.target.is_hdf5() && var.axes.iter().any(|axis| axis.is_unlimited) {
+            // At once, so that records are not committed one by one.
+            let (group, id) = (made.target.group, made.target.var);
+            self.target.change_nc4(|file| file.extend(group, id, &lens))?;
+        }
+        if raw::fits(self.source, made, self.target)? {
+            self.pass_through(made)?;
+            return Ok((Way::Stored, None));
+        }
+        if self.is_unwritten(made)? {
+            self.step(made, var.bytes())?;
+            return Ok((Way::Nothing, None));
+        }
+        let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
+        let (from, to) =
+            (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
+        let array = Array { lens: &lens, from: from.as_deref(), to: to.as_deref(), elem };
+        let goal = match self.sparse(made)? {
+            // What is missing in a box is written with it.
+            Some(_) => SPARSE_GOAL,
+            None if interleaves && var.is_record() => GOAL / n_records.max(1),
+            None => GOAL,
+        };
+        let boxes = choose(&array, goal.min(self.most()), self.most());
+        Ok((Way::Values, Some(boxes)))
+    }
+
+    /// Bytes of a box: the other half is for chunks that are decoded and filtered.
+    fn most(&self) -> u64 {
+        self.options.memory_bytes / 2
+    }
+
+    fn job<'m>(&self, made: &'m Made<'m>, boxes: Boxes, index: usize) -> Result<Job<'m>> {
+        let walk = Walk::new(&made.var.lens(), &boxes.shape);
+        let sparse = self.sparse(made)?;
+        Ok(Job { made, boxes, walk, sparse, index })
+    }
+
+    /// The chunks of the source, where some were never written and need not be in the target.
+    fn sparse(&self, made: &Made<'_>) -> Result<Option<Chunks>> {
+        if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
+            return Ok(None);
+        }
+        let file = self.source.nc4()?.read();
+        let var = made.var.source;
+        if *file.extent(var.group, var.var)? != made.var.lens()[..] {
+            return Ok(None);
+        }
+        Ok(Chunks::of(&file, var)?.filter(|chunks| !chunks.is_complete()))
+    }
+
+    /// Whether elements that were never written are the same in both files, as their fill value.
+    fn same_fill(&self, made: &Made<'_>) -> Result<bool> {
+        let (from, to) = (made.var.source, made.target);
+        if made.var.has_pointers {
+            return Ok(false);
+        }
+        let old = self.source.nc4()?.read().never_written(from.group, from.var)?;
+        let new = self.target.nc4()?.read().never_written(to.group, to.var)?;
+        let (mut a, mut b) = (vec![0; made.var.elem], vec![0; made.var.elem]);
+        match (old, new) {
+            (NeverWritten::Undefined, _) | (_, NeverWritten::Undefined) => return Ok(old == new),
+            (NeverWritten::Value, _) => {
+                self.source.fill_value(from, &mut Pieces::default(), &mut a)?
+            }
+            (NeverWritten::Zeros, _) => {}
+        }
+        self.target.fill_value(to, &mut Pieces::default(), &mut b)?;
+        Ok(a == b)
+    }
+
+    /// Whether there is no element in the source, and none is needed in the target.
+    fn is_unwritten(&self, made: &Made<'_>) -> Result<bool> {
+        if !(self.source.is_hdf5() && self.target.is_hdf5()) || made.var.axes.is_empty() {
+            return Ok(false);
+        }
+        let info = self.source.var_info(made.var.source)?;
+        let is_run = matches!(info.storage, StorageKind::Contiguous);
+        Ok(is_run && self.source.stored(made.var.source)?.bytes == 0 && self.same_fill(made)?)
+    }
+
+    fn pass_through(&mut self, made: &Made<'_>) -> Result<()> {
+        let file = self.source.nc4()?.read();
+        let chunks = Chunks::of(&file, made.var.source)?;
+        drop(file);
+        let Some(chunks) = chunks else { return Err(NcError::Internal.into()) };
+        let (source, target) = (self.source, self.target);
+        raw::copy(source, made, target, &chunks, &mut |bytes| self.step(made, bytes))?;
+        if chunks.is_complete() || self.same_fill(made)? {
+            return Ok(());
+        }
+        let lens = made.var.lens();
+        for key in chunks.missing() {
+            let start: Vec<u64> = key.iter().zip(&chunks.shape).map(|(k, n)| k * n).collect();
+            let count: Vec<u64> =
+                (0..lens.len()).map(|d| chunks.shape[d].min(lens[d] - start[d])).collect();
+            self.read(made, &start, &count)?;
+            self.write(made, &start, &count)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a variable by itself.
+    fn one(&mut self, mut job: Job<'_>) -> Result<Way> {
+        let made = job.made;
+        let is_large = made.var.bytes() > self.most();
+        if job.boxes.reads > MOST_READS
+            && is_large
+            && !made.var.has_pointers
+            && job.sparse.is_none()
+        {
+            self.by_file(made, &job.boxes)?;
+            return Ok(Way::Spilled);
+        }
+        while job.walk.peek().is_some() {
+            self.next_box(&mut job)?;
+        }
+        Ok(Way::Values)
+    }
+
+    fn next_box(&mut self, job: &mut Job<'_>) -> Result<()> {
+        let Some((start, count)) = job.walk.next() else { return Ok(()) };
+        let made = job.made;
+        if job.sparse.as_ref().is_none_or(|chunks| chunks.has_some_in(&start, &count)) {
+            self.read(made, &start, &count)?;
+            self.write(made, &start, &count)?;
+        }
+        self.step(made, bytes_of(made, &count))
+    }
+
+    /// Copies variables whose records lie between each other.
+    fn side_by_side(&mut self, mut jobs: Vec<Job<'_>>) -> Result<()> {
+        loop {
+            let record = |job: &Job<'_>| Some((*job.walk.peek()?.first()?, job.index));
+            let next = jobs.iter_mut().filter(|job| job.walk.peek().is_some());
+            let Some(job) = next.min_by_key(|job| record(job)) else { return Ok(()) };
+            let made = job.made;
+            self.next_box(job).map_err(|error| fault("variable", &made.var.path, error))?;
+        }
+    }
+
+    /// Copies a variable by way of a file.
+    fn by_file(&mut self, made: &Made<'_>, boxes: &Boxes) -> Result<()> {
+        let (lens, elem) = (made.var.lens(), made.var.elem);
+        let from = chunks_of(self.source, made, true)?;
+        // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
+        let array =
+            Array { lens: &lens, from: Some(&boxes.shape), to: from.as_deref(), elem: elem as u64 };
+        let first = choose(&array, self.most(), self.most()).shape;
+        let mut spill = Spill::new(self.path, &lens, &first, &boxes.shape, elem)?;
+        for (start, count) in Walk::new(&lens, &first) {
+            self.read(made, &start, &count)?;
+            spill.put((&start, &count), &self.data)?;
+            self.step(made, bytes_of(made, &count) / 2)?;
+        }
+        for (start, count) in Walk::new(&lens, &boxes.shape) {
+            self.data.resize(to_len(bytes_of(made, &count))?, 0);
+            spill.get((&start, &count), &mut self.data)?;
+            self.write(made, &start, &count)?;
+            let bytes = bytes_of(made, &count);
+            self.step(made, bytes - bytes / 2)?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+        let (start, count) = (indices(start)?, indices(count)?);
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        self.pieces.clear();
+        let (data, pieces) = (&mut self.data, &mut self.pieces);
+        // In its own type nothing is out of range.
+        let _ = self.source.get_placed(
+            made.var.source,
+            |_| slab,
+            pieces,
+            |len| {
+                data.resize(len, 0);
+                Ok(data)
+            },
+        )?;
+        Ok(())
+    }
+
+    fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+        let (start, count) = (indices(start)?, indices(count)?);
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        let (data, pieces) = (&self.data, &mut self.pieces);
+        let _ = self.target.put_placed(made.target, |_| slab, pieces, |_| Ok(data))?;
+        self.in_heap += self.pieces.len();
+        if self.in_heap > HEAP_BYTES {
+            self.in_heap = 0;
+            self.target.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Tells the caller of bytes that were copied.
+    fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
+        self.done = self.done.saturating_add(bytes).min(self.total);
+        let path = shown(&made.var.path);
+        let progress = Progress { var: &path, done_bytes: self.done, total_bytes: self.total };
+        match (self.progress)(&progress) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
+        }
+    }
+}
+
+/// `EINTR` of Linux on every architecture.
+const EINTR: i32 = 4;
+
+fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
+    count.iter().fold(made.var.elem as u64, |bytes, &n| bytes.saturating_mul(n))
+}
+
+fn to_len(bytes: u64) -> Result<usize> {
+    usize::try_from(bytes).map_err(|_| NcError::NoMem.into())
+}
+
+fn indices(of: &[u64]) -> Result<Vec<usize>> {
+    of.iter().map(|&index| to_len(index)).collect()
+}
+
+/// Shape of the chunks of a variable; `None` where it has none.
+fn chunks_of(file: &Dataset, made: &Made<'_>, is_source: bool) -> Result<Option<Vec<u64>>> {
+    if !file.is_hdf5() {
+        return Ok(None);
+    }
+    let info = file.var_info(if is_source { made.var.source } else { made.target })?;
+    Ok(match &info.storage {
+        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| dim as u64).collect()),
+        _ => None,
+    })
+}

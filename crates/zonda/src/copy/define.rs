@@ -1,0 +1,325 @@
+//! The definitions of the target.
+
+use std::collections::BTreeMap;
+
+use zonda_chunk::FilterSpec;
+use zonda_classic::{FillMode, Reserve};
+use zonda_model::DimId;
+use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
+
+use super::pieces::Pieces;
+use super::storage::Stored;
+use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, shown};
+use super::{CopyOptions, atts, fit};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::meta::{FIRST_USER_TYPE, NC_STRING};
+use crate::nc4::filter_is_available;
+use crate::refs::VarRef;
+
+/// The attribute that sets a fill value.
+const FILL_VALUE: &[u8] = b"_FillValue";
+/// Numbers of filters whose parameters in a file say more than those they are asked for with.
+const SCALE_OFFSET: u32 = 6;
+const BITSHUFFLE: u32 = 32008;
+
+/// Bytes that were never written, from which on a copy does not write them either.
+const SPARSE_BYTES: f64 = (64 << 20) as f64;
+
+/// A variable of the target.
+#[derive(Debug)]
+pub(super) struct Made<'t> {
+    pub var: &'t VarDef,
+    pub target: VarRef,
+    /// Precision is given up that the source still has.
+    pub is_quantized: bool,
+}
+
+/// Defines everything, and ends the definitions.
+///
+/// # Errors
+/// What defining meets, with the name of the object.
+pub(super) fn all<'t>(
+    source: &Dataset,
+    target: &Dataset,
+    tree: &'t Tree,
+    options: &CopyOptions,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Made<'t>>> {
+    let format = target.format();
+    let mut definer = Definer {
+        source,
+        target,
+        format,
+        options,
+        notes,
+        groups: vec![GroupId::ROOT],
+        types: BTreeMap::new(),
+        dims: BTreeMap::new(),
+    };
+    if !format.is_hdf5() {
+        // Every element is going to be written.
+        let _before = target.set_fill(FillMode::NoFill)?;
+    }
+    for group in tree.groups.iter().skip(1) {
+        let parent = definer.groups[group.parent.unwrap_or(0)];
+        let made = target.def_group(parent, &group.name);
+        let made = made.map_err(|error| fault("group", &group.path, error))?;
+        definer.groups.push(made);
+    }
+    if format == Format::NetCdf4 {
+        for ty in &tree.types {
+            definer.def_type(ty).map_err(|error| fault("type", &ty.name, error))?;
+        }
+    }
+    for dim in &tree.dims {
+        definer.def_dim(dim).map_err(|error| fault("dimension", &dim.name, error))?;
+    }
+    let mut made = Vec::new();
+    for (index, group) in tree.groups.iter().enumerate() {
+        let id = definer.groups[index];
+        for att in &group.atts {
+            let owners = (VarRef::group(group.source), VarRef::group(id));
+            definer.put_att(owners, &group.path, att)?;
+        }
+        for var in &group.vars {
+            made.push(definer.def_var(id, var)?);
+        }
+    }
+    target.enddef(Reserve::Default)?;
+    Ok(made)
+}
+
+/// An error about something that has a name.
+pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
+    let cause = error.cause();
+    // Errors of netCDF-4 files begin with a path, too.
+    let why = match cause.split_once(": ") {
+        Some((path, why)) if path.starts_with('/') => why,
+        _ => &cause,
+    };
+    Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
+}
+
+struct Definer<'a> {
+    source: &'a Dataset,
+    target: &'a Dataset,
+    format: Format,
+    options: &'a CopyOptions,
+    notes: &'a mut Vec<String>,
+    groups: Vec<GroupId>,
+    /// Numbers in the target, by those in the source.
+    types: BTreeMap<i32, i32>,
+    dims: BTreeMap<i32, DimId>,
+}
+
+impl Definer<'_> {
+    fn type_of(&self, nc_type: i32) -> i32 {
+        self.types.get(&nc_type).copied().unwrap_or(nc_type)
+    }
+
+    fn def_type(&mut self, ty: &TypeDef) -> Result<()> {
+        let (target, group) = (self.target, self.groups[ty.group]);
+        let id = match &ty.class {
+            ClassDef::Compound(fields) => {
+                let id = target.def_compound(group, ty.size, &ty.name)?;
+                for field in fields {
+                    let (at, of) = (field.offset, self.type_of(field.nc_type));
+                    target.insert_field((group, id), &field.name, at, of, &field.dims)?;
+                }
+                id
+            }
+            ClassDef::Enum(base, members) => {
+                let id = target.def_enum(group, *base, &ty.name)?;
+                for (name, value) in members {
+                    target.insert_member((group, id), name, value)?;
+                }
+                id
+            }
+            ClassDef::Opaque => target.def_opaque(group, ty.size, &ty.name)?,
+            ClassDef::Vlen(base) => target.def_vlen(group, &ty.name, self.type_of(*base))?,
+        };
+        self.types.insert(ty.source, id);
+        Ok(())
+    }
+
+    fn def_dim(&mut self, dim: &super::tree::DimDef) -> Result<()> {
+        let len = if dim.is_unlimited { 0 } else { dim.len };
+        if len == 0 && !dim.is_unlimited {
+            self.notes
+                .push(format!("dimension {} of length 0 becomes unlimited", shown(&dim.name)));
+        }
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let id = self.target.def_dim_in(self.groups[dim.group], &dim.name, len)?;
+        self.dims.insert(dim.source.0, id);
+        Ok(())
+    }
+
+    fn put_att(&mut self, (from, to): (VarRef, VarRef), owner: &[u8], att: &AttDef) -> Result<()> {
+        let nc_type = match fit::att_type(att, self.format) {
+            user if user >= FIRST_USER_TYPE => self.type_of(user),
+            atomic => atomic,
+        };
+        atts::copy(self.source, from, att, self.target, to, nc_type).map_err(|error| {
+            let name = [owner, b"@", &att.name].concat();
+            fault("attribute", &name, error)
+        })
+    }
+
+    fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<Made<'t>> {
+        let at = |error| fault("variable", &var.path, error);
+        let dims =
+            var.axes.iter().map(|axis| self.dims.get(&axis.source.0).map_or(-1, |dim| dim.0));
+        let dims: Vec<i32> = dims.collect();
+        let nc_type = self.type_of(var.nc_type);
+        let id = self.target.def_var_in(group, &var.name, nc_type, &dims).map_err(at)?;
+        let target = VarRef { group, var: id };
+        let mut made = Made { var, target, is_quantized: false };
+        if self.format.is_hdf5() {
+            let stored = Stored::of(var, self.options)?;
+            made.is_quantized = stored.quantize.is_some();
+            self.store(&made, stored).map_err(at)?;
+        }
+        for att in &var.atts {
+            let quantized = att.name.starts_with(b"_Quantize") && made.is_quantized;
+            if quantized {
+                // The writer says what was done in the end.
+                continue;
+            }
+            let is_odd_fill =
+                *att.name == *FILL_VALUE && (att.nc_type, att.len) != (var.nc_type, 1);
+            if is_odd_fill && self.format.is_hdf5() {
+                let path = shown(&var.path);
+                self.notes.push(format!(
+                    "attribute {path}@_FillValue is not of the variable's type and left out"
+                ));
+                continue;
+            }
+            self.put_att((var.source, target), &var.path, att)?;
+        }
+        Ok(made)
+    }
+
+    fn store(&mut self, made: &Made<'_>, stored: Stored) -> Result<()> {
+        let (var, target, id) = (made.var, self.target, made.target);
+        let info = var.info.as_deref();
+        let order = info.map_or(Endianness::Native, |info| info.endianness);
+        if order != Endianness::Native && is_number(var.nc_type) {
+            target.def_var_endian(id, order)?;
+        }
+        match target.def_var_chunking(id, stored.request, stored.chunks.as_deref()) {
+            // Longer than a header takes in.
+            Err(_) if stored.request == StorageRequest::Compact => {
+                target.def_var_chunking(id, StorageRequest::Contiguous, None)?;
+            }
+            done => done?,
+        }
+        if let Some(quantize) = stored.quantize {
+            let kept = i32::try_from(quantize.kept).unwrap_or(i32::MAX);
+            target.def_var_quantize(id, quantize.mode.number(), kept)?;
+        }
+        match (&stored.filters, info) {
+            (Some(filters), _) => {
+                for filter in filters {
+                    let number = filter.id.to_string();
+                    let defined = target.def_var_filter(id, filter.clone());
+                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+                }
+            }
+            (None, Some(info)) => self.keep_filters(made, &stored, info)?,
+            (None, None) => {}
+        }
+        if let Some(info) = info {
+            self.fill(made, info)?;
+        }
+        Ok(())
+    }
+
+    /// What elements are that were never written, as far as no attribute says so.
+    fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
+        let (var, target, id) = (made.var, self.target, made.target);
+        let from = var.source;
+        let of_source = self.source.nc4()?.read().never_written(from.group, from.var)?;
+        let (mut value, mut pieces) = (vec![0; var.elem], Pieces::default());
+        match of_source {
+            NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
+                return Ok(());
+            }
+            NeverWritten::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
+            // Zeros are no fill value to netCDF, but somebody may read them.
+            NeverWritten::Zeros if self.is_sparse(from)? && !var.has_pointers => {}
+            NeverWritten::Zeros | NeverWritten::Undefined => {
+                let can_be = info.no_fill && var.nc_type != NC_STRING;
+                return if can_be { target.def_var_fill_placed(id, true, None) } else { Ok(()) };
+            }
+        }
+        target.def_var_fill_placed(id, false, Some((&value, &mut pieces)))?;
+        // The value stays.
+        target.del_att(id, FILL_VALUE)
+    }
+
+    /// Whether so many elements were never written that it would be waste to write them.
+    fn is_sparse(&self, var: VarRef) -> Result<bool> {
+        let info = self.source.var_info(var)?;
+        if matches!(info.storage, StorageKind::External | StorageKind::Virtual) {
+            return Ok(false);
+        }
+        let stored = self.source.stored(var)?;
+        let missing = match stored.chunks {
+            Some((there, all)) => {
+                let part = all.saturating_sub(there) as f64 / all.max(1) as f64;
+                part * stored.data_bytes as f64
+            }
+            None => stored.data_bytes.saturating_sub(stored.bytes) as f64,
+        };
+        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
+        Ok(missing > if can_fill { SPARSE_BYTES } else { 0.0 })
+    }
+
+    /// The filters of the source: as they are stored where chunks are going to be the same, and as
+    /// somebody asks for them where not, since parameters follow from chunks.
+    fn keep_filters(&mut self, made: &Made<'_>, stored: &Stored, info: &VarInfo) -> Result<()> {
+        let (from, to) = (made.var.source, made.target);
+        let same_chunks = match &info.storage {
+            StorageKind::Chunked(dims) => stored.chunks.as_ref() == Some(dims),
+            _ => false,
+        };
+        if same_chunks && super::raw::same_type(self.source, made, self.target)? {
+            let pipeline = self.source.nc4()?.read().pipeline(from.group, from.var)?;
+            if !pipeline.is_empty() {
+                let def = |file: &mut zonda_nc4::Nc4File| {
+                    file.def_var_pipeline(to.group, to.var, pipeline)
+                };
+                self.target.change_nc4(def)?;
+            }
+            return Ok(());
+        }
+        for filter in info.filters.iter().map(asked_for) {
+            let number = filter.id.to_string();
+            let defined = self.target.def_var_filter(to, filter);
+            defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+        }
+        Ok(())
+    }
+}
+
+fn is_number(nc_type: i32) -> bool {
+    use zonda_model::ExtType;
+    ExtType::from_nc_type(nc_type).is_some_and(|ext| ext != ExtType::Char)
+}
+
+/// A filter as it is asked for, by what a file has of it.
+fn asked_for(filter: &FilterSpec) -> FilterSpec {
+    let mut filter = filter.clone();
+    match filter.id {
+        // What follows is about the type and the chunk.
+        SCALE_OFFSET => filter.params.truncate(2),
+        // What precedes is the version, and the size of an element.
+        BITSHUFFLE if filter.params.len() >= 3 => {
+            filter.params.drain(..3);
+        }
+        _ => {}
+    }
+    filter
+}

@@ -1,0 +1,201 @@
+//! Copies of datasets, into any format and with data stored in another way.
+//!
+//! A copy reads the definitions of the source (`tree`), checks that the target can hold them (`fit`),
+//! decides how its variables are stored (`storage`), defines everything (`define`), and then copies
+//! the data (`data`). Of each variable it takes the first way that is possible:
+//!
+//! 1. *Stored chunks.* Where chunks have the same shape, type, byte order and filters in both files,
+//!    they are copied as they are stored (`raw`); filters need not be there. Chunks that the source
+//!    lacks stay absent, if elements never written are the same in both.
+//! 2. *Boxes.* Elements are read, held in memory and written in boxes of whole chunks of the target
+//!    (`boxes`): each of its chunks is filtered and written once. Of the boxes that fit into memory
+//!    those are taken that decode the chunks of the source least often: once, where boxes of common
+//!    multiples fit.
+//! 3. *A file in between.* Where memory takes only boxes that would decode each chunk more than three
+//!    times, elements go through an unnamed file beside the target (`spill`): the source is read once
+//!    and the target written once. It needs as much space as the variable has bytes, for the time.
+//!
+//! Variables with records in a classic file go record by record together, as they lie there.
+//!
+//! The target is written under another name beside its own, and gets that when it is complete; what
+//! fails or is interrupted leaves nothing.
+
+mod atts;
+mod boxes;
+mod data;
+mod define;
+mod fit;
+mod options;
+mod pieces;
+mod raw;
+mod spill;
+mod storage;
+mod target;
+mod tree;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use zonda_model::NcError;
+
+pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::open::{CreateOptions, OpenOptions};
+use data::Transfer;
+use target::Temporary;
+use tree::Tree;
+
+/// How far a copy is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// Path of the variable that is being copied.
+    pub var: &'a str,
+    /// Bytes of elements in memory that were copied.
+    pub done_bytes: u64,
+    /// Bytes that there are.
+    pub total_bytes: u64,
+}
+
+/// What a copy did.
+#[derive(Clone, Debug, Default)]
+pub struct Copied {
+    /// The format of the target.
+    pub format: Format,
+    /// The variables, in their order.
+    pub vars: Vec<CopiedVar>,
+    /// What is not as in the source, a line each.
+    pub notes: Vec<String>,
+}
+
+/// A variable that was copied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopiedVar {
+    /// Its path in the source.
+    pub path: String,
+    /// Bytes of its elements in memory.
+    pub bytes: u64,
+    /// How they went.
+    pub way: Way,
+    /// How many times a chunk of the source was decoded, on average; 1 for [`Way::Spilled`], too.
+    pub reads: f64,
+}
+
+/// How elements went from one file to the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// There were none, or none that had been written.
+    Nothing,
+    /// Chunks as they are stored.
+    Stored,
+    /// Read and written in boxes.
+    Values,
+    /// By way of a file in between.
+    Spilled,
+}
+
+/// Copies the dataset at `source` to `target`.
+///
+/// `progress` is told of each box or some chunks that were copied, and may end the copy.
+///
+/// # Errors
+/// `NC_EEXIST` for a target that exists, unless it is to be replaced; `NC_EINVAL` for one that is
+/// the source; `NC_ESTRICTNC3` with names for what its format cannot hold, `NC_ENOTVAR` and
+/// `NC_ENOGRP` for what was chosen and is not there: all before anything is written. `EINTR` where
+/// `progress` ended it; what reading and writing meet. Nothing is left of the target then, and one
+/// that was there stays as it was.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use zonda::copy::{CopyOptions, copy};
+/// # use zonda::{CreateOptions, Dataset, Format, OpenOptions};
+///
+/// # let folder = std::env::temp_dir().join(format!("zonda-copy-doc-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # let (source, target) = (folder.join("a.nc"), folder.join("b.nc"));
+/// # Dataset::create(&source, &CreateOptions::default())?.close()?;
+/// let options = CopyOptions { format: Some(Format::NetCdf4), ..CopyOptions::default() };
+/// let copied = copy(&source, &target, &options, &mut |_| ControlFlow::Continue(()))?;
+/// assert!(copied.notes.is_empty());
+/// assert_eq!(Dataset::open(&target, &OpenOptions::default())?.format(), Format::NetCdf4);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn copy(
+    source: &Path,
+    target: &Path,
+    options: &CopyOptions,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Copied> {
+    let file = Dataset::open(source, &OpenOptions::default())?;
+    let copied = copy_dataset(&file, target, options, progress)?;
+    file.close()?;
+    Ok(copied)
+}
+
+/// [`copy`] of a dataset that is open. One that is open for writing is synchronised before.
+///
+/// # Errors
+/// As [`copy`]; `NC_EINDEFINE` for a source in define mode.
+pub fn copy_dataset(
+    source: &Dataset,
+    target: &Path,
+    options: &CopyOptions,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Copied> {
+    if source.is_writable() {
+        if source.in_define_mode() {
+            return Err(Error::from(NcError::InDefine).at(source.path()));
+        }
+        source.sync()?;
+    }
+    let temporary = Temporary::beside(target, source.path(), options.replace)?;
+    let format = options.format.unwrap_or_else(|| source.format());
+    let at_source = |error: Error| error.at(source.path());
+    let mut tree = Tree::read(source, options).map_err(at_source)?;
+    if options.fix_unlimited {
+        tree.fix_unlimited();
+    }
+    if !format.is_hdf5() {
+        refuse_storage(options)?;
+    }
+    let mut copied = Copied { format, ..Copied::default() };
+    copied.notes = tree.leave_out_atts();
+    fit::check(&tree, format).map_err(at_source)?;
+    let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
+    let file = Dataset::create(temporary.path(), &create)?;
+    let mut fill = || {
+        let made = define::all(source, &file, &tree, options, &mut copied.notes)?;
+        let mut transfer = Transfer {
+            source,
+            target: &file,
+            options,
+            path: temporary.path(),
+            progress,
+            total: tree.vars().fold(0, |sum, var| var.bytes().saturating_add(sum)),
+            done: 0,
+            data: Vec::new(),
+            pieces: pieces::Pieces::default(),
+            in_heap: 0,
+        };
+        transfer.run(&made, &mut copied)?;
+        file.close()
+    };
+    // The target has no name of its own so far: what is wrong is said of the one it is to have.
+    fill().map_err(|error| error.anew_at(target))?;
+    temporary.finish()?;
+    Ok(copied)
+}
+
+/// Storage that only netCDF-4 has.
+fn refuse_storage(options: &CopyOptions) -> Result<()> {
+    let CopyOptions { chunks, contiguous, filters, quantize, .. } = options;
+    let filtered = filters.iter().any(|rule| !rule.filters.is_empty());
+    if chunks.is_empty() && contiguous.is_empty() && !filtered && quantize.is_empty() {
+        return Ok(());
+    }
+    let text = "classic files have no chunks, filters or precision to be given up";
+    Err(Error::told(NcError::NotNc4, text))
+}

@@ -1,0 +1,178 @@
+//! What a copy is asked to be.
+
+use zonda_chunk::FilterSpec;
+use zonda_nc4::Quantize;
+
+use crate::format::Format;
+
+/// Memory for data that a copy takes unless it is told.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+/// How to copy. By default everything stays as it is.
+#[derive(Clone, Debug)]
+pub struct CopyOptions {
+    /// The kind of the target; `None` for that of the source.
+    pub format: Option<Format>,
+    /// Path of the group that becomes the root group of the target; `None` for all groups.
+    pub group: Option<Vec<u8>>,
+    /// Variables that are copied, with those that say where their values are: variables named as
+    /// their dimensions, and those named by the attributes `coordinates`, `bounds`, `climatology`
+    /// and `grid_mapping`. Empty for all variables.
+    pub vars: Vec<Pattern>,
+    /// Variables that are not copied, whatever `vars` says.
+    pub exclude: Vec<Pattern>,
+    /// Shapes of chunks. Of several rules for an axis the last one counts.
+    pub chunks: Vec<ChunkRule>,
+    /// Variables that are stored in one run, without chunks and filters, if no dimension of theirs
+    /// is unlimited.
+    pub contiguous: Vec<Pattern>,
+    /// Filters in place of those of the source. Of several rules for a variable the last one counts.
+    pub filters: Vec<FilterRule>,
+    /// Precision that is given up. Of several rules for a variable the last one counts.
+    pub quantize: Vec<QuantizeRule>,
+    /// Unlimited dimensions get the length that they have.
+    pub fix_unlimited: bool,
+    /// Bytes of data in memory at a time. A chunk of source or target that is larger, and a string
+    /// or a sequence, are held all the same.
+    pub memory_bytes: u64,
+    /// A target that exists is replaced; else it is an error.
+    pub replace: bool,
+}
+
+impl Default for CopyOptions {
+    fn default() -> CopyOptions {
+        CopyOptions {
+            format: None,
+            group: None,
+            vars: Vec::new(),
+            exclude: Vec::new(),
+            chunks: Vec::new(),
+            contiguous: Vec::new(),
+            filters: Vec::new(),
+            quantize: Vec::new(),
+            fix_unlimited: false,
+            memory_bytes: DEFAULT_MEMORY,
+            replace: false,
+        }
+    }
+}
+
+/// Names of variables: `*` stands for any text, `?` for one byte. One without `/` is compared with
+/// the name in whichever group, others with the path from the root, whose first `/` may be left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Vec<u8>);
+
+impl Pattern {
+    /// A pattern.
+    #[must_use]
+    pub fn new(text: impl Into<Vec<u8>>) -> Pattern {
+        Pattern(text.into())
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether it means the variable of that path, which begins with `/`.
+    #[must_use]
+    pub fn matches(&self, path: &[u8]) -> bool {
+        let own = self.0.strip_prefix(b"/").unwrap_or(&self.0);
+        if self.0.contains(&b'/') {
+            return glob(own, path.strip_prefix(b"/").unwrap_or(path));
+        }
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        glob(own, name)
+    }
+
+    pub(super) fn any(patterns: &[Pattern], path: &[u8]) -> bool {
+        patterns.iter().any(|pattern| pattern.matches(path))
+    }
+}
+
+/// Whether a text is what a pattern stands for. Never tries more than length times length.
+fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Behind the last star, and what it stands for so far.
+    let mut back: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                back = Some((p + 1, t));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => {
+                let Some((behind, taken)) = back else { return false };
+                back = Some((behind, taken + 1));
+                (p, t) = (behind, taken + 1);
+            }
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+/// A shape of chunks along some dimensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkRule {
+    /// Variables it is for; `None` for all that are in chunks, and those of at least 8 KiB.
+    pub vars: Option<Pattern>,
+    /// Names of dimensions, and elements of a chunk along them; 0 for all there are.
+    pub sizes: Vec<(Vec<u8>, u64)>,
+}
+
+/// Filters of some variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilterRule {
+    /// Variables it is for; empty for all. Scalars and variables of strings or sequences have none.
+    pub vars: Vec<Pattern>,
+    /// The filters, in the order in which they are applied; none to store chunks as they are.
+    pub filters: Vec<FilterSpec>,
+}
+
+/// Precision of some variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantizeRule {
+    /// Variables it is for; empty for all of type `float` and `double` but coordinate variables.
+    pub vars: Vec<Pattern>,
+    /// What is kept; `None` for all.
+    pub quantize: Option<Quantize>,
+}
+
+/// Whether a rule for these variables is for this one.
+pub(super) fn applies(vars: &[Pattern], path: &[u8]) -> bool {
+    vars.is_empty() || Pattern::any(vars, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns() {
+        for (pattern, path, is) in [
+            ("T", "/T", true),
+            ("T", "/ocean/T", true),
+            ("/T", "/ocean/T", false),
+            ("/T", "/T", true),
+            ("ocean/T", "/ocean/T", true),
+            ("ocean/*", "/ocean/deep/T", true),
+            ("*", "/a/b", true),
+            ("t?mp", "/temp", true),
+            ("t?mp", "/tmp", false),
+            ("*a*b*c", "/xxaxxbxxbxxc", true),
+            ("*a*b*c", "/xxaxxbxxbxxcd", false),
+            ("", "/T", false),
+            ("a**", "/a", true),
+        ] {
+            assert_eq!(Pattern::new(pattern).matches(path.as_bytes()), is, "{pattern} {path}");
+        }
+        // Backtracks no further than to the last star.
+        let long = vec![b'a'; 20_000];
+        assert!(!Pattern::new("*a".repeat(200) + "b").matches(&long));
+    }
+}

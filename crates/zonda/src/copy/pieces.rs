@@ -1,0 +1,48 @@
+//! Strings and items of sequences between two files: elements hold their numbers, from 1 on.
+
+use zonda_nc4::{Fetch, Place};
+
+/// Strings and items of sequences, one behind the other.
+#[derive(Debug, Default)]
+pub(super) struct Pieces {
+    bytes: Vec<u8>,
+    /// Where each one ends.
+    ends: Vec<usize>,
+}
+
+impl Pieces {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Bytes of all pieces.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
+        let index = usize::try_from(number.checked_sub(1)?).ok()?;
+        let end = *self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.bytes.get(start..end)
+    }
+}
+
+impl Place for Pieces {
+    fn place(&mut self, bytes: &[u8], _: bool) -> Option<u64> {
+        self.bytes.extend_from_slice(bytes);
+        self.ends.push(self.bytes.len());
+        Some(self.ends.len() as u64)
+    }
+}
+
+impl Fetch for Pieces {
+    fn text(&mut self, number: u64) -> Option<&[u8]> {
+        self.get(number)
+    }
+
+    fn items(&mut self, number: u64, len: usize) -> &[u8] {
+        self.get(number).and_then(|bytes| bytes.get(..len)).unwrap_or_default()
+    }
+}

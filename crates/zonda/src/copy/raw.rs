@@ -1,0 +1,151 @@
+//! Chunks that are copied as they are stored: no filter is undone and none applied.
+
+use zonda_nc4::{Nc4File, StorageKind};
+
+use super::define::Made;
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::refs::VarRef;
+
+/// Bytes after which the caller is told.
+const TOLD_BYTES: u64 = 8 << 20;
+
+/// Whether bytes of elements mean the same in two variables of HDF5 files. Those of strings and
+/// sequences only say where these are.
+pub(super) fn same_type(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Result<bool> {
+    if made.var.has_pointers {
+        return Ok(false);
+    }
+    let (from, to) = (made.var.source, made.target);
+    let old = source.nc4()?.read().stored_type(from.group, from.var)?;
+    let new = target.nc4()?.read().stored_type(to.group, to.var)?;
+    Ok(old == new)
+}
+
+/// What an HDF5 file has of the chunks of a variable.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    /// Shape of a chunk.
+    pub shape: Vec<u64>,
+    /// Coordinates of those that are there, counted in chunks, in ascending order.
+    keys: Vec<Vec<u64>>,
+    /// Chunks along each dimension.
+    grid: Vec<u64>,
+}
+
+impl Chunks {
+    /// Those of a variable; `None` where it is not in chunks.
+    pub(super) fn of(file: &Nc4File, var: VarRef) -> Result<Option<Chunks>> {
+        let info = file.var_info(var.group, var.var)?;
+        let StorageKind::Chunked(dims) = &info.storage else { return Ok(None) };
+        let shape: Vec<u64> = dims.iter().map(|&dim| (dim as u64).max(1)).collect();
+        let extent = file.extent(var.group, var.var)?;
+        let grid: Vec<u64> = extent.iter().zip(&shape).map(|(len, n)| len.div_ceil(*n)).collect();
+        let mut keys = Vec::new();
+        file.for_each_chunk(var.group, var.var, &mut |key, _, _| {
+            // What is beyond the extent was cut off and is not seen.
+            if key.iter().zip(&grid).all(|(k, n)| k < n) {
+                keys.push(key.to_vec());
+            }
+        })?;
+        keys.sort_unstable();
+        Ok(Some(Chunks { shape, keys, grid }))
+    }
+
+    /// Whether all are there.
+    pub(super) fn is_complete(&self) -> bool {
+        let all = self.grid.iter().fold(1u64, |n, &along| n.saturating_mul(along));
+        self.keys.len() as u64 == all
+    }
+
+    /// Whether one is there in a box of elements.
+    pub(super) fn has_some_in(&self, start: &[u64], count: &[u64]) -> bool {
+        let axes = || start.iter().zip(count).zip(&self.shape);
+        let first: Vec<u64> = axes().map(|((start, _), n)| start / n).collect();
+        let last: Vec<u64> =
+            axes().map(|((start, count), n)| (start + count.max(&1) - 1) / n).collect();
+        // Keys ascend, so those of the box are between its corners.
+        let from = self.keys.partition_point(|key| *key < first);
+        self.keys[from..]
+            .iter()
+            .take_while(|key| **key <= last)
+            .any(|key| (0..key.len()).all(|d| (first[d]..=last[d]).contains(&key[d])))
+    }
+
+    /// Those that are not there.
+    pub(super) fn missing(&self) -> impl Iterator<Item = Vec<u64>> {
+        let all = super::boxes::Walk::new(&self.grid, &vec![1; self.grid.len()]);
+        let mut there = self.keys.iter().peekable();
+        all.map(|(key, _)| key).filter(move |key| {
+            let is_there = there.peek() == Some(&key);
+            if is_there {
+                there.next();
+            }
+            !is_there
+        })
+    }
+}
+
+/// Whether chunks can be copied as they are: same shape, type and filters, and the variable has all
+/// elements that its dimensions have.
+pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Result<bool> {
+    let (from, to) = (made.var.source, made.target);
+    if made.is_quantized || !source.is_hdf5() || !target.is_hdf5() {
+        return Ok(false);
+    }
+    {
+        let (old, new) = (source.nc4()?.read(), target.nc4()?.read());
+        let storage = |file: &Nc4File, var: VarRef| {
+            let info = file.var_info(var.group, var.var)?;
+            let is_chunked = matches!(info.storage, StorageKind::Chunked(_));
+            Ok::<_, zonda_nc4::Nc4Error>((info.storage.clone(), is_chunked))
+        };
+        let ((old_storage, is_chunked), (new_storage, _)) =
+            (storage(&old, from)?, storage(&new, to)?);
+        if !is_chunked || old_storage != new_storage {
+            return Ok(false);
+        }
+        if *old.extent(from.group, from.var)? != made.var.lens()[..] {
+            return Ok(false);
+        }
+        let parts = |file: &Nc4File, var: VarRef| {
+            let pipeline = file.pipeline(var.group, var.var)?;
+            let parts =
+                pipeline.into_iter().map(|filter| (filter.id, filter.optional, filter.params));
+            Ok::<Vec<_>, zonda_nc4::Nc4Error>(parts.collect())
+        };
+        if parts(&old, from)? != parts(&new, to)? {
+            return Ok(false);
+        }
+    }
+    same_type(source, made, target)
+}
+
+/// Copies the chunks that are there. `step` is told of bytes of elements that were copied.
+///
+/// # Errors
+/// What reading and writing meet, and what `step` says.
+pub(super) fn copy(
+    source: &Dataset,
+    made: &Made<'_>,
+    target: &Dataset,
+    chunks: &Chunks,
+    step: &mut dyn FnMut(u64) -> Result<()>,
+) -> Result<()> {
+    let (from, to) = (made.var.source, made.target);
+    let chunk_bytes =
+        chunks.shape.iter().fold(made.var.elem as u64, |n, &len| n.saturating_mul(len));
+    let mut told = 0u64;
+    for key in &chunks.keys {
+        let stored = source.nc4()?.read().stored_chunk(from.group, from.var, key)?;
+        if let Some((mask, bytes)) = stored {
+            let mut file = target.nc4()?.write()?;
+            file.put_stored_chunk(to.group, to.var, key, mask, &bytes)?;
+        }
+        told = told.saturating_add(chunk_bytes);
+        if told >= TOLD_BYTES {
+            step(std::mem::take(&mut told))?;
+        }
+    }
+    step(told)
+}

@@ -1,0 +1,226 @@
+//! Elements on their way through a file beside the target, for chunks that memory cannot turn into
+//! each other: the source is read once, in boxes of its chunks, and the target written once, in
+//! boxes of its chunks. What both have in common is one piece of the file.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use zonda_model::NcError;
+
+use super::boxes::Walk;
+use crate::error::{Error, Result};
+
+/// A file without a name.
+#[derive(Debug)]
+pub(super) struct Spill {
+    file: File,
+    lens: Vec<u64>,
+    /// Boxes that are written to the target.
+    to: Vec<u64>,
+    /// Boxes that are read from the source.
+    from: Vec<u64>,
+    elem: u64,
+    piece: Vec<u8>,
+}
+
+/// A box of elements.
+type Cube<'a> = (&'a [u64], &'a [u64]);
+
+impl Spill {
+    /// A file in the folder of `beside`, that goes when it is dropped.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(super) fn new(
+        beside: &Path,
+        lens: &[u64],
+        from: &[u64],
+        to: &[u64],
+        elem: usize,
+    ) -> Result<Spill> {
+        let mut name = beside.as_os_str().to_owned();
+        name.push("-pieces");
+        let open = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
+        let file = open.map_err(|error| io_error(&error))?;
+        // From now on nothing but this process knows it.
+        std::fs::remove_file(&name).map_err(|error| io_error(&error))?;
+        Ok(Spill {
+            file,
+            lens: lens.to_vec(),
+            to: to.to_vec(),
+            from: from.to_vec(),
+            elem: elem as u64,
+            piece: Vec::new(),
+        })
+    }
+
+    /// Takes a box of the source.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(super) fn put(&mut self, (start, count): Cube<'_>, data: &[u8]) -> Result<()> {
+        for (first, n) in overlapping(start, count, &self.to, &self.lens) {
+            let (at, len) = self.place(&first, &n);
+            let mut piece = std::mem::take(&mut self.piece);
+            piece.clear();
+            let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
+            runs(count, &inner, &n, self.elem, |from, bytes| {
+                piece.extend_from_slice(&data[from..from + bytes]);
+            });
+            debug_assert_eq!(piece.len() as u64, len);
+            let written = self.file.write_all_at(&piece, at);
+            self.piece = piece;
+            written.map_err(|error| io_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Gives a box of the target.
+    ///
+    /// # Errors
+    /// What the operating system reports.
+    pub(super) fn get(&mut self, (start, count): Cube<'_>, data: &mut [u8]) -> Result<()> {
+        for (first, n) in overlapping(start, count, &self.from, &self.lens) {
+            let (at, len) = self.place(&first, &n);
+            let mut piece = std::mem::take(&mut self.piece);
+            piece.resize(usize::try_from(len).map_err(|_| Error::from(NcError::NoMem))?, 0);
+            let read = self.file.read_exact_at(&mut piece, at);
+            let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
+            let mut done = 0;
+            runs(count, &inner, &n, self.elem, |to, bytes| {
+                data[to..to + bytes].copy_from_slice(&piece[done..done + bytes]);
+                done += bytes;
+            });
+            self.piece = piece;
+            read.map_err(|error| io_error(&error))?;
+        }
+        Ok(())
+    }
+
+    /// Where the piece of that first element is, which is what a box of the source and one of the
+    /// target have in common, and its bytes. Boxes of the target follow each other; in each of
+    /// them the pieces do.
+    fn place(&self, first: &[u64], n: &[u64]) -> (u64, u64) {
+        let rank = first.len();
+        let start: Vec<u64> = (0..rank).map(|d| first[d] / self.to[d] * self.to[d]).collect();
+        let count: Vec<u64> = (0..rank).map(|d| self.to[d].min(self.lens[d] - start[d])).collect();
+        let inner: Vec<u64> = (0..rank).map(|d| first[d] - start[d]).collect();
+        let before = before(&start, &count, &self.lens) + before(&inner, n, &count);
+        let len: u64 = n.iter().product();
+        (before * self.elem, len * self.elem)
+    }
+}
+
+/// Elements of an array in the boxes before one, where boxes cut the array along whole planes.
+fn before(start: &[u64], count: &[u64], lens: &[u64]) -> u64 {
+    let mut behind: u64 = lens.iter().product();
+    let mut here = 1u64;
+    let mut sum = 0;
+    for d in 0..start.len() {
+        behind /= lens[d].max(1);
+        sum += here * start[d] * behind;
+        here *= count[d];
+    }
+    sum
+}
+
+/// What a box has in common with each box of a regular cut of the array.
+fn overlapping<'a>(
+    start: &'a [u64],
+    count: &'a [u64],
+    cut: &'a [u64],
+    lens: &'a [u64],
+) -> impl Iterator<Item = (Vec<u64>, Vec<u64>)> + use<'a> {
+    let rank = lens.len();
+    let first: Vec<u64> = (0..rank).map(|d| start[d] / cut[d]).collect();
+    let n: Vec<u64> =
+        (0..rank).map(|d| (start[d] + count[d]).div_ceil(cut[d]) - first[d]).collect();
+    Walk::new(&n, &vec![1; rank]).map(move |(at, _)| {
+        let from: Vec<u64> =
+            (0..rank).map(|d| ((first[d] + at[d]) * cut[d]).max(start[d])).collect();
+        let n = (0..rank)
+            .map(|d| ((first[d] + at[d] + 1) * cut[d]).min(start[d] + count[d]) - from[d])
+            .collect();
+        (from, n)
+    })
+}
+
+/// Tells of the runs of a part of a packed array: offset and length in bytes.
+fn runs(shape: &[u64], start: &[u64], count: &[u64], elem: u64, mut run: impl FnMut(usize, usize)) {
+    let rank = shape.len();
+    // Dimensions from `whole` on are in the part as a whole.
+    let mut whole = rank;
+    while whole > 0 && count[whole - 1] == shape[whole - 1] {
+        whole -= 1;
+    }
+    let outer = whole.saturating_sub(1);
+    let len: u64 = count[outer..].iter().product::<u64>() * elem;
+    let mut at = vec![0u64; outer];
+    loop {
+        let mut offset = 0u64;
+        for d in 0..rank {
+            let inner = at.get(d).copied().unwrap_or(0);
+            offset = offset * shape[d] + start[d] + inner;
+        }
+        run((offset * elem) as usize, len as usize);
+        let next = (0..outer).rev().any(|d| {
+            at[d] += 1;
+            let is_in = at[d] < count[d];
+            if !is_in {
+                at[d] = 0;
+            }
+            is_in
+        });
+        if !next {
+            return;
+        }
+    }
+}
+
+fn io_error(error: &io::Error) -> Error {
+    let code = NcError::System(error.raw_os_error().unwrap_or(0));
+    Error::told(code, format!("elements on their way from chunk to chunk: {code}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonda_testkit::TempFolder;
+
+    /// The packed elements of a box of the array of successive numbers.
+    fn numbers(lens: &[u64], (start, count): Cube<'_>) -> Vec<u8> {
+        let all: Vec<u64> = (0..lens.iter().product()).collect();
+        let mut out = Vec::new();
+        runs(lens, start, count, 1, |at, n| {
+            out.extend(all[at..at + n].iter().flat_map(|value| value.to_ne_bytes()));
+        });
+        out
+    }
+
+    #[test]
+    fn boxes_become_others() {
+        let folder = TempFolder::new("copy-spill");
+        let lens = [7, 9, 5];
+        for (from, to) in [
+            ([1, 9, 5], [7, 2, 2]),
+            ([3, 4, 5], [2, 5, 3]),
+            ([7, 9, 5], [1, 1, 1]),
+            ([2, 2, 2], [2, 2, 2]),
+        ] {
+            let mut spill = Spill::new(&folder.file("x"), &lens, &from, &to, 8).unwrap();
+            for (start, count) in Walk::new(&lens, &from) {
+                spill.put((&start, &count), &numbers(&lens, (&start, &count))).unwrap();
+            }
+            assert_eq!(spill.file.metadata().unwrap().len(), 7 * 9 * 5 * 8, "nothing lies twice");
+            for (start, count) in Walk::new(&lens, &to) {
+                let expected = numbers(&lens, (&start, &count));
+                let mut data = vec![0; expected.len()];
+                spill.get((&start, &count), &mut data).unwrap();
+                assert_eq!(data, expected, "{from:?} {to:?} {start:?}");
+            }
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,166 @@
+//! The target beside its final name: it gets that when it is complete.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use zonda_model::NcError;
+use zonda_storage::SyncLevel;
+
+use crate::error::{Error, Result};
+
+/// Bytes of a name in a folder.
+const MOST_NAME: usize = 255;
+/// `EEXIST` of Linux on every architecture.
+const EEXIST: i32 = 17;
+
+/// A file that is being written, removed unless it is finished.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    /// Where it is to be; what a symbolic link there means.
+    path: PathBuf,
+    temporary: PathBuf,
+    replace: bool,
+    finished: bool,
+}
+
+fn at(path: &Path, error: &io::Error) -> Error {
+    Error::from(NcError::System(error.raw_os_error().unwrap_or(0))).at(path)
+}
+
+impl Temporary {
+    /// For a target at `target`, which is not to be the file at `source`. Makes nothing yet.
+    ///
+    /// # Errors
+    /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
+    /// the source or no ordinary file.
+    pub(super) fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+        // A link stays, and what it means is replaced.
+        let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+        match fs::metadata(&path) {
+            Ok(found) => {
+                let is_source = fs::metadata(source)
+                    .is_ok_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
+                let refused = match () {
+                    () if is_source => Some((NcError::Inval, "it is the source, too")),
+                    () if !found.is_file() => Some((NcError::Inval, "it is no ordinary file")),
+                    () if !replace => Some((NcError::Exist, "it exists")),
+                    () => None,
+                };
+                if let Some((code, why)) = refused {
+                    return Err(Error::told(code, why).at(target));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(at(&path, &error)),
+        }
+        let Some(name) = path.file_name() else {
+            return Err(Error::told(NcError::Inval, "it has no name").at(target));
+        };
+        let suffix = format!(".zonda-new-{}", std::process::id());
+        let name = name.as_encoded_bytes();
+        let mut kept = name.len().min(MOST_NAME - suffix.len());
+        while kept > 0 && std::str::from_utf8(&name[..kept]).is_err() {
+            kept -= 1;
+        }
+        let name = String::from_utf8_lossy(&name[..kept]).into_owned() + &suffix;
+        let temporary = path.with_file_name(name);
+        Ok(Temporary { path, temporary, replace, finished: false })
+    }
+
+    /// Where the file is to be written.
+    pub(super) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the file, which is complete, its name.
+    ///
+    /// # Errors
+    /// What the operating system reports; `NC_EEXIST` for a target that was made meanwhile.
+    pub(super) fn finish(mut self) -> Result<()> {
+        if let Ok(old) = fs::metadata(&self.path) {
+            // Who may read it stays as it was.
+            let _ = fs::set_permissions(&self.temporary, old.permissions());
+        }
+        let named = match self.replace {
+            true => fs::rename(&self.temporary, &self.path),
+            false => self.rename_to_new(),
+        };
+        named.map_err(|error| match error.raw_os_error() {
+            Some(EEXIST) => Error::told(NcError::Exist, "it exists").at(&self.path),
+            _ => at(&self.path, &error),
+        })?;
+        self.finished = true;
+        if SyncLevel::from_env() == SyncLevel::Full {
+            let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = folder.unwrap_or(Path::new("."));
+            let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
+            synced.map_err(|error| at(folder, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Fails where there is a file of that name, also one made a moment ago.
+    fn rename_to_new(&self) -> io::Result<()> {
+        match fs::hard_link(&self.temporary, &self.path) {
+            Ok(()) => fs::remove_file(&self.temporary),
+            Err(error) if error.raw_os_error() == Some(EEXIST) => Err(error),
+            // A file system without links.
+            Err(_) if self.path.exists() => Err(io::Error::from_raw_os_error(EEXIST)),
+            Err(_) => fs::rename(&self.temporary, &self.path),
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.finished {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zonda_testkit::TempFolder;
+
+    #[test]
+    fn names_and_refusals() {
+        let folder = TempFolder::new("copy-target");
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("source"), "a").unwrap();
+        std::os::unix::fs::symlink(at("source"), at("link")).unwrap();
+        let code = |target: &str, replace| {
+            Temporary::beside(&at(target), &at("source"), replace).map(drop).map_err(|e| e.code())
+        };
+        assert_eq!(code("source", true), Err(NcError::Inval));
+        assert_eq!(code("link", true), Err(NcError::Inval));
+        assert_eq!(code(".", true), Err(NcError::Inval));
+        fs::write(at("old"), "b").unwrap();
+        assert_eq!(code("old", false), Err(NcError::Exist));
+        assert_eq!(code("old", true), Ok(()));
+
+        let long = "é".repeat(120);
+        let target = Temporary::beside(&at(&long), &at("source"), false).unwrap();
+        fs::write(target.path(), "c").unwrap();
+        fs::write(at(&long), "in between").unwrap();
+        assert_eq!(target.finish().unwrap_err().code(), NcError::Exist);
+        assert_eq!(fs::read(at(&long)).unwrap(), b"in between");
+        let target = Temporary::beside(&at(&long), &at("source"), true).unwrap();
+        fs::write(target.path(), "d").unwrap();
+        target.finish().unwrap();
+        assert_eq!(fs::read(at(&long)).unwrap(), b"d");
+
+        fs::remove_file(at("link")).unwrap();
+        std::os::unix::fs::symlink(at("old"), at("link")).unwrap();
+        let target = Temporary::beside(&at("link"), &at("source"), true).unwrap();
+        fs::write(target.path(), "e").unwrap();
+        target.finish().unwrap();
+        assert_eq!(fs::read(at("old")).unwrap(), b"e");
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        let left = fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 4, "source, old, link, the long name");
+    }
+}
