@@ -173,25 +173,33 @@ pub(crate) unsafe fn inq_filter(
     0
 }
 
-/// Parameters of a filter that has at most `N`; `None` where the variable does not have it.
+/// Number of the parameters of a filter, and the first `N`; `None` where the variable does not have it.
+/// As in the reference, those of deflate and szip are asked for at once, those of others after their
+/// number.
 ///
 /// # Errors
 /// The code of the inquiry.
 fn params_of<const N: usize>(
     (ncid, varid): (c_int, c_int),
     id: c_uint,
+    at_once: bool,
 ) -> Result<Option<(usize, [c_uint; N])>, c_int> {
+    /// More than any filter has.
+    const MANY: usize = 1024;
     let mut n = 0_usize;
-    // SAFETY: the number goes to a local.
-    match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
-        0 => {}
-        code if code == NcError::NoFilter.code() => return Ok(None),
-        code => return Err(code),
+    let mut params = vec![0; MANY];
+    if !at_once {
+        // SAFETY: the number goes to a local.
+        match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
+            0 => params.resize(n.max(N), 0),
+            code if code == NcError::NoFilter.code() => return Ok(None),
+            code => return Err(code),
+        }
     }
-    let mut params = vec![0; n.max(N)];
     // SAFETY: room for as many as there are.
     match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, params.as_mut_ptr()) } {
         0 => Ok(params.first_chunk().map(|first| (n, *first))),
+        code if code == NcError::NoFilter.code() => Ok(None),
         code => Err(code),
     }
 }
@@ -207,7 +215,7 @@ pub(crate) unsafe fn deflate(
     deflatep: *mut c_int,
     levelp: *mut c_int,
 ) -> c_int {
-    let found = match params_of::<1>(var, DEFLATE) {
+    let found = match params_of::<1>(var, DEFLATE, true) {
         Ok(Some((n, _))) if n != 1 => return NcError::Filter.code(),
         Ok(found) => found.map(|(_, [level])| level),
         // No netCDF-4, no filters.
@@ -235,7 +243,7 @@ pub(crate) unsafe fn deflate(
 /// # Safety
 /// Each pointer is null, or valid for a write.
 pub(crate) unsafe fn szip(var: (c_int, c_int), maskp: *mut c_int, pixelsp: *mut c_int) -> c_int {
-    let [mask, pixels] = match params_of::<2>(var, SZIP) {
+    let [mask, pixels] = match params_of::<2>(var, SZIP, true) {
         Ok(Some((n, _))) if n < 2 => return NcError::Filter.code(),
         Ok(found) => found.map_or([0; 2], |(_, params)| params),
         Err(code) if code == NcError::NotNc4.code() => [0; 2],
@@ -261,7 +269,7 @@ pub(crate) fn named_filter<const N: usize>(
         0 => {}
         code => return Err(code),
     }
-    match params_of::<N>((ncid, varid), id)? {
+    match params_of::<N>((ncid, varid), id, false)? {
         Some((n, _)) if n != N => Err(NcError::Filter.code()),
         found => Ok(found.map(|(_, params)| params)),
     }
