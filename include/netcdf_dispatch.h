@@ -129,181 +129,97 @@ struct NC_Dispatch {
 };
 
 /* ---- Members for what a format does not do ---------------------------------------------------
- * They are defined here, not in the library: a table needs their addresses only, and a plugin
- * built with this header then depends on nothing but the public functions. */
+ * Each answers one code and looks at nothing. A table with get_vara and put_vara only can have the
+ * library do strided and mapped access by them: NCDEFAULT_get_vars, NCDEFAULT_put_vars,
+ * NCDEFAULT_get_varm and NCDEFAULT_put_varm, which have the types of those members and which no
+ * header of the reference declares. */
 
-#define NC_ZONDA_INLINE static __inline__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wunused-parameter"
+#if defined(__cplusplus)
+extern "C" {
+#endif
 
 /* Files that cannot be changed. */
-NC_ZONDA_INLINE int NC_RO_create(const char *path, int cmode, size_t initialsz, int basepe,
-                                 size_t *chunksizehintp, void *parameters, const NC_Dispatch *a6,
-                                 int a7) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_redef(int ncid) { return NC_EPERM; }
-NC_ZONDA_INLINE int NC_RO__enddef(int ncid, size_t h_minfree, size_t v_align, size_t v_minfree,
-                                  size_t r_align) {
-    return NC_NOERR;
-}
-NC_ZONDA_INLINE int NC_RO_sync(int ncid) { return NC_NOERR; }
-NC_ZONDA_INLINE int NC_RO_def_var_fill(int a0, int a1, int a2, const void *a3) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_rename_att(int ncid, int varid, const char *name, const char *newname) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_del_att(int ncid, int varid, const char *a2) { return NC_EPERM; }
-NC_ZONDA_INLINE int NC_RO_put_att(int ncid, int varid, const char *name, nc_type datatype,
-                                  size_t len, const void *value, nc_type a6) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_def_var(int ncid, const char *name, nc_type xtype, int ndims,
-                                  const int *dimidsp, int *varidp) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_rename_var(int ncid, int varid, const char *name) { return NC_EPERM; }
-NC_ZONDA_INLINE int NC_RO_put_vara(int ncid, int varid, const size_t *start, const size_t *count,
-                                   const void *value, nc_type a5) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_def_dim(int ncid, const char *name, size_t len, int *idp) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_RO_rename_dim(int ncid, int dimid, const char *name) { return NC_EPERM; }
-NC_ZONDA_INLINE int NC_RO_set_fill(int ncid, int fillmode, int *old_modep) { return NC_EPERM; }
+EXTERNL int NC_RO_create(const char *path, int cmode, size_t initialsz, int basepe,
+                         size_t *chunksizehintp, void *parameters, const NC_Dispatch *, int);
+EXTERNL int NC_RO_redef(int ncid);
+EXTERNL int NC_RO__enddef(int ncid, size_t h_minfree, size_t v_align, size_t v_minfree,
+                          size_t r_align);
+EXTERNL int NC_RO_sync(int ncid);
+EXTERNL int NC_RO_def_var_fill(int, int, int, const void *);
+EXTERNL int NC_RO_rename_att(int ncid, int varid, const char *name, const char *newname);
+EXTERNL int NC_RO_del_att(int ncid, int varid, const char *);
+EXTERNL int NC_RO_put_att(int ncid, int varid, const char *name, nc_type datatype, size_t len,
+                          const void *value, nc_type);
+EXTERNL int NC_RO_def_var(int ncid, const char *name, nc_type xtype, int ndims,
+                          const int *dimidsp, int *varidp);
+EXTERNL int NC_RO_rename_var(int ncid, int varid, const char *name);
+EXTERNL int NC_RO_put_vara(int ncid, int varid, const size_t *start, const size_t *count,
+                           const void *value, nc_type);
+EXTERNL int NC_RO_def_dim(int ncid, const char *name, size_t len, int *idp);
+EXTERNL int NC_RO_rename_dim(int ncid, int dimid, const char *name);
+EXTERNL int NC_RO_set_fill(int ncid, int fillmode, int *old_modep);
 
 /* No filters, and that is no error. */
-NC_ZONDA_INLINE int NC_NOOP_inq_var_filter_ids(int ncid, int varid, size_t *nfilters,
-                                               unsigned int *filterids) {
-    if (nfilters) *nfilters = 0;
-    return NC_NOERR;
-}
-NC_ZONDA_INLINE int NC_NOOP_inq_var_filter_info(int ncid, int varid, unsigned int id,
-                                                size_t *nparams, unsigned int *params) {
-    return NC_ENOFILTER;
-}
-NC_ZONDA_INLINE int NC_NOOP_inq_filter_avail(int ncid, unsigned id) { return NC_ENOFILTER; }
+EXTERNL int NC_NOOP_inq_var_filter_ids(int ncid, int varid, size_t *nfilters,
+                                       unsigned int *filterids);
+EXTERNL int NC_NOOP_inq_var_filter_info(int ncid, int varid, unsigned int id, size_t *nparams,
+                                        unsigned int *params);
+EXTERNL int NC_NOOP_inq_filter_avail(int ncid, unsigned id);
 
 /* No netCDF-4 features. */
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_filter(int a0, int a1, unsigned int a2, size_t a3,
-                                             const unsigned int *a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_var_filter_ids(int ncid, int varid, size_t *nfilters,
-                                                 unsigned int *filterids) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_var_filter_info(int ncid, int varid, unsigned int id,
-                                                  size_t *nparams, unsigned int *params) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_grp(int a0, const char *a1, int *a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_rename_grp(int a0, const char *a1) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_def_compound(int a0, size_t a1, const char *a2, nc_type *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_insert_compound(int a0, nc_type a1, const char *a2, size_t a3,
-                                              nc_type a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_insert_array_compound(int a0, nc_type a1, const char *a2, size_t a3,
-                                                    nc_type a4, int a5, const int *a6) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_typeid(int a0, const char *a1, nc_type *a2) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_compound_field(int a0, nc_type a1, int a2, char *a3, size_t *a4,
-                                                 nc_type *a5, int *a6, int *a7) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_compound_fieldindex(int a0, nc_type a1, const char *a2,
-                                                      int *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_vlen(int a0, const char *a1, nc_type base_typeid, nc_type *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_put_vlen_element(int a0, int a1, void *a2, size_t a3,
-                                               const void *a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_get_vlen_element(int a0, int a1, const void *a2, size_t *a3,
-                                               void *a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_enum(int a0, nc_type a1, const char *a2, nc_type *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_insert_enum(int a0, nc_type a1, const char *a2, const void *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_enum_member(int a0, nc_type a1, int a2, char *a3, void *a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_enum_ident(int a0, nc_type a1, long long a2, char *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_opaque(int a0, size_t a1, const char *a2, nc_type *a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_deflate(int a0, int a1, int a2, int a3, int a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_fletcher32(int a0, int a1, int a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_chunking(int a0, int a1, int a2, const size_t *a3) {
-    return NC_EPERM;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_endian(int a0, int a1, int a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_set_var_chunk_cache(int a0, int a1, size_t a2, size_t a3,
-                                                  float a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_get_var_chunk_cache(int a0, int a1, size_t *a2, size_t *a3,
-                                                  float *a4) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_var_par_access(int a0, int a1, int a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_ncid(int a0, const char *a1, int *a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_grps(int a0, int *a1, int *a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_grpname(int a0, char *a1) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_grpname_full(int a0, size_t *a1, char *a2) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_grp_parent(int a0, int *a1) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_grp_full_ncid(int a0, const char *a1, int *a2) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_varids(int a0, int *a1, int *a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_dimids(int a0, int *a1, int *a2, int a3) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_typeids(int a0, int *a1, int *a2) { return NC_ENOTNC4; }
-NC_ZONDA_INLINE int NC_NOTNC4_inq_user_type(int a0, nc_type a1, char *a2, size_t *a3, nc_type *a4,
-                                            size_t *a5, int *a6) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_def_var_quantize(int a0, int a1, int a2, int a3) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC4_inq_var_quantize(int a0, int a1, int *a2, int *a3) {
-    return NC_ENOTNC4;
-}
+EXTERNL int NC_NOTNC4_def_var_filter(int, int, unsigned int, size_t, const unsigned int *);
+EXTERNL int NC_NOTNC4_inq_var_filter_ids(int ncid, int varid, size_t *nfilters,
+                                         unsigned int *filterids);
+EXTERNL int NC_NOTNC4_inq_var_filter_info(int ncid, int varid, unsigned int id, size_t *nparams,
+                                          unsigned int *params);
+EXTERNL int NC_NOTNC4_def_grp(int, const char *, int *);
+EXTERNL int NC_NOTNC4_rename_grp(int, const char *);
+EXTERNL int NC_NOTNC4_def_compound(int, size_t, const char *, nc_type *);
+EXTERNL int NC_NOTNC4_insert_compound(int, nc_type, const char *, size_t, nc_type);
+EXTERNL int NC_NOTNC4_insert_array_compound(int, nc_type, const char *, size_t, nc_type, int,
+                                            const int *);
+EXTERNL int NC_NOTNC4_inq_typeid(int, const char *, nc_type *);
+EXTERNL int NC_NOTNC4_inq_compound_field(int, nc_type, int, char *, size_t *, nc_type *, int *,
+                                         int *);
+EXTERNL int NC_NOTNC4_inq_compound_fieldindex(int, nc_type, const char *, int *);
+EXTERNL int NC_NOTNC4_def_vlen(int, const char *, nc_type base_typeid, nc_type *);
+EXTERNL int NC_NOTNC4_put_vlen_element(int, int, void *, size_t, const void *);
+EXTERNL int NC_NOTNC4_get_vlen_element(int, int, const void *, size_t *, void *);
+EXTERNL int NC_NOTNC4_def_enum(int, nc_type, const char *, nc_type *);
+EXTERNL int NC_NOTNC4_insert_enum(int, nc_type, const char *, const void *);
+EXTERNL int NC_NOTNC4_inq_enum_member(int, nc_type, int, char *, void *);
+EXTERNL int NC_NOTNC4_inq_enum_ident(int, nc_type, long long, char *);
+EXTERNL int NC_NOTNC4_def_opaque(int, size_t, const char *, nc_type *);
+EXTERNL int NC_NOTNC4_def_var_deflate(int, int, int, int, int);
+EXTERNL int NC_NOTNC4_def_var_fletcher32(int, int, int);
+EXTERNL int NC_NOTNC4_def_var_chunking(int, int, int, const size_t *);
+EXTERNL int NC_NOTNC4_def_var_endian(int, int, int);
+EXTERNL int NC_NOTNC4_set_var_chunk_cache(int, int, size_t, size_t, float);
+EXTERNL int NC_NOTNC4_get_var_chunk_cache(int, int, size_t *, size_t *, float *);
+EXTERNL int NC_NOTNC4_var_par_access(int, int, int);
+EXTERNL int NC_NOTNC4_inq_ncid(int, const char *, int *);
+EXTERNL int NC_NOTNC4_inq_grps(int, int *, int *);
+EXTERNL int NC_NOTNC4_inq_grpname(int, char *);
+EXTERNL int NC_NOTNC4_inq_grpname_full(int, size_t *, char *);
+EXTERNL int NC_NOTNC4_inq_grp_parent(int, int *);
+EXTERNL int NC_NOTNC4_inq_grp_full_ncid(int, const char *, int *);
+EXTERNL int NC_NOTNC4_inq_varids(int, int *, int *);
+EXTERNL int NC_NOTNC4_inq_dimids(int, int *, int *, int);
+EXTERNL int NC_NOTNC4_inq_typeids(int, int *, int *);
+EXTERNL int NC_NOTNC4_inq_user_type(int, nc_type, char *, size_t *, nc_type *, size_t *, int *);
+EXTERNL int NC_NOTNC4_def_var_quantize(int, int, int, int);
+EXTERNL int NC_NOTNC4_inq_var_quantize(int, int, int *, int *);
 
 /* No mapped access. The code is the one of the reference, whatever the name says. */
-NC_ZONDA_INLINE int NC_NOTNC3_get_varm(int ncid, int varid, const size_t *start,
-                                       const size_t *edges, const ptrdiff_t *stride,
-                                       const ptrdiff_t *imapp, void *value0, nc_type memtype) {
-    return NC_ENOTNC4;
-}
-NC_ZONDA_INLINE int NC_NOTNC3_put_varm(int ncid, int varid, const size_t *start,
-                                       const size_t *edges, const ptrdiff_t *stride,
-                                       const ptrdiff_t *imapp, const void *value0,
-                                       nc_type memtype) {
-    return NC_ENOTNC4;
-}
+EXTERNL int NC_NOTNC3_get_varm(int ncid, int varid, const size_t *start, const size_t *edges,
+                               const ptrdiff_t *stride, const ptrdiff_t *imapp, void *value0,
+                               nc_type memtype);
+EXTERNL int NC_NOTNC3_put_varm(int ncid, int varid, const size_t *start, const size_t *edges,
+                               const ptrdiff_t *stride, const ptrdiff_t *imapp,
+                               const void *value0, nc_type memtype);
 
-#pragma GCC diagnostic pop
-#undef NC_ZONDA_INLINE
+#if defined(__cplusplus)
+}
+#endif
 
 #endif /* NETCDF_DISPATCH_H */

@@ -9,6 +9,7 @@ use crate::foreign::{CMemory, MallocPlace, bytes, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::{slice, slice_mut};
 use crate::types::{NcType, STRING};
+use crate::user_format::{calls, member, to_user_format, transfer};
 use crate::var::type_of_format;
 
 /// The owner of an attribute must be a variable that exists, or the file.
@@ -65,6 +66,7 @@ pub unsafe extern "C" fn nc_inq_att(
     xtypep: *mut NcType,
     lenp: *mut usize,
 ) -> c_int {
+    to_user_format!(ncid, inq_att(ncid, varid, name, xtypep, lenp));
     boundary(|| {
         // SAFETY: the contract above covers all of it.
         unsafe {
@@ -119,6 +121,7 @@ pub unsafe extern "C" fn nc_inq_attid(
     name: *const c_char,
     idp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_attid(ncid, varid, name, idp));
     boundary(|| {
         let mut number = 0;
         // SAFETY: the contract above is that of `with_att`.
@@ -143,6 +146,7 @@ pub unsafe extern "C" fn nc_inq_attname(
     attnum: c_int,
     name: *mut c_char,
 ) -> c_int {
+    to_user_format!(ncid, inq_attname(ncid, varid, attnum, name));
     boundary(|| {
         let file = handles::file(ncid)?;
         let number = usize::try_from(attnum).unwrap_or(usize::MAX);
@@ -165,6 +169,7 @@ pub unsafe extern "C" fn nc_rename_att(
     name: *const c_char,
     newname: *const c_char,
 ) -> c_int {
+    to_user_format!(ncid, rename_att(ncid, varid, name, newname));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -181,6 +186,7 @@ pub unsafe extern "C" fn nc_rename_att(
 /// `name` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_del_att(ncid: c_int, varid: c_int, name: *const c_char) -> c_int {
+    to_user_format!(ncid, del_att(ncid, varid, name));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -216,6 +222,10 @@ unsafe fn put_att(
     (xtype, len, mem): (NcType, usize, Option<MemType>),
     values: *const c_void,
 ) -> c_int {
+    to_user_format!(ncid, |table| {
+        let in_memory = mem.map_or(xtype, transfer::type_of);
+        member!(table, put_att(ncid, varid, name, xtype, len, values, in_memory))
+    });
     boundary(|| {
         let file = handles::file(ncid)?;
         let owner = VarId(varid);
@@ -261,6 +271,11 @@ unsafe fn get_att(
     mem: Option<MemType>,
     values: *mut c_void,
 ) -> c_int {
+    to_user_format!(ncid, |table| match mem {
+        Some(mem) => member!(table, get_att(ncid, varid, name, values, transfer::type_of(mem))),
+        // SAFETY: same contract.
+        None => unsafe { calls::get_att(table, (ncid, varid), name, values) },
+    });
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: same contract.
@@ -394,6 +409,7 @@ pub unsafe extern "C" fn nc_get_att_string(
     name: *const c_char,
     strings: *mut *mut c_char,
 ) -> c_int {
+    to_user_format!(ncid, get_att(ncid, varid, name, strings.cast(), STRING));
     boundary(|| {
         let mut found = (0, 0);
         // SAFETY: the contract above is that of `with_att`.

@@ -57,8 +57,15 @@ thread_local! {
 /// A panic is a bug in Zonda. It must not unwind into C, and it must not take the program down:
 /// a model three days into a run keeps its other files.
 pub(crate) fn boundary(body: impl FnOnce() -> CallResult) -> c_int {
+    answering(|| body().map(|()| 0))
+}
+
+/// [`boundary`] for a body that may hand on the answer of a table of a program's own format, which is
+/// any number.
+pub(crate) fn answering(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => 0,
+        Ok(Ok(0)) => 0,
+        Ok(Ok(code)) => from_elsewhere(code),
         Ok(Err(failure)) => {
             let code = failure.code.code();
             remember(failure);
@@ -69,6 +76,15 @@ pub(crate) fn boundary(body: impl FnOnce() -> CallResult) -> c_int {
             NcError::Internal.code()
         }
     }
+}
+
+/// Hands on an answer that no code of ours made: if it is a failure, its story is all that its number
+/// says.
+pub(crate) fn from_elsewhere(code: c_int) -> c_int {
+    if code != 0 {
+        let _ = LAST.try_with(|last| last.replace(NcError::from_code(code).map(Failure::from)));
+    }
+    code
 }
 
 fn remember(failure: Failure) {

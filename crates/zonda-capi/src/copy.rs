@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_int};
 
 use zonda::{Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef};
 
-use crate::boundary::{CallResult, Failure, boundary};
+use crate::boundary::{CallResult, Failure, boundary, from_elsewhere};
 use crate::foreign::{CMemory, MallocPlace, bytes};
 use crate::handles::{self, FileRef};
 use crate::types::{FIRST_USER_TYPE, NcType, Shape};
+use crate::user_format::{calls, table_of};
 
 /// Data travels in blocks of at most this many bytes, or of one element if that is larger.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -27,6 +28,11 @@ pub unsafe extern "C" fn nc_copy_att(
     ncid_out: c_int,
     varid_out: c_int,
 ) -> c_int {
+    if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
+        // SAFETY: same contract.
+        let copied = unsafe { calls::copy_att((ncid_in, varid_in), name, (ncid_out, varid_out)) };
+        return from_elsewhere(copied);
+    }
     boundary(|| {
         let to = handles::file(ncid_out)?;
         if ncid_in == ncid_out && varid_in == varid_out {
@@ -117,6 +123,9 @@ fn copy_att(
 /// refused, in define mode.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_copy_var(ncid_in: c_int, varid_in: c_int, ncid_out: c_int) -> c_int {
+    if [ncid_in, ncid_out].map(table_of).iter().any(Option::is_some) {
+        return from_elsewhere(calls::copy_var((ncid_in, varid_in), ncid_out));
+    }
     boundary(|| {
         let from = handles::file(ncid_in)?;
         let source = Source::of(&from, VarId(varid_in))?;

@@ -1,12 +1,14 @@
 //! Dimensions.
 
 use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
 
 use zonda::{DimId, DimView, NcError};
 
 use crate::boundary::{CallResult, boundary, put};
 use crate::foreign::{bytes, put_text};
 use crate::handles;
+use crate::user_format::{member, to_user_format};
 
 /// A length as C counts it.
 fn c_len(len: u64) -> usize {
@@ -33,6 +35,7 @@ pub unsafe extern "C" fn nc_def_dim(
     len: usize,
     idp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, def_dim(ncid, name, len, idp));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -53,6 +56,7 @@ pub unsafe extern "C" fn nc_def_dim(
 /// `name` is null or a NUL-terminated string; `idp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_dimid(ncid: c_int, name: *const c_char, idp: *mut c_int) -> c_int {
+    to_user_format!(ncid, inq_dimid(ncid, name, idp));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -77,6 +81,7 @@ pub unsafe extern "C" fn nc_inq_dim(
     name: *mut c_char,
     lenp: *mut usize,
 ) -> c_int {
+    to_user_format!(ncid, inq_dim(ncid, dimid, name, lenp));
     boundary(|| {
         with_dim(ncid, dimid, |dim| {
             // SAFETY: the contract above is that of both.
@@ -96,6 +101,10 @@ pub unsafe extern "C" fn nc_inq_dim(
 /// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_dimname(ncid: c_int, dimid: c_int, name: *mut c_char) -> c_int {
+    to_user_format!(ncid, |table| match name.is_null() {
+        true => 0,
+        false => member!(table, inq_dim(ncid, dimid, name, null_mut())),
+    });
     boundary(|| {
         if name.is_null() {
             handles::file(ncid)?;
@@ -114,6 +123,10 @@ pub unsafe extern "C" fn nc_inq_dimname(ncid: c_int, dimid: c_int, name: *mut c_
 /// `lenp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_dimlen(ncid: c_int, dimid: c_int, lenp: *mut usize) -> c_int {
+    to_user_format!(ncid, |table| match lenp.is_null() {
+        true => 0,
+        false => member!(table, inq_dim(ncid, dimid, null_mut(), lenp)),
+    });
     boundary(|| {
         if lenp.is_null() {
             handles::file(ncid)?;
@@ -130,6 +143,7 @@ pub unsafe extern "C" fn nc_inq_dimlen(ncid: c_int, dimid: c_int, lenp: *mut usi
 /// `name` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_rename_dim(ncid: c_int, dimid: c_int, name: *const c_char) -> c_int {
+    to_user_format!(ncid, rename_dim(ncid, dimid, name));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.

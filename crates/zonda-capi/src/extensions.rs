@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int};
 use crate::boundary::{boundary, last_error_text, put};
 use crate::foreign::put_text;
 use crate::handles;
+use crate::user_format::to_user_format;
 
 /// The version with a NUL for C.
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
@@ -36,6 +37,15 @@ pub unsafe extern "C" fn nc_zonda_inq_stack(
     lenp: *mut usize,
     spec: *mut c_char,
 ) -> c_int {
+    to_user_format!(ncid, |_| {
+        // None of our layers is under a format of the program's own.
+        // SAFETY: the contract above is that of both.
+        unsafe {
+            put(lenp, 0);
+            put_text(spec, b"");
+        }
+        0
+    });
     boundary(|| {
         let stack = handles::file(ncid)?.dataset.stack();
         // SAFETY: the contract above is that of both.

@@ -8,6 +8,7 @@ use zonda::{FillMode, GroupId, NcError, Reserve, VarId};
 use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::put_text;
 use crate::handles;
+use crate::user_format::{self, member, to_user_format};
 use crate::var::c_count;
 
 const NOFILL: c_int = 0x100;
@@ -18,6 +19,7 @@ const FORMATX_NC_HDF5: c_int = 2;
 /// `int nc_redef(int ncid);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_redef(ncid: c_int) -> c_int {
+    to_user_format!(ncid, redef(ncid));
     boundary(|| Ok(handles::file(ncid)?.dataset.redef()?))
 }
 
@@ -29,6 +31,7 @@ fn enddef(ncid: c_int, reserve: Reserve) -> CallResult {
 /// `int nc_enddef(int ncid);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_enddef(ncid: c_int) -> c_int {
+    to_user_format!(ncid, enddef(ncid, 0, 1, 0, 1));
     boundary(|| enddef(ncid, Reserve::Default))
 }
 
@@ -41,6 +44,7 @@ pub extern "C" fn nc__enddef(
     v_minfree: usize,
     r_align: usize,
 ) -> c_int {
+    to_user_format!(ncid, enddef(ncid, h_minfree, v_align, v_minfree, r_align));
     let [h_minfree, v_align, v_minfree, r_align] =
         [h_minfree, v_align, v_minfree, r_align].map(|n| n as u64);
     boundary(|| enddef(ncid, Reserve::Explicit { h_minfree, v_align, v_minfree, r_align }))
@@ -49,6 +53,7 @@ pub extern "C" fn nc__enddef(
 /// `int nc_sync(int ncid);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_sync(ncid: c_int) -> c_int {
+    to_user_format!(ncid, sync(ncid));
     boundary(|| {
         let file = handles::file(ncid)?;
         file.dataset.sync().map_err(|error| file.failure(error))
@@ -61,6 +66,7 @@ pub extern "C" fn nc_sync(ncid: c_int) -> c_int {
 /// do, as in the reference.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
+    to_user_format!(ncid, |table| user_format::abort(table, ncid));
     boundary(|| {
         let has_group = handles::file(ncid).map(drop);
         handles::remove(ncid)?.dataset.abort()?;
@@ -74,6 +80,8 @@ pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
 /// close it again. After other errors it is closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_close(ncid: c_int) -> c_int {
+    // SAFETY: nothing is asked for.
+    to_user_format!(ncid, |table| unsafe { user_format::close(table, ncid, null()) });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.group != GroupId::ROOT {
@@ -96,6 +104,7 @@ pub extern "C" fn nc_close(ncid: c_int) -> c_int {
 /// `old_modep` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_set_fill(ncid: c_int, fillmode: c_int, old_modep: *mut c_int) -> c_int {
+    to_user_format!(ncid, set_fill(ncid, fillmode, old_modep));
     boundary(|| {
         let file = handles::file(ncid)?;
         let mode = match fillmode {
@@ -120,6 +129,7 @@ pub unsafe extern "C" fn nc_set_fill(ncid: c_int, fillmode: c_int, old_modep: *m
 /// `int nc_set_base_pe(int ncid, int pe);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_set_base_pe(ncid: c_int, _pe: c_int) -> c_int {
+    to_user_format!(ncid, |_| 0);
     boundary(|| Ok(handles::any_group(ncid).map(drop)?))
 }
 
@@ -129,6 +139,11 @@ pub extern "C" fn nc_set_base_pe(ncid: c_int, _pe: c_int) -> c_int {
 /// `pe` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_base_pe(ncid: c_int, pe: *mut c_int) -> c_int {
+    to_user_format!(ncid, |_| {
+        // SAFETY: the contract above is `put`'s contract.
+        unsafe { put(pe, 0) };
+        0
+    });
     boundary(|| {
         handles::any_group(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
@@ -143,6 +158,7 @@ pub unsafe extern "C" fn nc_inq_base_pe(ncid: c_int, pe: *mut c_int) -> c_int {
 /// `formatp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_format(ncid: c_int, formatp: *mut c_int) -> c_int {
+    to_user_format!(ncid, inq_format(ncid, formatp));
     boundary(|| {
         if formatp.is_null() {
             handles::any_group(ncid)?;
@@ -165,6 +181,7 @@ pub unsafe extern "C" fn nc_inq_format_extended(
     formatp: *mut c_int,
     modep: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_format_extended(ncid, formatp, modep));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is `put`'s contract.
@@ -183,12 +200,14 @@ pub unsafe extern "C" fn nc_inq_format_extended(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_path(ncid: c_int, pathlen: *mut usize, path: *mut c_char) -> c_int {
     boundary(|| {
-        let file = handles::any_group(ncid)?;
-        let text = file.path.to_bytes();
         // SAFETY: the contract above is that of both.
-        unsafe {
+        let answer = |text: &[u8]| unsafe {
             put(pathlen, text.len());
             put_text(path, text);
+        };
+        match user_format::path_of(ncid) {
+            Some(text) => answer(text.to_bytes()),
+            None => answer(handles::any_group(ncid)?.path.to_bytes()),
         }
         Ok(())
     })
@@ -206,6 +225,7 @@ pub unsafe extern "C" fn nc_inq(
     nattsp: *mut c_int,
     unlimdimidp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq(ncid, ndimsp, nvarsp, nattsp, unlimdimidp));
     boundary(|| {
         handles::file(ncid)?.meta(|meta| {
             // SAFETY: the contract above is `put`'s contract.
@@ -228,6 +248,10 @@ pub unsafe extern "C" fn nc_inq(
 /// `ndimsp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_ndims(ncid: c_int, ndimsp: *mut c_int) -> c_int {
+    to_user_format!(ncid, |table| match ndimsp.is_null() {
+        true => 0,
+        false => member!(table, inq(ncid, ndimsp, null(), null(), null())),
+    });
     // SAFETY: same contract.
     unsafe { nc_inq(ncid, ndimsp, null(), null(), null()) }
 }
@@ -248,6 +272,10 @@ pub unsafe extern "C" fn nc_inq_nvars(ncid: c_int, nvarsp: *mut c_int) -> c_int 
 /// `nattsp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_natts(ncid: c_int, nattsp: *mut c_int) -> c_int {
+    to_user_format!(ncid, |table| match nattsp.is_null() {
+        true => 0,
+        false => member!(table, inq(ncid, null(), null(), nattsp, null())),
+    });
     // SAFETY: same contract.
     unsafe { nc_inq(ncid, null(), null(), nattsp, null()) }
 }
@@ -258,6 +286,7 @@ pub unsafe extern "C" fn nc_inq_natts(ncid: c_int, nattsp: *mut c_int) -> c_int 
 /// `unlimdimidp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_unlimdim(ncid: c_int, unlimdimidp: *mut c_int) -> c_int {
+    to_user_format!(ncid, inq_unlimdim(ncid, unlimdimidp));
     // SAFETY: same contract.
     unsafe { nc_inq(ncid, null(), null(), null(), unlimdimidp) }
 }

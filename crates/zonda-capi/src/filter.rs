@@ -14,6 +14,8 @@ use crate::boundary::{CallResult, Failure, boundary, put};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
+use crate::user_format::calls::{self, Part};
+use crate::user_format::to_user_format;
 
 const DEFLATE: u32 = 1;
 const SHUFFLE: u32 = 2;
@@ -64,6 +66,7 @@ pub extern "C" fn nc_def_var_deflate(
     deflate: c_int,
     deflate_level: c_int,
 ) -> c_int {
+    to_user_format!(ncid, def_var_deflate(ncid, varid, shuffle, deflate, deflate_level));
     boundary(|| {
         let file = file_for_setting(ncid)?;
         let level = (deflate != 0).then_some(deflate_level);
@@ -75,6 +78,7 @@ pub extern "C" fn nc_def_var_deflate(
 /// `int nc_def_var_fletcher32(int ncid, int varid, int fletcher32);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_def_var_fletcher32(ncid: c_int, varid: c_int, fletcher32: c_int) -> c_int {
+    to_user_format!(ncid, def_var_fletcher32(ncid, varid, fletcher32));
     boundary(|| {
         let file = file_for_setting(ncid)?;
         let defined = file.dataset.def_var_fletcher32(file.var(varid), fletcher32 != 0);
@@ -111,6 +115,10 @@ pub unsafe extern "C" fn nc_def_var_filter(
     nparams: usize,
     params: *const c_uint,
 ) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe {
+        calls::def_filter(table, (ncid, varid), id, nparams, params)
+    });
     boundary(|| {
         if nparams != 0 && params.is_null() {
             check_var(ncid, varid)?;
@@ -130,6 +138,10 @@ pub extern "C" fn nc_def_var_szip(
     pixels_per_block: c_int,
 ) -> c_int {
     let params = [options_mask.cast_unsigned(), pixels_per_block.cast_unsigned()];
+    // SAFETY: two parameters.
+    to_user_format!(ncid, |table| unsafe {
+        calls::def_filter(table, (ncid, varid), SZIP, params.len(), params.as_ptr())
+    });
     boundary(|| add_filter(ncid, varid, SZIP, &params))
 }
 
@@ -148,6 +160,10 @@ pub unsafe extern "C" fn nc_inq_var_deflate(
     deflatep: *mut c_int,
     deflate_levelp: *mut c_int,
 ) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe {
+        calls::deflate(table, (ncid, varid), shufflep, deflatep, deflate_levelp)
+    });
     boundary(|| {
         let file = handles::file(ncid)?;
         if let Some(info) = info_of(&file, varid)? {
@@ -184,6 +200,9 @@ pub unsafe extern "C" fn nc_inq_var_fletcher32(
     varid: c_int,
     fletcher32p: *mut c_int,
 ) -> c_int {
+    let part = Part::Fletcher32(fletcher32p);
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         let found = info.is_some_and(|info| find(&info, FLETCHER32).is_some());
@@ -204,6 +223,10 @@ pub unsafe extern "C" fn nc_inq_var_szip(
     options_maskp: *mut c_int,
     pixels_per_blockp: *mut c_int,
 ) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        calls::szip((ncid, varid), options_maskp, pixels_per_blockp)
+    });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let szip = info.as_ref().and_then(|info| find(info, SZIP));
@@ -230,6 +253,8 @@ pub unsafe extern "C" fn nc_inq_var_filter(
     nparams: *mut usize,
     params: *mut c_uint,
 ) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe { calls::inq_filter((ncid, varid), idp, nparams, params) });
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let first = info.as_ref().and_then(|info| info.filters.first());
@@ -255,6 +280,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_ids(
     nfilters: *mut usize,
     filterids: *mut c_uint,
 ) -> c_int {
+    to_user_format!(ncid, inq_var_filter_ids(ncid, varid, nfilters, filterids));
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let filters = info.as_ref().map_or(&[][..], |info| &info.filters);
@@ -278,6 +304,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_info(
     nparams: *mut usize,
     params: *mut c_uint,
 ) -> c_int {
+    to_user_format!(ncid, inq_var_filter_info(ncid, varid, id, nparams, params));
     boundary(|| {
         let info = info_of(&handles::file(ncid)?, varid)?;
         let filter = info.as_ref().and_then(|info| find(info, id)).ok_or(NcError::NoFilter)?;
@@ -292,6 +319,7 @@ pub unsafe extern "C" fn nc_inq_var_filter_info(
 /// Whether Zonda can undo that filter: built in, or a plugin. Classic files have none.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
+    to_user_format!(ncid, inq_filter_avail(ncid, id));
     boundary(|| {
         let file = handles::any_group(ncid)?;
         if !file.dataset.is_hdf5() {
@@ -317,34 +345,37 @@ pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
 
 /// Gives a variable one of the filters that have functions of their own; `valid` says whether its
 /// parameters are. A classic file has no filters: `NC_ENOFILTER`.
-fn add_named_filter(
-    (ncid, varid): (c_int, c_int),
-    id: u32,
-    valid: bool,
-    params: &[u32],
-) -> CallResult {
-    let file = handles::file(ncid)?;
-    if !file.dataset.is_hdf5() {
-        return Err(NcError::NoFilter.into());
-    }
-    if !valid {
-        return Err(NcError::Inval.into());
-    }
-    add_filter(ncid, varid, id, params)
+fn add_named_filter((ncid, varid): (c_int, c_int), id: u32, valid: bool, params: &[u32]) -> c_int {
+    to_user_format!(ncid, |table| match nc_inq_filter_avail(ncid, id) {
+        0 if !valid => NcError::Inval.code(),
+        // SAFETY: as many parameters as there are.
+        0 => unsafe { calls::def_filter(table, (ncid, varid), id, params.len(), params.as_ptr()) },
+        code => code,
+    });
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        if !file.dataset.is_hdf5() {
+            return Err(NcError::NoFilter.into());
+        }
+        if !valid {
+            return Err(NcError::Inval.into());
+        }
+        add_filter(ncid, varid, id, params)
+    })
 }
 
 /// `int nc_def_var_bzip2(int ncid, int varid, int level);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_def_var_bzip2(ncid: c_int, varid: c_int, level: c_int) -> c_int {
     let valid = (1..=9).contains(&level);
-    boundary(|| add_named_filter((ncid, varid), BZIP2, valid, &[level.cast_unsigned()]))
+    add_named_filter((ncid, varid), BZIP2, valid, &[level.cast_unsigned()])
 }
 
 /// `int nc_def_var_zstandard(int ncid, int varid, int level);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_def_var_zstandard(ncid: c_int, varid: c_int, level: c_int) -> c_int {
     let valid = (-131_072..=22).contains(&level);
-    boundary(|| add_named_filter((ncid, varid), ZSTANDARD, valid, &[level.cast_unsigned()]))
+    add_named_filter((ncid, varid), ZSTANDARD, valid, &[level.cast_unsigned()])
 }
 
 /// `int nc_def_var_blosc(int ncid, int varid, unsigned subcompressor, unsigned level, unsigned blocksize, unsigned addshuffle);`
@@ -361,7 +392,7 @@ pub extern "C" fn nc_def_var_blosc(
     let valid = subcompressor <= 5 && level <= 9 && addshuffle <= 2;
     // What the filter itself finds out comes first: two versions, and the sizes of element and chunk.
     let params = [0, 0, 0, blocksize, level, addshuffle, subcompressor];
-    boundary(|| add_named_filter((ncid, varid), BLOSC, valid, &params))
+    add_named_filter((ncid, varid), BLOSC, valid, &params)
 }
 
 /// Inquiry of a filter with one parameter, its level.
@@ -380,6 +411,18 @@ unsafe fn level_of(
         put(levelp, 0);
         put(hasfilterp, 0);
     }
+    to_user_format!(ncid, |_| match calls::named_filter::<1>((ncid, varid), id) {
+        Err(code) => code,
+        Ok(found) => {
+            let level = found.map_or(0, |[level]| level.cast_signed());
+            // SAFETY: as above.
+            unsafe {
+                put(hasfilterp, c_int::from(found.is_some()));
+                put(levelp, level);
+            }
+            0
+        }
+    });
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
@@ -446,23 +489,29 @@ pub unsafe extern "C" fn nc_inq_var_blosc(
     const ADD_SHUFFLE: usize = 5;
     const CODEC: usize = 6;
     // SAFETY: the contract above is `put`'s contract.
-    unsafe { put(hasfilterp, 0) };
+    let tell = |found: Option<[c_uint; 7]>| unsafe {
+        put(hasfilterp, c_int::from(found.is_some()));
+        if let Some(params) = found {
+            put(subcompressorp, params[CODEC]);
+            put(levelp, params[LEVEL]);
+            put(blocksizep, params[BLOCK_SIZE]);
+            put(addshufflep, params[ADD_SHUFFLE]);
+        }
+    };
+    tell(None);
+    to_user_format!(ncid, |_| match calls::named_filter((ncid, varid), BLOSC) {
+        Err(code) => code,
+        Ok(found) => {
+            tell(found);
+            0
+        }
+    });
     boundary(|| {
         let Some(info) = info_of(&handles::file(ncid)?, varid)? else {
             return Err(NcError::NoFilter.into());
         };
         let found = find(&info, BLOSC);
-        let value = |index| param(found, index).cast_unsigned();
-        if found.is_some() {
-            // SAFETY: as above.
-            unsafe {
-                put(hasfilterp, 1);
-                put(subcompressorp, value(CODEC));
-                put(levelp, value(LEVEL));
-                put(blocksizep, value(BLOCK_SIZE));
-                put(addshufflep, value(ADD_SHUFFLE));
-            }
-        }
+        tell(found.map(|_| std::array::from_fn(|index| param(found, index).cast_unsigned())));
         Ok(())
     })
 }

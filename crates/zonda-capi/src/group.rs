@@ -10,6 +10,7 @@ use zonda::{GroupId, NcError, check_name};
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
+use crate::user_format::to_user_format;
 
 /// The number of things as C counts them. Ids are ints, so that more cannot have been defined.
 fn as_int(n: usize) -> Result<c_int, NcError> {
@@ -52,6 +53,7 @@ pub unsafe extern "C" fn nc_inq_ncid(
     name: *const c_char,
     grp_ncid: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_ncid(ncid, name, grp_ncid));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -102,6 +104,7 @@ pub unsafe extern "C" fn nc_inq_grp_full_ncid(
     full_name: *const c_char,
     grp_ncid: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_grp_full_ncid(ncid, full_name, grp_ncid));
     boundary(|| {
         let found = handles::any_group(ncid)?;
         if !found.dataset.is_hdf5() {
@@ -123,6 +126,7 @@ pub unsafe extern "C" fn nc_inq_grp_full_ncid(
 /// `parent_ncid` is null, or valid for a write of one int.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_grp_parent(ncid: c_int, parent_ncid: *mut c_int) -> c_int {
+    to_user_format!(ncid, inq_grp_parent(ncid, parent_ncid));
     boundary(|| {
         let file = handles::file(ncid)?;
         let parent = file.meta(|meta| meta.group_parent())?.ok_or(NcError::NoGrp)?;
@@ -138,6 +142,7 @@ pub unsafe extern "C" fn nc_inq_grp_parent(ncid: c_int, parent_ncid: *mut c_int)
 /// `numgrps` is null, or valid for a write; `ncids` is null, or has room for every group.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_grps(ncid: c_int, numgrps: *mut c_int, ncids: *mut c_int) -> c_int {
+    to_user_format!(ncid, inq_grps(ncid, numgrps, ncids));
     boundary(|| {
         let file = handles::file(ncid)?;
         file.meta(|meta| {
@@ -155,6 +160,7 @@ pub unsafe extern "C" fn nc_inq_grps(ncid: c_int, numgrps: *mut c_int, ncids: *m
 /// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_grpname(ncid: c_int, name: *mut c_char) -> c_int {
+    to_user_format!(ncid, inq_grpname(ncid, name));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `put_text`.
@@ -176,6 +182,7 @@ pub unsafe extern "C" fn nc_inq_grpname_full(
     lenp: *mut usize,
     full_name: *mut c_char,
 ) -> c_int {
+    to_user_format!(ncid, inq_grpname_full(ncid, lenp, full_name));
     boundary(|| {
         let file = handles::any_group(ncid)?;
         let path = file.dataset.in_group(file.group, |meta| meta.group_path());
@@ -213,6 +220,7 @@ pub unsafe extern "C" fn nc_inq_varids(
     nvars: *mut c_int,
     varids: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_varids(ncid, nvars, varids));
     boundary(|| {
         let n = as_int(handles::file(ncid)?.meta(|meta| meta.n_vars())?)?;
         // SAFETY: the contract above covers both.
@@ -231,6 +239,7 @@ pub unsafe extern "C" fn nc_inq_dimids(
     dimids: *mut c_int,
     include_parents: c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_dimids(ncid, ndims, dimids, include_parents));
     boundary(|| {
         let file = handles::file(ncid)?;
         let mut ids = Vec::new();
@@ -258,6 +267,7 @@ pub unsafe extern "C" fn nc_inq_unlimdims(
     nunlimdimsp: *mut c_int,
     unlimdimidsp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_unlimdims(ncid, nunlimdimsp, unlimdimidsp));
     boundary(|| {
         handles::file(ncid)?.meta(|meta| {
             let ids = meta.unlimited_dims().map(|dim| dim.0);
@@ -279,6 +289,7 @@ pub unsafe extern "C" fn nc_inq_typeids(
     ntypes: *mut c_int,
     typeids: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_typeids(ncid, ntypes, typeids));
     boundary(|| {
         handles::file(ncid)?.meta(|meta| {
             // SAFETY: the contract above covers both.
@@ -298,6 +309,7 @@ pub unsafe extern "C" fn nc_def_grp(
     name: *const c_char,
     new_ncid: *mut c_int,
 ) -> c_int {
+    to_user_format!(parent_ncid, def_grp(parent_ncid, name, new_ncid));
     boundary(|| {
         let file = handles::file(parent_ncid)?;
         if !file.dataset.is_hdf5() {
@@ -319,6 +331,7 @@ pub unsafe extern "C" fn nc_def_grp(
 /// `name` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, name: *const c_char) -> c_int {
+    to_user_format!(grpid, rename_grp(grpid, name));
     boundary(|| {
         let file = handles::file(grpid)?;
         if !file.dataset.is_hdf5() {
@@ -339,6 +352,7 @@ pub unsafe extern "C" fn nc_rename_grp(grpid: c_int, name: *const c_char) -> c_i
 /// logging.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_show_metadata(ncid: c_int) -> c_int {
+    to_user_format!(ncid, show_metadata(ncid));
     boundary(|| {
         handles::any_group(ncid)?;
         Ok(())

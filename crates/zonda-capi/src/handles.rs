@@ -7,7 +7,7 @@
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
@@ -19,6 +19,9 @@ const N_SLOTS: usize = 1 << 16;
 
 static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
     [const { ArcSwapOption::const_empty() }; N_SLOTS];
+/// A bit for each slot that has an owner: a file in [`SLOTS`], or one of a program's own format, which
+/// is kept in `user_format` so that lookups of ordinary files need not tell the two apart.
+static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
 /// Highest slot ever used plus one: what a walk over all open files has to look at.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
 
@@ -107,27 +110,49 @@ pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     }
 }
 
-/// Enters a file into the table and returns its `ncid`.
+/// A slot of its own for a file, the lowest free one, as in the reference; and the `ncid` of the file.
 ///
-/// The lowest free slot is taken, as the reference does.
+/// # Errors
+/// `NC_ENFILE` when all slots are taken.
+pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
+    for (index, word) in TAKEN.iter().enumerate() {
+        // Slot 0 belongs to nobody.
+        let never = u64::from(index == 0);
+        let mut seen = word.load(Ordering::Relaxed);
+        while (seen | never) != u64::MAX {
+            let bit = (seen | never).trailing_ones() as usize;
+            let taken = word.fetch_or(1 << bit, Ordering::AcqRel);
+            if taken & (1 << bit) == 0 {
+                let slot = index * 64 + bit;
+                let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
+                return Ok((slot, id.cast_signed()));
+            }
+            seen = taken;
+        }
+    }
+    Err(NcError::NFile)
+}
+
+/// Gives a slot back, once nothing is found in it any more.
+pub(crate) fn free_slot(slot: usize) {
+    TAKEN[slot / 64].fetch_and(!(1 << (slot % 64)), Ordering::AcqRel);
+}
+
+/// Slot of an `ncid`, whoever owns it.
+#[inline]
+pub(crate) fn slot_of(ncid: c_int) -> usize {
+    (ncid.cast_unsigned() >> 16) as usize
+}
+
+/// Enters a file into the table and returns its `ncid`.
 ///
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
 pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
-    let mut entry = Some(Arc::new(file));
-    for (slot, cell) in SLOTS.iter().enumerate().skip(1) {
-        if cell.load().is_some() {
-            continue;
-        }
-        let seen = cell.compare_and_swap(&None::<Arc<OpenFile>>, entry.clone());
-        if seen.is_none() {
-            HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
-            let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
-            return Ok(id.cast_signed());
-        }
-    }
-    entry.take();
-    Err(NcError::NFile)
+    let (slot, ncid) = take_slot()?;
+    SLOTS[slot].store(Some(Arc::new(file)));
+    HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
+    Ok(ncid)
 }
 
 /// Takes a file out of the table; later calls with its `ncid` get `NC_EBADID`.
@@ -138,8 +163,10 @@ pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
 /// `NC_EBADID` when nothing is open under that number.
 pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
     drop(any_group(ncid)?);
-    let slot = (ncid.cast_unsigned() >> 16) as usize;
-    SLOTS[slot].swap(None).ok_or(NcError::BadId)
+    let slot = slot_of(ncid);
+    let file = SLOTS[slot].swap(None).ok_or(NcError::BadId)?;
+    free_slot(slot);
+    Ok(file)
 }
 
 /// Every open file, for what concerns all of them: flushing at exit, fork.

@@ -5,6 +5,7 @@
 //! through nested values is in `nested.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
 
 use zonda::{ExtType, NcError};
 
@@ -12,7 +13,8 @@ use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, malloc_text, release};
 use crate::handles::{self, FileRef};
 use crate::nested::{Kind, Nested};
-use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic};
+use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_type};
+use crate::user_format::{self, calls};
 
 /// `nc_vlen_t`: one variable-length element.
 #[derive(Debug)]
@@ -30,6 +32,14 @@ pub struct NcVlen {
 /// `ncid` that is not negative.
 pub(crate) fn size_in_memory(ncid: c_int, xtype: NcType) -> Result<usize, NcError> {
     if xtype >= FIRST_USER_TYPE {
+        if user_format::table_of(ncid).is_some() {
+            let mut size = 0;
+            // SAFETY: the size goes to a local.
+            return match unsafe { nc_inq_type(ncid, xtype, null_mut(), &raw mut size) } {
+                0 => Ok(size),
+                code => Err(NcError::from_code(code).unwrap_or(NcError::BadType)),
+            };
+        }
         let file = user_file(ncid)?;
         let size = file.meta(|meta| meta.type_size(xtype)).map_err(|failure| failure.code())?;
         return size.map_err(|error| error.code());
@@ -52,6 +62,13 @@ fn nested<R>(
     if let Some((_, size)) = atomic(xtype) {
         let kind = if xtype == STRING { Kind::Text } else { Kind::Plain(size) };
         return Ok(f(&Nested { types: &[] }, kind)?);
+    }
+    if user_format::table_of(ncid).is_some() {
+        let types = calls::types_of(ncid, xtype)
+            .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
+        let nested = Nested { types: &types };
+        let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
+        return Ok(f(&nested, kind)?);
     }
     let file = user_file(ncid)?;
     file.meta(|meta| {

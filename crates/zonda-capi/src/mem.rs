@@ -13,11 +13,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use zonda::NcError;
 use zonda::storage::{Advice, Op, ReadRange, Storage, StorageError, WriteRange, fill_by_writes};
 
-use crate::boundary::{CallResult, Failure, boundary};
+use crate::boundary::{CallResult, Failure, answering, boundary};
 use crate::handles::{self, OpenFile};
 use crate::mode::{INMEMORY, MMAP, WRITE};
 use crate::open;
 use crate::transfer::{slice, slice_mut};
+use crate::user_format::{self, Opening, to_user_format};
 
 /// `NC_MEMIO_LOCKED`: the memory stays the caller's and where it is.
 const LOCKED: c_int = 1;
@@ -277,6 +278,30 @@ unsafe fn open_bytes(
     Ok(())
 }
 
+/// Opens what lies in C memory with the table of a program's own format, if it is of one; the table is
+/// told where the memory is.
+///
+/// # Safety
+/// As [`open_bytes`]; `given` describes the memory.
+unsafe fn open_by_table(
+    path: *const c_char,
+    omode: c_int,
+    given: *mut NcMemio,
+    ncidp: *mut c_int,
+) -> Result<Option<c_int>, Failure> {
+    let mode = omode | INMEMORY;
+    // SAFETY: same contract.
+    unsafe {
+        let bytes = slice((*given).memory.cast::<u8>(), (*given).size);
+        let Some((table, path)) = open::table_of_memory(path, mode, bytes)? else {
+            return Ok(None);
+        };
+        let how =
+            Opening { mode, create: None, basepe: 0, chunksizehintp: null_mut(), memory: given };
+        user_format::open(table, path, &how, ncidp).map(Some)
+    }
+}
+
 /// `int nc_open_mem(const char *path, int omode, size_t size, void *memory, int *ncidp);`
 ///
 /// For reading only; the memory stays the caller's.
@@ -292,13 +317,20 @@ pub unsafe extern "C" fn nc_open_mem(
     memory: *mut c_void,
     ncidp: *mut c_int,
 ) -> c_int {
-    boundary(|| {
+    answering(|| {
         let unusable = memory.is_null() || size < MIN_BYTES || path.is_null();
         if unusable || omode & (WRITE | MMAP) != 0 {
             return Err(NcError::Inval.into());
         }
+        let mut given = NcMemio { size, memory, flags: LOCKED };
         // SAFETY: the contract above.
-        unsafe { open_bytes(path, omode, (memory, size), false, ncidp) }
+        unsafe {
+            if let Some(answer) = open_by_table(path, omode, &raw mut given, ncidp)? {
+                return Ok(answer);
+            }
+            open_bytes(path, omode, (memory, size), false, ncidp)?;
+        }
+        Ok(0)
     })
 }
 
@@ -317,7 +349,7 @@ pub unsafe extern "C" fn nc_open_memio(
     params: *mut NcMemio,
     ncidp: *mut c_int,
 ) -> c_int {
-    boundary(|| {
+    answering(|| {
         // SAFETY: null, or the caller's.
         let Some(params) = (unsafe { params.as_mut() }) else {
             return Err(NcError::Inval.into());
@@ -328,11 +360,16 @@ pub unsafe extern "C" fn nc_open_memio(
         }
         let locked = params.flags & LOCKED != 0;
         // SAFETY: the contract above.
-        unsafe { open_bytes(path, omode, (params.memory, params.size), !locked, ncidp)? };
+        unsafe {
+            if let Some(answer) = open_by_table(path, omode, &raw mut *params, ncidp)? {
+                return Ok(answer);
+            }
+            open_bytes(path, omode, (params.memory, params.size), !locked, ncidp)?;
+        }
         if !locked && omode & WRITE != 0 {
             params.memory = null_mut();
         }
-        Ok(())
+        Ok(0)
     })
 }
 
@@ -347,7 +384,7 @@ pub unsafe extern "C" fn nc_create_mem(
     initialsize: usize,
     ncidp: *mut c_int,
 ) -> c_int {
-    boundary(|| {
+    answering(|| {
         if mode & MMAP != 0 {
             return Err(NcError::Inval.into());
         }
@@ -365,6 +402,8 @@ pub unsafe extern "C" fn nc_create_mem(
 /// `memio` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { user_format::close(table, ncid, memio) });
     boundary(|| {
         let file = handles::remove(ncid)?;
         file.dataset.close().map_err(|error| file.failure(error))?;

@@ -15,13 +15,16 @@ pub(crate) const NOCLOBBER: c_int = 0x0004;
 pub(crate) const DISKLESS: c_int = 0x0008;
 /// `NC_MMAP`: what it promises, memory that reaches the file only with `NC_PERSIST`, is `NC_DISKLESS`.
 pub(crate) const MMAP: c_int = 0x0010;
-const DATA_64BIT: c_int = 0x0020;
-const UDF: c_int = 0x0040 | 0x0080;
-const CLASSIC_MODEL: c_int = 0x0100;
-const OFFSET_64BIT: c_int = 0x0200;
+/// `NC_64BIT_DATA`
+pub(crate) const DATA_64BIT: c_int = 0x0020;
+/// `NC_CLASSIC_MODEL`
+pub(crate) const CLASSIC_MODEL: c_int = 0x0100;
+/// `NC_64BIT_OFFSET`
+pub(crate) const OFFSET_64BIT: c_int = 0x0200;
 /// `NC_SHARE`
 pub(crate) const SHARE: c_int = 0x0800;
-const NETCDF4: c_int = 0x1000;
+/// `NC_NETCDF4`
+pub(crate) const NETCDF4: c_int = 0x1000;
 /// `NC_NOATTCREORD`
 pub(crate) const NO_ATTRIBUTE_ORDER: c_int = 0x2_0000;
 /// `NC_NODIMSCALE_ATTACH`
@@ -30,8 +33,8 @@ pub(crate) const NO_SCALES_ATTACHED: c_int = 0x4_0000;
 pub(crate) const PERSIST: c_int = 0x4000;
 /// `NC_INMEMORY`
 pub(crate) const INMEMORY: c_int = 0x8000;
-/// Flags that say anything about the format.
-const ANY_FORMAT: c_int = OFFSET_64BIT | DATA_64BIT | CLASSIC_MODEL | NETCDF4 | UDF;
+/// Flags that say which of our formats is meant.
+const ANY_FORMAT: c_int = OFFSET_64BIT | DATA_64BIT | CLASSIC_MODEL | NETCDF4;
 
 /// What `nc_create` makes when the mode names no format: an `NC_FORMAT_*` number.
 static DEFAULT_FORMAT: AtomicI32 = AtomicI32::new(1);
@@ -59,30 +62,28 @@ pub(crate) fn check_create_mode(mode: c_int) -> Result<(), NcError> {
 }
 
 /// The format a mode asks for; without a word on it, the default one.
-pub(crate) fn format_asked_for(mode: c_int) -> Result<Format, NcError> {
+pub(crate) fn format_asked_for(mode: c_int) -> Format {
     format_of(mode, DEFAULT_FORMAT.load(Ordering::Relaxed))
 }
 
-fn format_of(mode: c_int, default: c_int) -> Result<Format, NcError> {
+fn format_of(mode: c_int, default: c_int) -> Format {
     if mode & ANY_FORMAT == 0 {
         return match default {
-            2 => Ok(Format::Cdf2),
-            3 => Ok(Format::NetCdf4),
-            4 => Ok(Format::NetCdf4Classic),
-            5 => Ok(Format::Cdf5),
-            _ => Ok(Format::Cdf1),
+            2 => Format::Cdf2,
+            3 => Format::NetCdf4,
+            4 => Format::NetCdf4Classic,
+            5 => Format::Cdf5,
+            _ => Format::Cdf1,
         };
     }
-    if mode & UDF != 0 {
-        Err(NcError::NotBuilt)
-    } else if mode & OFFSET_64BIT != 0 {
-        Ok(Format::Cdf2)
+    if mode & OFFSET_64BIT != 0 {
+        Format::Cdf2
     } else if mode & DATA_64BIT != 0 {
-        Ok(Format::Cdf5)
+        Format::Cdf5
     } else if mode & NETCDF4 != 0 {
-        Ok(netcdf4_of(mode))
+        netcdf4_of(mode)
     } else {
-        Ok(Format::Cdf1)
+        Format::Cdf1
     }
 }
 
@@ -107,11 +108,6 @@ pub(crate) fn shown_mode(mode: c_int, format: Format) -> c_int {
 pub(crate) fn held_in_memory(mode: c_int) -> Option<Persist> {
     let persist = if mode & PERSIST != 0 { Persist::Yes } else { Persist::No };
     (mode & (DISKLESS | MMAP) != 0).then_some(persist)
-}
-
-/// User-defined formats are registered (`user_format`), but none is built in.
-pub(crate) fn check_no_user_format(mode: c_int) -> Result<(), NcError> {
-    if mode & UDF != 0 { Err(NcError::NotBuilt) } else { Ok(()) }
 }
 
 /// `int nc_set_default_format(int format, int *old_formatp);`
@@ -159,14 +155,13 @@ mod tests {
 
     #[test]
     fn the_mode_decides_before_the_default() {
-        assert_eq!(format_of(0, 2), Ok(Format::Cdf2));
-        assert_eq!(format_of(0, 3), Ok(Format::NetCdf4));
-        assert_eq!(format_of(0, 4), Ok(Format::NetCdf4Classic));
-        assert_eq!(format_of(CLASSIC_MODEL, 5), Ok(Format::Cdf1));
-        assert_eq!(format_of(DATA_64BIT, 2), Ok(Format::Cdf5));
-        assert_eq!(format_of(NETCDF4, 1), Ok(Format::NetCdf4));
-        assert_eq!(format_of(NETCDF4 | CLASSIC_MODEL, 1), Ok(Format::NetCdf4Classic));
-        assert_eq!(format_of(UDF, 1), Err(NcError::NotBuilt));
+        assert_eq!(format_of(0, 2), Format::Cdf2);
+        assert_eq!(format_of(0, 3), Format::NetCdf4);
+        assert_eq!(format_of(0, 4), Format::NetCdf4Classic);
+        assert_eq!(format_of(CLASSIC_MODEL, 5), Format::Cdf1);
+        assert_eq!(format_of(DATA_64BIT, 2), Format::Cdf5);
+        assert_eq!(format_of(NETCDF4, 1), Format::NetCdf4);
+        assert_eq!(format_of(NETCDF4 | CLASSIC_MODEL, 1), Format::NetCdf4Classic);
     }
 
     #[test]

@@ -1,22 +1,24 @@
 //! Ways into a file: create, open, delete.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use zonda::{CreateOptions, Dataset, Format, NcError, OpenOptions};
 
-use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::boundary::{CallResult, Failure, answering, put};
 use crate::fork::prepare_for_fork_and_exit;
 use crate::handles::{self, OpenFile};
 use crate::mem::{self, MallocMemory, PAGE};
 use crate::mode::{
     DISKLESS, INMEMORY, MMAP, NO_ATTRIBUTE_ORDER, NO_SCALES_ATTACHED, NOCLOBBER, PERSIST, SHARE,
-    WRITE, check_create_mode, check_memory_flags, check_no_user_format, format_asked_for,
-    held_in_memory, netcdf4_of, shown_mode,
+    WRITE, check_create_mode, check_memory_flags, format_asked_for, held_in_memory, netcdf4_of,
+    shown_mode,
 };
 use crate::target::Target;
 use crate::tuning::{alignment, chunk_cache};
+use crate::user_format::{self, NcDispatch, Opening, table_of_content, table_of_format};
 
 /// What the chunk size argument comes back as: bytes in a block of I/O, by the rules of the
 /// reference. Zonda sizes its own blocks.
@@ -69,6 +71,14 @@ fn quick_format(dataset: &Dataset) -> Format {
     if dataset.is_hdf5() { Format::NetCdf4 } else { dataset.format() }
 }
 
+/// The table of a program's own format that a target or a mode asks for.
+fn table_asked_for(target: &Target, mode: c_int) -> Result<Option<&'static NcDispatch>, NcError> {
+    match target.user_format {
+        Some(format) => table_of_format(format).map(Some),
+        None => user_format::table_of_mode(mode),
+    }
+}
+
 /// All of the creating functions.
 ///
 /// # Safety
@@ -80,14 +90,20 @@ pub(crate) unsafe fn create(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> CallResult {
+) -> Result<c_int, Failure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_create_mode(cmode)?;
     // SAFETY: not null, and the contract above.
     let (target, shown) = unsafe { Target::from_c(path)? };
-    let format = if target.netcdf4 { netcdf4_of(cmode) } else { format_asked_for(cmode)? };
+    if let Some(table) = table_asked_for(&target, cmode)? {
+        let (create, memory) = (Some(initialsz), std::ptr::null_mut());
+        let how = Opening { mode: cmode, create, basepe, chunksizehintp, memory };
+        // SAFETY: the contract above.
+        return unsafe { user_format::open(table, shown, &how, ncidp) };
+    }
+    let format = if target.netcdf4 { netcdf4_of(cmode) } else { format_asked_for(cmode) };
     if format.is_hdf5() && cmode & MMAP != 0 {
         return Err(NcError::Inval.into());
     }
@@ -122,8 +138,22 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)
+        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)?;
     }
+    Ok(0)
+}
+
+/// The table of a program's own format whose magic number a file begins with.
+fn table_of_file(target: &Target) -> Option<&'static NcDispatch> {
+    table_of_content(|start| {
+        let Ok(mut file) = std::fs::File::open(target.os_path()) else { return 0 };
+        let mut n = 0;
+        // A file that cannot be read is refused when it is opened for good.
+        while let Ok(more @ 1..) = file.read(&mut start[n..]) {
+            n += more;
+        }
+        n
+    })
 }
 
 /// All of the opening functions but those for memory.
@@ -136,14 +166,20 @@ unsafe fn open(
     basepe: c_int,
     chunksizehintp: *mut usize,
     ncidp: *mut c_int,
-) -> CallResult {
+) -> Result<c_int, Failure> {
     if path.is_null() {
         return Err(NcError::Inval.into());
     }
     check_memory_flags(omode)?;
     // SAFETY: not null, and the contract above.
     let (target, shown) = unsafe { Target::from_c(path)? };
-    check_no_user_format(omode)?;
+    let asked = table_asked_for(&target, omode)?;
+    if let Some(table) = asked.or_else(|| table_of_file(&target)) {
+        let (create, memory) = (None, std::ptr::null_mut());
+        let how = Opening { mode: omode, create, basepe, chunksizehintp, memory };
+        // SAFETY: the contract above.
+        return unsafe { user_format::open(table, shown, &how, ncidp) };
+    }
     if basepe != 0 || omode & INMEMORY != 0 {
         // Without memory there is nothing to open in memory; the reference crashes.
         return Err(NcError::Inval.into());
@@ -179,8 +215,33 @@ unsafe fn open(
             block_bytes(asked, &target, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        enter(OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false }, ncidp)
+        let file = OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false };
+        enter(file, ncidp)?;
     }
+    Ok(0)
+}
+
+/// The table of a program's own format that `nc_open_mem` and `nc_open_memio` mean, and the path.
+///
+/// # Safety
+/// `path` is a NUL-terminated string.
+pub(crate) unsafe fn table_of_memory(
+    path: *const c_char,
+    omode: c_int,
+    memory: &[u8],
+) -> Result<Option<(&'static NcDispatch, CString)>, NcError> {
+    check_memory_flags(omode)?;
+    // SAFETY: the contract above.
+    let (target, shown) = unsafe { Target::from_c(path)? };
+    let by_content = || {
+        table_of_content(|start| {
+            let n = memory.len().min(start.len());
+            start[..n].copy_from_slice(&memory[..n]);
+            n
+        })
+    };
+    let table = table_asked_for(&target, omode)?.or_else(by_content);
+    Ok(table.map(|table| (table, shown)))
 }
 
 /// Opens what lies in memory; `path` is a name, and where `NC_PERSIST` writes to.
@@ -196,7 +257,6 @@ pub(crate) unsafe fn open_memory(
     check_memory_flags(omode)?;
     // SAFETY: the contract above.
     let (target, shown) = unsafe { Target::from_c(path)? };
-    check_no_user_format(omode)?;
     prepare_for_fork_and_exit();
     let options = OpenOptions {
         write: omode & WRITE != 0,
@@ -226,7 +286,7 @@ pub(crate) unsafe fn open_memory(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_create(path: *const c_char, cmode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
+    answering(|| unsafe { create(path, cmode, 0, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__create(const char *path, int cmode, size_t initialsz, size_t *chunksizehintp,
@@ -243,7 +303,7 @@ pub unsafe extern "C" fn nc__create(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
+    answering(|| unsafe { create(path, cmode, initialsz, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__create_mp(const char *path, int cmode, size_t initialsz, int basepe,
@@ -263,7 +323,7 @@ pub unsafe extern "C" fn nc__create_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
+    answering(|| unsafe { create(path, cmode, initialsz, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_open(const char *path, int omode, int *ncidp);`
@@ -273,7 +333,7 @@ pub unsafe extern "C" fn nc__create_mp(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_open(path: *const c_char, omode: c_int, ncidp: *mut c_int) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
+    answering(|| unsafe { open(path, omode, 0, std::ptr::null_mut(), ncidp) })
 }
 
 /// `int nc__open(const char *path, int omode, size_t *chunksizehintp, int *ncidp);`
@@ -288,7 +348,7 @@ pub unsafe extern "C" fn nc__open(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
+    answering(|| unsafe { open(path, omode, 0, chunksizehintp, ncidp) })
 }
 
 /// `int nc__open_mp(const char *path, int omode, int basepe, size_t *chunksizehintp, int *ncidp);`
@@ -304,7 +364,7 @@ pub unsafe extern "C" fn nc__open_mp(
     ncidp: *mut c_int,
 ) -> c_int {
     // SAFETY: same contract.
-    boundary(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
+    answering(|| unsafe { open(path, omode, basepe, chunksizehintp, ncidp) })
 }
 
 /// `int nc_delete(const char *path);`
@@ -325,16 +385,26 @@ pub unsafe extern "C" fn nc_delete(path: *const c_char) -> c_int {
 /// `path` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_delete_mp(path: *const c_char, basepe: c_int) -> c_int {
-    boundary(|| {
+    answering(|| {
         let mut ncid = 0;
         // SAFETY: same contract.
-        unsafe { open(path, 0, 0, std::ptr::null_mut(), &raw mut ncid)? };
-        handles::remove(ncid)?.dataset.close()?;
+        match unsafe { open(path, 0, 0, std::ptr::null_mut(), &raw mut ncid)? } {
+            0 => {}
+            code => return Ok(code),
+        }
+        match user_format::table_of(ncid) {
+            // SAFETY: nothing is asked for.
+            Some(table) => unsafe {
+                user_format::close(table, ncid, std::ptr::null_mut());
+            },
+            None => handles::remove(ncid)?.dataset.close()?,
+        }
         if basepe != 0 {
             return Err(NcError::Inval.into());
         }
         // SAFETY: not null, or it could not have been opened.
         let (target, _) = unsafe { Target::from_c(path)? };
-        Ok(std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?)
+        std::fs::remove_file(target.os_path()).map_err(|_| NcError::Io)?;
+        Ok(0)
     })
 }

@@ -15,13 +15,14 @@ pub(crate) struct Target {
     pub(crate) io: Option<String>,
     /// A URL that asks for netCDF-4 by its mode. What is opened is seen from the file itself.
     pub(crate) netcdf4: bool,
+    /// A URL whose mode names a format of the program's own, which gets the URL as it is.
+    pub(crate) user_format: Option<usize>,
 }
 
 /// Protocols that a netCDF library knows; those of remote data are not built in.
 const REMOTE: [&[u8]; 5] = [b"http", b"https", b"dods", b"dap4", b"s3"];
 /// Words in `mode=` that mean something other than a file in a format of ours.
-const FOREIGN_MODES: [&str; 9] =
-    ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray", "s3", "udf0", "udf1"];
+const FOREIGN_MODES: [&str; 7] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "noxarray", "s3"];
 /// Words in `mode=` that mean netCDF-4.
 const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 
@@ -68,6 +69,10 @@ fn parse(argument: &[u8]) -> Result<Target, NcError> {
     }
     match split_url(text) {
         None => plain(text),
+        Some((.., fragment)) if user_format(fragment).is_some() => {
+            let user_format = user_format(fragment);
+            Ok(Target { path: text.to_vec(), user_format, ..Target::default() })
+        }
         Some((b"file", path, fragment)) => {
             let mut target = Target { path: path.to_vec(), ..Target::default() };
             apply(&mut target, fragment)?;
@@ -122,6 +127,16 @@ fn split_url(text: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
     }
     let host = rest.strip_prefix(b"//")?;
     Some((protocol, host, fragment))
+}
+
+/// The format of a program's own that `mode=` names: `udf0` to `udf9`.
+fn user_format(fragment: &[u8]) -> Option<usize> {
+    let modes = fragment.split(|&byte| byte == b'&').filter_map(|pair| pair.strip_prefix(b"mode="));
+    let words = modes.flat_map(|value| value.split(|&byte| byte == b','));
+    words.into_iter().find_map(|word| match word {
+        [b'u' | b'U', b'd' | b'D', b'f' | b'F', digit @ b'0'..=b'9'] => Some((digit - b'0').into()),
+        _ => None,
+    })
 }
 
 /// Applies `key=value&...`. Keys of other libraries pass.
@@ -194,6 +209,10 @@ mod tests {
         }
         assert_eq!(path("[log]http://h/a.nc"), Err(NcError::NotBuilt));
         assert_eq!(path("foo://a/b"), Err(NcError::Inval));
+        for url in ["file:///a/b#mode=bytes,udf1", "https://h/a#x=1&mode=UDF1"] {
+            let target = parse(url.as_bytes()).unwrap();
+            assert_eq!((target.path, target.user_format), (url.into(), Some(1)));
+        }
     }
 
     #[test]

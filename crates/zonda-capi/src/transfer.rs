@@ -12,9 +12,10 @@ use crate::boundary::{CallResult, Failure, boundary, ranged};
 use crate::foreign::{CMemory, MallocPlace};
 use crate::handles::{self, FileRef};
 use crate::types::STRING;
+use crate::user_format;
 
-static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
-static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
+pub(crate) static ZEROS: [usize; MAX_VAR_DIMS] = [0; MAX_VAR_DIMS];
+pub(crate) static ONES: [usize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
 static UNIT_STRIDES: [isize; MAX_VAR_DIMS] = [1; MAX_VAR_DIMS];
 
 /// What an element looks like in the caller's memory.
@@ -337,6 +338,12 @@ pub(crate) unsafe fn transfer(
     caller: Caller,
     which: Which,
 ) -> c_int {
+    if let Some(table) = user_format::table_of(ncid) {
+        // SAFETY: same contract.
+        return unsafe {
+            user_format::transfer::transfer(table, (ncid, varid), mem, caller, which)
+        };
+    }
     boundary(move || {
         let file = handles::file(ncid)?;
         let call = Transfer { file: &file, var: file.var(varid), mem, caller };

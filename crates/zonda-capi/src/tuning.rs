@@ -13,6 +13,9 @@ use crate::filter::{check_var, file_for_setting, info_of};
 use crate::foreign::put_list;
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
+use crate::user_format::calls::{self, Part};
+use crate::user_format::{member, table_of, to_user_format};
+use crate::var::nc_inq_varndims;
 
 /// `NC_CHUNKED`
 const CHUNKED: c_int = 0;
@@ -219,6 +222,7 @@ pub extern "C" fn nc_set_var_chunk_cache(
     nelems: usize,
     preemption: c_float,
 ) -> c_int {
+    to_user_format!(ncid, set_var_chunk_cache(ncid, varid, size, nelems, preemption));
     boundary(|| {
         let found = handles::any_group(ncid)?;
         if !found.dataset.is_hdf5() {
@@ -244,6 +248,7 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache(
     nelemsp: *mut usize,
     preemptionp: *mut c_float,
 ) -> c_int {
+    to_user_format!(ncid, get_var_chunk_cache(ncid, varid, sizep, nelemsp, preemptionp));
     boundary(|| {
         let file = nc4_file(ncid, NcError::NotNc4)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
@@ -270,12 +275,14 @@ pub extern "C" fn nc_set_var_chunk_cache_ints(
     nelems: c_int,
     preemption: c_int,
 ) -> c_int {
-    let status = boundary(|| {
-        let file = nc4_file(ncid, NcError::BadId)?;
-        Ok(file.dataset.chunk_cache(file.var(varid)).map(drop)?)
-    });
-    if status != 0 {
-        return status;
+    if table_of(ncid).is_none() {
+        let status = boundary(|| {
+            let file = nc4_file(ncid, NcError::BadId)?;
+            Ok(file.dataset.chunk_cache(file.var(varid)).map(drop)?)
+        });
+        if status != 0 {
+            return status;
+        }
     }
     // All ones is what HDF5 has for "as the file".
     let bytes = usize::try_from(size).map_or(usize::MAX, |size| size.saturating_mul(MIB));
@@ -297,16 +304,26 @@ pub unsafe extern "C" fn nc_get_var_chunk_cache_ints(
     nelemsp: *mut c_int,
     preemptionp: *mut c_int,
 ) -> c_int {
+    // Numbers above 2^31 lose their upper half, as in the reference.
+    // SAFETY: the contract above is `put`'s contract.
+    let tell = |bytes: usize, slots: usize, preemption: c_float| unsafe {
+        put(sizep, (bytes / MIB) as c_int);
+        put(nelemsp, slots as c_int);
+        put(preemptionp, (preemption * 100.0) as c_int);
+    };
+    to_user_format!(ncid, |table| {
+        let (mut bytes, mut slots, mut preemption) = (0, 0, 0.0);
+        let to = (&raw mut bytes, &raw mut slots, &raw mut preemption);
+        let answer = member!(table, get_var_chunk_cache(ncid, varid, to.0, to.1, to.2));
+        if answer == 0 {
+            tell(bytes, slots, preemption);
+        }
+        answer
+    });
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
         let (bytes, slots, preemption) = file.dataset.chunk_cache(file.var(varid))?;
-        // Numbers above 2^31 lose their upper half, as in the reference.
-        // SAFETY: the contract above is `put`'s contract.
-        unsafe {
-            put(sizep, (bytes / MIB) as c_int);
-            put(nelemsp, slots as c_int);
-            put(preemptionp, (preemption * 100.0) as c_int);
-        }
+        tell(bytes, slots, preemption);
         Ok(())
     })
 }
@@ -345,6 +362,7 @@ pub unsafe extern "C" fn nc_def_var_chunking(
     storage: c_int,
     chunksizesp: *const usize,
 ) -> c_int {
+    to_user_format!(ncid, def_var_chunking(ncid, varid, storage, chunksizesp));
     boundary(|| {
         let file = file_for_setting(ncid)?;
         let rank = rank_of(&file, varid)?;
@@ -365,6 +383,23 @@ pub unsafe extern "C" fn nc_def_var_chunking_ints(
     storage: c_int,
     chunksizesp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, |table| {
+        let mut rank = 0;
+        // SAFETY: the result goes to a local.
+        let answer = unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) };
+        let rank = usize::try_from(rank).unwrap_or(0);
+        if answer != 0 || chunksizesp.is_null() || rank == 0 {
+            let sizes = std::ptr::null();
+            return match answer {
+                0 => member!(table, def_var_chunking(ncid, varid, storage, sizes)),
+                code => code,
+            };
+        }
+        // SAFETY: the contract above.
+        let ints = unsafe { slice(chunksizesp.cast_const(), rank) };
+        let sizes: Vec<usize> = ints.iter().map(|&size| size as usize).collect();
+        member!(table, def_var_chunking(ncid, varid, storage, sizes.as_ptr()))
+    });
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
         check_var(ncid, varid)?;
@@ -382,6 +417,7 @@ pub unsafe extern "C" fn nc_def_var_chunking_ints(
 /// `int nc_def_var_endian(int ncid, int varid, int endian);`
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_def_var_endian(ncid: c_int, varid: c_int, endian: c_int) -> c_int {
+    to_user_format!(ncid, def_var_endian(ncid, varid, endian));
     boundary(|| {
         let file = file_for_setting(ncid)?;
         let endianness = match endian {
@@ -422,6 +458,30 @@ pub unsafe extern "C" fn nc_inq_var_chunking_ints(
     storagep: *mut c_int,
     chunksizesp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, |_| {
+        let mut rank = 0;
+        // SAFETY: the result goes to a local.
+        match unsafe { nc_inq_varndims(ncid, varid, &raw mut rank) } {
+            0 => {}
+            code => return code,
+        }
+        let mut sizes = vec![0; usize::try_from(rank).unwrap_or(0)];
+        let mut storage = 0;
+        // SAFETY: room for a size per dimension.
+        match unsafe { nc_inq_var_chunking(ncid, varid, &raw mut storage, sizes.as_mut_ptr()) } {
+            0 => {}
+            code => return code,
+        }
+        let ints = sizes.iter().map(|&len| c_int::try_from(len).unwrap_or(c_int::MAX));
+        // SAFETY: the contract above.
+        unsafe {
+            put(storagep, storage);
+            if storage == CHUNKED {
+                put_list(chunksizesp, ints);
+            }
+        }
+        0
+    });
     boundary(|| {
         let file = nc4_file(ncid, NcError::BadId)?;
         let info = file.dataset.var_info(file.var(varid))?;
@@ -451,6 +511,9 @@ pub unsafe extern "C" fn nc_inq_var_chunking(
     storagep: *mut c_int,
     chunksizesp: *mut usize,
 ) -> c_int {
+    let part = Part::Chunking(storagep, chunksizesp);
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         let (storage, chunks) =
@@ -476,6 +539,9 @@ pub unsafe extern "C" fn nc_inq_var_endian(
     varid: c_int,
     endianp: *mut c_int,
 ) -> c_int {
+    let part = Part::Endian(endianp);
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let info = info_of(&check_var(ncid, varid)?, varid)?;
         if endianp.is_null() {
@@ -510,6 +576,10 @@ pub extern "C" fn nc_def_var_quantize(
     quantize_mode: c_int,
     nsd: c_int,
 ) -> c_int {
+    to_user_format!(ncid, |table| match varid {
+        GLOBAL => NcError::Global.code(),
+        _ => member!(table, def_var_quantize(ncid, varid, quantize_mode, nsd)),
+    });
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
         let defined = file.dataset.def_var_quantize(file.var(varid), quantize_mode, nsd);
@@ -528,6 +598,10 @@ pub unsafe extern "C" fn nc_inq_var_quantize(
     quantize_modep: *mut c_int,
     nsdp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, |table| match varid {
+        GLOBAL => NcError::Global.code(),
+        _ => member!(table, inq_var_quantize(ncid, varid, quantize_modep, nsdp)),
+    });
     boundary(|| {
         let file = quantized_file(ncid, varid)?;
         file.meta(|meta| meta.var(VarId(varid)).map(drop))??;

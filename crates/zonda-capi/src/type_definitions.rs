@@ -9,6 +9,7 @@ use crate::foreign::bytes;
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
 use crate::types::NcType;
+use crate::user_format::to_user_format;
 
 /// Most dimensions of a field, as of a variable.
 const MAX_FIELD_DIMS: usize = zonda::MAX_VAR_DIMS;
@@ -51,6 +52,7 @@ pub unsafe extern "C" fn nc_def_compound(
     name: *const c_char,
     typeidp: *mut NcType,
 ) -> c_int {
+    to_user_format!(ncid, def_compound(ncid, size, name, typeidp));
     // SAFETY: same contract.
     unsafe {
         defined(ncid, name, typeidp, |file, group, name| {
@@ -70,6 +72,7 @@ pub unsafe extern "C" fn nc_def_vlen(
     base_typeid: NcType,
     xtypep: *mut NcType,
 ) -> c_int {
+    to_user_format!(ncid, def_vlen(ncid, name, base_typeid, xtypep));
     // SAFETY: same contract.
     unsafe {
         defined(ncid, name, xtypep, |file, group, name| {
@@ -89,6 +92,7 @@ pub unsafe extern "C" fn nc_def_opaque(
     name: *const c_char,
     xtypep: *mut NcType,
 ) -> c_int {
+    to_user_format!(ncid, def_opaque(ncid, size, name, xtypep));
     // SAFETY: same contract.
     unsafe {
         defined(ncid, name, xtypep, |file, group, name| file.dataset.def_opaque(group, size, name))
@@ -106,6 +110,7 @@ pub unsafe extern "C" fn nc_def_enum(
     name: *const c_char,
     typeidp: *mut NcType,
 ) -> c_int {
+    to_user_format!(ncid, def_enum(ncid, base_typeid, name, typeidp));
     // SAFETY: same contract.
     unsafe {
         defined(ncid, name, typeidp, |file, group, name| {
@@ -154,6 +159,7 @@ pub unsafe extern "C" fn nc_insert_compound(
     offset: usize,
     field_typeid: NcType,
 ) -> c_int {
+    to_user_format!(ncid, insert_compound(ncid, xtype, name, offset, field_typeid));
     let none = (0, std::ptr::null());
     // SAFETY: same contract.
     boundary(|| unsafe { insert_field((ncid, xtype), name, offset, field_typeid, none) })
@@ -173,6 +179,10 @@ pub unsafe extern "C" fn nc_insert_array_compound(
     ndims: c_int,
     dim_sizes: *const c_int,
 ) -> c_int {
+    to_user_format!(
+        ncid,
+        insert_array_compound(ncid, xtype, name, offset, field_typeid, ndims, dim_sizes)
+    );
     let dims = (ndims, dim_sizes);
     // SAFETY: same contract.
     boundary(|| unsafe { insert_field((ncid, xtype), name, offset, field_typeid, dims) })
@@ -189,6 +199,7 @@ pub unsafe extern "C" fn nc_insert_enum(
     name: *const c_char,
     value: *const c_void,
 ) -> c_int {
+    to_user_format!(ncid, insert_enum(ncid, xtype, name, value));
     boundary(|| {
         let file = nc4_file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.

@@ -8,6 +8,7 @@ use zonda::{ExtType, Field, GroupId, Member, Meta, NcError, UserClass};
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, put_text};
 use crate::handles::{self, FileRef};
+use crate::user_format::to_user_format;
 
 /// `nc_type` of a variable or attribute.
 pub(crate) type NcType = c_int;
@@ -52,6 +53,9 @@ pub unsafe extern "C" fn nc_inq_type(
     name: *mut c_char,
     size: *mut usize,
 ) -> c_int {
+    if xtype > STRING {
+        to_user_format!(ncid, inq_type(ncid, xtype, name, size));
+    }
     boundary(|| {
         if let Some((text, bytes)) = atomic(xtype) {
             // SAFETY: type names are shorter than NC_MAX_NAME; the contract covers the rest.
@@ -93,6 +97,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
     typeid2: NcType,
     equal: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid1, inq_type_equal(ncid1, typeid1, ncid2, typeid2, equal));
     boundary(|| {
         let first = handles::file(ncid1)?;
         if equal.is_null() {
@@ -197,6 +202,7 @@ pub unsafe extern "C" fn nc_inq_typeid(
     name: *const c_char,
     typeidp: *mut NcType,
 ) -> c_int {
+    to_user_format!(ncid, inq_typeid(ncid, name, typeidp));
     boundary(|| {
         let found = handles::any_group(ncid)?;
         // SAFETY: the contract above is that of `bytes`.

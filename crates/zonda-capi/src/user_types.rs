@@ -4,6 +4,7 @@
 //! says `NC_EBADTYPE`. Classic files have no such types: `NC_ENOTNC4`.
 
 use std::ffi::{c_char, c_int, c_longlong, c_void};
+use std::ptr::null_mut as null;
 
 use zonda::{ExtType, Field, NcError, UserClass, UserType};
 
@@ -12,13 +13,14 @@ use crate::foreign::{bytes, put_list, put_text};
 use crate::handles;
 use crate::instances::NcVlen;
 use crate::types::{NcType, STRING, VLEN};
+use crate::user_format::{member, to_user_format};
 
 /// `NC_OPAQUE`
 const OPAQUE: c_int = 14;
 /// `NC_ENUM`
 const ENUM: c_int = 15;
 /// `NC_COMPOUND`
-const COMPOUND: c_int = 16;
+pub(crate) const COMPOUND: c_int = 16;
 
 /// Class, base type and number of members as `nc_inq_user_type` tells them.
 fn shape_of(ty: &UserType) -> (c_int, NcType, usize) {
@@ -72,6 +74,15 @@ const NOWHERE: Answers = Answers {
 /// # Safety
 /// Each answer is null or valid for a write, `name` for `NC_MAX_NAME + 1` bytes.
 unsafe fn inquire(ncid: c_int, xtype: NcType, class: Option<c_int>, to: Answers) -> c_int {
+    to_user_format!(ncid, |table| {
+        let mut its_class = 0;
+        let class_at = if class.is_some() { &raw mut its_class } else { to.class };
+        let (name, size, base, n) = (to.name, to.size, to.base, to.n_fields);
+        match member!(table, inq_user_type(ncid, xtype, name, size, base, n, class_at)) {
+            0 if class.is_some_and(|class| class != its_class) => NcError::BadType.code(),
+            answer => answer,
+        }
+    });
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let (its_class, base, n_fields) = shape_of(ty);
@@ -196,6 +207,10 @@ pub unsafe extern "C" fn nc_inq_compound_field(
     ndimsp: *mut c_int,
     dim_sizesp: *mut c_int,
 ) -> c_int {
+    to_user_format!(
+        ncid,
+        inq_compound_field(ncid, xtype, fieldid, name, offsetp, field_typeidp, ndimsp, dim_sizesp)
+    );
     boundary(|| {
         with_field(ncid, xtype, fieldid, |field| {
             // SAFETY: the contract above.
@@ -221,8 +236,8 @@ pub unsafe extern "C" fn nc_inq_compound_fieldname(
     fieldid: c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the contract above is that of `put_text`.
-    boundary(|| with_field(ncid, xtype, fieldid, |field| unsafe { put_text(name, &field.name) }))
+    // SAFETY: same contract.
+    unsafe { nc_inq_compound_field(ncid, xtype, fieldid, name, null(), null(), null(), null()) }
 }
 
 /// `int nc_inq_compound_fieldindex(int ncid, nc_type xtype, const char *name, int *fieldidp);`
@@ -236,6 +251,7 @@ pub unsafe extern "C" fn nc_inq_compound_fieldindex(
     name: *const c_char,
     fieldidp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_compound_fieldindex(ncid, xtype, name, fieldidp));
     boundary(|| {
         // The reference has three codes for a number that is no user-defined type.
         let missing = match xtype {
@@ -268,8 +284,9 @@ pub unsafe extern "C" fn nc_inq_compound_fieldoffset(
     fieldid: c_int,
     offsetp: *mut usize,
 ) -> c_int {
-    // SAFETY: the contract above is `put`'s contract.
-    boundary(|| with_field(ncid, xtype, fieldid, |field| unsafe { put(offsetp, field.offset) }))
+    let name = null();
+    // SAFETY: same contract.
+    unsafe { nc_inq_compound_field(ncid, xtype, fieldid, name, offsetp, null(), null(), null()) }
 }
 
 /// `int nc_inq_compound_fieldtype(int ncid, nc_type xtype, int fieldid, nc_type *field_typeidp);`
@@ -283,10 +300,9 @@ pub unsafe extern "C" fn nc_inq_compound_fieldtype(
     fieldid: c_int,
     field_typeidp: *mut NcType,
 ) -> c_int {
-    boundary(|| {
-        // SAFETY: the contract above is `put`'s contract.
-        with_field(ncid, xtype, fieldid, |field| unsafe { put(field_typeidp, field.nc_type) })
-    })
+    let (name, to) = (null(), field_typeidp);
+    // SAFETY: same contract.
+    unsafe { nc_inq_compound_field(ncid, xtype, fieldid, name, null(), to, null(), null()) }
 }
 
 /// `int nc_inq_compound_fieldndims(int ncid, nc_type xtype, int fieldid, int *ndimsp);`
@@ -300,7 +316,6 @@ pub unsafe extern "C" fn nc_inq_compound_fieldndims(
     fieldid: c_int,
     ndimsp: *mut c_int,
 ) -> c_int {
-    use std::ptr::null_mut as null;
     // SAFETY: same contract.
     unsafe { nc_inq_compound_field(ncid, xtype, fieldid, null(), null(), null(), ndimsp, null()) }
 }
@@ -316,7 +331,6 @@ pub unsafe extern "C" fn nc_inq_compound_fielddim_sizes(
     fieldid: c_int,
     dim_sizes: *mut c_int,
 ) -> c_int {
-    use std::ptr::null_mut as null;
     // SAFETY: same contract.
     unsafe {
         nc_inq_compound_field(ncid, xtype, fieldid, null(), null(), null(), null(), dim_sizes)
@@ -351,11 +365,12 @@ pub unsafe extern "C" fn nc_inq_vlen(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_put_vlen_element(
     ncid: c_int,
-    _type_id: c_int,
+    type_id: c_int,
     vlen_element: *mut c_void,
     len: usize,
     data: *const c_void,
 ) -> c_int {
+    to_user_format!(ncid, put_vlen_element(ncid, type_id, vlen_element, len, data));
     boundary(|| {
         if !handles::file(ncid)?.dataset.is_hdf5() {
             return Err(NcError::NotNc4.into());
@@ -382,6 +397,7 @@ pub unsafe extern "C" fn nc_get_vlen_element(
     len: *mut usize,
     data: *mut c_void,
 ) -> c_int {
+    to_user_format!(ncid, get_vlen_element(ncid, type_id, vlen_element, len, data));
     /// What the reference takes for the size of every item.
     const FIXED: usize = 4;
     boundary(|| {
@@ -442,6 +458,7 @@ pub unsafe extern "C" fn nc_inq_enum_member(
     name: *mut c_char,
     value: *mut c_void,
 ) -> c_int {
+    to_user_format!(ncid, inq_enum_member(ncid, xtype, idx, name, value));
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let UserClass::Enum { members, .. } = &ty.class else { return Err(NcError::BadType) };
@@ -487,6 +504,7 @@ pub unsafe extern "C" fn nc_inq_enum_ident(
     value: c_longlong,
     identifier: *mut c_char,
 ) -> c_int {
+    to_user_format!(ncid, inq_enum_ident(ncid, xtype, value, identifier));
     boundary(|| {
         with_type(ncid, xtype, NcError::BadType, |ty| {
             let UserClass::Enum { base, members } = &ty.class else {

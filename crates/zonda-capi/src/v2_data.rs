@@ -10,6 +10,7 @@ use zonda::{NcError, VarId};
 use crate::boundary::{boundary, put};
 use crate::handles;
 use crate::types::{NcType, nctypelen};
+use crate::user_format::{self, calls};
 use crate::v2::{answer, fail};
 use crate::var::{
     nc_get_var1, nc_get_vara, nc_get_vars, nc_inq_varndims, nc_inq_vartype, nc_put_var1,
@@ -241,14 +242,18 @@ pub unsafe extern "C" fn ncvargetg(
 }
 
 /// A record variable: its id, the shape of one record (first length 1), bytes of one record.
-struct RecordVar {
-    id: c_int,
-    shape: Vec<usize>,
-    bytes: usize,
+pub(crate) struct RecordVar {
+    pub(crate) id: c_int,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) bytes: usize,
 }
 
 /// The record variables of a file in order of definition; `None` without a record dimension.
 fn record_vars(ncid: c_int) -> Result<Option<Vec<RecordVar>>, NcError> {
+    if user_format::table_of(ncid).is_some() {
+        return calls::record_vars(ncid)
+            .map_err(|code| NcError::from_code(code).unwrap_or(NcError::Internal));
+    }
     let file = handles::file(ncid)?;
     let found = file.meta(|meta| {
         let Some(record_dim) = meta.unlimited() else { return Ok(None) };

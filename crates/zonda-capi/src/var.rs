@@ -1,6 +1,7 @@
 //! Variables: defining, asking, renaming, filling. Their data is in `transfer.rs`.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
 
 use zonda::{
     Dataset, ExtType, Fetch, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, VarId, VarView,
@@ -8,10 +9,13 @@ use zonda::{
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
+use crate::file::nc_inq_natts;
 use crate::foreign::{CMemory, MallocPlace, bytes, put_list, put_text};
 use crate::handles::{self, FileRef};
 use crate::transfer::slice;
 use crate::types::NcType;
+use crate::user_format::calls::{self, Part};
+use crate::user_format::{member, to_user_format};
 
 pub(crate) use crate::families::untyped::{
     get_var1 as nc_get_var1, get_vara as nc_get_vara, get_vars as nc_get_vars,
@@ -74,6 +78,7 @@ pub unsafe extern "C" fn nc_def_var(
     dimids: *const c_int,
     varidp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, def_var(ncid, name, xtype, ndims, dimids, varidp));
     /// One more than allowed: the engine refuses it without looking at the ids.
     static TOO_MANY: [c_int; MAX_VAR_DIMS + 1] = [0; MAX_VAR_DIMS + 1];
     boundary(|| {
@@ -104,6 +109,7 @@ pub unsafe extern "C" fn nc_def_var(
 /// `name` is null or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_rename_var(ncid: c_int, varid: c_int, name: *const c_char) -> c_int {
+    to_user_format!(ncid, rename_var(ncid, varid, name));
     boundary(|| {
         let file = handles::file(ncid)?;
         // SAFETY: the contract above is that of `bytes`.
@@ -124,6 +130,10 @@ pub unsafe extern "C" fn nc_def_var_fill(
     no_fill: c_int,
     fill_value: *const c_void,
 ) -> c_int {
+    to_user_format!(ncid, |table| match VarId(varid) {
+        VarId::GLOBAL => NcError::Global.code(),
+        _ => member!(table, def_var_fill(ncid, varid, no_fill, fill_value)),
+    });
     boundary(|| {
         let var = VarId(varid);
         if var == VarId::GLOBAL {
@@ -157,6 +167,7 @@ pub unsafe extern "C" fn nc_inq_varid(
     name: *const c_char,
     varidp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, inq_varid(ncid, name, varidp));
     boundary(|| {
         if varidp.is_null() && handles::any_group(ncid)?.dataset.is_hdf5() {
             return Ok(());
@@ -190,6 +201,11 @@ pub unsafe extern "C" fn nc_inq_var(
     dimidsp: *mut c_int,
     nattsp: *mut c_int,
 ) -> c_int {
+    to_user_format!(ncid, |table| {
+        let lists = (ndimsp, dimidsp, nattsp);
+        // SAFETY: same contract.
+        unsafe { calls::inq_var(table, (ncid, varid), name, xtypep, lists) }
+    });
     boundary(|| {
         let file = handles::file(ncid)?;
         let id = VarId(varid);
@@ -221,6 +237,10 @@ pub unsafe extern "C" fn nc_inq_var(
 /// `name` is null, or valid for `NC_MAX_NAME + 1` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_varname(ncid: c_int, varid: c_int, name: *mut c_char) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        nc_inq_var(ncid, varid, name, null_mut(), null_mut(), null_mut(), null_mut())
+    });
     // SAFETY: the contract above is that of `put_text`.
     boundary(|| with_var(ncid, varid, |var| unsafe { put_text(name, var.name) }))
 }
@@ -231,6 +251,10 @@ pub unsafe extern "C" fn nc_inq_varname(ncid: c_int, varid: c_int, name: *mut c_
 /// `xtypep` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_vartype(ncid: c_int, varid: c_int, xtypep: *mut NcType) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        nc_inq_var(ncid, varid, null_mut(), xtypep, null_mut(), null_mut(), null_mut())
+    });
     // SAFETY: the contract above is `put`'s contract.
     boundary(|| with_var(ncid, varid, |var| unsafe { put(xtypep, var.nc_type) }))
 }
@@ -241,6 +265,10 @@ pub unsafe extern "C" fn nc_inq_vartype(ncid: c_int, varid: c_int, xtypep: *mut 
 /// `ndimsp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_varndims(ncid: c_int, varid: c_int, ndimsp: *mut c_int) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        nc_inq_var(ncid, varid, null_mut(), null_mut(), ndimsp, null_mut(), null_mut())
+    });
     // SAFETY: the contract above is `put`'s contract.
     boundary(|| with_var(ncid, varid, |var| unsafe { put(ndimsp, c_count(var.dims.len())) }))
 }
@@ -251,7 +279,6 @@ pub unsafe extern "C" fn nc_inq_varndims(ncid: c_int, varid: c_int, ndimsp: *mut
 /// `dimidsp` is null, or valid for an id per dimension of the variable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_vardimid(ncid: c_int, varid: c_int, dimidsp: *mut c_int) -> c_int {
-    use std::ptr::null_mut;
     // SAFETY: the contract above covers the only pointer that is not null.
     unsafe { nc_inq_var(ncid, varid, null_mut(), null_mut(), null_mut(), dimidsp, null_mut()) }
 }
@@ -264,6 +291,14 @@ pub unsafe extern "C" fn nc_inq_vardimid(ncid: c_int, varid: c_int, dimidsp: *mu
 /// `nattsp` is null, or valid for a write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nc_inq_varnatts(ncid: c_int, varid: c_int, nattsp: *mut c_int) -> c_int {
+    // SAFETY: same contract.
+    to_user_format!(ncid, |_| unsafe {
+        let none = null_mut();
+        match VarId(varid) {
+            VarId::GLOBAL => nc_inq_natts(ncid, nattsp),
+            _ => nc_inq_var(ncid, varid, none, null_mut(), null_mut(), null_mut(), nattsp),
+        }
+    });
     boundary(|| {
         if nattsp.is_null() && VarId(varid) == VarId::GLOBAL {
             handles::any_group(ncid)?;
@@ -290,6 +325,9 @@ pub unsafe extern "C" fn nc_inq_var_fill(
     no_fill: *mut c_int,
     fill_value: *mut c_void,
 ) -> c_int {
+    let part = Part::Fill(no_fill, fill_value);
+    // SAFETY: same contract.
+    to_user_format!(ncid, |table| unsafe { calls::var_part(table, (ncid, varid), part) });
     boundary(|| {
         let file = handles::file(ncid)?;
         if file.dataset.is_hdf5() {

@@ -164,6 +164,13 @@ pub struct UserType {
 }
 
 impl UserType {
+    /// A type that is in no file of ours, as others describe it; it has no name.
+    #[must_use]
+    pub fn described(size: usize, class: UserClass) -> UserType {
+        let (name, group) = (Box::default(), GroupId::ROOT);
+        UserType { name, group, size, class, stored: None, is_declared: false }
+    }
+
     /// Whether it is more than declared: definitions were ended, or it was in the file.
     #[must_use]
     pub fn is_stored(&self) -> bool {
