@@ -53,7 +53,7 @@ interop: ## netCDF-4 files by Zonda, read and changed by every other program, in
 	@$(MAKE) --no-print-directory build
 	tests/interop/run.py --long
 
-model: ## a million random steps through netCDF-4 files, beside a plain model
+model: ## 100 thousand random steps through netCDF-4 files, beside a plain model
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/model/run.py --long

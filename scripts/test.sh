@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash interop model conformance)
 
 # The command of each stage.
 stage() {

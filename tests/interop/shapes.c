@@ -63,6 +63,29 @@ static int several_unlimited(const char *path) {
     return nc;
 }
 
+/* Each of many unlimited dimensions has a coordinate and is shared with the next; all of one length,
+ * because netCDF-C misplaces what is read of variables that are shorter. */
+static int many_unlimited(const char *path) {
+    int nc = create(path, 0), g = group(nc, "g"), ids[16], scales[16], pairs[16];
+    for (int i = 0; i < 16; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "t%d", i);
+        ids[i] = dim(i % 2 ? g : nc, name, NC_UNLIMITED);
+        if (i % 3) scales[i] = var(i % 2 ? g : nc, name, NC_INT, ids[i]);
+        snprintf(name, sizeof name, "pair %d", i);
+        if (i) pairs[i] = var(g, name, NC_SHORT, ids[i - 1], ids[i]);
+    }
+    for (size_t r = 0; r < 5; r++)
+        for (int i = 0; i < 16; i++) {
+            if (i % 3) fill_block(i % 2 ? g : nc, scales[i], AT(r), AT(1), (unsigned)i);
+            if (i) {
+                fill_block(g, pairs[i], AT(r, 0), AT(1, r + 1), (unsigned)i);
+                fill_block(g, pairs[i], AT(0, r), AT(r + 1, 1), (unsigned)i + 50);
+            }
+        }
+    return nc;
+}
+
 /* One variable makes a record dimension longer; the others give fill values there. */
 static int past_the_end(const char *path) {
     int nc = create(path, 0), t = dim(nc, "t", NC_UNLIMITED), x = dim(nc, "x", 4);
@@ -217,6 +240,7 @@ const case_t SHAPE_CASES[] = {
     {"groups-300", groups_300},
     {"variables-1000", variables_1000},
     {"several-unlimited", several_unlimited},
+    {"many-unlimited", many_unlimited},
     {"past-the-end", past_the_end},
     {"coordinates", coordinates},
     {"coordinates-2d", many_dimensional_coordinates},

@@ -322,6 +322,48 @@ static int opaques(const char *path) {
     return nc;
 }
 
+/* Attributes of user-defined types over time: made, made longer and shorter, of another type, renamed,
+ * deleted, in a file that is opened again. */
+static int user_attributes(const char *path) {
+    int nc = create(path, 0), x = dim(nc, "x", 2), v = var(nc, "v", NC_INT, x), g = group(nc, "g");
+    int all = define_all(nc), flag = define_enum(nc, "flag"), blob, list, words;
+    MUST(nc_def_opaque(nc, 5, "blob", &blob));
+    MUST(nc_def_vlen(nc, "all list", all, &list));
+    MUST(nc_def_vlen(nc, "words", NC_STRING, &words));
+    all_t a[3] = {an_all(1), an_all(2), an_all(3)};
+    nc_vlen_t lists[3] = {{2, a}, {0, NULL}, {1, a + 2}};
+    char *some[] = {"one", "", "three, which is longer"};
+    nc_vlen_t worded[2] = {{3, some}, {1, some + 2}};
+    int owners[3][2] = {{nc, NC_GLOBAL}, {nc, v}, {g, NC_GLOBAL}};
+    for (int o = 0; o < 3; o++) {
+        int at = owners[o][0], of = owners[o][1];
+        MUST(nc_put_att(at, of, "flags", flag, 3, (unsigned char[]){1, 200, 0}));
+        MUST(nc_put_att(at, of, "blobs", blob, 2, "0123456789"));
+        MUST(nc_put_att(at, of, "lists", list, 3, lists));
+        MUST(nc_put_att(at, of, "words", words, 2, worded));
+        MUST(nc_put_att(at, of, "all", all, 2, a));
+        MUST(nc_put_att(at, of, "none", flag, 0, NULL));
+    }
+    MUST(nc_close(nc));
+    nc = reopen(path);
+    MUST(nc_inq_grp_ncid(nc, "g", &g));
+    owners[0][0] = owners[1][0] = nc, owners[2][0] = g;
+    MUST(nc_inq_typeid(nc, "flag", &flag));
+    MUST(nc_inq_typeid(nc, "blob", &blob));
+    MUST(nc_inq_typeid(nc, "all list", &list));
+    MUST(nc_inq_typeid(nc, "words", &words));
+    for (int o = 0; o < 3; o++) {
+        int at = owners[o][0], of = owners[o][1];
+        MUST(nc_put_att(at, of, "flags", flag, 1, (unsigned char[]){200}));
+        MUST(nc_put_att(at, of, "blobs", blob, 3, "abcdefghijklmno"));
+        MUST(nc_put_att(at, of, "lists", list, 3, lists));
+        MUST(nc_rename_att(at, of, "words", "renamed words"));
+        MUST(nc_del_att(at, of, "all"));
+        MUST(nc_put_att(at, of, "more words", words, 1, worded + 1));
+    }
+    return nc;
+}
+
 static int types_in_groups(const char *path) {
     int nc = create(path, 0), x = dim(nc, "x", 3), g = group(nc, "g"), h = group(g, "h"), k = group(nc, "k");
     int all = define_all(nc), own = define_all(k), flag = define_enum(g, "flag"), unused, list;
@@ -379,6 +421,7 @@ const case_t TYPE_CASES[] = {
     {"vlens", vlens},
     {"enums", enums},
     {"opaques", opaques},
+    {"user-attributes", user_attributes},
     {"types-in-groups", types_in_groups},
     {"types-later", types_later},
     {"characters", characters},

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random lives of netCDF-4 files, through a library and in a plain model that must agree.
 
-    tests/model/run.py                    100 thousand steps, about a minute on two cores
-    tests/model/run.py --long             a million
+    tests/model/run.py                    20 thousand steps and 20 kills, about a minute on two cores
+    tests/model/run.py --long             100 thousand, and 200; walks of 250 steps and of a thousand
     tests/model/run.py --steps N --seed S --each N
-    tests/model/run.py --only SEED        one file, with its steps printed
+    tests/model/run.py --only SEED        one file, with its steps printed; --each N with that many
 
 A walk defines, writes, renames, deletes, gives up, closes and opens one file (walk.py). The library
 under test is asked on the open handle and after opening again; the reference, in a process of its
@@ -39,15 +39,25 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUT = ROOT / "out" / "model"
 SECONDS = 300
+
+
+def has(python, what):
+    return os.path.exists(python) and subprocess.run([python, "-c", "import " + what], capture_output=True).returncode == 0
+
+
+# One Python for all parts, because they hand each other arrays: that of the tests, which has h5py, or
+# Debian's own, which has numpy.
+PYTHON = os.environ.get("ZONDA_PYTHON") or str(ROOT / "out" / "venv" / "bin" / "python")
+HAS_H5PY = has(PYTHON, "h5py, numpy")
+if HAS_H5PY and sys.executable != PYTHON:
+    os.execv(PYTHON, [PYTHON, *sys.argv])
 try:
     import model
     import nc
     import walk
 except ImportError as missing:
-    # numpy, which the environment of the tests has, and Debian's own Python.
-    for python in (ROOT / "out" / "venv" / "bin" / "python", Path("/usr/bin/python3")):
-        if python.exists() and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode == 0:
-            os.execv(python, [str(python), *sys.argv])
+    if sys.executable != "/usr/bin/python3" and has("/usr/bin/python3", "numpy"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
     print("tests/model: %s" % missing)
     print("0 passed, 0 failed, 1 skipped")
     sys.exit(0)
@@ -168,13 +178,13 @@ class Runner:
                 raise walk.Broken("a copy of the open file, read by %s: %s" % (name, why))
         os.unlink(path)
 
-    def one(self, seed):
+    def one(self, seed, steps):
         """A walk from its beginning to its end; what is wrong, or None."""
         o = Options(self.s)
         o.on_close = self.by_reference
         o.on_copy = self.copy
         path = os.path.join(self.folder, "walk-%d.nc" % seed)
-        w = walk.Walk(seed, path, self.s["each"], self.lib, o)
+        w = walk.Walk(seed, path, steps, self.lib, o)
         try:
             w.run()
             why = None
@@ -272,10 +282,10 @@ def worker(settings):
     answers, runner = os.fdopen(os.dup(1), "w"), Runner(settings)
     os.dup2(2, 1)       # whatever a library prints
     for line in sys.stdin:
-        kind, seed = json.loads(line)
+        kind, seed, *steps = json.loads(line)
         before = dict(runner.counts)
         try:
-            why = runner.one(seed) if kind == "walk" else runner.killed(seed)
+            why = runner.one(seed, *steps) if kind == "walk" else runner.killed(seed)
         except Exception as broken:
             why = "seed %d: the test itself: %s: %s" % (seed, type(broken).__name__, broken)
         answers.write(json.dumps([why, {k: n - before.get(k, 0) for k, n in runner.counts.items()}]) + "\n")
@@ -286,7 +296,7 @@ class Worker:
     """Walks in another process: a library that crashes or hangs there is a failure like any other."""
 
     def __init__(self, settings):
-        self.command, self.process = [sys.executable, __file__, "--worker", json.dumps(settings)], None
+        self.command, self.process, self.each = [sys.executable, __file__, "--worker", json.dumps(settings)], None, settings["each"]
 
     def do(self, job):
         if not self.process or self.process.poll() is not None:
@@ -303,12 +313,22 @@ class Worker:
         if line:
             return json.loads(line)
         self.process.wait()
-        return ["seed %d: the library crashed or hung (exit %s); its steps: --only %d" % (job[1], self.process.returncode, job[1]), {}]
+        return ["seed %d: the library crashed or hung (exit %s); its steps: --only %d --each %d" % (job[1], self.process.returncode, job[1], job[2] if len(job) > 2 else self.each), {}]
 
     def stop(self):
         if self.process:
             self.process.stdin.close()
             self.process.wait()
+
+
+def walks(steps, seed, each, long):
+    """Jobs: files of `each` steps; of a long run, half of the steps go through files of four times as many."""
+    jobs, left = [], steps
+    while left > 0:
+        n = each * 4 if long and left > steps // 2 else each
+        jobs.append(("walk", seed + len(jobs), n))
+        left -= n
+    return jobs
 
 
 def main():
@@ -339,21 +359,20 @@ def main():
     if os.path.samefile(lib, reference) and not itself:
         print("tests/model: both libraries are one file", file=sys.stderr)
         return 1
-    python = os.environ.get("ZONDA_PYTHON") or str(ROOT / "out" / "venv" / "bin" / "python")
-    if subprocess.run([python, "-c", "import h5py"], capture_output=True).returncode if os.path.exists(python) else True:
+    python = sys.executable if HAS_H5PY else ""
+    if not python:
         print("skip h5py: no Python that has it")
-        python = ""
     scratch = os.environ.get("ZONDA_SCRATCH") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
     top = tempfile.mkdtemp(prefix="zonda-model-", dir=scratch)
     settings = {"lib": lib, "reference": reference, "python": python, "scratch": top, "each": o.each, "self": itself,
                 "aloud": o.only is not None}
     shutil.rmtree(OUT, ignore_errors=True)
-    steps = o.steps or (1000000 if o.long else 100000)
-    kills = o.kills if o.kills >= 0 else (500 if o.long else 40)
+    steps = o.steps or (100000 if o.long else 20000)
+    kills = o.kills if o.kills >= 0 else (200 if o.long else 20)
     if o.only is not None:
-        jobs = [("walk", o.only)]
+        jobs = [("walk", o.only, o.each)]
     else:
-        jobs = [("walk", o.seed + i) for i in range(-(-steps // o.each))] + [("kill", o.seed + i) for i in range(kills)]
+        jobs = walks(steps, o.seed, o.each, o.long) + [("kill", o.seed + i) for i in range(kills)]
     passed = failed = 0
     total = {}
     try:

@@ -46,8 +46,19 @@ pub(crate) struct Att {
     nc_type: i32,
     len: u64,
     value: Value,
-    /// Its place among all in the file; `None` where it is new there.
-    place: Option<u32>,
+    /// What the file has of it; `None` where it is new there.
+    placed: Option<Placed>,
+}
+
+/// What the file has of an attribute.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// Its place among all.
+    place: u32,
+    nc_type: i32,
+    len: u64,
+    /// Its type there is the one that a put of its type makes.
+    is_native: bool,
 }
 
 #[derive(Debug)]
@@ -86,13 +97,17 @@ impl EditedAtts {
             }
             let attribute = attributes.decode(index, &file)?;
             match meaning(&attribute.datatype, &attribute.dataspace, types)? {
-                Some(meaning) => list.shown.push(Box::new(Att {
-                    name: attribute.name.clone(),
-                    nc_type: meaning.nc_type,
-                    len: meaning.len,
-                    value: Value::Stored(Box::new(attribute)),
-                    place: Some(place),
-                })),
+                Some(meaning) => {
+                    let mut att = Att {
+                        name: attribute.name.clone(),
+                        nc_type: meaning.nc_type,
+                        len: meaning.len,
+                        value: Value::Stored(Box::new(attribute)),
+                        placed: None,
+                    };
+                    att.put_at(place);
+                    list.shown.push(Box::new(att));
+                }
                 None => list.others.push((place, attribute)),
             }
         }
@@ -142,9 +157,6 @@ impl EditedAtts {
         let value = Value::Held { held, encoded: OnceLock::new() };
         if let Some(number) = self.find(name) {
             if let Some(att) = self.shown.get_mut(number) {
-                // The same type and length stay where they are in the file.
-                let is_same = att.nc_type == nc_type && att.len == len && att.is_native();
-                att.place = att.place.filter(|_| is_same);
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
             }
             return Ok(());
@@ -155,7 +167,7 @@ impl EditedAtts {
         // One that cannot be shown gives way to one of its name.
         self.others.retain(|(_, attribute)| *attribute.name != *name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
-        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, place: None }));
+        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, placed: None }));
         Ok(())
     }
 
@@ -176,7 +188,7 @@ impl EditedAtts {
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
         self.others.retain(|(_, attribute)| *attribute.name != *name);
-        att.place = None;
+        att.placed = None;
         if let Value::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
@@ -199,7 +211,7 @@ impl EditedAtts {
         }
         for att in &self.shown {
             // New ones after those that are there; the sort keeps their order.
-            all.push((att.place.unwrap_or(u32::MAX), att.attribute(model, encode)?));
+            all.push((att.place().unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
         all.sort_by_key(|(place, _)| *place);
         Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
@@ -207,22 +219,44 @@ impl EditedAtts {
 
     /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
     pub(crate) fn stored(&mut self) {
-        let mut places: Vec<(u32, &mut u32)> = Vec::new();
-        for (place, _) in &mut self.others {
-            places.push((*place, place));
+        enum Of<'a> {
+            Other(&'a mut u32),
+            Shown(&'a mut Att),
         }
-        for att in &mut self.shown {
-            let place = att.place.get_or_insert(u32::MAX);
-            places.push((*place, place));
-        }
-        places.sort_by_key(|(place, _)| *place);
-        for (place, (_, to)) in (0u32..).zip(places) {
-            *to = place;
+        let others = self.others.iter_mut().map(|(place, _)| (*place, Of::Other(place)));
+        let shown = self.shown.iter_mut();
+        let shown = shown.map(|att| (att.place().unwrap_or(u32::MAX), Of::Shown(att)));
+        let mut all: Vec<_> = others.chain(shown).collect();
+        all.sort_by_key(|(place, _)| *place);
+        for (place, (_, of)) in (0u32..).zip(all) {
+            match of {
+                Of::Other(other) => *other = place,
+                Of::Shown(att) => att.put_at(place),
+            }
         }
     }
 }
 
 impl Att {
+    /// Its place among all in the file, where it stays: what has the type and the length that the file
+    /// has of it. Others come last.
+    fn place(&self) -> Option<u32> {
+        let stays = |placed: &Placed| match self.value {
+            Value::Stored(_) => true,
+            Value::Held { .. } => {
+                let is_same = placed.nc_type == self.nc_type && placed.len == self.len;
+                is_same && placed.is_native
+            }
+        };
+        self.placed.filter(stays).map(|placed| placed.place)
+    }
+
+    /// The file has it as it is now.
+    fn put_at(&mut self, place: u32) {
+        let (nc_type, len, is_native) = (self.nc_type, self.len, self.is_native());
+        self.placed = Some(Placed { place, nc_type, len, is_native });
+    }
+
     /// Its type in the file is the one that a put of its type makes.
     fn is_native(&self) -> bool {
         match &self.value {

@@ -74,6 +74,21 @@ fn order_in_the_session_and_in_the_file() {
 }
 
 #[test]
+fn what_is_put_again_as_the_file_has_it_keeps_its_place() {
+    let mut list = list();
+    put(&mut list, "a", 4, 1);
+    put(&mut list, "b", 4, 1);
+    list.stored();
+    put(&mut list, "a", 5, 3);
+    assert_eq!(in_file(&list), ["b", "a"]);
+    put(&mut list, "a", 4, 1);
+    assert_eq!(in_file(&list), ["a", "b"]);
+    rename(&mut list, "a", "c");
+    rename(&mut list, "c", "a");
+    assert_eq!(in_file(&list), ["b", "a"]);
+}
+
+#[test]
 fn many_attributes_are_found_whatever_was_done_to_them() {
     let mut list = list();
     for i in 0..100 {
