@@ -81,7 +81,6 @@ test_copy() {
 -c chunked:x/20,y/1 -c g/v:x/7
 -F shuffle|deflate,9 -F checked:none -c y/0
 --contiguous *
--u --contiguous *
 -F lzf
 -F bitshuffle
 -F blosc,0,0,0,0,9,2,5
@@ -94,8 +93,11 @@ OPTIONS
     golden "copy of a choice" "$here/copy/choice.txt" "$ncdump" copy.nc
     copies "of all but some" groups.nc copy.nc -f -x 'first/*,x'
     golden "copy of all but some" "$here/copy/but.txt" "$ncdump" copy.nc
-    copies "of a group" groups.nc copy.nc -f -g '/first/deeper still'
+    "$ncgen" -k nc4 -o grouped.nc "$here/view/grouped.cdl"
+    copies "of a group" grouped.nc copy.nc -f -g /ocean/deep -k classic
     golden "copy of a group" "$here/copy/group.txt" "$ncdump" -h copy.nc
+    copies "without unlimited dimensions" storage.nc copy.nc -f -u --contiguous '*'
+    golden "copy without unlimited dimensions" "$here/copy/fixed.txt" "$ncdump" -hs copy.nc
     copies "with less precision" storage.nc copy.nc -f --quantize bitround,3
     golden "copy with less precision" "$here/copy/precision.txt" "$ncdump" -v unfilled,checked copy.nc
     golden "copy --json" "$here/copy/json.txt" \

@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 
 /// Bytes of a box where more are of no use: enough for all threads.
 const GOAL: u64 = 32 << 20;
+/// The same from one run to another: what stays in the caches of the processor.
+const RUN_GOAL: u64 = 4 << 20;
 /// The same where elements were never written.
 const SPARSE_GOAL: u64 = 1 << 20;
 /// What a string and its place in a list are taken to need.
@@ -119,6 +121,7 @@ impl Transfer<'_> {
         let goal = match self.sparse(made)? {
             // What is missing in a box is written with it.
             Some(_) => SPARSE_GOAL,
+            None if from.is_none() && to.is_none() => RUN_GOAL,
             None if interleaves && var.is_record() => GOAL / n_records.max(1),
             None => GOAL,
         };

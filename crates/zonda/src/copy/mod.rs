@@ -159,20 +159,20 @@ pub fn copy_dataset(
         tree.fix_unlimited();
     }
     if !format.is_hdf5() {
-        refuse_storage(options)?;
+        refuse_storage(options).map_err(|error| error.at(target))?;
     }
     let mut copied = Copied { format, ..Copied::default() };
     copied.notes = tree.leave_out_atts();
     fit::check(&tree, format).map_err(at_source)?;
     let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
-    let file = Dataset::create(temporary.path(), &create)?;
+    let file = Dataset::create(temporary.working_path(), &create)?;
     let mut fill = || {
         let made = define::all(source, &file, &tree, options, &mut copied.notes)?;
         let mut transfer = Transfer {
             source,
             target: &file,
             options,
-            path: temporary.path(),
+            path: temporary.working_path(),
             progress,
             total: tree.vars().fold(0, |sum, var| var.bytes().saturating_add(sum)),
             done: 0,

@@ -25,6 +25,11 @@ pub(super) struct Temporary {
     finished: bool,
 }
 
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
 fn at(path: &Path, error: &io::Error) -> Error {
     Error::from(NcError::System(error.raw_os_error().unwrap_or(0))).at(path)
 }
@@ -55,6 +60,8 @@ impl Temporary {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(at(&path, &error)),
         }
+        let folder = folder_of(&path);
+        fs::metadata(folder).map_err(|error| at(folder, &error))?;
         let Some(name) = path.file_name() else {
             return Err(Error::told(NcError::Inval, "it has no name").at(target));
         };
@@ -70,7 +77,7 @@ impl Temporary {
     }
 
     /// Where the file is to be written.
-    pub(super) fn path(&self) -> &Path {
+    pub(super) fn working_path(&self) -> &Path {
         &self.temporary
     }
 
@@ -93,8 +100,7 @@ impl Temporary {
         })?;
         self.finished = true;
         if SyncLevel::from_env() == SyncLevel::Full {
-            let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
+            let folder = folder_of(&self.path);
             let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());
             synced.map_err(|error| at(folder, &error))?;
         }
@@ -144,19 +150,19 @@ mod tests {
 
         let long = "é".repeat(120);
         let target = Temporary::beside(&at(&long), &at("source"), false).unwrap();
-        fs::write(target.path(), "c").unwrap();
+        fs::write(target.working_path(), "c").unwrap();
         fs::write(at(&long), "in between").unwrap();
         assert_eq!(target.finish().unwrap_err().code(), NcError::Exist);
         assert_eq!(fs::read(at(&long)).unwrap(), b"in between");
         let target = Temporary::beside(&at(&long), &at("source"), true).unwrap();
-        fs::write(target.path(), "d").unwrap();
+        fs::write(target.working_path(), "d").unwrap();
         target.finish().unwrap();
         assert_eq!(fs::read(at(&long)).unwrap(), b"d");
 
         fs::remove_file(at("link")).unwrap();
         std::os::unix::fs::symlink(at("old"), at("link")).unwrap();
         let target = Temporary::beside(&at("link"), &at("source"), true).unwrap();
-        fs::write(target.path(), "e").unwrap();
+        fs::write(target.working_path(), "e").unwrap();
         target.finish().unwrap();
         assert_eq!(fs::read(at("old")).unwrap(), b"e");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
