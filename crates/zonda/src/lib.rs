@@ -24,8 +24,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod data;
 mod dataset;
 mod define;
+mod definitions;
 mod error;
 mod format;
 mod meta;
