@@ -98,13 +98,14 @@ impl Nc4File {
         self.writing.as_deref().is_some_and(defines)
     }
 
-    /// Ends define mode without a commit, as the first put in it does.
+    /// Ends define mode as a get does: with a commit, after which attributes have their places, but
+    /// fill values of variables may still change.
     ///
     /// # Errors
-    /// `NC_EPERM`; those of a type that is not complete.
+    /// `NC_EPERM`; those of the commit, after which define mode is left all the same.
     pub fn end_definitions(&mut self) -> Result<()> {
         self.leave_define_mode()?;
-        self.settle()
+        self.commit()
     }
 
     /// Commits all that was defined and put. Does nothing for a file open for reading.
