@@ -127,7 +127,8 @@ static void in_memory(void) {
 
 /* A definition that cannot be stored leaves the file open, to be completed. */
 static void completed(void) {
-    int nc, flag;
+    int nc, flag, pair;
+    NC_memio memory = {0, NULL, 0};
     OK(nc_create("completed.nc", NC_NETCDF4, &nc));
     OK(nc_def_enum(nc, NC_UBYTE, "flag", &flag));
     FAILS(nc_close(nc), NC_EINVAL);
@@ -137,10 +138,113 @@ static void completed(void) {
     OK(nc_open("completed.nc", NC_NOWRITE, &nc));
     OK(nc_inq_typeid(nc, "flag", &flag));
     OK(nc_close(nc));
+    /* A compound without fields, however often it is tried; the definitions stay what they are. */
+    OK(nc_create("completed.nc", NC_NETCDF4, &nc));
+    OK(nc_def_compound(nc, 8, "pair", &pair));
+    FAILS(nc_close(nc), NC_EHDFERR);
+    FAILS(nc_close(nc), NC_EHDFERR);
+    OK(nc_insert_compound(nc, pair, "a", 0, NC_INT));
+    OK(nc_close(nc));
+    FAILS(nc_close(nc), NC_EBADID);
+    OK(nc_open("completed.nc", NC_NOWRITE, &nc));
+    OK(nc_inq_typeid(nc, "pair", &pair));
+    OK(nc_close(nc));
+    /* The same in memory. */
+    OK(nc_create_mem("none", NC_NETCDF4, 0, &nc));
+    OK(nc_def_compound(nc, 8, "pair", &pair));
+    FAILS(nc_close_memio(nc, &memory), NC_EHDFERR);
+    CHECK(memory.memory == NULL);
+    OK(nc_insert_compound(nc, pair, "a", 0, NC_INT));
+    OK(nc_close_memio(nc, &memory));
+    CHECK(memory.memory != NULL);
+    free(memory.memory);
+    /* Who does not complete it gives the file up. */
+    OK(nc_create("given_up.nc", NC_NETCDF4, &nc));
+    OK(nc_def_compound(nc, 8, "pair", &pair));
+    FAILS(nc_close(nc), NC_EHDFERR);
+    OK(nc_abort(nc));
+    FAILS(nc_abort(nc), NC_EBADID);
+    CHECK(access("given_up.nc", F_OK) != 0);
+}
+
+/* A get of data ends define mode; with the classic model it is refused there. */
+static void get_in_define_mode(void) {
+    int nc, v, got;
+    char letter;
+    OK(nc_create("get.nc", NC_NETCDF4, &nc));
+    OK(nc_def_var(nc, "v", NC_INT, 0, NULL, &v));
+    /* What is refused before the data are looked at does not. */
+    FAILS(nc_get_var_int(nc, 5, &got), NC_ENOTVAR);
+    FAILS(nc_get_var_text(nc, v, &letter), NC_ECHAR);
+    OK(nc_redef(nc));
+    OK(nc_get_var_int(nc, v, &got));
+    CHECK(got == NC_FILL_INT);
+    FAILS(nc_enddef(nc), NC_ENOTINDEFINE);
+    OK(nc_redef(nc));
+    FAILS(nc_get_var1_int(nc, v + 1, NULL, &got), NC_ENOTVAR);
+    OK(nc_get_var(nc, v, &got));
+    FAILS(nc_enddef(nc), NC_ENOTINDEFINE);
+    OK(nc_abort(nc));
+    OK(nc_open("get.nc", NC_NOWRITE, &nc));
+    OK(nc_get_var_int(nc, v, &got));
+    OK(nc_close(nc));
+    OK(nc_create("get.nc", NC_NETCDF4 | NC_CLASSIC_MODEL, &nc));
+    OK(nc_def_var(nc, "v", NC_INT, 0, NULL, &v));
+    FAILS(nc_get_var_int(nc, v, &got), NC_EINDEFINE);
+    OK(nc_enddef(nc));
+    OK(nc_close(nc));
+}
+
+/* Names that are null, where the distribution's library crashes. */
+static void null_names(void) {
+    int nc, group;
+    OK(nc_create("null.nc", NC_NETCDF4, &nc));
+    FAILS(nc_def_grp(nc, NULL, &group), NC_EINVAL);
+    OK(nc_def_grp(nc, "g", &group));
+    FAILS(nc_rename_grp(group, NULL), NC_EINVAL);
+    FAILS(nc_inq_grp_full_ncid(nc, NULL, &group), NC_EINVAL);
+    FAILS(nc_inq_typeid(nc, NULL, &group), NC_EINVAL);
+    FAILS(nc_def_compound(nc, 4, NULL, &group), NC_EINVAL);
+    OK(nc_close(nc));
+}
+
+/* The functions for Fortran count percent, and for a variable MiB. */
+int nc_set_chunk_cache_ints(int, int, int), nc_get_chunk_cache_ints(int *, int *, int *);
+int nc_set_var_chunk_cache_ints(int, int, int, int, int);
+int nc_get_var_chunk_cache_ints(int, int, int *, int *, int *);
+static void caches(void) {
+    int nc, x, v, mib, n, percent;
+    size_t bytes, slots, was_bytes, was_slots;
+    float part, was_part;
+    OK(nc_get_chunk_cache(&was_bytes, &was_slots, &was_part));
+    OK(nc_set_chunk_cache_ints(5, 7, 40));
+    OK(nc_get_chunk_cache(&bytes, &slots, &part));
+    CHECK(bytes == 5 && slots == 7 && part == 0.4f);
+    OK(nc_set_chunk_cache((3 << 20) + 1, 11, 0.25f));
+    OK(nc_get_chunk_cache_ints(&mib, &n, &percent));
+    CHECK(mib == (3 << 20) + 1 && n == 11 && percent == 25);
+    FAILS(nc_set_chunk_cache_ints(0, 7, 40), NC_EINVAL);
+    FAILS(nc_set_chunk_cache_ints(5, 7, 101), NC_EINVAL);
+    OK(nc_create("caches.nc", NC_NETCDF4, &nc));
+    OK(nc_def_dim(nc, "x", 10, &x));
+    OK(nc_def_var(nc, "v", NC_INT, 1, &x, &v));
+    OK(nc_get_var_chunk_cache_ints(nc, v, &mib, &n, &percent));
+    CHECK(n == 11 && percent == 25);
+    OK(nc_set_var_chunk_cache_ints(nc, v, 9, 13, 50));
+    OK(nc_get_var_chunk_cache(nc, v, &bytes, &slots, &part));
+    CHECK(bytes == 9 << 20 && slots == 13 && part == 0.5f);
+    OK(nc_get_var_chunk_cache_ints(nc, v, &mib, &n, &percent));
+    CHECK(mib == 9 && n == 13 && percent == 50);
+    FAILS(nc_set_var_chunk_cache_ints(nc, v + 1, 9, 13, 50), NC_ENOTVAR);
+    OK(nc_close(nc));
+    OK(nc_set_chunk_cache(was_bytes, was_slots, was_part));
 }
 
 int main(void) {
     completed();
+    get_in_define_mode();
+    null_names();
+    caches();
     user_types();
     in_memory();
     return 0;

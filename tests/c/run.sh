@@ -95,8 +95,13 @@ for name in "${names[@]}"; do
     else
         leaks=(--leak-check=full --show-leak-kinds=definite,indirect,possible
             --errors-for-leak-kinds=definite,indirect,possible)
-        # Children that end with files open, or that know plugins to the end.
-        case $name in exit_drain | filters_nc4) leaks=(--leak-check=no) ;; esac
+        case $name in
+            # Children that end with files open, or that know plugins to the end.
+            exit_drain | filters_nc4) leaks=(--leak-check=no) ;;
+            # Threads of the pool stay until the end.
+            user_format) leaks=(--leak-check=full --show-leak-kinds=definite,indirect
+                --errors-for-leak-kinds=definite,indirect) ;;
+        esac
         attempt "$name.valgrind" env LD_LIBRARY_PATH="$libdir" valgrind -q "${leaks[@]}" \
             --error-exitcode=9 "$program"
     fi

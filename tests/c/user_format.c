@@ -48,6 +48,7 @@ static struct {
     char path[200];
     int mode, ncid;
     const NC_memio *memory;
+    NC_memio given; /* what memory led to while the table was called */
     size_t initial;
 } opened;
 
@@ -61,6 +62,7 @@ static void seen(const char *path, int mode, void *parameters, int id) {
     opened.mode = mode;
     opened.ncid = id;
     opened.memory = parameters;
+    if (opened.memory) opened.given = *opened.memory;
 }
 static int my_create(const char *path, int mode, size_t size, int pe, size_t *hint, void *parameters,
                      const NC_Dispatch *table, int id) {
@@ -684,7 +686,7 @@ static void opening(void) {
     FAILS(nc_inq_path(nc, &len, NULL), NC_EBADID);
     /* In memory. */
     OK(nc_open_mem("magic", NC_NOWRITE, sizeof text, text, &nc));
-    CHECK(opened.memory->memory == text && opened.memory->size == sizeof text);
+    CHECK(opened.given.memory == text && opened.given.size == sizeof text);
     CHECK(opened.mode & NC_INMEMORY);
     file_of[nc >> 16] = 0;
     OK(nc_close(nc));

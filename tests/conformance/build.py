@@ -22,6 +22,8 @@ FORTRAN_ABI = {
     "nc_inq_var_chunking_ints", "nc_get_chunk_cache_ints", "nc_set_chunk_cache_ints",
     "nc_get_var_chunk_cache_ints", "nc_set_var_chunk_cache_ints", "nc_var_par_access",
 }
+# Named by dispatch tables of programs, in no header either.
+TABLE_ABI = {"NCDEFAULT_" + call for call in ("get_vars", "put_vars", "get_varm", "put_varm")}
 DAP_INCLUDES = ("oc2", "libdap2", "libdap4", "liblib")
 
 
@@ -47,7 +49,8 @@ class Builder:
     def __init__(self, s, src, builds, sources):
         self.s, self.src, self.builds, self.sources = s, src, builds, sources
         self.done, self.locks, self.guard = {}, {}, threading.Lock()
-        public = set(re.findall(r"[A-Za-z_]\w+", header_text(SYSTEM_INC))) | FORTRAN_ABI
+        public = set(re.findall(r"[A-Za-z_]\w+", header_text(SYSTEM_INC)))
+        public |= FORTRAN_ABI | TABLE_ABI
         reference = os.path.join(SYSTEM_LIB, SONAME)
         if not os.path.exists(reference):
             raise Broken("%s is missing: the test programs are linked with it" % reference)
@@ -87,6 +90,8 @@ class Builder:
                 files.append(p if os.path.exists(p) else os.path.join(build, folder, f))
         if program == "tst_inmemory":       # borrows the byte buffer of the package
             files += ["-DWITH_WHOLE_FILES", src + "/libdispatch/ncbytes.c"]
+        if program == "tst_udf":
+            files.append("-DWITH_TABLE_MEMBERS")
         libs = ["-L" + SYSTEM_LIB, "-lnetcdf"]
         if config == "full":
             libs += ["-L" + HDF5_LIB, "-lhdf5_hl", "-lhdf5"]

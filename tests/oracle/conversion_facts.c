@@ -9,7 +9,7 @@
  *
  * DIRECTION  get, put          one element by nc_get_var_TYPE / nc_put_var_TYPE
  *            getatt, putatt    the same through an attribute
- * FORMAT     1, 2, 5           CDF-1, CDF-2, CDF-5
+ * FORMAT     1, 2, 4, 5        CDF-1, CDF-2, netCDF-4, CDF-5
  * EXTERNAL, MEMORY             names of types (memory types by their C family)
  * SOURCE     bits of the source element, hexadecimal
  * RESULT     bits of the destination element, or "kept" if it was not written
@@ -36,6 +36,7 @@ enum { N_TYPES = 10, MAX_VALUES = 256, LEN = 512 };
 enum {
     FLAG_CDF2 = 0x0200,
     FLAG_CDF5 = 0x0020,
+    FLAG_NETCDF4 = 0x1000,
     FLAG_CLOBBER = 0,
     NOFILL = 0x100,
     CHAR_TYPE = 2
@@ -236,6 +237,9 @@ static int values_of(int t, uint64_t *values)
 
 static int ncid, format, varid[N_TYPES];
 
+/* The formats of the first releases have six types. */
+static int has_type(int t) { return format > 2 || types[t].code <= 6; }
+
 static void put_one(int t, uint64_t bits, int var, size_t at)
 {
     size_t one = 1;
@@ -407,7 +411,7 @@ static void text_facts(void)
                put_vara[m](ncid, text, &at, &one, &value));
         printf("echar %d get_vara_%s on char %d\n", format, types[m].suffix,
                get_vara[m](ncid, text, &at, &one, &value));
-        if (format != 5 && types[m].code > 6)
+        if (!has_type(m))
             continue;
         printf("echar %d put_vara_text on %s %d\n", format, types[m].external,
                put_text(ncid, varid[m], &at, &one, &value));
@@ -423,16 +427,16 @@ static void facts_of_format(const char *path, int flag)
     must(set_fill(ncid, NOFILL, &old), "set_fill");
     must(def_dim(ncid, "x", LEN, &dim), "def_dim");
     for (int e = 0; e < N_TYPES; e++)
-        if (format == 5 || types[e].code <= 6)
+        if (has_type(e))
             must(def_var(ncid, types[e].external, types[e].code, 1, &dim, &varid[e]), "def_var");
     for (int e = 0; e < N_TYPES; e++)
         for (int m = 0; m < N_TYPES; m++)
-            if (format == 5 || types[e].code <= 6)
+            if (has_type(e))
                 att_facts(e, m);
     must(enddef(ncid), "enddef");
     for (int e = 0; e < N_TYPES; e++)
         for (int m = 0; m < N_TYPES; m++)
-            if (format == 5 || types[e].code <= 6) {
+            if (has_type(e)) {
                 get_facts(e, m);
                 put_facts(e, m);
             }
@@ -447,8 +451,8 @@ int main(int argc, char **argv)
         return 2;
     }
     load(argv[1]);
-    static const int formats[][2] = {{1, 0}, {2, FLAG_CDF2}, {5, FLAG_CDF5}};
-    for (int i = 0; i < 3; i++) {
+    static const int formats[][2] = {{1, 0}, {2, FLAG_CDF2}, {4, FLAG_NETCDF4}, {5, FLAG_CDF5}};
+    for (int i = 0; i < 4; i++) {
         format = formats[i][0];
         facts_of_format(argv[2], formats[i][1]);
     }

@@ -111,8 +111,8 @@ static void variables(int flags, const char *path) {
     for (int i = 0; i < 40; i++) dims[i] = x;
     R(nc_def_var(nc, "five", NC_BYTE, 5, dims, &v));
     show_group(nc);
-    /* Reading data ends define mode in the reference, but not here. */
-    nc_enddef(nc);
+    /* Reading data has ended define mode, but for the classic model. */
+    R(nc_enddef(nc));
     R(nc_def_var(nc, "late", NC_INT, 1, &x, &v));
     R(nc_close(nc));
     show_file(path);

@@ -405,8 +405,14 @@ pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_i
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe { user_format::close(table, ncid, memio) });
     boundary(|| {
+        let file = handles::any_group(ncid)?;
+        let closed = file.dataset.close().map_err(|error| file.failure(error));
+        if closed.is_err() && file.dataset.is_open() {
+            return closed;
+        }
+        drop(file);
         let file = handles::remove(ncid)?;
-        file.dataset.close().map_err(|error| file.failure(error))?;
+        closed?;
         // SAFETY: null, or valid for a write by the contract above.
         match (&file.memory, unsafe { memio.as_mut() }) {
             (Some(memory), Some(memio)) => {

@@ -1,7 +1,7 @@
 //! The scalar truth against the distribution's library.
 //!
 //! `tests/oracle/conversion_facts.c` asks a libnetcdf about every pair of types, both directions,
-//! variables and attributes, CDF-1, CDF-2 and CDF-5; each line it prints must be what `generic`
+//! variables and attributes, CDF-1, CDF-2, CDF-5 and netCDF-4; each line it prints must be what `generic`
 //! says. `ZONDA_ORACLE_LIBRARY` names another library to ask (Zonda's own, for instance).
 
 #![allow(clippy::print_stdout, reason = "a test without its oracle says that it was skipped")]
@@ -46,11 +46,23 @@ fn in_big_endian(mut element: Vec<u8>) -> Vec<u8> {
     element
 }
 
+/// The one float that does not fit and that the reference lets pass: it compares 2^32 with the largest
+/// `unsigned int` as floats, where the two are one number. It stores 0 and says nothing; we say that
+/// it does not fit.
+fn is_let_pass([_, format, ext, mem, source, ..]: &[&str; 7]) -> bool {
+    let pair = matches!((*ext, *mem), ("uint", "float") | ("float", "uint"));
+    *format == "4" && pair && *source == "4f800000"
+}
+
 /// Compares one "DIRECTION FORMAT EXTERNAL MEMORY SOURCE RESULT CODE" line.
 fn check_fact(fields: &[&str; 7]) -> Result<(), String> {
     let [direction, format, ext, mem, source, result, code] = *fields;
     let (ext, mem) = (ext_type(ext), mem_type(mem));
-    let rule = if format == "5" { RangeRule::Strict } else { RangeRule::ByteIsUnsigned };
+    let rule = match format {
+        "5" => RangeRule::Strict,
+        "4" => RangeRule::Cast,
+        _ => RangeRule::ByteIsUnsigned,
+    };
     let external = (ext, ByteOrder::Big);
     let reading = matches!(direction, "get" | "getatt");
     let poison = |size| vec![0xa5_u8; size];
@@ -79,6 +91,7 @@ fn check_fact(fields: &[&str; 7]) -> Result<(), String> {
     }
     let expected = if result == "kept" { poison(expected_size) } else { element(result) };
     let expected_fits = match code.parse() {
+        Ok(NC_NOERR) if is_let_pass(fields) => false,
         Ok(NC_NOERR) => true,
         Ok(NC_ERANGE) => false,
         _ => return Err(format!("unexpected code {code}")),

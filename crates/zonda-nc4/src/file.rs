@@ -207,8 +207,9 @@ impl Nc4File {
         }
         let (bytes, slots, preemption) = self.how.chunk_cache;
         let StorageKind::Chunked(dims) = &details.info().map_err(fail)?.storage else {
-            // What HDF5 has by default, which the reference reports here.
-            return Ok((1 << 20, 521, 0.75));
+            // Of a variable that it finds in a file, the reference reports what HDF5 has by default.
+            let is_found = var.draft.is_none();
+            return Ok(if is_found { (1 << 20, 521, 0.75) } else { self.how.chunk_cache });
         };
         // A chunk that does not fit makes room for ten, as in the reference.
         let elem = self.size_of(model, var.nc_type);

@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use zonda_classic::{ClassicFile, Ending, FillMode, Reserve};
-use zonda_convert::Converted;
-use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
-use zonda_nc4::{Fetch, GroupId, Nc4File, Source};
+use zonda_classic::{ClassicFile, Ending, Reserve};
+use zonda_model::NcError;
+use zonda_nc4::{GroupId, Nc4File};
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
 use crate::meta::{Meta, Of};
-use crate::nc4::{Asked, Nc4, NoPlace};
+use crate::nc4::{Asked, Nc4};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
 use crate::refs::VarRef;
 
@@ -30,12 +29,12 @@ pub struct Dataset {
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
     forked: AtomicBool,
-    inner: Inner,
+    pub(crate) inner: Inner,
 }
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
-enum Inner {
+pub(crate) enum Inner {
     Classic(ClassicFile),
     /// An HDF5 file.
     Nc4(Box<Nc4>),
@@ -172,7 +171,10 @@ impl Dataset {
 
     /// What serves a call about `var`.
     #[inline]
-    fn classic_of(&self, var: VarRef) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
+    pub(crate) fn classic_of(
+        &self,
+        var: VarRef,
+    ) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
         match &self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
@@ -320,7 +322,8 @@ impl Dataset {
     /// path.
     ///
     /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless
-    /// it was being created. After other errors it has ended all the same.
+    /// it was being created as a classic one. A netCDF-4 file stays open after every refusal; a classic
+    /// one has ended after other errors.
     ///
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
@@ -361,277 +364,6 @@ impl Dataset {
                     .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(0))),
             ),
             Ending::Keep | Ending::Remove => Ok(()),
-        }
-    }
-
-    /// Sets whether new space is filled; returns the old mode.
-    ///
-    /// # Errors
-    /// `NC_EPERM`.
-    pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
-        let nc4 = match &self.inner {
-            Inner::Classic(classic) => return self.here(classic.set_fill(mode)),
-            Inner::Nc4(nc4) => nc4,
-        };
-        let no_fill = self.change(nc4, |file| file.set_fill(mode == FillMode::NoFill))?;
-        Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
-    }
-
-    /// Defines a dimension of the root group; length 0 makes it unlimited.
-    ///
-    /// # Errors
-    /// As [`Dataset::def_dim_in`].
-    pub fn def_dim(&self, name: &[u8], len: usize) -> Result<DimId> {
-        self.def_dim_in(GroupId::ROOT, name, len)
-    }
-
-    /// Defines a dimension of a group; length 0 makes it unlimited.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`,
-    /// `NC_EUNLIMIT`, `NC_ENAMEINUSE`.
-    pub fn def_dim_in(&self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        match self.classic_of(VarRef::group(group))? {
-            Ok(classic) => self.here(classic.def_dim(name, len)),
-            Err(nc4) => self.change(nc4, |file| file.def_dim(group, name, len)),
-        }
-    }
-
-    /// Renames a dimension of the root group.
-    ///
-    /// # Errors
-    /// As [`Dataset::rename_dim_in`].
-    pub fn rename_dim(&self, dim: DimId, name: &[u8]) -> Result<()> {
-        self.rename_dim_in(GroupId::ROOT, dim, name)
-    }
-
-    /// Renames a dimension seen from a group; in data mode of the classic model to no longer name
-    /// than it has.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
-    /// in this order.
-    pub fn rename_dim_in(&self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        match self.classic_of(VarRef::group(group))? {
-            Ok(classic) => self.here(classic.rename_dim(dim, name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_dim(group, dim, name)),
-        }
-    }
-
-    /// Defines a variable of the root group.
-    ///
-    /// # Errors
-    /// As [`Dataset::def_var_in`].
-    pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId> {
-        self.def_var_in(GroupId::ROOT, name, nc_type, dims)
-    }
-
-    /// Defines a variable of a group over `dims`, slowest first, of the type numbered `nc_type`.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`,
-    /// `NC_EMAXDIMS`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`; `NC_ESTRICTNC3`.
-    pub fn def_var_in(
-        &self,
-        group: GroupId,
-        name: &[u8],
-        nc_type: i32,
-        dims: &[i32],
-    ) -> Result<VarId> {
-        match self.classic_of(VarRef::group(group))? {
-            Ok(classic) => self.here(classic.def_var(name, nc_type, dims)),
-            Err(nc4) => self.change(nc4, |file| file.def_var(group, name, nc_type, dims)),
-        }
-    }
-
-    /// Renames a variable; in data mode of the classic model to no longer name than it has.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`,
-    /// in this order.
-    pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
-        let var = var.into();
-        match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.rename_var(var.var, name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
-        }
-    }
-
-    /// Sets whether a variable is filled, and with what: one element of its type in native bytes.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_ENOTINDEFINE`, `NC_ENOTVAR`, in this order.
-    pub fn def_var_fill(
-        &self,
-        var: impl Into<VarRef>,
-        no_fill: bool,
-        value: Option<&[u8]>,
-    ) -> Result<()> {
-        let VarRef { group, var: id } = var.into();
-        match self.classic_of(VarRef { group, var: id })? {
-            Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
-            Err(nc4) => self.change(nc4, |file| {
-                NoPlace::with(|place| {
-                    let value = value.map(|bytes| (bytes, place as &mut dyn Fetch));
-                    Ok(file.def_var_fill(group, id, no_fill, value)?)
-                })
-            }),
-        }
-    }
-
-    /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
-    ///
-    /// `values` is called with the length in bytes (`n_values` of type `mem`, by default the natural
-    /// one) after all other checks.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADTYPE`, `NC_ECHAR`, `NC_EINVAL`, `NC_ENOTINDEFINE`,
-    /// `NC_EBADNAME`, `NC_EMAXNAME`, in this order. Values that do not fit are counted.
-    pub fn put_att<'a>(
-        &self,
-        owner: impl Into<VarRef>,
-        name: &[u8],
-        nc_type: i32,
-        n_values: usize,
-        mem: Option<MemType>,
-        values: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        let owner = owner.into();
-        match self.classic_of(owner)? {
-            Ok(classic) => {
-                let owner = owner.var;
-                self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
-            }
-            Err(nc4) => self.change(nc4, |file| match mem {
-                Some(mem) => {
-                    let source = Source::Atomic(mem);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-                }
-                None => NoPlace::with(|place| {
-                    let source = Source::Natural(place);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-                }),
-            }),
-        }
-    }
-
-    /// Reads an attribute of a variable, or of the dataset for [`VarId::GLOBAL`], as type `mem` (by
-    /// default its natural one) into the memory that `out` hands over for the length in bytes.
-    ///
-    /// # Errors
-    /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, in this order. Values that do not fit are counted.
-    pub fn get_att<'a>(
-        &self,
-        owner: impl Into<VarRef>,
-        name: &[u8],
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        let owner = owner.into();
-        match self.classic_of(owner)? {
-            Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
-            Err(nc4) => self.here(Asked(&nc4.read()).get_att(owner, name, mem, out)),
-        }
-    }
-
-    /// Deletes an attribute.
-    ///
-    /// # Errors
-    /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
-    pub fn del_att(&self, owner: impl Into<VarRef>, name: &[u8]) -> Result<()> {
-        let owner = owner.into();
-        match self.classic_of(owner)? {
-            Ok(classic) => self.here(classic.del_att(owner.var, name)),
-            Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
-        }
-    }
-
-    /// Renames an attribute; in data mode to no longer name than it has.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
-    /// `NC_ENOTINDEFINE`, in this order.
-    pub fn rename_att(&self, owner: impl Into<VarRef>, name: &[u8], new_name: &[u8]) -> Result<()> {
-        let owner = owner.into();
-        match self.classic_of(owner)? {
-            Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
-        }
-    }
-
-    /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
-    ///
-    /// `data` is called with the length in bytes (row-major, shape `count`) after all other checks.
-    /// With `stride` the checks are those of `nc_put_vars`, without those of `nc_put_vara`.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
-    /// `NC_EEDGE`, `NC_ESTRIDE`; what the storage reports. Values that do not fit are counted.
-    pub fn put<'a>(
-        &self,
-        var: impl Into<VarRef>,
-        slab: &Hyperslab<'_>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        self.put_with(var, |_| *slab, mem, data)
-    }
-
-    /// [`Dataset::put`] for a caller that does not know the rank before the call: `slab` is told it
-    /// (0 where there is no such variable).
-    ///
-    /// # Errors
-    /// As [`Dataset::put`].
-    pub fn put_with<'a, 's>(
-        &self,
-        var: impl Into<VarRef>,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        let var = var.into();
-        match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.change(nc4, |file| match mem {
-                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
-                None => NoPlace::with(|place| {
-                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
-                }),
-            }),
-        }
-    }
-
-    /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
-    ///
-    /// `out` is called with the length in bytes (row-major, shape `count`) after all other checks.
-    ///
-    /// # Errors
-    /// As [`Dataset::put`], but for `NC_EPERM`.
-    pub fn get<'a>(
-        &self,
-        var: impl Into<VarRef>,
-        slab: &Hyperslab<'_>,
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        self.get_with(var, |_| *slab, mem, out)
-    }
-
-    /// [`Dataset::get`] for a caller that does not know the rank before the call.
-    ///
-    /// # Errors
-    /// As [`Dataset::get`].
-    pub fn get_with<'a, 's>(
-        &self,
-        var: impl Into<VarRef>,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        let var = var.into();
-        match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
-            Err(nc4) => self.here(Asked(&nc4.read()).get(var, slab, mem, out)),
         }
     }
 

@@ -2,12 +2,10 @@
 //! dataset answers `NC_ENOTNC4`.
 
 use zonda_chunk::FilterSpec;
-use zonda_convert::Converted;
-use zonda_model::Hyperslab;
-use zonda_nc4::{Endianness, Fetch, GroupId, Quantize, Source, StorageRequest};
+use zonda_nc4::{Endianness, GroupId, Quantize, StorageRequest};
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::refs::VarRef;
 
 /// Groups and types.
@@ -158,68 +156,5 @@ impl Dataset {
     pub fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>> {
         let nc4 = self.here(self.nc4())?;
         self.here(nc4.read().var_quantize(var.group, var.var))
-    }
-}
-
-/// Values of any type.
-impl Dataset {
-    /// Sets whether a variable of any type is filled, and with what: one element in the layout of C,
-    /// strings and sequences where `fetch` finds them. Else as [`Dataset::def_var_fill`].
-    ///
-    /// # Errors
-    /// As [`Dataset::def_var_fill`].
-    pub fn def_var_fill_placed(
-        &self,
-        var: VarRef,
-        no_fill: bool,
-        value: Option<(&[u8], &mut dyn Fetch)>,
-    ) -> Result<()> {
-        match self.as_nc4() {
-            None => self.def_var_fill(var, no_fill, value.map(|(bytes, _)| bytes)),
-            Some(nc4) => {
-                self.change(nc4, |file| file.def_var_fill(var.group, var.var, no_fill, value))
-            }
-        }
-    }
-
-    /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where
-    /// `fetch` finds them. Else as [`Dataset::put_with`].
-    ///
-    /// # Errors
-    /// As [`Dataset::put_with`].
-    pub fn put_placed<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        fetch: &mut dyn Fetch,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.put_with(var, slab, None, data),
-            Some(nc4) => self.change(nc4, |file| {
-                file.put::<Error>(var.group, var.var, slab, Source::Natural(fetch), data)
-            }),
-        }
-    }
-
-    /// Writes an attribute of any type as what it is, as [`Dataset::put_placed`] does a variable.
-    ///
-    /// # Errors
-    /// As [`Dataset::put_att`].
-    pub fn put_att_placed<'a>(
-        &self,
-        owner: VarRef,
-        name: &[u8],
-        (nc_type, n_values): (i32, usize),
-        fetch: &mut dyn Fetch,
-        values: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.put_att(owner, name, nc_type, n_values, None, values),
-            Some(nc4) => self.change(nc4, |file| {
-                let source = Source::Natural(fetch);
-                file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-            }),
-        }
     }
 }

@@ -25,8 +25,10 @@
 #![forbid(unsafe_code)]
 
 pub mod copy;
+mod data;
 mod dataset;
 mod define;
+mod definitions;
 mod error;
 mod format;
 mod meta;

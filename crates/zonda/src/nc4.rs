@@ -180,27 +180,46 @@ impl Nc4 {
         self.open.load(Ordering::Acquire)
     }
 
-    /// Ends it; of several threads one does. Where the storage failed it stays open, with all that
-    /// the file lacks.
+    /// Ends it; of several threads one does. Refused, it stays open with all that the file lacks: room
+    /// can be made, a type completed. Who can do neither gives it up by [`Nc4::abort`].
     pub(crate) fn close(&self) -> Result<Ending> {
         self.end(|file| {
-            match file.drain().map_err(Error::from) {
-                // Room can be made, and a definition completed.
-                Err(error) if matches!(error.code(), NcError::System(_) | NcError::Inval) => {
-                    return Err(error);
-                }
-                // Tried once more, and then given up.
-                Ok(()) | Err(_) => {}
-            }
+            file.drain()?;
             let closed = file.close();
             self.open.store(false, Ordering::Release);
             Ok(closed.map(|()| Ending::Keep)?)
         })
     }
 
-    /// Ends it without what was not committed.
+    /// Ends it without what was not committed, also where that is refused.
     pub(crate) fn abort(&self) -> Result<Ending> {
-        self.end(|file| Ok(if file.abort()? { Ending::Remove } else { Ending::Keep }))
+        self.end(|file| {
+            let aborted = file.abort();
+            self.open.store(false, Ordering::Release);
+            Ok(if aborted? { Ending::Remove } else { Ending::Keep })
+        })
+    }
+
+    /// The file for a get of data. As in the reference, which looks at what can be converted first,
+    /// that ends define mode outside of the classic model.
+    pub(crate) fn read_data(
+        &self,
+        var: VarRef,
+        mem: Option<MemType>,
+    ) -> Result<Entered<RwLockReadGuard<'_, Nc4File>>> {
+        let file = self.read();
+        if !file.get_ends_define_mode() {
+            return Ok(file);
+        }
+        let nc_type = Asked(&file).nc_type(var)?;
+        if let Some(mem) = mem
+            && (nc_type == ExtType::Char.nc_type()) != (mem == MemType::Text)
+        {
+            return Err(NcError::Char.into());
+        }
+        drop(file);
+        self.write()?.end_definitions()?;
+        Ok(self.read())
     }
 
     fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
@@ -433,48 +452,5 @@ impl Dataset {
             let file = nc4.read();
             Ok(file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
         }))
-    }
-
-    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
-    /// `place` puts them. Else as [`Dataset::get_with`].
-    ///
-    /// # Errors
-    /// As [`Dataset::get_with`]; `NC_ENOMEM` where `place` has no memory.
-    pub fn get_placed<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        place: &mut dyn Place,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.get_with(var, slab, None, out),
-            Some(nc4) => {
-                let file = nc4.read();
-                let target = Target::Natural(place);
-                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
-            }
-        }
-    }
-
-    /// Reads an attribute of any type as what it is, as [`Dataset::get_placed`] does a variable.
-    ///
-    /// # Errors
-    /// As [`Dataset::get_att`]; `NC_ENOMEM` where `place` has no memory.
-    pub fn get_att_placed<'a>(
-        &self,
-        owner: VarRef,
-        name: &[u8],
-        place: &mut dyn Place,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.get_att(owner, name, None, out),
-            Some(nc4) => {
-                let file = nc4.read();
-                let target = Target::Natural(place);
-                self.here(file.get_att::<Error>(owner.into(), name, target, out))
-            }
-        }
     }
 }

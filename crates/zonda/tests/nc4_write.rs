@@ -180,6 +180,54 @@ fn a_file_that_never_was_one_goes() {
 }
 
 #[test]
+fn a_close_that_is_refused_leaves_the_file_open() {
+    let storage = memory();
+    let file = created(&storage);
+    let pair = file.def_compound(GroupId::ROOT, 8, b"pair").unwrap();
+    for _ in 0..2 {
+        assert_eq!(code(file.close()), Err(NcError::HdfErr), "a compound without fields");
+        assert!(file.is_open() && file.in_define_mode());
+    }
+    file.insert_field((GroupId::ROOT, pair), b"a", 0, ExtType::Int.nc_type(), &[]).unwrap();
+    file.close().expect("close");
+    assert!(!file.is_open());
+    assert_eq!(code(file.close()), Err(NcError::BadId));
+    assert_eq!(opened(&storage, false).meta(|meta| meta.type_ids().len()), 1);
+
+    let folder = TempFolder::new("nc4-given-up");
+    let path = folder.file("new.nc");
+    let file = Dataset::create(&path, &options(Format::NetCdf4)).unwrap();
+    file.def_compound(GroupId::ROOT, 8, b"pair").unwrap();
+    assert_eq!(code(file.close()), Err(NcError::HdfErr));
+    file.abort().expect("what cannot be stored is given up");
+    assert!(!file.is_open() && !path.exists());
+}
+
+#[test]
+fn a_get_ends_define_mode_unless_the_model_is_classic() {
+    let file = created(&memory());
+    let number = file.def_var(b"v", ExtType::Int.nc_type(), &[]).unwrap();
+    let letter = |var: VarId| {
+        let mut byte = [0];
+        let slab = Hyperslab { start: &[], count: &[], stride: None };
+        code(file.get(var, &slab, Some(MemType::Text), |_| Ok(&mut byte)))
+    };
+    assert_eq!(letter(number), Err(NcError::Char));
+    assert_eq!(letter(VarId(7)), Err(NcError::NotVar));
+    assert!(file.in_define_mode(), "what is refused at sight does not end it");
+    assert_eq!(get(&file, number.into(), &[], 1), [-2_147_483_647]);
+    assert!(!file.in_define_mode());
+    assert_eq!(code(file.enddef(Reserve::Default)), Err(NcError::NotInDefine));
+    // A type that is not complete keeps it from ending.
+    file.redef().unwrap();
+    file.def_compound(GroupId::ROOT, 8, b"pair").unwrap();
+    let mut four = [0; 4];
+    let slab = Hyperslab { start: &[], count: &[], stride: None };
+    let refused = file.get(number, &slab, Some(MemType::I32), |_| Ok(&mut four));
+    assert_eq!(code(refused), Err(NcError::HdfErr));
+}
+
+#[test]
 fn a_forked_child_reads_and_leaves_the_file_alone() {
     let storage = memory();
     let file = created(&storage);

@@ -43,3 +43,37 @@ int NC_writefile(const char *path, size_t size, void *content)
     return fclose(f) || put != size ? -1 : 0;
 }
 #endif
+
+#ifdef WITH_TABLE_MEMBERS
+/* tst_udf puts the addresses of these into its tables, and calls none of them. */
+#define MEMBER(name)                                                                                \
+    int name(void)                                                                                  \
+    {                                                                                               \
+        return -1;                                                                                  \
+    }
+MEMBER(NC4_inq)
+MEMBER(NC4_inq_type)
+MEMBER(NC4_inq_dimid)
+MEMBER(HDF5_inq_dim)
+MEMBER(NC4_inq_unlimdim)
+MEMBER(NC4_inq_att)
+MEMBER(NC4_inq_attid)
+MEMBER(NC4_inq_attname)
+MEMBER(NC4_get_att)
+MEMBER(NC4_inq_varid)
+MEMBER(NC4_inq_var_all)
+MEMBER(NC4_show_metadata)
+MEMBER(NC4_inq_unlimdims)
+MEMBER(NC4_inq_ncid)
+MEMBER(NC4_inq_grps)
+MEMBER(NC4_inq_grpname)
+MEMBER(NC4_inq_grpname_full)
+MEMBER(NC4_inq_grp_parent)
+MEMBER(NC4_inq_grp_full_ncid)
+MEMBER(NC4_inq_varids)
+MEMBER(NC4_inq_dimids)
+MEMBER(NC4_inq_typeids)
+MEMBER(NC4_inq_type_equal)
+MEMBER(NC4_inq_user_type)
+MEMBER(NC4_inq_typeid)
+#endif

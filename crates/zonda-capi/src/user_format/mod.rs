@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::ArcSwapOption;
 use zonda::NcError;
 
 use crate::boundary::{Failure, boundary, from_elsewhere, put};
@@ -174,11 +174,9 @@ type Files = BTreeMap<usize, UserFile>;
 /// How many there are; zero in most programs, and then [`FILES`] is not looked at.
 static N_OPEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The open files by slot. Lookups take no lock, so that a child of `fork` finds none taken.
-fn files() -> &'static ArcSwap<Files> {
-    static FILES: std::sync::LazyLock<ArcSwap<Files>> = std::sync::LazyLock::new(Default::default);
-    &FILES
-}
+/// The open files by slot, if there are any. Lookups take no lock, so that a child of `fork` finds none
+/// taken.
+static FILES: ArcSwapOption<Files> = ArcSwapOption::const_empty();
 
 /// The table that answers for `ncid`; `None` if it is not of a program's own format.
 #[inline(always)]
@@ -193,29 +191,34 @@ pub(crate) fn path_of(ncid: c_int) -> Option<Arc<CStr>> {
 
 #[cold]
 fn find(ncid: c_int) -> Option<UserFile> {
-    let file = files().load().get(&handles::slot_of(ncid)).cloned()?;
+    let file = FILES.load().as_ref()?.get(&handles::slot_of(ncid)).cloned()?;
     // The table is told which of its groups is meant, if it has any.
     let in_range = ncid >= 0 && (ncid & 0xffff == 0 || file.table.model != FORMATX_NC3);
     in_range.then_some(file)
 }
 
+/// Replaces the list of open files by a changed copy; gives the old one back.
+fn change(f: impl Fn(&mut Files)) -> Option<Arc<Files>> {
+    FILES.rcu(|files| {
+        let mut files = files.as_deref().cloned().unwrap_or_default();
+        f(&mut files);
+        (!files.is_empty()).then(|| Arc::new(files))
+    })
+}
+
 fn enter(slot: usize, file: &UserFile) {
-    files().rcu(|files| {
-        let mut files = Files::clone(files);
+    change(|files| {
         files.insert(slot, file.clone());
-        files
     });
     N_OPEN.fetch_add(1, Ordering::AcqRel);
 }
 
 /// Forgets a file; of several threads that close it, one finds it.
 fn leave(slot: usize) {
-    let before = files().rcu(|files| {
-        let mut files = Files::clone(files);
+    let before = change(|files| {
         files.remove(&slot);
-        files
     });
-    if before.contains_key(&slot) {
+    if before.is_some_and(|files| files.contains_key(&slot)) {
         N_OPEN.fetch_sub(1, Ordering::AcqRel);
         handles::free_slot(slot);
     }

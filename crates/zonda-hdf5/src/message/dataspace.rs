@@ -30,8 +30,8 @@ impl Dataspace {
     /// Decodes the message.
     ///
     /// # Errors
-    /// Also where the number of elements does not fit 63 bits, a dimension is longer than it may
-    /// grow to, or there are more dimensions than the format allows.
+    /// Also where a dimension is longer than it may grow to, or there are more dimensions than the
+    /// format allows.
     pub fn decode(mut reader: Reader<'_>, limits: &Limits) -> Result<Dataspace> {
         reader = reader.named("dataspace message");
         let version = reader.version(1..=2)?;
@@ -77,11 +77,7 @@ impl Dataspace {
                 max_dims.clear();
             }
         }
-        let space = Dataspace { kind, dims, max_dims };
-        match space.checked_elements() {
-            Some(_) => Ok(space),
-            None => Err(reader.bad("product of all dimensions", u64::MAX)),
-        }
+        Ok(Dataspace { kind, dims, max_dims })
     }
 
     /// Encodes the message. What dimensions may grow to is always written, as libraries do.
@@ -113,22 +109,14 @@ impl Dataspace {
         Ok(())
     }
 
-    /// Number of elements; those of a decoded space fit 63 bits.
+    /// Number of elements, `u64::MAX` for more: a chunked dataset need not have what it declares.
     #[must_use]
     pub fn elements(&self) -> u64 {
-        self.checked_elements().unwrap_or(u64::MAX)
-    }
-
-    fn checked_elements(&self) -> Option<u64> {
         match self.kind {
-            SpaceKind::Null => Some(0),
-            SpaceKind::Scalar => Some(1),
-            SpaceKind::Simple if self.dims.contains(&0) => Some(0),
-            SpaceKind::Simple => self
-                .dims
-                .iter()
-                .try_fold(1u64, |product, &dim| product.checked_mul(dim))
-                .filter(|&product| product <= i64::MAX as u64),
+            SpaceKind::Null => 0,
+            SpaceKind::Scalar => 1,
+            SpaceKind::Simple if self.dims.contains(&0) => 0,
+            SpaceKind::Simple => self.dims.iter().fold(1, |n, &dim| n.saturating_mul(dim)),
         }
     }
 
@@ -176,7 +164,7 @@ mod tests {
         assert!(matches!(decode(&[2, 2, 0, 1, 5, 0], sizes), Err(HdfError::Truncated { .. })));
         let mut huge = vec![2, 8, 0, 1];
         huge.extend([0xfe, 0xff].repeat(8));
-        assert!(decode(&huge, sizes).is_err(), "product");
+        assert_eq!(decode(&huge, sizes).unwrap().elements(), u64::MAX, "more than can be counted");
         huge.truncate(18);
         huge.extend([0, 0]);
         assert_eq!(decode(&huge, sizes).unwrap().elements(), 0, "one empty dimension");

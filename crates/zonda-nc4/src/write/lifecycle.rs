@@ -98,6 +98,24 @@ impl Nc4File {
         Ok(())
     }
 
+    /// Whether a get of data is to call [`Nc4File::end_definitions`] first: in define mode, where the
+    /// classic model, which refuses the get, is not kept to.
+    #[must_use]
+    pub fn get_ends_define_mode(&self) -> bool {
+        let defines = |it: &Writing| it.is_defining && !it.how.classic && !it.is_forked;
+        self.writing.as_deref().is_some_and(defines)
+    }
+
+    /// Ends define mode as a get does: with a commit, after which attributes have their places, but
+    /// fill values of variables may still change.
+    ///
+    /// # Errors
+    /// `NC_EPERM`; those of the commit, after which define mode is left all the same.
+    pub fn end_definitions(&mut self) -> Result<()> {
+        self.leave_define_mode()?;
+        self.commit()
+    }
+
     /// Commits all that was defined and put. Does nothing for a file open for reading.
     ///
     /// # Errors
@@ -155,13 +173,13 @@ impl Nc4File {
     pub fn drain(&mut self) -> Result<()> {
         match self.writing.as_deref().filter(|writing| !writing.is_forked) {
             Some(writing) => {
-                let modes = (writing.is_defining, writing.is_redefining);
+                let modes = (writing.is_defining, writing.is_redefining, writing.has_defined);
                 self.leave_define_mode()?;
                 let done = self.commit();
                 if done.is_err()
                     && let Some(writing) = &mut self.writing
                 {
-                    (writing.is_defining, writing.is_redefining) = modes;
+                    (writing.is_defining, writing.is_redefining, writing.has_defined) = modes;
                 }
                 done
             }

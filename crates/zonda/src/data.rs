@@ -1,0 +1,234 @@
+//! Values of attributes and variables.
+
+use zonda_convert::Converted;
+use zonda_model::{Hyperslab, MemType};
+use zonda_nc4::{Fetch, Place, Source, Target};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::nc4::{Asked, NoPlace};
+use crate::refs::VarRef;
+
+/// Attributes.
+impl Dataset {
+    /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
+    ///
+    /// `values` is called with the length in bytes (`n_values` of type `mem`, by default the natural
+    /// one) after all other checks.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADTYPE`, `NC_ECHAR`, `NC_EINVAL`, `NC_ENOTINDEFINE`,
+    /// `NC_EBADNAME`, `NC_EMAXNAME`, in this order. Values that do not fit are counted.
+    pub fn put_att<'a>(
+        &self,
+        owner: impl Into<VarRef>,
+        name: &[u8],
+        nc_type: i32,
+        n_values: usize,
+        mem: Option<MemType>,
+        values: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => {
+                let owner = owner.var;
+                self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
+            }
+            Err(nc4) => self.change(nc4, |file| match mem {
+                Some(mem) => {
+                    let source = Source::Atomic(mem);
+                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                }
+                None => NoPlace::with(|place| {
+                    let source = Source::Natural(place);
+                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                }),
+            }),
+        }
+    }
+
+    /// Reads an attribute of a variable, or of the dataset for [`VarId::GLOBAL`], as type `mem` (by
+    /// default its natural one) into the memory that `out` hands over for the length in bytes.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, in this order. Values that do not fit are counted.
+    pub fn get_att<'a>(
+        &self,
+        owner: impl Into<VarRef>,
+        name: &[u8],
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let owner = owner.into();
+        match self.classic_of(owner)? {
+            Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
+            Err(nc4) => self.here(Asked(&nc4.read()).get_att(owner, name, mem, out)),
+        }
+    }
+
+    /// Writes an attribute of any type as what it is, as [`Dataset::put_placed`] does a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::put_att`].
+    pub fn put_att_placed<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        (nc_type, n_values): (i32, usize),
+        fetch: &mut dyn Fetch,
+        values: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.put_att(owner, name, nc_type, n_values, None, values),
+            Some(nc4) => self.change(nc4, |file| {
+                let source = Source::Natural(fetch);
+                file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+            }),
+        }
+    }
+
+    /// Reads an attribute of any type as what it is, as [`Dataset::get_placed`] does a variable.
+    ///
+    /// # Errors
+    /// As [`Dataset::get_att`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_att_placed<'a>(
+        &self,
+        owner: VarRef,
+        name: &[u8],
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_att(owner, name, None, out),
+            Some(nc4) => {
+                let file = nc4.read();
+                let target = Target::Natural(place);
+                self.here(file.get_att::<Error>(owner.into(), name, target, out))
+            }
+        }
+    }
+}
+
+/// Variables.
+impl Dataset {
+    /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
+    ///
+    /// `data` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    /// With `stride` the checks are those of `nc_put_vars`, without those of `nc_put_vara`.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
+    /// `NC_EEDGE`, `NC_ESTRIDE`; what the storage reports. Values that do not fit are counted.
+    pub fn put<'a>(
+        &self,
+        var: impl Into<VarRef>,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        self.put_with(var, |_| *slab, mem, data)
+    }
+
+    /// [`Dataset::put`] for a caller that does not know the rank before the call: `slab` is told it
+    /// (0 where there is no such variable).
+    ///
+    /// # Errors
+    /// As [`Dataset::put`].
+    pub fn put_with<'a, 's>(
+        &self,
+        var: impl Into<VarRef>,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        let var = var.into();
+        match self.classic_of(var)? {
+            Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
+            Err(nc4) => self.change(nc4, |file| match mem {
+                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
+                None => NoPlace::with(|place| {
+                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
+                }),
+            }),
+        }
+    }
+
+    /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
+    ///
+    /// `out` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    ///
+    /// # Errors
+    /// As [`Dataset::put`], but for `NC_EPERM`.
+    pub fn get<'a>(
+        &self,
+        var: impl Into<VarRef>,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        self.get_with(var, |_| *slab, mem, out)
+    }
+
+    /// [`Dataset::get`] for a caller that does not know the rank before the call.
+    ///
+    /// # Errors
+    /// As [`Dataset::get`].
+    pub fn get_with<'a, 's>(
+        &self,
+        var: impl Into<VarRef>,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        let var = var.into();
+        match self.classic_of(var)? {
+            Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
+            Err(nc4) => {
+                let file = self.here(nc4.read_data(var, mem))?;
+                self.here(Asked(&file).get(var, slab, mem, out))
+            }
+        }
+    }
+
+    /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where
+    /// `fetch` finds them. Else as [`Dataset::put_with`].
+    ///
+    /// # Errors
+    /// As [`Dataset::put_with`].
+    pub fn put_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        fetch: &mut dyn Fetch,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.put_with(var, slab, None, data),
+            Some(nc4) => self.change(nc4, |file| {
+                file.put::<Error>(var.group, var.var, slab, Source::Natural(fetch), data)
+            }),
+        }
+    }
+
+    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
+    /// `place` puts them. Else as [`Dataset::get_with`].
+    ///
+    /// # Errors
+    /// As [`Dataset::get_with`]; `NC_ENOMEM` where `place` has no memory.
+    pub fn get_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        place: &mut dyn Place,
+        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+    ) -> Result<Converted> {
+        match self.as_nc4() {
+            None => self.get_with(var, slab, None, out),
+            Some(nc4) => {
+                let file = self.here(nc4.read_data(var, None))?;
+                let target = Target::Natural(place);
+                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
+            }
+        }
+    }
+}
