@@ -191,7 +191,7 @@ fn messages_are_compact() {
 fn attributes_without_a_creation_order_stay_in_order_over_two_blocks() {
     let message = |kind, len, byte| {
         let creation_order = Some(u16::from(byte));
-        NewMessage { kind, flags: 0, creation_order, body: vec![byte; len] }
+        NewMessage { kind, flags: 0, creation_order, body: vec![byte; len].into() }
     };
     // Lengths of which the second fits no first block of 128 bytes, and the others do.
     let messages = [
