@@ -152,7 +152,8 @@ impl Definer<'_> {
         }
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let id = self.target.def_dim_in(self.groups[dim.group], &dim.name, len)?;
-        self.dims.insert(dim.source.0, id);
+        // Where two of a broken file have one number, the outer one is meant.
+        self.dims.entry(dim.source.0).or_insert(id);
         Ok(())
     }
 
