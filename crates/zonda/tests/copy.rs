@@ -171,7 +171,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     // In a message of version 2 numbers below 256 have no name: 200 is nobody's.
     bytes[at] = 200;
     let checksummed = folder.file("odd.nc");
-    std::fs::write(&checksummed, fixed_checksum(bytes, at)).unwrap();
+    std::fs::write(&checksummed, checksummed_again(bytes, at, 1)).unwrap();
     let file = open(&checksummed);
     let t = var(&file, b"T");
     assert_eq!(file.var_info(t).unwrap().filters[1].id, 200);
@@ -190,13 +190,13 @@ fn chunks_pass_through_filters_that_are_not_there() {
     assert_eq!(back.stored(t).unwrap(), open(&target).stored(t).unwrap(), "the old one is there");
 }
 
-/// The file with right checksums of the object headers around a byte that was changed.
-fn fixed_checksum(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
+/// The file with a right checksum of the object header around a byte that was changed.
+fn checksummed_again(mut bytes: Vec<u8>, at: usize, was: u8) -> Vec<u8> {
     let signature = |from: usize| matches!(&bytes[from..from + 4], b"OHDR" | b"OCHK");
     let begin = (0..at).rev().find(|&from| signature(from)).expect("a header");
     // Where it ends is where a checksum was right before.
     let mut old = bytes.clone();
-    old[at] = 1;
+    old[at] = was;
     let end = (at..bytes.len() - 4).find(|&end| {
         let stored = u32::from_le_bytes(old[end..end + 4].try_into().unwrap());
         lookup3(&old[begin..end]) == stored
@@ -479,4 +479,49 @@ fn what_was_put_a_moment_ago_is_copied() {
         file.close().unwrap();
         assert_eq!(get(&open(&source), v), [6.0; 5]);
     }
+}
+
+#[test]
+fn names_that_netcdf_does_not_allow_are_kept() {
+    let folder = TempFolder::new("copy-names");
+    let source = folder.file("source.nc");
+    let file = create(&source, Format::NetCdf4);
+    let group = file.def_group(GroupId::ROOT, b"Hrefs").unwrap();
+    let x = file.def_dim_in(group, b"x", 2).unwrap().0;
+    let v = VarRef {
+        group,
+        var: file.def_var_in(group, b"Va r", ExtType::Float.nc_type(), &[x]).unwrap(),
+    };
+    let kind = ExtType::Char.nc_type();
+    file.put_att(v, b"km_h", kind, 1, Some(MemType::Text), |_| Ok(b"t")).map(drop).unwrap();
+    file.enddef(Reserve::Default).unwrap();
+    put(&file, v, &[2], &[1.0, 2.0]);
+    file.close().unwrap();
+    // In place, with the checksums of the headers made anew.
+    let mut bytes = std::fs::read(&source).unwrap();
+    for (old, new) in [(&b"Hrefs"[..], &b"#refs"[..]), (b"Va r", b".a r"), (b"km_h", b"km/h")] {
+        let at = bytes.windows(old.len()).position(|window| window == old).expect("the name");
+        let changed = old.iter().zip(new).position(|(a, b)| a != b).unwrap();
+        bytes[at + changed] = new[changed];
+        bytes = checksummed_again(bytes, at + changed, old[changed]);
+    }
+    std::fs::write(&source, bytes).unwrap();
+    let target = folder.file("target.nc");
+    copied(&source, &target, &CopyOptions::default()).unwrap();
+    let file = open(&target);
+    let group = file.meta(|meta| meta.find_group(b"#refs")).unwrap();
+    let var = file.in_group(group, |meta| meta.find_var(b".a r")).unwrap().unwrap();
+    let v = VarRef { group, var };
+    assert_eq!(get(&file, v), [1.0, 2.0]);
+    let name = file.in_group(group, |meta| meta.att(var, 0).unwrap().name.into_owned()).unwrap();
+    assert_eq!(name, b"km/h");
+    // No classic file may have them.
+    let options = CopyOptions {
+        format: Some(Format::Cdf5),
+        group: Some(b"/#refs".to_vec()),
+        ..CopyOptions::default()
+    };
+    let error = copied(&source, &folder.file("classic.nc"), &options).unwrap_err();
+    assert_eq!(error.code(), NcError::BadName);
+    assert!(error.to_string().contains("/#refs/.a r"), "{error}");
 }

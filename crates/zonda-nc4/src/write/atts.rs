@@ -167,7 +167,7 @@ impl Definer<'_> {
             return Err(NcError::BadName.into());
         }
         self.writing()?;
-        let stored = stored_name(name)?;
+        let stored = self.stored_name(name, false)?;
         let in_root = owner.group == GroupId::ROOT;
         if (in_root || owner.var != VarId::GLOBAL) && hidden::is_kept(&stored) {
             return Err(NcError::NameInUse.into());

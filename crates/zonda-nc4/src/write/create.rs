@@ -76,6 +76,7 @@ impl Writing {
             has_defined: true,
             is_forked: false,
             is_new: false,
+            takes_any_name: false,
             no_fill: false,
             changed: BTreeSet::new(),
             objects: Default::default(),

@@ -242,6 +242,27 @@ pub(crate) fn owned(place: &mut OnceLock<Arc<Details>>) -> Option<&mut Details> 
     Arc::get_mut(place.get_mut()?)
 }
 
+impl Definer<'_> {
+    /// A name as it is stored; `is_link` for one that is part of paths.
+    ///
+    /// # Errors
+    /// As [`stored_name`].
+    pub(crate) fn stored_name(
+        &self,
+        name: &[u8],
+        is_link: bool,
+    ) -> std::result::Result<Box<[u8]>, NcError> {
+        let checked = stored_name(name);
+        let any = self.writing.as_deref().is_some_and(|writing| writing.takes_any_name);
+        let is_possible = std::str::from_utf8(name).is_ok()
+            && !name.is_empty()
+            && !name.contains(&0)
+            && name.len() <= zonda_model::MAX_NAME_BYTES
+            && !(is_link && name.contains(&b'/'));
+        if any && is_possible { Ok(name.into()) } else { checked }
+    }
+}
+
 /// A name as it is stored: checked, and in normalisation form C.
 ///
 /// # Errors

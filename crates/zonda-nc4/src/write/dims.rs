@@ -30,7 +30,7 @@ impl Nc4File {
                     return Err(NcError::NotInDefine.into());
                 }
             }
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, true)?;
             if definer.is_classic() && len > u64::from(u32::MAX) {
                 return Err(NcError::DimSize.into());
             }

@@ -21,7 +21,7 @@ impl Nc4File {
     pub fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Result<GroupId> {
         self.define(parent, name, |definer| {
             definer.group(parent)?;
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, true)?;
             definer.check_link(parent, &name)?;
             if definer.is_classic() {
                 return Err(NcError::StrictNc3.into());

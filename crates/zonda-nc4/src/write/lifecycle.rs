@@ -21,6 +21,16 @@ impl Nc4File {
         self.writing.as_ref().is_some_and(|writing| writing.is_defining)
     }
 
+    /// Takes names from now on that netCDF does not allow, such as `.silo` or `#refs#`, as they are:
+    /// for copies of files that have them.
+    ///
+    /// # Errors
+    /// `NC_EPERM` for a file open for reading.
+    pub fn take_any_name(&mut self) -> Result<()> {
+        self.writing_mut()?.takes_any_name = true;
+        Ok(())
+    }
+
     /// What a writer keeps.
     ///
     /// # Errors

@@ -103,6 +103,8 @@ pub(crate) struct Writing {
     pub(crate) is_forked: bool,
     /// Being created: no commit was made.
     pub(crate) is_new: bool,
+    /// Names that netCDF does not allow are taken: those of another HDF5 file.
+    pub(crate) takes_any_name: bool,
     /// New variables are not filled (`nc_set_fill`).
     pub(crate) no_fill: bool,
     /// The space of the file.

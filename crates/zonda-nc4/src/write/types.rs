@@ -8,7 +8,7 @@ use zonda_model::{ExtType, NcError};
 
 use super::ObjectKey;
 use super::datatypes::{DEEPEST, Typed};
-use super::define::{Definer, stored_name};
+use super::define::Definer;
 use crate::Result;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
@@ -46,7 +46,7 @@ impl Nc4File {
         dims: &[i32],
     ) -> Result<()> {
         self.define(group, name, |definer| {
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, false)?;
             let is_compound = |class: &UserClass| matches!(class, UserClass::Compound(_));
             definer.growing(nc_type, is_compound)?;
             // Only a type before it is in the file before it.
@@ -136,7 +136,7 @@ impl Nc4File {
         value: &[u8],
     ) -> Result<()> {
         self.define(group, name, |definer| {
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, false)?;
             definer.growing(nc_type, |class| matches!(class, UserClass::Enum { .. }))?;
             let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
             let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
@@ -157,7 +157,7 @@ impl Nc4File {
         what: impl FnOnce(&Model) -> std::result::Result<(usize, UserClass), NcError>,
     ) -> Result<i32> {
         self.define(group, name, |definer| {
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, true)?;
             definer.group(group)?;
             if definer.is_classic() {
                 return Err(NcError::StrictNc3.into());

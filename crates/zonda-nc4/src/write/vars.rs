@@ -40,7 +40,7 @@ impl Nc4File {
                 return Err(NcError::MaxDims.into());
             }
             definer.begin_definitions()?;
-            let name = stored_name(name)?;
+            let name = definer.stored_name(name, true)?;
             if nc_type == 0 {
                 return Err(NcError::BadType.into());
             }

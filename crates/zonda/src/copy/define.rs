@@ -61,6 +61,8 @@ pub(super) fn all<'t>(
     if !format.is_hdf5() {
         // Every element is going to be written.
         let _before = target.set_fill(FillMode::NoFill)?;
+    } else if source.is_hdf5() {
+        target.change_nc4(zonda_nc4::Nc4File::take_any_name)?;
     }
     for group in tree.groups.iter().skip(1) {
         let parent = definer.groups[group.parent.unwrap_or(0)];
@@ -152,7 +154,8 @@ impl Definer<'_> {
         }
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let id = self.target.def_dim_in(self.groups[dim.group], &dim.name, len)?;
-        self.dims.insert(dim.source.0, id);
+        // Where two of a broken file have one number, the outer one is meant.
+        self.dims.entry(dim.source.0).or_insert(id);
         Ok(())
     }
 

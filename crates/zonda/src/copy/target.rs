@@ -10,8 +10,8 @@ use zonda_storage::SyncLevel;
 
 use crate::error::{Error, Result};
 
-/// Bytes of a name in a folder.
-const MOST_NAME: usize = 255;
+/// Bytes of a name in a folder, less what names beside it add.
+const MOST_NAME: usize = 240;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
 
@@ -65,14 +65,18 @@ impl Temporary {
         let Some(name) = path.file_name() else {
             return Err(Error::told(NcError::Inval, "it has no name").at(target));
         };
-        let suffix = format!(".zonda-new-{}", std::process::id());
         let name = name.as_encoded_bytes();
-        let mut kept = name.len().min(MOST_NAME - suffix.len());
-        while kept > 0 && std::str::from_utf8(&name[..kept]).is_err() {
-            kept -= 1;
-        }
-        let name = String::from_utf8_lossy(&name[..kept]).into_owned() + &suffix;
-        let temporary = path.with_file_name(name);
+        let named = |number: u32| {
+            let suffix = format!(".zonda-new-{}-{number}", std::process::id());
+            let mut kept = name.len().min(MOST_NAME - suffix.len());
+            while kept > 0 && std::str::from_utf8(&name[..kept]).is_err() {
+                kept -= 1;
+            }
+            path.with_file_name(String::from_utf8_lossy(&name[..kept]).into_owned() + &suffix)
+        };
+        // One of the same number may have been killed here.
+        let free = (0..u32::MAX).map(named).find(|path| fs::symlink_metadata(path).is_err());
+        let temporary = free.ok_or_else(|| Error::from(NcError::Exist).at(target))?;
         Ok(Temporary { path, temporary, replace, finished: false })
     }
 
@@ -166,6 +170,12 @@ mod tests {
         target.finish().unwrap();
         assert_eq!(fs::read(at("old")).unwrap(), b"e");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        drop(Temporary::beside(&at("new"), &at("source"), true).unwrap());
+        let first = Temporary::beside(&at("new"), &at("source"), true).unwrap();
+        fs::write(first.working_path(), "left behind").unwrap();
+        let second = Temporary::beside(&at("new"), &at("source"), true).unwrap();
+        assert_ne!(first.working_path(), second.working_path());
+        drop((first, second));
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(left, 4, "source, old, link, the long name");
     }

@@ -7,10 +7,10 @@ mod reference;
 mod user_types;
 
 use zonda_chunk::FilterSpec;
-use zonda_model::{Hyperslab, MemType, NcError};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
-use crate::{Nc4Error, Source, Target};
+use crate::{Nc4Error, NeverWritten, Source, Target};
 
 fn bytes<const N: usize, T>(values: &[T], to: impl Fn(&T) -> [u8; N]) -> Vec<u8> {
     values.iter().flat_map(to).collect()
@@ -249,10 +249,16 @@ fn chunks_pass_through_filters_that_are_not_there() {
         assert_eq!(lab.file.stored_chunk(root, v, &[0]).unwrap(), None);
         let stored = lab.file.stored_chunk(root, v, &[1]).unwrap();
         assert_eq!(stored, Some((0, b"whatever it is".to_vec())));
+        assert_eq!(lab.file.never_written(root, v).unwrap(), NeverWritten::Value);
+        assert_eq!(lab.file.extent(root, v).unwrap(), [4]);
+        let int = crate::write::datatypes::atomic(ExtType::Int, crate::Endianness::Native);
+        assert_eq!(lab.file.stored_type(root, v).unwrap(), int);
         lab.reopen_to_read();
     }
     let mut lab = Lab::new();
     let s = lab.var(Made::new("s", 4, &[]));
+    lab.file.def_var_fill(root, s, true, None).unwrap();
+    assert_eq!(lab.file.never_written(root, s).unwrap(), NeverWritten::Undefined);
     let refused = lab.file.def_var_pipeline(root, s, filters).unwrap_err();
     assert_eq!(refused.nc_error(), NcError::Inval);
 }
