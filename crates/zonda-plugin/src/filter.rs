@@ -27,12 +27,13 @@ impl PluginFilter {
         PluginFilter { plugin, params, n_params }
     }
 
-    /// Lets the plugin work on a copy of `input` and appends at most `most` bytes to `out`.
+    /// Lets the plugin work on a copy of `input` and appends at most `most` bytes to `out`; where more
+    /// come out, the first ones if `cut` says so.
     fn call(
         &self,
         flags: c_uint,
         input: &[u8],
-        most: usize,
+        (most, cut): (usize, bool),
         out: &mut Vec<u8>,
     ) -> Result<(), FilterError> {
         let failed = FilterError::Plugin { id: self.plugin.id };
@@ -58,16 +59,32 @@ impl PluginFilter {
         if len == 0 {
             return Err(failed);
         }
-        if len > most {
+        if len > most && !cut {
             let filter = self.plugin.name;
             return Err(FilterError::WrongLength { filter, got: len, expected: most });
         }
-        // SAFETY: the length is what the plugin returned for this memory.
+        let len = len.min(most);
+        // SAFETY: the length is at most what the plugin returned for this memory.
         let result = unsafe { memory.bytes(len) }.ok_or(failed)?;
         out.try_reserve(len)
             .map_err(|_| FilterError::NoMemory { filter: self.plugin.name, bytes: len })?;
         out.extend_from_slice(result);
         Ok(())
+    }
+}
+
+impl PluginFilter {
+    fn undo(
+        &self,
+        stored: &[u8],
+        room: (usize, bool),
+        out: &mut Vec<u8>,
+    ) -> Result<(), FilterError> {
+        if !self.plugin.decodes {
+            let what = "undoing it by its plugin";
+            return Err(FilterError::Unsupported { filter: self.plugin.name, what });
+        }
+        self.call(REVERSE, stored, room, out)
     }
 }
 
@@ -77,11 +94,19 @@ impl Filter for PluginFilter {
     }
 
     fn decode(&self, stored: &[u8], most: usize, out: &mut Vec<u8>) -> Result<(), FilterError> {
-        if !self.plugin.decodes {
-            let what = "undoing it by its plugin";
-            return Err(FilterError::Unsupported { filter: self.plugin.name, what });
+        self.undo(stored, (most, false), out)
+    }
+
+    /// As HDF5, which takes the bytes of a chunk and looks at none that a plugin left behind them.
+    fn decode_into(&self, stored: &[u8], out: &mut [u8]) -> Result<(), FilterError> {
+        let mut bytes = Vec::new();
+        self.undo(stored, (out.len(), true), &mut bytes)?;
+        if bytes.len() != out.len() {
+            let (filter, got, expected) = (self.plugin.name, bytes.len(), out.len());
+            return Err(FilterError::WrongLength { filter, got, expected });
         }
-        self.call(REVERSE, stored, most, out)
+        out.copy_from_slice(&bytes);
+        Ok(())
     }
 
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError> {
@@ -89,7 +114,7 @@ impl Filter for PluginFilter {
             let what = "applying it by its plugin";
             return Err(FilterError::Unsupported { filter: self.plugin.name, what });
         }
-        self.call(0, raw, isize::MAX as usize, out)?;
+        self.call(0, raw, (isize::MAX as usize, false), out)?;
         Ok(true)
     }
 }

@@ -63,6 +63,12 @@ fn plugins_become_filters() {
     assert_eq!(inplace.decode(&[0xff], 9, &mut Vec::new()), Err(FilterError::Plugin { id: 300 }));
     let longer = inplace.decode(&stored, 2, &mut Vec::new());
     assert!(matches!(longer, Err(FilterError::WrongLength { got: 3, expected: 2, .. })));
+    // Where a chunk is wanted, what lies behind it is left alone, as by HDF5; too little is too little.
+    let mut chunk = [0; 2];
+    assert_eq!(inplace.decode_into(&stored, &mut chunk), Ok(()));
+    assert_eq!(chunk, [1, 2]);
+    let shorter = inplace.decode_into(&stored, &mut [0; 4]);
+    assert!(matches!(shorter, Err(FilterError::WrongLength { got: 3, expected: 4, .. })));
     let empty = zonda_plugin::find(300, &[]).expect("found");
     assert_eq!(empty.decode(&stored, 3, &mut Vec::new()), Err(FilterError::Plugin { id: 300 }));
 

@@ -96,7 +96,7 @@ fn a_new_variable_answers_at_once() {
     assert_eq!(info.storage, StorageKind::Chunked(vec![204, 5]));
     assert_eq!(file.var_info(ROOT, text).unwrap().fill_value, [0]);
     assert_eq!(file.n_atts(of(record)).unwrap(), 0);
-    assert_eq!(file.chunk_cache(ROOT, fixed).unwrap(), (1 << 20, 521, 0.75));
+    assert_eq!(file.chunk_cache(ROOT, fixed).unwrap(), (16 << 20, 4133, 0.75));
     assert_eq!(file.chunk_cache(ROOT, record).unwrap(), (16 << 20, 4133, 0.75));
     assert_eq!(file.model().unwrap().var(ROOT, record).unwrap().extent[..], [0, 5]);
     let no_fill = file.set_fill(true).unwrap();

@@ -7,6 +7,8 @@ use zonda_model::{MemType, NcError, VarId};
 
 use super::lab::{Kind, Lab, Made};
 use super::reference::{digest, digests};
+use crate::write::ObjectKey;
+use crate::write::store::Keep;
 use crate::{Fetch, GroupId, Place, Source, StorageRequest, Target};
 
 /// The caller's memory: addresses are numbers from 1 on.
@@ -117,6 +119,25 @@ fn strings_null_empty_and_never_written() {
     let src = caller.texts(&[Some(b"again")]);
     put(&mut lab, &caller, vars[2], &[5], &[1], &src);
     assert_eq!(texts(&lab, vars[2], 6)[5], some(b"again"));
+}
+
+/// HDF5 cannot make strings of a chunk that is not there in a file it only reads.
+#[test]
+fn a_commit_stores_all_chunks_of_strings() {
+    let mut lab = Lab::new();
+    let x = lab.dim("x", 6);
+    let s = lab.var(Made::new("s", 12, &[x]).kind(Kind::Chunked(&[2])));
+    let caller = Caller::default();
+    let src = caller.texts(&[Some(b"one")]);
+    put(&mut lab, &caller, s, &[2], &[1], &src);
+    lab.file.sync().unwrap();
+    let writing = lab.file.writing.as_deref().unwrap();
+    let store = writing.stores.of(ObjectKey::Var(GroupId(0), s)).unwrap();
+    let Keep::Chunked { tree, .. } = &store.keep else { panic!("not in chunks") };
+    assert_eq!(tree.0.read().unwrap().len().unwrap(), 3);
+    let some = |text: &[u8]| Some(text.to_vec());
+    let all = vec![some(b""), some(b""), some(b"one"), some(b""), some(b""), some(b"")];
+    assert_eq!(texts(&lab, s, 6), all);
 }
 
 #[test]
