@@ -98,6 +98,7 @@ impl File {
             fill: Box::default(),
             fixed: fixed.to_vec(),
             unfiltered_edges: None,
+            always_fresh: false,
         });
         let id = id.expect("a shape");
         File { writer, storage, id, space: Space(512), path, pipeline }

@@ -229,6 +229,7 @@ fn chunks_of_another_writer_are_changed() {
         fill: Box::default(),
         fixed: vec![None, Some(20)],
         unfiltered_edges: None,
+        always_fresh: false,
     });
     file.writer = second;
     file.arrays[index].id = id.expect("a shape");
@@ -252,6 +253,7 @@ fn impossible_shapes_are_refused() {
             fill: Box::default(),
             fixed,
             unfiltered_edges: None,
+            always_fresh: false,
         };
         assert!(file.writer.add(new).is_err());
     }

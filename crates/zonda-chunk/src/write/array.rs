@@ -34,6 +34,9 @@ pub struct NewArray {
     /// Chunks that reach beyond the extent, which is this one, are stored without filters. Such an
     /// array cannot grow: chunks that come to lie inside would have to be filtered.
     pub unfiltered_edges: Option<Vec<u64>>,
+    /// Unfiltered chunks are not written over where they are, but go to fresh space each time, as
+    /// filtered ones do: for elements that refer to what is not in the storage yet.
+    pub always_fresh: bool,
 }
 
 #[derive(Debug)]
@@ -42,6 +45,7 @@ pub(crate) struct Array {
     pub table: Arc<dyn WriteTable>,
     pub filters: Arc<Pipeline>,
     pub fill: Box<[u8]>,
+    pub always_fresh: bool,
     pub chunk_dims: Coords,
     pub elem_size: usize,
     pub chunk_elems: usize,
@@ -63,7 +67,7 @@ impl Array {
         engine: &Arc<Engine>,
         storage: &Arc<dyn Storage>,
     ) -> Result<Array, ChunkError> {
-        let NewArray { table, filters, shape, fill, fixed, unfiltered_edges } = new;
+        let NewArray { table, filters, shape, fill, fixed, unfiltered_edges, always_fresh } = new;
         let ArrayShape { chunk_dims, elem_size } = &shape;
         let rank = chunk_dims.len();
         let steps = linear::steps(chunk_dims, *elem_size);
@@ -85,6 +89,7 @@ impl Array {
             table: Arc::clone(&table),
             filters: Arc::clone(&filters),
             fill: fill.clone(),
+            always_fresh,
             chunk_dims: SmallVec::from_slice(chunk_dims),
             elem_size: *elem_size,
             chunk_elems: elems as usize,
@@ -110,6 +115,11 @@ impl Array {
     pub(crate) fn is_unfiltered(&self, key: &[u64]) -> bool {
         let edge = |extent: &Coords| self.read.inner.is_edge(key, extent);
         self.filters.is_identity() || self.unfiltered_edges.as_ref().is_some_and(edge)
+    }
+
+    /// Whether chunks are written over where they are.
+    pub(crate) fn writes_over(&self) -> bool {
+        self.filters.is_identity() && !self.always_fresh
     }
 
     /// Whether a put may come with this extent.

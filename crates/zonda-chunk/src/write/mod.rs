@@ -240,7 +240,7 @@ impl ChunkWriter {
         let mut jobs = Vec::with_capacity(chunks.len());
         for (_, pending) in &chunks {
             let Some(array) = &self.arrays[pending.array] else { continue };
-            let old = match array.filters.is_identity() {
+            let old = match array.writes_over() {
                 true => array.read.inner.find(&pending.key)?,
                 false => None,
             };
@@ -334,7 +334,7 @@ impl ChunkWriter {
         if array.filters.skips_all(mask) && got != expected {
             return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
         }
-        let old = match array.filters.is_identity() {
+        let old = match array.writes_over() {
             true => array.read.inner.find(key)?,
             false => None,
         };

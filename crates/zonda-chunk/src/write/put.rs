@@ -107,7 +107,7 @@ impl ChunkWriter {
     /// Where the chunks of a batch are, as far as that will be asked.
     fn places(&self, put: &Put<'_>, batch: &Batch) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
-        let needed = array.filters.is_identity()
+        let needed = array.writes_over()
             || (batch.begin..batch.end).any(|number| {
                 let pieces = put.pieces(number);
                 let waits = || put.key(&pieces).is_some_and(|key| array.keys.contains_key(&key));
@@ -166,7 +166,7 @@ impl ChunkWriter {
                     _ => continue,
                 },
             };
-            let old = place.filter(|_| array.filters.is_identity());
+            let old = place.filter(|_| array.writes_over());
             jobs.push(Job { array, key, bytes, old });
         }
         let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);

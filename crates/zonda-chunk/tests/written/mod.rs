@@ -266,6 +266,7 @@ impl File {
             fill: fill.clone().into(),
             fixed: most.iter().zip(&fixed).map(|(n, fixed)| fixed.then_some(*n)).collect(),
             unfiltered_edges: unfiltered_edges.then(|| most.clone()),
+            always_fresh: false,
         });
         let n: u64 = most.iter().product();
         let model =

@@ -165,6 +165,20 @@ pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> 
     filled.map_err(storage_fault)
 }
 
+/// A run of bytes at another place.
+pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Result<()> {
+    let mut block = vec![0; usize::try_from(len).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))];
+    let mut done = 0u64;
+    while done < len {
+        let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
+        block.truncate(left);
+        storage.read_at(from.saturating_add(done), &mut block).map_err(storage_fault)?;
+        storage.write_at(to.saturating_add(done), &block).map_err(storage_fault)?;
+        done = done.saturating_add(block.len() as u64);
+    }
+    Ok(())
+}
+
 /// The element over and over, changed by `each` before it is written.
 pub(super) fn fill_each(
     storage: &dyn Storage,

@@ -8,7 +8,7 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::linear::{self, Run};
 use super::own::FillCopies;
-use super::store::{Keep, Room, Stores, VarStore};
+use super::store::{Keep, Room, RunState, Stores, VarStore};
 use super::{Source, Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, is_copy, tolerated};
@@ -348,9 +348,12 @@ fn put_linear(
     let elem = store.data.form.file_size;
     let storage = file.storage();
     match &mut store.keep {
-        Keep::Contiguous { addr, len } => {
-            let (len, mut is_new) = (*len, false);
-            let at = match *addr {
+        Keep::Contiguous { addr, len, run } => {
+            let (len, mut is_new, before) = (*len, false, *addr);
+            // What elements point to is in the file only after the next commit: those to which the
+            // last one refers stay as they are.
+            let stays = *run != RunState::Referred || !store.data.form.has_pointers();
+            let at = match before.filter(|_| stays) {
                 Some(at) => at,
                 None => {
                     is_new = true;
@@ -361,7 +364,12 @@ fn put_linear(
             if is_new {
                 let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
                 // Before the first put, so that a failure leaves nothing undefined.
-                if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
+                if let Some(before) = before {
+                    if !covers {
+                        linear::copy(&**storage, file.position(before), position, len)?;
+                    }
+                    space.free(before, len);
+                } else if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
                     match FillCopies::of(&store.data.form, Some(&fill)) {
                         Some(copies) => {
                             let own = &mut |elements: &mut [u8]| {
@@ -372,7 +380,7 @@ fn put_linear(
                         None => linear::fill(&**storage, position, len, &fill)?,
                     }
                 }
-                store.keep = Keep::Contiguous { addr: Some(at), len };
+                store.keep = Keep::Contiguous { addr: Some(at), len, run: RunState::Fresh };
                 store.is_changed = true;
                 file.grown_to(at.0.saturating_add(len));
                 store.publish(file);

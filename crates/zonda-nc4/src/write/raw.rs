@@ -287,7 +287,7 @@ impl Nc4File {
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
         let (mut chunks, mut bytes) = (None, 0u64);
         match &store.keep {
-            Keep::Contiguous { addr, len } => bytes = addr.map_or(0, |_| *len),
+            Keep::Contiguous { addr, len, .. } => bytes = addr.map_or(0, |_| *len),
             Keep::Compact { bytes: data } => bytes = data.len() as u64,
             Keep::Chunked { tree, layout, .. } => {
                 let mut n = 0u64;

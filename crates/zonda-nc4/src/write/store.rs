@@ -65,11 +65,22 @@ pub(crate) struct VarStore {
     pub(super) is_changed: bool,
 }
 
+/// What becomes of a run of elements that is put to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunState {
+    /// No commit refers to it.
+    Fresh,
+    /// The last commit does.
+    Referred,
+    /// The header that says where it is cannot be changed.
+    Pinned,
+}
+
 /// How elements are stored.
 #[derive(Debug)]
 pub(super) enum Keep {
     /// In one run, which is allocated when something is put.
-    Contiguous { addr: Option<FileAddr>, len: u64 },
+    Contiguous { addr: Option<FileAddr>, len: u64, run: RunState },
     /// In the header.
     Compact { bytes: Arc<[u8]> },
     /// In chunks.
@@ -167,6 +178,9 @@ impl Writing {
             }
         }
         for (key, store) in list {
+            if let Keep::Contiguous { run: run @ RunState::Fresh, .. } = &mut store.keep {
+                *run = RunState::Referred;
+            }
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
                 if tree.is_dirty() {
@@ -228,7 +242,7 @@ impl Writing {
         let Recipe { form, layout, filters, fill, quantize } = recipe;
         let keep = match layout {
             DataLayout::Contiguous { len, .. } => {
-                Keep::Contiguous { addr: None, len: len.unwrap_or(0) }
+                Keep::Contiguous { addr: None, len: len.unwrap_or(0), run: RunState::Fresh }
             }
             DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
             DataLayout::Chunked(layout) => {
@@ -283,7 +297,9 @@ impl Writing {
                 if let Some(addr) = addr {
                     file.locate("raw data", addr, need).map_err(hdf)?;
                 }
-                Keep::Contiguous { addr, len: len.unwrap_or(need).max(need) }
+                let is_pinned = object.header().version != 2;
+                let run = if is_pinned { RunState::Pinned } else { RunState::Referred };
+                Keep::Contiguous { addr, len: len.unwrap_or(need).max(need), run }
             }
             DataLayout::Compact { data } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
@@ -348,6 +364,8 @@ impl Writing {
             fill: fill.map(Box::from).unwrap_or_default(),
             fixed: fixed.into(),
             unfiltered_edges: None,
+            // What they point to is in the file only after the next commit.
+            always_fresh: form.has_pointers(),
         })?;
         if let Some(copies) = FillCopies::of(form, fill) {
             self.stores.copies.insert(array, Arc::new(copies));
@@ -396,7 +414,7 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous { addr, len } => {
+            Keep::Contiguous { addr, len, .. } => {
                 DataLayout::Contiguous { addr: *addr, len: Some(*len) }
             }
             Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
@@ -414,7 +432,7 @@ impl VarStore {
 
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
-        if let Keep::Contiguous { addr: Some(addr), len } = &self.keep {
+        if let Keep::Contiguous { addr: Some(addr), len, .. } = &self.keep {
             self.data.set_run(file.position(*addr), *len);
         }
     }

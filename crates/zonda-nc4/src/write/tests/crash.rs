@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_model::{Hyperslab, MemType};
+use zonda_model::{DimId, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
@@ -11,7 +11,9 @@ use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, Wri
 use super::{
     Random, check_lists, contents, create, def_dim, def_group, def_var, open, random_step, seen,
 };
-use crate::model::GroupId;
+use crate::model::{GroupId, Var};
+use crate::place::Target;
+use crate::write::testing::List;
 use crate::write::{Source, StorageRequest};
 use crate::{Nc4Error, Nc4File, OpenHow};
 
@@ -178,6 +180,63 @@ fn filtered_chunks_are_never_written_over() {
         states.push((handle.len(), State::of(&file)));
     }
     check_prefixes(&handle, &states, "chunks");
+}
+
+/// All strings of the variables of the root group, or none where they cannot be read.
+fn strings(file: &Nc4File) -> Option<Vec<Vec<Vec<u8>>>> {
+    let of = |(id, var): (VarId, &Var)| {
+        let n = usize::try_from(var.extent[0]).unwrap();
+        let (mut list, mut out) = (List::default(), vec![0; 8 * n]);
+        let slab = Hyperslab { start: &[0], count: &[n], stride: None };
+        let (into, target) = (&mut out[..], Target::Natural(&mut list));
+        let _all_fit = file.get::<Nc4Error>(ROOT, id, |_| slab, target, |_| Ok(into)).ok()?;
+        let address = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+        let texts = out.as_chunks().0.iter().map(address);
+        Some(texts.map(|at| list.at(at).unwrap().to_vec()).collect())
+    };
+    let vars = &file.model().unwrap().groups[0].vars;
+    (0..).map(VarId).zip(vars).map(of).collect()
+}
+
+#[test]
+fn strings_are_never_written_over() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let (x, t) = (def_dim(&mut file, ROOT, "x", 6), def_dim(&mut file, ROOT, "t", 0));
+    let mut def =
+        |name: &str, dim: DimId| file.def_var(ROOT, name.as_bytes(), 12, &[dim.0]).unwrap();
+    let vars = [def("run", x), def("chunks", t), def("header", x)];
+    file.def_var_chunking(ROOT, vars[1], StorageRequest::Chunked, Some(&[4])).unwrap();
+    file.def_var_chunking(ROOT, vars[2], StorageRequest::Compact, None).unwrap();
+    file.sync().unwrap();
+    let mut states = vec![(handle.len(), strings(&file).unwrap())];
+    let random = &mut Random(5);
+    for round in 0..12 {
+        for _ in 0..3 {
+            let (var, start) = (vars[random.below(3)], [random.below(6)]);
+            let mut list = List::default();
+            // Long ones, which soon need another collection of the heap.
+            let text = format!("{round} {}", "text ".repeat(random.below(400)));
+            let value = list.add(text.as_bytes()).to_ne_bytes();
+            let slab = Hyperslab { start: &start, count: &[1], stride: None };
+            let source = Source::Natural(&mut list);
+            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&value));
+            assert_eq!(put.unwrap().out_of_range, 0);
+        }
+        file.sync().unwrap();
+        states.push((handle.len(), strings(&file).unwrap()));
+    }
+    for prefix in states[0].0..=handle.len() {
+        let file = open(Arc::new(Memory::from_slice(&handle.replay(prefix, 0))));
+        let at = states.partition_point(|(len, _)| *len <= prefix);
+        let old = &states[at - 1].1;
+        let new = states.get(at).map_or(old, |(_, state)| state);
+        let found = strings(&file).unwrap_or_else(|| panic!("{prefix}: strings cannot be read"));
+        for (i, found) in found.iter().enumerate() {
+            assert!([&old[i], &new[i]].contains(&found), "{prefix}: variable {i}");
+        }
+    }
 }
 
 #[test]
