@@ -52,6 +52,8 @@ pub(crate) struct Array {
     /// The extent, if chunks that reach beyond it are not filtered.
     pub unfiltered_edges: Option<Coords>,
     pub keys: Keys,
+    /// A chunk that is stored again goes to another place, also without filters.
+    pub moves: bool,
 }
 
 impl Array {
@@ -89,6 +91,7 @@ impl Array {
             steps,
             limits: fixed.iter().map(|len| len.unwrap_or(u64::MAX)).collect(),
             keys: Keys::default(),
+            moves: false,
             read: ChunkedArray::new_in(
                 engine,
                 Arc::clone(storage),
@@ -106,6 +109,11 @@ impl Array {
     pub(crate) fn is_unfiltered(&self, key: &[u64]) -> bool {
         let edge = |extent: &Coords| self.read.inner.is_edge(key, extent);
         self.filters.is_identity() || self.unfiltered_edges.as_ref().is_some_and(edge)
+    }
+
+    /// Whether a chunk is written over where it is.
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.filters.is_identity() && !self.moves
     }
 
     /// Whether a put may come with this extent.

@@ -7,6 +7,7 @@
 
 mod array;
 mod encode;
+mod large;
 mod load;
 mod part;
 mod pending;
@@ -86,6 +87,14 @@ impl ChunkWriter {
         let array = Array::new(new, &self.engine, &self.storage)?;
         self.arrays.push(Some(array));
         Ok(ArrayId(self.arrays.len() - 1))
+    }
+
+    /// From now on no chunk of this array is written over where it is, which filtered ones never
+    /// are: for elements that refer to something which a reader finds later than them.
+    pub fn move_chunks(&mut self, id: ArrayId) {
+        if let Some(Some(array)) = self.arrays.get_mut(id.0) {
+            array.moves = true;
+        }
     }
 
     /// Forgets an array, and what of it is not stored.
@@ -232,7 +241,7 @@ impl ChunkWriter {
         let mut jobs = Vec::with_capacity(chunks.len());
         for (_, pending) in &chunks {
             let Some(array) = &self.arrays[pending.array] else { continue };
-            let old = match array.filters.is_identity() {
+            let old = match array.is_in_place() {
                 true => array.read.inner.find(&pending.key)?,
                 false => None,
             };
@@ -326,7 +335,7 @@ impl ChunkWriter {
         if array.filters.skips_all(mask) && got != expected {
             return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
         }
-        let old = match array.filters.is_identity() {
+        let old = match array.is_in_place() {
             true => array.read.inner.find(key)?,
             false => None,
         };

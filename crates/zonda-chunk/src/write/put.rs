@@ -107,7 +107,7 @@ impl ChunkWriter {
     /// Where the chunks of a batch are, as far as that will be asked.
     fn places(&self, put: &Put<'_>, batch: &Batch) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
-        let needed = array.filters.is_identity()
+        let needed = array.is_in_place()
             || (batch.begin..batch.end).any(|number| {
                 let pieces = put.pieces(number);
                 let waits = || put.key(&pieces).is_some_and(|key| array.keys.contains_key(&key));
@@ -131,6 +131,8 @@ impl ChunkWriter {
     ) -> Result<(usize, Converted), ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let (mut tasks, mut parts) = (Vec::new(), Vec::new());
+        let mut converted = Converted::default();
+        let is_large = array.is_large(self.limit);
         let mut next = first;
         while next < batch.end && tasks.len() < round {
             let pieces = put.pieces(next);
@@ -143,6 +145,10 @@ impl ChunkWriter {
             let part = part.ok_or(OUTSIDE)?;
             if put.goes_straight(&pieces) {
                 parts.push((key, Some(part), place));
+            } else if is_large && !array.keys.contains_key(&key) {
+                let found =
+                    array.put_large(&*self.storage, space, &key, place, &part, put.source)?;
+                converted = converted.and(found);
             } else {
                 let id = array.keys.get(&key).copied();
                 parts.push((key.clone(), None, place));
@@ -151,7 +157,7 @@ impl ChunkWriter {
             }
             next += 1;
         }
-        let converted = self.put_tasks(put, tasks)?;
+        let converted = converted.and(self.put_tasks(put, tasks)?);
 
         // What is whole, and what has become so, in their order.
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
@@ -166,7 +172,7 @@ impl ChunkWriter {
                     _ => continue,
                 },
             };
-            let old = place.filter(|_| array.filters.is_identity());
+            let old = place.filter(|_| array.is_in_place());
             jobs.push(Job { array, key, bytes, old });
         }
         let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
