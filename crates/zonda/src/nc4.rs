@@ -190,7 +190,9 @@ impl Nc4 {
                     return Err(error);
                 }
                 // Tried once more, and then given up.
-                Ok(()) | Err(_) => {}
+                Err(_) => {}
+                // Once more would be another sync, which may fail when all is done.
+                Ok(()) => file.end_writing(),
             }
             let closed = file.close();
             self.open.store(false, Ordering::Release);
