@@ -165,6 +165,21 @@ pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> 
     filled.map_err(storage_fault)
 }
 
+/// Copies bytes of a storage to another place, as zeros where it has none.
+pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Result<()> {
+    let (mut block, mut done) = (Vec::new(), 0);
+    while done < len {
+        let n = len.saturating_sub(done).min(BLOCK_BYTES as u64);
+        block.clear();
+        block.resize(usize::try_from(n).map_err(|_| NO_ROWS)?, 0);
+        let (from, to) = (from.saturating_add(done), to.saturating_add(done));
+        let _behind_the_end_are_zeros = storage.read_at(from, &mut block).map_err(storage_fault)?;
+        storage.write_at(to, &block).map_err(storage_fault)?;
+        done = done.saturating_add(n);
+    }
+    Ok(())
+}
+
 fn storage_fault(error: zonda_storage::StorageError) -> GetFault {
     GetFault::Chunk(error.into())
 }

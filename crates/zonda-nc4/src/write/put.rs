@@ -342,23 +342,31 @@ fn put_linear(
     let storage = file.storage();
     match &mut store.keep {
         Keep::Contiguous { addr, len } => {
-            let (len, mut is_new) = (*len, false);
-            let at = match *addr {
+            let (len, before) = (*len, *addr);
+            let kept = before.filter(|_| !store.must_move);
+            let at = match kept {
                 Some(at) => at,
-                None => {
-                    is_new = true;
-                    space.alloc(len).map_err(GetFault::Hdf)?
-                }
+                None => space.alloc(len).map_err(GetFault::Hdf)?,
             };
             let position = file.position(at);
-            if is_new {
+            if kept.is_none() {
                 let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
                 // Before the first put, so that a failure leaves nothing undefined.
-                if !covers && let Some(fill) = store.fill().map(Box::<[u8]>::from) {
-                    linear::fill(&**storage, position, len, &fill)?;
+                match before {
+                    _ if covers => {}
+                    Some(before) => linear::copy(&**storage, file.position(before), position, len)?,
+                    None => {
+                        if let Some(fill) = store.fill().map(Box::<[u8]>::from) {
+                            linear::fill(&**storage, position, len, &fill)?;
+                        }
+                    }
+                }
+                if let Some(before) = before {
+                    space.free(before, len);
                 }
                 store.keep = Keep::Contiguous { addr: Some(at), len };
                 store.is_changed = true;
+                store.must_move = false;
                 file.grown_to(at.0.saturating_add(len));
                 store.publish(file);
             }

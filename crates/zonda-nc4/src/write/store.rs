@@ -58,6 +58,9 @@ pub(crate) struct VarStore {
     encoder: Option<(MemType, Encoder)>,
     /// The header has to be written with the next commit.
     pub(super) is_changed: bool,
+    /// Elements refer to the heap and lie in one run that the last commit refers to: they are not
+    /// written over there, since what they refer to is in the file only with the next commit.
+    pub(super) must_move: bool,
 }
 
 /// How elements are stored.
@@ -173,6 +176,7 @@ impl Writing {
                 }
             }
             if std::mem::take(&mut store.is_changed) {
+                store.must_move |= store.data.form.has_pointers();
                 changed.insert(*key);
             }
         }
@@ -229,14 +233,23 @@ impl Writing {
                 let tree = ChunkTree::new(file, &layout.chunk_dims, layout.elem_size);
                 let tree = tree.map_err(GetFault::Hdf)?;
                 let fixed = fixed(model, var);
-                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+                let pointers = form.has_pointers();
+                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed, pointers)?
             }
             DataLayout::Virtual { .. } => return Err(GetFault::Refused(NcError::NotBuilt)),
         };
         let data = Data::made(file, form, fill.clone(), &var.extent);
         let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize, encoder: None, is_changed: false };
+        let mut store = VarStore {
+            data,
+            keep,
+            fixed,
+            fill,
+            quantize,
+            encoder: None,
+            is_changed: false,
+            must_move: false,
+        };
         store.publish(file);
         Ok(store)
     }
@@ -297,14 +310,25 @@ impl Writing {
                     wide_filtered_sizes: false,
                     ..layout
                 };
-                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed)?
+                let pointers = form.has_pointers();
+                self.chunked(file, find, layout, &filters, tree, fill.as_deref(), fixed, pointers)?
             }
             DataLayout::Virtual { .. } => return Err(not_built()),
         };
+        // A header of version 1 cannot say that they are elsewhere.
+        let must_move = is_in_place && form.has_pointers() && object.header().version == 2;
         let data = Data::made(file, form, fill.clone(), &var.extent);
         let fixed = fixed(model, var);
-        let mut store =
-            VarStore { data, keep, fixed, fill, quantize: None, encoder: None, is_changed: false };
+        let mut store = VarStore {
+            data,
+            keep,
+            fixed,
+            fill,
+            quantize: None,
+            encoder: None,
+            is_changed: false,
+            must_move,
+        };
         store.publish(file);
         Ok(store)
     }
@@ -318,6 +342,7 @@ impl Writing {
         tree: ChunkTree,
         fill: Option<&[u8]>,
         fixed: Box<[Option<u64>]>,
+        pointers: bool,
     ) -> Result<Keep> {
         let elem_size = usize::try_from(layout.elem_size).unwrap_or(0);
         let specs: Vec<_> = filters.iter().map(as_stored).collect();
@@ -341,6 +366,10 @@ impl Writing {
             fixed: fixed.into(),
             unfiltered_edges: None,
         })?;
+        if pointers {
+            // What they refer to is in the file only with the next commit.
+            chunks.move_chunks(array);
+        }
         Ok(Keep::Chunked { array, tree, layout })
     }
 }
