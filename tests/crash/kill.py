@@ -9,7 +9,8 @@ import time
 
 import lab
 
-# Scenarios long enough to be hit in the middle, with the rounds that make them so.
+# Scenarios long enough to be hit in the middle, with the rounds that make them so: of classic
+# files, and of netCDF-4 files.
 KILLED = {
     "append": 2000,
     "att-many": 60,
@@ -23,6 +24,20 @@ KILLED = {
     "aligned": 200,
     "nofill": 60,
     "close-define": 60,
+}
+KILLED4 = {
+    "append": 1000,
+    "att-many": 60,
+    "record-var": 40,
+    "rename": 50,
+    "model4": 60,
+    "filtered": 700,
+    "in-place": 700,
+    "dense": 50,
+    "scales": 40,
+    "many4": 60,
+    "strings": 200,
+    "implicit": 50,
 }
 
 
@@ -59,7 +74,7 @@ def kills(job, judge):
     took = duration(job)
     wanted = job.options.kills_of_each
     # A kill before anything was promised, or after the end, shows nothing: it does not count.
-    for n in range(5 * wanted):
+    for n in range(10 * wanted):
         if judge.count["killed midway"] == wanted:
             break
         folder, marks = job.writer_folder(), job.fresh("marks")
@@ -85,19 +100,20 @@ def kills(job, judge):
 def main():
     options = lab.arguments(__doc__, kills=(int, 0, "how many (default 60, 500 with --long)"))
     total = options.kills or (500 if options.long else 60)
-    chosen = [
-        (s, v)
-        for i, s in enumerate(KILLED)
-        for v in (
-            lab.VERSIONS
-            if options.long or "/" in options.only
-            else [lab.VERSIONS[(i + options.seed) % 3]]
-        )
-    ]
-    chosen = [(s, v) for s, v in chosen if options.only in f"{s}/{v}"]
-    options.kills_of_each = max(1, -(-total // max(1, len(chosen))))
-    options.rounds = KILLED
-    lab.finish([lab.run("kill", kills, options, chosen)])
+    classic = [(s, v) for s, v in lab.scenarios() if s in KILLED and v in lab.CLASSIC]
+    if not options.long and "/" not in options.only:
+        classic = lab.of_each_kind(classic, options.seed)
+    results = []
+    for kind, rounds, chosen in (
+        ("kill", KILLED, classic),
+        ("kill netCDF-4", KILLED4, [(s, lab.NETCDF4) for s in KILLED4]),
+    ):
+        chosen = [(s, v) for s, v in chosen if options.only in f"{s}/{v}"]
+        if chosen:
+            options.kills_of_each = max(1, -(-total // len(chosen)))
+            options.rounds = rounds
+            results.append(lab.run(kind, kills, options, chosen))
+    lab.finish(results)
 
 
 if __name__ == "__main__":

@@ -24,22 +24,32 @@ struct atts {
 struct dim {
     char name[NAME_BYTES];
     size_t len;
+    int group;
 };
 struct var {
     char name[NAME_BYTES];
     nc_type type;
-    int rank, dims[MAX_RANK];
+    int rank, dims[MAX_RANK], group;
+    int layout, level; /* of OP_LAYOUT */
+    struct atts atts;
+};
+struct group {
+    char name[NAME_BYTES];
+    int parent;
     struct atts atts;
 };
 struct defs {
-    struct dim dims[64];
-    int n_dims, n_vars;
+    struct dim dims[MAX_DIMS];
     struct var vars[MAX_VARS];
-    struct atts atts;
+    struct group groups[MAX_GROUPS]; /* the first is the root group */
+    nc_type types[TYPE_END - TYPE_PAIR];
+    int n_dims, n_vars, n_groups, n_types;
 };
 
 struct data {
-    int exists, is_record;
+    int exists;
+    int unlimited; /* the dimension it grows along; -1: none */
+    int no_fill; /* of a netCDF-4 variable, which keeps it from its definition on */
     size_t row; /* elements of one record, or of the whole variable */
     size_t n, room; /* elements that are promised; memory for */
     int *put; /* what put each */
@@ -51,7 +61,7 @@ struct model {
     int promised, begun, after_error; /* last operations taken up; -1: none */
     struct defs *now; /* as defined so far, define mode included */
     int defining, no_fill;
-    size_t n_records;
+    size_t len[MAX_DIMS]; /* records of unlimited dimensions */
     struct data data[MAX_VARS];
 
     /* Each of these may be what the file shows; the first is what was promised, if anything was. */
@@ -59,7 +69,7 @@ struct model {
     int n_versions, has_promise;
     /* Puts on their way. */
     int *flying, n_flying;
-    size_t max_records;
+    size_t max_len[MAX_DIMS];
     int flying_no_fill;
 };
 
@@ -67,7 +77,7 @@ struct model {
  * error the writer closed the file, which also ends define mode. */
 void model_at(struct model *m, const struct plan *plan, int promised, int begun, int after_error);
 
-/* Elements of variable v, by `defs` and a number of records. */
-size_t var_elems(const struct defs *defs, int v, size_t n_records);
+/* Elements of variable v, by `defs` and the lengths of unlimited dimensions. */
+size_t var_elems(const struct defs *defs, int v, const size_t *len);
 
 #endif

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 #
-# Crash tests of classic files, from outside: what a library has promised must be in the file
+# Crash tests, from outside: what a library has promised must be in the file
 # whenever its process dies, whenever the power fails, and whichever call meets a full disk.
 #
-#   tests/crash/run.sh                  samples, about two minutes on two cores
+#   tests/crash/run.sh                  samples, about three minutes on two cores
 #   tests/crash/run.sh --long           every state, 500 kills, every call made to fail
-#   tests/crash/run.sh --only PATTERN   scenarios with PATTERN in SCENARIO/VERSION
+#   tests/crash/run.sh --only PATTERN   scenarios with PATTERN in SCENARIO/VERSION (4: netCDF-4)
 #   tests/crash/run.sh --seed N         the random choices of an earlier run
 #   tests/crash/run.sh --parts LIST     of prefix, power, sector, kill, faults
 #
@@ -63,9 +63,10 @@ compile() {
         exit 1
     fi
 }
+plan=("$here/plan.c" "$here/scenes.c" "$here/scenes4.c" "$here/values.c")
 compile -fPIC -shared "$here/log_shim.c" "$here/log_core.c" -o "$bin/log_shim.so" -ldl
-compile "$here/writer.c" "$here/plan.c" "$here/values.c" -o "$bin/writer" -L"$oracle" -lnetcdf -ldl
-compile "$here/check.c" "$here/model.c" "$here/plan.c" "$here/values.c" -o "$bin/check" -L"$oracle" -lnetcdf
+compile "$here/writer.c" "${plan[@]}" -o "$bin/writer" -L"$oracle" -lnetcdf -ldl
+compile "$here/check.c" "$here/shows.c" "$here/model.c" "${plan[@]}" -o "$bin/check" -L"$oracle" -lnetcdf
 
 passed=0 failed=0
 # part SCRIPT ARGUMENTS...: shows all but the counts at the end, which are added up.

@@ -3,8 +3,8 @@
  * Carries out a scenario through the public C interface and says, as it goes, what it began and
  * what was promised:
  *
- *   writer SCENARIO VERSION FOLDER [ROUNDS]      version 1, 2 or 5
- *   writer --list                                the scenarios
+ *   writer SCENARIO VERSION FOLDER [ROUNDS]      version 1, 2, 5, or 4 for netCDF-4
+ *   writer --list                                the scenarios, each with its versions
  *   writer --ops SCENARIO VERSION [ROUNDS]       a letter per operation: `d` may change definitions
  *
  * Marks are lines: `B k` operation k begins, `P k` everything up to k is promised, `F k code` it
@@ -43,28 +43,103 @@ static void mark(const char *format, int k, int code) {
     if (shim_mark) shim_mark(line);
 }
 
+/* Groups and variables of a file by their numbers in the plan. Within a group the library numbers
+ * variables in the order of their definition, dimensions throughout the file. */
+
+static int group_id(int ncid, const struct plan *plan, int group, int *id) {
+    char path[MAX_GROUPS * NAME_BYTES] = "", below[sizeof path];
+    for (int g = group; g > 0;) {
+        const struct op *op = plan->ops;
+        for (int n = 0; op->kind != OP_GROUP || ++n < g; op++) continue;
+        snprintf(below, sizeof below, "/%s%s", op->name, path);
+        strcpy(path, below);
+        g = op->arg;
+    }
+    *id = ncid;
+    return group ? nc_inq_grp_full_ncid(ncid, path, id) : NC_NOERR;
+}
+
+static int var_id(int ncid, const struct plan *plan, int var, int *group, int *id) {
+    int seen[MAX_GROUPS] = {0};
+    for (const struct op *op = plan->ops;; op++) {
+        if (op->kind != OP_VAR) continue;
+        if (var-- == 0) {
+            *id = seen[op->arg];
+            return group_id(ncid, plan, op->arg, group);
+        }
+        seen[op->arg]++;
+    }
+}
+
+/* Where the attributes of an operation are. */
+static int att_place(int ncid, const struct plan *plan, const struct op *op, int *group, int *id) {
+    *id = NC_GLOBAL;
+    return op->var == NC_GLOBAL ? group_id(ncid, plan, op->arg, group)
+                                : var_id(ncid, plan, op->var, group, id);
+}
+
 static int put(int ncid, const struct plan *plan, int k) {
     const struct op *op = &plan->ops[k];
-    nc_type type;
-    size_t shape[MAX_RANK] = {0}, n = 1;
-    int dims[MAX_RANK];
-    int code = nc_inq_vartype(ncid, op->var, &type);
-    if (code) return code;
-    if ((code = nc_inq_vardimid(ncid, op->var, dims))) return code;
-    for (int i = 0; i < op->rank; i++) {
-        if ((code = nc_inq_dimlen(ncid, dims[i], &shape[i]))) return code;
-        n *= op->count[i];
-    }
+    const nc_type type = plan->vars[op->var].type;
     const size_t size = type_size(type);
-    char *data = must(malloc(n * size + 1));
+    size_t n = 1, row = 1;
+    int id, code = var_id(ncid, plan, op->var, &ncid, &id);
+    if (code) return code;
     /* All selections are whole but in their first index, so the elements follow each other. */
-    size_t row = 1;
+    for (int i = 0; i < op->rank; i++) n *= op->count[i];
     for (int i = 1; i < op->rank; i++) row *= op->count[i];
     const size_t first = op->rank ? op->start[0] * row : 0;
+    char *data = must(malloc(n * size + 1));
     for (size_t i = 0; i < n; i++) value_of(type, op->var, first + i, k, data + i * size);
-    code = nc_put_vara(ncid, op->var, op->start, op->count, data);
+    void *packed = pack(type, data, n);
+    code = nc_put_vara(ncid, id, op->start, op->count, packed);
+    packed_free(type, packed, n);
     free(data);
     return code;
+}
+
+static int put_att(int ncid, const struct plan *plan, int k) {
+    const struct op *op = &plan->ops[k];
+    int group, id, code = att_place(ncid, plan, op, &group, &id);
+    if (code) return code;
+    char *values = must(malloc(op->n * type_size(op->type) + 1));
+    att_values(op->type, k, op->n, values);
+    void *packed = pack(op->type, values, op->n);
+    code = nc_put_att(group, id, op->name, type_id(ncid, op->type), op->n, packed);
+    packed_free(op->type, packed, op->n);
+    free(values);
+    return code;
+}
+
+static int def_type(int ncid, const struct op *op) {
+    nc_type id;
+    int code;
+    short values[] = {0, 1, 2};
+    switch (op->type) {
+        case TYPE_LIST: return nc_def_vlen(ncid, op->name, NC_INT, &id);
+        case TYPE_BLOB: return nc_def_opaque(ncid, type_size(TYPE_BLOB), op->name, &id);
+        case TYPE_KIND:
+            code = nc_def_enum(ncid, NC_SHORT, op->name, &id);
+            for (int i = 0; i < 3 && !code; i++)
+                code = nc_insert_enum(ncid, id, (const char *[]){"a", "b", "c"}[i], &values[i]);
+            return code;
+        default:
+            code = nc_def_compound(ncid, type_size(TYPE_PAIR), op->name, &id);
+            for (int i = 0; i < 2 && !code; i++)
+                code = nc_insert_compound(ncid, id, i ? "y" : "x", 4 * (size_t)i, NC_UINT);
+            return code;
+    }
+}
+
+static int def_layout(int ncid, const struct plan *plan, const struct op *op) {
+    int group, id, code = var_id(ncid, plan, op->var, &group, &id);
+    if (code) return code;
+    if (op->arg & LAYOUT_CONTIGUOUS) return nc_def_var_chunking(group, id, NC_CONTIGUOUS, NULL);
+    if ((code = nc_def_var_chunking(group, id, NC_CHUNKED, op->count))) return code;
+    if (op->arg & LAYOUT_CHECKSUM && (code = nc_def_var_fletcher32(group, id, NC_FLETCHER32)))
+        return code;
+    if (!op->n) return NC_NOERR;
+    return nc_def_var_deflate(group, id, !!(op->arg & LAYOUT_SHUFFLE), 1, (int)op->n);
 }
 
 /* Names that the program itself makes are its own business to make durable. */
@@ -84,27 +159,42 @@ static int guise(const struct op *op) {
 }
 
 static int version_bits(int version) {
-    return version == 5 ? NC_64BIT_DATA : version == 2 ? NC_64BIT_OFFSET : 0;
+    return version == NETCDF4 ? NC_NETCDF4
+           : version == 5     ? NC_64BIT_DATA
+           : version == 2     ? NC_64BIT_OFFSET
+                              : 0;
 }
 
 static int run(int *ncid, const struct plan *plan, int k) {
     const struct op *op = &plan->ops[k];
-    int id, code;
-    char values[16384];
+    int group, id, code;
     switch (op->kind) {
         case OP_CREATE:
             return nc_create(path, NC_CLOBBER | version_bits(plan->version) | op->arg, ncid);
         case OP_OPEN: return nc_open(path, NC_WRITE | op->arg, ncid);
         case OP_REDEF: return nc_redef(*ncid);
-        case OP_DIM: return nc_def_dim(*ncid, op->name, op->n ? op->n : NC_UNLIMITED, &id);
-        case OP_VAR: return nc_def_var(*ncid, op->name, op->type, op->rank, op->dims, &id);
-        case OP_ATT:
-            if (op->n * type_size(op->type) > sizeof values) return NC_ENOMEM;
-            att_values(op->type, k, op->n, values);
-            return nc_put_att(*ncid, op->var, op->name, op->type, op->n, values);
+        case OP_DIM:
+            if ((code = group_id(*ncid, plan, op->arg, &group))) return code;
+            return nc_def_dim(group, op->name, op->n ? op->n : NC_UNLIMITED, &id);
+        case OP_VAR:
+            if ((code = group_id(*ncid, plan, op->arg, &group))) return code;
+            return nc_def_var(group, op->name, type_id(*ncid, op->type), op->rank, op->dims, &id);
+        case OP_GROUP:
+            if ((code = group_id(*ncid, plan, op->arg, &group))) return code;
+            return nc_def_grp(group, op->name, &id);
+        case OP_TYPE: return def_type(*ncid, op);
+        case OP_LAYOUT: return def_layout(*ncid, plan, op);
+        case OP_ATT: return put_att(*ncid, plan, k);
+        case OP_DEL_ATT:
+            if ((code = att_place(*ncid, plan, op, &group, &id))) return code;
+            return nc_del_att(group, id, op->name);
         case OP_RENAME_DIM: return nc_rename_dim(*ncid, op->var, op->to);
-        case OP_RENAME_VAR: return nc_rename_var(*ncid, op->var, op->to);
-        case OP_RENAME_ATT: return nc_rename_att(*ncid, op->var, op->name, op->to);
+        case OP_RENAME_VAR:
+            if ((code = var_id(*ncid, plan, op->var, &group, &id))) return code;
+            return nc_rename_var(group, id, op->to);
+        case OP_RENAME_ATT:
+            if ((code = att_place(*ncid, plan, op, &group, &id))) return code;
+            return nc_rename_att(group, id, op->name, op->to);
         case OP_FILL: return nc_set_fill(*ncid, op->arg, &id);
         case OP_ENDDEF:
             if (op->n == 0) return nc_enddef(*ncid);
@@ -125,6 +215,13 @@ static int run(int *ncid, const struct plan *plan, int k) {
         case OP_GUISE: return guise(op);
     }
     return NC_EINVAL;
+}
+
+/* An nc_enddef of a netCDF-4 file that fails has ended definitions, as in the reference: the next
+ * sync commits them. */
+static int once_more(int *ncid, const struct plan *plan, int k) {
+    const int is_enddef = plan->ops[k].kind == OP_ENDDEF;
+    return is_enddef && plan->version == NETCDF4 ? nc_sync(*ncid) : run(ncid, plan, k);
 }
 
 static int lost(const char *what) {
@@ -157,15 +254,16 @@ static int kept(void) {
 /* Which operations may change the header beyond the record count. */
 static void show_ops(const struct plan *plan) {
     for (int k = 0; k < plan->n; k++) {
-        const enum kind kind = plan->ops[k].kind;
-        putchar(kind == OP_CREATE || (kind >= OP_REDEF && kind <= OP_ABORT && kind != OP_FILL)
+        const struct op *op = &plan->ops[k];
+        putchar(op_defines(op) || op->kind == OP_CREATE || op->kind == OP_REDEF ||
+                        op->kind == OP_ENDDEF || op->kind == OP_ABORT
                     ? 'd'
                     : '-');
     }
     putchar('\n');
 }
 
-static void say(const char *name) { puts(name); }
+static void say(const char *name, int version) { printf("%s %d\n", name, version); }
 
 int main(int argc, char **argv) {
     struct plan plan;
@@ -204,7 +302,7 @@ int main(int argc, char **argv) {
             mark("F %d %d\n", k, code);
             fprintf(stderr, "writer: operation %d failed: %s\n", k, nc_strerror(code));
             failed = 1;
-            if (retry) code = run(&ncid, &plan, k);
+            if (retry) code = once_more(&ncid, &plan, k);
             if (retry && code) fprintf(stderr, "writer: once more: %s\n", nc_strerror(code));
         }
         if (code) {
@@ -213,7 +311,8 @@ int main(int argc, char **argv) {
                 mark("P %d\n", k - 1, 0);
             return 3;
         }
-        if (op_commits(&plan.ops[k])) mark("P %d\n", k, 0);
+        const int committed = op_commits(&plan, k);
+        if (committed >= 0) mark("P %d\n", committed, 0);
     }
     const int status = kept();
     return status ? status : failed ? 5 : 0;

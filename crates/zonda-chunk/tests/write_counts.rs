@@ -287,3 +287,33 @@ fn unfiltered_edges_stay_unfiltered() {
     let raw = Encode::Raw { elem_size: 4 };
     refused(file.writer.put(id, &[30, 10], &slab, raw, &[0; 4], space).map(drop));
 }
+
+/// Unfiltered chunks that are larger than all that may wait take no memory, whatever is put.
+#[test]
+fn chunks_too_large_to_wait_are_written_as_they_are_put() {
+    let fills = [vec![], vec![7, 8, 9, 1]];
+    for (fill, filters) in
+        fills.into_iter().flat_map(|fill| [(fill.clone(), &[][..]), (fill, &[9999])])
+    {
+        let mut file = file(2, 10_000);
+        let is_plain = filters.is_empty();
+        let recipe = Recipe { fill, ..recipe(filters, &[200, 90], &[100, 60], &[false, true]) };
+        let index = file.add(&recipe, Turn::default());
+        let puts: [([usize; 2], [usize; 2]); 6] = [
+            ([3, 5], [1, 50]),
+            ([0, 0], [9, 90]),
+            ([90, 58], [20, 3]),
+            ([199, 89], [1, 1]),
+            ([0, 0], [100, 60]),
+            ([4, 0], [150, 1]),
+        ];
+        for (i, (start, count)) in puts.iter().enumerate() {
+            file.put_raw(index, start, count, &record(i, count[0] * count[1] * 4));
+            assert_eq!(file.writer.pending_bytes() == 0, is_plain, "{i}");
+            assert_eq!(file.writer.is_dirty(), !is_plain, "{i}");
+            file.check_all(index);
+        }
+        file.flush().expect("flushes");
+        file.check_stored();
+    }
+}

@@ -185,6 +185,8 @@ impl Nc4 {
     pub(crate) fn close(&self) -> Result<Ending> {
         self.end(|file| {
             file.drain()?;
+            // Once more would be another sync, which may fail when all is done.
+            file.end_writing();
             let closed = file.close();
             self.open.store(false, Ordering::Release);
             Ok(closed.map(|()| Ending::Keep)?)

@@ -7,6 +7,7 @@
 
 mod array;
 mod encode;
+mod large;
 mod load;
 mod part;
 mod pending;

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use super::encode::Encode;
+use super::store::Source;
 use super::written::Written;
 use crate::array::Numbers;
 use crate::selection::{Coords, Selection};
@@ -93,6 +94,31 @@ impl Part {
             }
         });
         converted
+    }
+
+    /// Hands its elements over in runs that are side by side in the chunk, each with its first byte
+    /// there.
+    pub(crate) fn each_run<E>(
+        &self,
+        source: &Source<'_>,
+        mut run: impl FnMut(usize, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mem, file) = (source.encode.mem_size(), source.encode.file_size());
+        let mut result = Ok(());
+        self.rows(mem, file, |from, n, to, step| {
+            if result.is_err() {
+                return;
+            }
+            let src = &source.src[from..][..n * mem];
+            result = match step == file {
+                true => run(to, src),
+                false => {
+                    let mut elems = src.chunks_exact(mem).enumerate();
+                    elems.try_for_each(|(i, src)| run(to + i * step, src))
+                }
+            };
+        });
+        result
     }
 
     /// Walks over the part in rows as long as possible: `row` gets the place in memory, the number

@@ -131,6 +131,8 @@ impl ChunkWriter {
     ) -> Result<(usize, Converted), ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let (mut tasks, mut parts) = (Vec::new(), Vec::new());
+        let mut converted = Converted::default();
+        let is_large = array.is_large(self.limit);
         let mut next = first;
         while next < batch.end && tasks.len() < round {
             let pieces = put.pieces(next);
@@ -143,6 +145,10 @@ impl ChunkWriter {
             let part = part.ok_or(OUTSIDE)?;
             if put.goes_straight(&pieces) {
                 parts.push((key, Some(part), place));
+            } else if is_large && !array.keys.contains_key(&key) {
+                let found =
+                    array.put_large(&*self.storage, space, &key, place, &part, put.source)?;
+                converted = converted.and(found);
             } else {
                 let id = array.keys.get(&key).copied();
                 parts.push((key.clone(), None, place));
@@ -151,7 +157,7 @@ impl ChunkWriter {
             }
             next += 1;
         }
-        let converted = self.put_tasks(put, tasks)?;
+        let converted = converted.and(self.put_tasks(put, tasks)?);
 
         // What is whole, and what has become so, in their order.
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;

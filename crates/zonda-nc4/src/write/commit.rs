@@ -9,6 +9,7 @@
 mod layout;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use zonda_hdf5::{File, FileAddr, HdfError};
@@ -28,13 +29,19 @@ use crate::{Nc4Error, Result};
 /// What comes of laying out and writing below the model.
 type Laid<T> = std::result::Result<T, HdfError>;
 
+/// A header's first block, or a word, that is written over in one sector.
+type Switch = (FileAddr, Box<[u8]>);
+
 /// A commit that is laid out, and perhaps written in part.
 #[derive(Debug, Default)]
 pub(crate) struct Decided {
     /// What goes to fresh space.
     blocks: Vec<(FileAddr, Vec<u8>)>,
+    /// First blocks of groups with new dimensions or types, which others may refer to, by how deep
+    /// the groups are: each depth before the next one.
+    defining: BTreeMap<usize, Vec<Switch>>,
     /// First blocks of headers that change.
-    switches: Vec<(FileAddr, Box<[u8]>)>,
+    switches: Vec<Switch>,
     /// The root group's header, if it gets another place. The superblock is then the last switch.
     root: Option<FileAddr>,
     /// There is no superblock yet.
@@ -70,7 +77,7 @@ impl Nc4File {
         let begins_one = var.dims.iter().zip(start).any(|(dim, start)| {
             model.dim(*dim).is_some_and(|dim| dim.is_unlimited && *start as u64 >= dim.len)
         });
-        if begins_one { self.write_changes() } else { Ok(()) }
+        if begins_one { self.commit() } else { Ok(()) }
     }
 
     /// Writes what the file lacks.
@@ -159,9 +166,15 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         *end = space.end();
     }
-    for (addr, bytes) in &decided.switches {
-        storage.write_at(file.position(*addr), bytes)?;
+    let write_over = |switches: &[Switch]| {
+        let mut all = switches.iter();
+        all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
+    };
+    for switches in decided.defining.values() {
+        write_over(switches)?;
+        storage.barrier()?;
     }
+    write_over(&decided.switches)?;
     if let Some(root) = decided.root {
         file.write_root(*end, root)?;
     }

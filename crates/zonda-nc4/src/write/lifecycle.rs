@@ -158,6 +158,11 @@ impl Nc4File {
         result
     }
 
+    /// Ends writing without a commit, after [`Nc4File::drain`].
+    pub fn end_writing(&mut self) {
+        self.writing = None;
+    }
+
     /// Ends writing and takes back what was defined since the caller entered define mode. True where
     /// the file was never more than begun, so that nothing should be left of it.
     ///

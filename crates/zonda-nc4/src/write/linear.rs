@@ -165,16 +165,17 @@ pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> 
     filled.map_err(storage_fault)
 }
 
-/// A run of bytes at another place.
+/// Copies bytes of a storage to another place, as zeros where it has none.
 pub(super) fn copy(storage: &dyn Storage, from: u64, to: u64, len: u64) -> Result<()> {
-    let mut block = vec![0; usize::try_from(len).map_or(BLOCK_BYTES, |len| len.min(BLOCK_BYTES))];
-    let mut done = 0u64;
+    let (mut block, mut done) = (Vec::new(), 0);
     while done < len {
-        let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
-        block.truncate(left);
-        storage.read_at(from.saturating_add(done), &mut block).map_err(storage_fault)?;
-        storage.write_at(to.saturating_add(done), &block).map_err(storage_fault)?;
-        done = done.saturating_add(block.len() as u64);
+        let n = len.saturating_sub(done).min(BLOCK_BYTES as u64);
+        block.clear();
+        block.resize(usize::try_from(n).map_err(|_| NO_ROWS)?, 0);
+        let (from, to) = (from.saturating_add(done), to.saturating_add(done));
+        let _behind_the_end_are_zeros = storage.read_at(from, &mut block).map_err(storage_fault)?;
+        storage.write_at(to, &block).map_err(storage_fault)?;
+        done = done.saturating_add(n);
     }
     Ok(())
 }

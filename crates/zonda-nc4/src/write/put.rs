@@ -349,19 +349,17 @@ fn put_linear(
     let storage = file.storage();
     match &mut store.keep {
         Keep::Contiguous { addr, len, run } => {
-            let (len, mut is_new, before) = (*len, false, *addr);
+            let (len, before) = (*len, *addr);
             // What elements point to is in the file only after the next commit: those to which the
             // last one refers stay as they are.
             let stays = *run != RunState::Referred || !store.data.form.has_pointers();
-            let at = match before.filter(|_| stays) {
+            let kept = before.filter(|_| stays);
+            let at = match kept {
                 Some(at) => at,
-                None => {
-                    is_new = true;
-                    space.alloc(len).map_err(GetFault::Hdf)?
-                }
+                None => space.alloc(len).map_err(GetFault::Hdf)?,
             };
             let position = file.position(at);
-            if is_new {
+            if kept.is_none() {
                 let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
                 // Before the first put, so that a failure leaves nothing undefined.
                 if let Some(before) = before {

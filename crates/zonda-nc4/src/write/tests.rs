@@ -2,6 +2,7 @@
 
 mod costs;
 mod crash;
+mod data;
 mod foreign;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -38,6 +38,9 @@ struct Layout<'a> {
     /// Names in groups in which they change.
     names: BTreeMap<GroupId, Vec<Entry>>,
     places: Places,
+    /// Groups that are to be switched before anything that may refer to what is new in them, and
+    /// how deep they are.
+    defining: BTreeMap<GroupId, usize>,
     out: Laying,
 }
 
@@ -64,7 +67,8 @@ pub(super) fn lay_out(
     let Plan { mut made, scales, links } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
-    let mut layout = Layout { file, sizes, model, writing, names: links, places, out };
+    let defining = BTreeMap::new();
+    let mut layout = Layout { file, sizes, model, writing, names: links, places, defining, out };
     let result = layout.run(&mut made, scales.as_ref());
     let Layout { writing, names, out, .. } = layout;
     if let Err(error) = result {
@@ -101,6 +105,7 @@ impl Layout<'_> {
             self.places.0.insert(object.key, object.stored.space.addr);
         }
         self.fill_lists(made)?;
+        self.find_defining(made, scales);
         // Groups come last, and those after the ones they are in, whose dimensions they may have.
         let (groups, others): (Vec<_>, Vec<_>) = std::mem::take(made)
             .into_iter()
@@ -109,6 +114,30 @@ impl Layout<'_> {
             self.write(object)?;
         }
         Ok(())
+    }
+
+    /// Finds groups with new dimensions or types, where others are switched that may refer to them:
+    /// variables in groups below to dimensions, whatever has attributes to types.
+    fn find_defining(&mut self, made: &[Made], scales: Option<&Scales>) {
+        let scales = scales.unwrap_or(&self.writing.scales);
+        let is_switched = |object: &&Made| !object.is_fresh;
+        let is_group = |object: &&Made| matches!(object.key, ObjectKey::Group(_));
+        let n_switched = made.iter().filter(is_switched).count();
+        let n_groups = made.iter().filter(is_switched).filter(is_group).count();
+        for object in made.iter().filter(|object| object.is_fresh) {
+            let group = match object.key {
+                ObjectKey::Type(id) if n_switched > 1 => {
+                    self.model.user_type(id).map(|ty| ty.group)
+                }
+                key if n_groups > 1 => {
+                    scales.dim_of.get(&key).and_then(|id| self.model.dim(*id)).map(|dim| dim.group)
+                }
+                _ => None,
+            };
+            if let Some(group) = group {
+                self.defining.insert(group, self.model.lineage(group).count());
+            }
+        }
     }
 
     /// Gives the space of placeholders back that are none any more.
@@ -363,7 +392,16 @@ impl Layout<'_> {
         if is_fresh {
             self.out.decided.blocks.push((addr, first.clone()));
         } else if *stored.first != *first {
-            self.out.decided.switches.push((addr, first.clone().into()));
+            let switch = (addr, first.clone().into());
+            let depth = match key {
+                ObjectKey::Group(id) => self.defining.get(&id),
+                _ => None,
+            };
+            let decided = &mut self.out.decided;
+            match depth {
+                Some(depth) => decided.defining.entry(*depth).or_default().push(switch),
+                None => decided.switches.push(switch),
+            }
         }
         stored.first = first.into();
         self.out.objects.push((key, stored));

@@ -1,0 +1,127 @@
+//! Unfiltered chunks that are larger than all incomplete ones together may be: they do not wait in
+//! memory. A place is taken and filled for them, and puts go there row by row.
+
+use zonda_convert::Converted;
+use zonda_storage::{Storage, WriteRange, fill_by_writes};
+
+use super::array::Array;
+use super::encode::Encode;
+use super::part::Part;
+use super::store::Source;
+use crate::ChunkError;
+use crate::table::{Allocate, ChunkAt};
+
+/// Bytes that are converted before they are written, and runs of elements that are written together.
+const BLOCK_BYTES: usize = 256 << 10;
+const BLOCK_RUNS: usize = 1024;
+
+impl Array {
+    /// Whether its chunks go to the storage as they are put, if incomplete ones take up to `limit`
+    /// bytes.
+    pub(crate) fn is_large(&self, limit: u64) -> bool {
+        self.chunk_bytes as u64 > limit && self.writes_over()
+    }
+
+    /// Puts elements of a chunk to where it is, or where it will be.
+    pub(crate) fn put_large(
+        &self,
+        storage: &dyn Storage,
+        space: &mut dyn Allocate,
+        key: &[u64],
+        place: Option<ChunkAt>,
+        part: &Part,
+        source: &Source<'_>,
+    ) -> Result<Converted, ChunkError> {
+        let len = self.chunk_bytes as u64;
+        let place = match place {
+            Some(place) if place.len != len => {
+                let (at, got, expected) = (place.at, place.len, len);
+                return Err(ChunkError::Length { chunk: key.to_vec(), at, got, expected });
+            }
+            Some(place) => place,
+            None => self.make_large(storage, space, key, len)?,
+        };
+        let mut rows = Rows::new(storage, source.encode);
+        part.each_run(source, |to, src| rows.add(place.at + to as u64, src))?;
+        rows.flush()?;
+        self.read.inner.changed(key);
+        Ok(rows.converted)
+    }
+
+    /// A place for a chunk of which nothing was put.
+    fn make_large(
+        &self,
+        storage: &dyn Storage,
+        space: &mut dyn Allocate,
+        key: &[u64],
+        len: u64,
+    ) -> Result<ChunkAt, ChunkError> {
+        let at = space.allocate(len).map_err(ChunkError::Table)?;
+        let place = ChunkAt { at, len, mask: 0 };
+        let filled = match self.fill.len() {
+            0 => storage.fill_at(at, len, &[0]),
+            1..=8 => storage.fill_at(at, len, &self.fill),
+            _ => fill_by_writes(storage, at, len, &self.fill),
+        };
+        let entered = filled
+            .map_err(ChunkError::from)
+            .and_then(|()| self.table.insert(key, place).map_err(ChunkError::Table));
+        if entered.is_err() {
+            space.free(at, len);
+        }
+        entered.map(|_| place)
+    }
+}
+
+/// Runs of elements that are converted and written together.
+struct Rows<'a> {
+    storage: &'a dyn Storage,
+    encode: &'a Encode<'a>,
+    packed: Vec<u8>,
+    /// Where each goes, and behind its last byte in `packed`.
+    ranges: Vec<(u64, usize)>,
+    converted: Converted,
+}
+
+impl<'a> Rows<'a> {
+    fn new(storage: &'a dyn Storage, encode: &'a Encode<'a>) -> Rows<'a> {
+        let (packed, ranges) = (Vec::new(), Vec::new());
+        Rows { storage, encode, packed, ranges, converted: Converted::default() }
+    }
+
+    fn add(&mut self, at: u64, src: &[u8]) -> Result<(), ChunkError> {
+        let (mem, file) = (self.encode.mem_size(), self.encode.file_size());
+        let per = (BLOCK_BYTES / file).max(1);
+        let mut at = at;
+        for piece in src.chunks(per * mem) {
+            let bytes = piece.len() / mem * file;
+            if self.packed.len() + bytes > BLOCK_BYTES || self.ranges.len() == BLOCK_RUNS {
+                self.flush()?;
+            }
+            let begin = self.packed.len();
+            self.packed.resize(begin + bytes, 0);
+            let here = &mut self.packed[begin..];
+            if self.encode.keeps_unfit() {
+                let _behind_the_end_are_zeros = self.storage.read_at(at, here)?;
+            }
+            self.converted = self.converted.and(self.encode.run(piece, here));
+            self.ranges.push((at, self.packed.len()));
+            at += bytes as u64;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), ChunkError> {
+        let mut begin = 0;
+        let ranges = self.ranges.iter().map(|&(at, end)| {
+            let data = &self.packed[begin..end];
+            begin = end;
+            WriteRange { at, data }
+        });
+        let ranges: Vec<_> = ranges.collect();
+        self.storage.write_ranges(&ranges)?;
+        self.packed.clear();
+        self.ranges.clear();
+        Ok(())
+    }
+}

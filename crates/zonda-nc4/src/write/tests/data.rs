@@ -1,0 +1,200 @@
+//! Data that crashes and commits have to do with.
+
+use std::sync::Arc;
+
+use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_storage::backend::Memory;
+use zonda_storage::layer::{Entry, Log, WriteLog};
+
+use super::{create, def_dim, def_group, def_var, open};
+use crate::model::GroupId;
+use crate::write::testing::{List, listed, put_natural};
+use crate::write::{Source, StorageRequest};
+use crate::{Nc4Error, Nc4File, Owner, Target};
+
+const ROOT: GroupId = GroupId::ROOT;
+const STRING: i32 = 12;
+const N: usize = 40;
+
+fn put_strings(file: &mut Nc4File, var: VarId, start: &[usize], count: &[usize], round: usize) {
+    let mut list = List::default();
+    let n = count.iter().product();
+    let text = |i| format!("{round}").repeat(1 + (i + round) % 9);
+    let bytes: Vec<u8> = (0..n).flat_map(|i| list.add(text(i).as_bytes()).to_ne_bytes()).collect();
+    let slab = Hyperslab { start, count, stride: None };
+    let put = file.put(
+        ROOT,
+        var,
+        |_| slab,
+        Source::Natural(&mut list),
+        |_| Ok::<_, Nc4Error>(&bytes[..]),
+    );
+    assert_eq!(put.unwrap().out_of_range, 0);
+}
+
+/// All strings of a variable.
+fn strings(file: &Nc4File, name: &str) -> Vec<String> {
+    let var = file.model().unwrap().group(ROOT).unwrap().find_var(name.as_bytes()).unwrap();
+    let (_, of) = file.var(ROOT, var).unwrap();
+    let count: Vec<_> = of.extent.iter().map(|len| *len as usize).collect();
+    let start = vec![0; count.len()];
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    let mut out = vec![0; 8 * count.iter().product::<usize>()];
+    let (mut list, into) = (List::default(), &mut out[..]);
+    let target = Target::Natural(&mut list);
+    let read = file.get(ROOT, var, |_| slab, target, |_| Ok::<_, Nc4Error>(into));
+    assert_eq!(read.unwrap().out_of_range, 0, "{name}");
+    let text = |at: &[u8; 8]| list.at(u64::from_ne_bytes(*at)).unwrap_or_default();
+    out.as_chunks().0.iter().map(|at| String::from_utf8(text(at).to_vec()).unwrap()).collect()
+}
+
+/// A file in which strings are put over others, in rounds of which each ends with a commit; with the
+/// log and its length after each of them.
+fn strings_over_strings() -> (WriteLog, Vec<usize>) {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let [t, x] = [("t", 0), ("x", N)].map(|(name, len)| def_dim(&mut file, ROOT, name, len));
+    let run = file.def_var(ROOT, b"run", STRING, &[x.0]).unwrap();
+    let rows = file.def_var(ROOT, b"rows", STRING, &[t.0, x.0]).unwrap();
+    let wide = file.def_var(ROOT, b"wide", STRING, &[t.0, x.0]).unwrap();
+    for (var, chunk) in [(rows, [1, N]), (wide, [3, 7])] {
+        file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&chunk)).unwrap();
+    }
+    let mut commits = Vec::new();
+    for round in 0..6 {
+        put_strings(&mut file, run, &[round], &[N - 2 * round], round);
+        for var in [rows, wide] {
+            put_strings(&mut file, var, &[0, 0], &[1 + round / 2, N], round);
+        }
+        file.sync().unwrap();
+        commits.push(handle.len());
+    }
+    (handle, commits)
+}
+
+/// Checks that each string is one that some round put there, none older than the last commit.
+fn check_strings(bytes: &[u8], round: usize, what: &str) {
+    let file = open(Arc::new(Memory::from_slice(bytes)));
+    let row_of = |round: usize, i: usize| format!("{round}").repeat(1 + (i + round) % 9);
+    let run = strings(&file, "run");
+    for (i, text) in run.iter().enumerate() {
+        let may =
+            |round: usize| (round..N - round).contains(&i) && *text == row_of(round, i - round);
+        assert!(may(round) || may(round + 1) || (0..round).any(may), "{what}: run {i}: {text:?}");
+        assert!(!(round..N - round).contains(&i) || may(round) || may(round + 1), "{what}: {i}");
+    }
+    for name in ["rows", "wide"] {
+        for (i, text) in strings(&file, name).iter().enumerate() {
+            let new = text.is_empty() && i >= (1 + round / 2) * N;
+            let may = |round: usize| *text == row_of(round, i);
+            assert!(new || may(round) || may(round + 1), "{what}: {name} {i}: {text:?}");
+        }
+    }
+}
+
+#[test]
+fn strings_are_never_in_the_file_before_their_text() {
+    let (log, commits) = strings_over_strings();
+    for prefix in commits[0]..=log.len() {
+        let round = commits.partition_point(|len| *len <= prefix) - 1;
+        check_strings(&log.replay(prefix, 0), round, &format!("{prefix} of {}", log.len()));
+    }
+}
+
+#[test]
+fn strings_put_over_others_may_land_in_any_order() {
+    let (log, commits) = strings_over_strings();
+    let entries = log.entries();
+    for first in commits[0]..entries.len() {
+        // This write and nothing else of those between the barriers around it.
+        let Entry::Write { at, data } = &entries[first] else { continue };
+        let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+        let start = entries[..first].iter().rposition(is_end).map_or(0, |end| end + 1);
+        let mut bytes = log.replay(start, 0);
+        let at = usize::try_from(*at).unwrap();
+        bytes.resize(bytes.len().max(at + data.len()), 0);
+        bytes[at..at + data.len()].copy_from_slice(data);
+        let round = commits.partition_point(|len| *len <= start) - 1;
+        check_strings(&bytes, round, &format!("write {first} alone"));
+    }
+}
+
+#[test]
+fn much_that_was_put_is_committed_when_a_record_begins() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let n = 1 << 20;
+    let [t, x] = [("t", 0), ("x", n)].map(|(name, len)| def_dim(&mut file, ROOT, name, len));
+    let var = def_var(&mut file, ROOT, "v", &[t, x]);
+    file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[3, n])).unwrap();
+    let data = vec![7; 4 * n];
+    let put = |file: &mut Nc4File, record: usize| {
+        let (start, count) = ([record, 0], [1, n]);
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        let source = Source::Atomic(MemType::I32);
+        let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&data));
+        assert_eq!(put.unwrap().out_of_range, 0);
+    };
+    // The chunk stays incomplete: nothing but a commit writes it.
+    for _ in 0..16 {
+        put(&mut file, 0);
+    }
+    file.sync().unwrap();
+    let before = handle.len();
+    for _ in 0..16 {
+        put(&mut file, 0);
+    }
+    assert_eq!(handle.len(), before, "no record begins");
+    put(&mut file, 1);
+    // It is down: a writer that is killed now loses none of it.
+    let is_down = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+    let entries = handle.entries();
+    let last = entries[before..].iter().rposition(is_down).expect("a commit");
+    let switches = entries[before..].iter().rposition(|entry| matches!(entry, Entry::Write { .. }));
+    assert!(switches.is_some_and(|at| at < last), "{switches:?} {last}");
+}
+
+#[test]
+fn nothing_refers_to_what_an_outer_group_does_not_show_yet() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let inner = def_group(&mut file, ROOT, "inner");
+    let innermost = def_group(&mut file, inner, "innermost");
+    let x = def_dim(&mut file, ROOT, "x", 3);
+    let old = def_var(&mut file, innermost, "old", &[x]);
+    file.sync().unwrap();
+    let before = handle.len();
+    // Dimensions of each group, which variables in those below it have, and a type.
+    let y = def_dim(&mut file, ROOT, "y", 3);
+    def_var(&mut file, inner, "v", &[y]);
+    let z = def_dim(&mut file, inner, "z", 3);
+    def_var(&mut file, innermost, "w", &[x, y, z]);
+    let opaque = file.def_opaque(ROOT, 2, b"opaque").unwrap();
+    let owner = Owner { group: innermost, var: old };
+    put_natural(&mut file, owner, "bytes", opaque, &mut List::default(), b"ab", 1).unwrap();
+    file.sync().unwrap();
+    let entries = handle.entries();
+    let is_end = |entry: &Entry| matches!(entry, Entry::Barrier | Entry::Sync);
+    let mut n_alone = 0;
+    for (at, entry) in entries.iter().enumerate().skip(before) {
+        let Entry::Write { at: to, data } = entry else { continue };
+        let start = entries[..at].iter().rposition(is_end).unwrap() + 1;
+        let mut bytes = handle.replay(start, 0);
+        let to = usize::try_from(*to).unwrap();
+        bytes.resize(bytes.len().max(to + data.len()), 0);
+        bytes[to..to + data.len()].copy_from_slice(data);
+        let file = open(Arc::new(Memory::from_slice(&bytes)));
+        let model = file.model().unwrap();
+        for var in model.groups.iter().flat_map(|group| &group.vars) {
+            assert!(var.dims.iter().all(|dim| model.dim(*dim).is_some()), "write {at}: {var:?}");
+        }
+        let atts = listed(&file, owner);
+        assert!(atts.iter().all(|(_, nc_type, _)| *nc_type == opaque), "write {at}: {atts:?}");
+        assert!(model.types.len() <= 1, "write {at}: {:?}", model.types);
+        n_alone += 1;
+    }
+    assert!(n_alone > 4, "{n_alone} writes");
+}
