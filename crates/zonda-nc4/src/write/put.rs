@@ -97,8 +97,8 @@ impl Nc4File {
         if writing.is_forked {
             return Err(refused(NcError::Perm));
         }
-        let var = model.var(group, id).ok_or(refused(NcError::NotVar))?;
-        let store = writing.stores.get_mut(number).ok_or(refused(NcError::Internal))?;
+        let var = model.var(group, id).ok_or_else(|| refused(NcError::NotVar))?;
+        let store = writing.stores.get_mut(number).ok_or_else(|| refused(NcError::Internal))?;
         if let Some(spec) = &store.data.missing {
             return Err(GetFault::missing(spec));
         }
@@ -120,7 +120,7 @@ impl Nc4File {
                 (if is_string { 8 } else { form.size }, ext)
             }
         };
-        let n_elems = slab.n_elems().ok_or(refused(NcError::NoMem))?;
+        let n_elems = slab.n_elems().ok_or_else(|| refused(NcError::NoMem))?;
         Ok(Ready { number, slab, n_elems, elem, mem })
     }
 
@@ -272,7 +272,7 @@ struct Destination<'a> {
 
 impl Destination<'_> {
     fn store(&mut self) -> Result<&mut VarStore> {
-        self.stores.get_mut(self.number).ok_or(refused(NcError::Internal))
+        self.stores.get_mut(self.number).ok_or_else(|| refused(NcError::Internal))
     }
 
     /// Puts packed elements.
@@ -284,7 +284,7 @@ impl Destination<'_> {
             let mut room = Room { space, heap, copies, file };
             return Ok(chunks.put(array, extent, slab, encode, src, &mut room)?);
         }
-        let store = self.stores.get_mut(self.number).ok_or(refused(NcError::Internal))?;
+        let store = self.stores.get_mut(self.number).ok_or_else(|| refused(NcError::Internal))?;
         let (space, heap) = (&mut *self.space, &mut *self.heap);
         put_linear(store, self.extent, self.slab, &encode, src, space, heap, self.file)
     }
@@ -389,7 +389,7 @@ fn put_linear(
             if Arc::get_mut(bytes).is_none() {
                 *bytes = bytes.to_vec().into();
             }
-            let own = Arc::get_mut(bytes).ok_or(refused(NcError::Internal))?;
+            let own = Arc::get_mut(bytes).ok_or_else(|| refused(NcError::Internal))?;
             let converted = linear::put_here(own, extent, slab, elem, encode, src)?;
             store.is_changed = true;
             Ok(converted)
