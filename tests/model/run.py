@@ -213,12 +213,18 @@ class Runner:
     def killed(self, seed):
         """A walk in a child that is killed; what is wrong, or None."""
         path = os.path.join(self.folder, "killed-%d.nc" % seed)
-        chance = random.Random(seed).random()
+        # Killed after one of the times at which define mode ends, of which the same walk without a
+        # library tells how many there are: a moment by the clock would be too late on a fast machine.
+        ends, o = [], Options(self.s)
+        o.on_commit = lambda w, promised, snapshot: ends.append(promised)
+        walk.Walk(seed, path, self.s["each"], None, o).run()
+        chance = random.Random(seed)
+        wait_for, then = chance.randrange(1, max(len(ends), 2)), chance.random() * 0.003
         env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         child = subprocess.Popen([sys.executable, __file__, "--child", json.dumps({**self.s, "seed": seed, "path": path})],
                                  stdout=subprocess.PIPE, env=env)
-        first = child.stdout.readline()
-        time.sleep(chance * 0.0015 * self.s["each"])
+        first = b"".join(child.stdout.readline() for _ in range(wait_for))
+        time.sleep(then)
         child.kill()
         said = [x == b"p" for x in (first + child.stdout.read()).split()]
         status = child.wait()
