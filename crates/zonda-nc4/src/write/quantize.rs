@@ -132,18 +132,84 @@ fn groom<const N: usize, B: Bits<N>>(how: Quantize, values: &mut [u8], fill: f64
             }
         }
         QuantizeMode::GranularBitRound => {
+            let mut needed = Needed::new(kept, values.len());
             for value in values {
                 let bits = B::load(*value);
                 let number = bits.value();
                 if number != fill && number != 0.0 && number.is_finite() {
                     // One bit less than so many digits need turned out to be enough.
                     let lost = B::MANTISSA.saturating_add(1);
-                    let lost = lost.saturating_sub(needed_bits(number, kept));
+                    let lost = lost.saturating_sub(needed.bits(number));
                     *value = bits.half_up(lost).cleared(lost).store();
                 }
             }
         }
     }
+}
+
+/// Least number of values for which it pays to know more than one value's bits.
+const MANY: usize = 4096;
+/// Bits of the mantissa of a double.
+const FRACTION: u64 = (1 << 52) - 1;
+/// So near to a step, counted in the last bit of the mantissa, rounding has a say in where it is.
+const NEAR: u64 = 64;
+
+/// [`needed_bits`] of many values. Between one power of two and the next it only ever falls, in a few
+/// steps, which are looked for once: a logarithm of each value takes ten times as long.
+struct Needed {
+    digits: f64,
+    /// By exponent, where the steps are known: the first mantissa of each, and its bits.
+    steps: Vec<Vec<(u64, u32)>>,
+}
+
+impl Needed {
+    fn new(digits: f64, n_values: usize) -> Needed {
+        let n = if n_values < MANY { 0 } else { 0x7ff };
+        Needed { digits, steps: vec![Vec::new(); n] }
+    }
+
+    fn bits(&mut self, value: f64) -> u32 {
+        let exponent = (value.to_bits() >> 52) & 0x7ff;
+        let mantissa = value.to_bits() & FRACTION;
+        let place = usize::try_from(exponent).ok().filter(|&place| place > 0);
+        let Some(steps) = place.and_then(|place| self.steps.get_mut(place)) else {
+            return needed_bits(value, self.digits);
+        };
+        if steps.is_empty() {
+            *steps = steps_of(exponent, self.digits);
+        }
+        for (first, bits) in steps.iter().rev() {
+            if mantissa.abs_diff(*first) < NEAR {
+                break;
+            }
+            if mantissa > *first {
+                return *bits;
+            }
+        }
+        needed_bits(value, self.digits)
+    }
+}
+
+/// The steps among the values with an exponent.
+fn steps_of(exponent: u64, digits: f64) -> Vec<(u64, u32)> {
+    let at = |mantissa| needed_bits(f64::from_bits(exponent << 52 | mantissa), digits);
+    let mut steps = vec![(0, at(0))];
+    let last = at(FRACTION);
+    while let Some(&(first, bits)) = steps.last()
+        && bits != last
+    {
+        let (mut same, mut other) = (first, FRACTION);
+        while other.saturating_sub(same) > 1 {
+            let middle = same.midpoint(other);
+            if at(middle) == bits {
+                same = middle;
+            } else {
+                other = middle;
+            }
+        }
+        steps.push((other, at(other)));
+    }
+    steps
 }
 
 /// Bits of the mantissa that so many decimal digits of a value need.

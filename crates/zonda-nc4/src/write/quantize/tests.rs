@@ -62,3 +62,35 @@ fn mantissa_and_exponent() {
         assert_eq!(parts(value), expected, "{value}");
     }
 }
+
+#[test]
+fn steps_are_where_each_value_says() {
+    let mut state = 9u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state.rotate_right(11)
+    };
+    for digits in 1..=15u8 {
+        let digits = f64::from(digits);
+        let mut needed = Needed::new(digits, MANY);
+        for i in 0..40_000 {
+            // Near 1, where data are, and anywhere; ends of binades, and decimal powers.
+            let exponent = if i % 2 == 0 { 1000 + random() % 50 } else { random() % 0x7ff };
+            let mantissa = match i % 5 {
+                0 => random() % 200,
+                1 => FRACTION - random() % 200,
+                _ => random() & FRACTION,
+            };
+            let value = f64::from_bits(exponent << 52 | mantissa);
+            assert_eq!(needed.bits(value), needed_bits(value, digits), "{value:e} {digits}");
+        }
+        for power in -300..300 {
+            let ten = 10f64.powi(power).to_bits();
+            for bits in ten - 100..ten + 100 {
+                let value = f64::from_bits(bits);
+                assert_eq!(needed.bits(-value), needed_bits(value, digits), "{value:e} {digits}");
+            }
+        }
+    }
+}
