@@ -8,7 +8,7 @@ use zonda_chunk::filter::Filter;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
-use zonda_storage::Storage;
+use zonda_storage::{Beside, Storage};
 
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
@@ -45,12 +45,14 @@ pub struct OpenHow {
     pub chunk_cache: (usize, usize, f32),
     /// What is written and has at least so many bytes begins at a multiple of the other number.
     pub alignment: Option<(u64, u64)>,
+    /// Where a journal can stand; `None` for a file in memory.
+    pub beside: Option<Arc<dyn Beside>>,
 }
 
 impl Default for OpenHow {
     fn default() -> OpenHow {
         let chunk_cache = (16 << 20, 4133, 0.75);
-        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None }
+        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None, beside: None }
     }
 }
 
@@ -61,6 +63,7 @@ impl std::fmt::Debug for OpenHow {
             .field("find_filter", &self.find_filter.is_some())
             .field("chunk_cache", &self.chunk_cache)
             .field("alignment", &self.alignment)
+            .field("beside", &self.beside)
             .finish()
     }
 }

@@ -42,7 +42,10 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
-pub use write::{CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest};
+pub use write::{
+    CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest, recover,
+};
+pub use zonda_hdf5::journal::Recovered;
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

@@ -13,7 +13,7 @@ use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 use zonda_nc4::{
     CreateHow, Fetch, GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo,
 };
-use zonda_storage::Storage;
+use zonda_storage::{Beside, Storage};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -82,10 +82,12 @@ impl Nc4 {
     /// `folder` is where the file lies, and where names of other files in it begin.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
+        beside: Option<Arc<dyn Beside>>,
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
         let how = how(folder, options.chunk_cache, options.alignment);
+        let how = OpenHow { beside, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
         let file = match options.write {

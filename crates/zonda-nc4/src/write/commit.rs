@@ -2,6 +2,7 @@
 //!
 //! Everything new goes to fresh space first, then the superblock says how long the file is, then the
 //! first blocks of the headers that changed are written over, each by one write within a sector.
+//! Headers of others need not lie within one: then all that is written over goes by a journal.
 //! Nothing that the last commit refers to is written over before. All is laid out in memory before
 //! the first byte is written; from then on a commit is decided, and what an error stops the next
 //! commit completes.
@@ -12,6 +13,7 @@ mod plan;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError};
 use zonda_model::VarId;
 use zonda_storage::WriteRange;
@@ -29,7 +31,7 @@ use crate::{Nc4Error, Result};
 /// What comes of laying out and writing below the model.
 type Laid<T> = std::result::Result<T, HdfError>;
 
-/// A header's first block, or a word, that is written over in one sector.
+/// A header's first block, or a word, that is written over.
 type Switch = (FileAddr, Box<[u8]>);
 
 /// A commit that is laid out, and perhaps written in part.
@@ -42,8 +44,8 @@ pub(crate) struct Decided {
     defining: BTreeMap<usize, Vec<Switch>>,
     /// First blocks of headers that change.
     switches: Vec<Switch>,
-    /// The root group's header, if it gets another place. The superblock is then the last switch.
-    root: Option<FileAddr>,
+    /// The switches are to be made all or none.
+    all_or_none: bool,
     /// There is no superblock yet.
     is_first: bool,
 }
@@ -146,7 +148,7 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
 }
 
 fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
-    let Writing { decided, heap, space, end, .. } = writing;
+    let Writing { decided, heap, space, end, beside, .. } = writing;
     let storage = file.storage();
     let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
     heap.commit(file, space)?;
@@ -166,17 +168,22 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         *end = space.end();
     }
-    let write_over = |switches: &[Switch]| {
-        let mut all = switches.iter();
-        all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
-    };
-    for switches in decided.defining.values() {
-        write_over(switches)?;
-        storage.barrier()?;
-    }
-    write_over(&decided.switches)?;
-    if let Some(root) = decided.root {
-        file.write_root(*end, root)?;
+    let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
+    let mut all = decided.defining.values().flatten().chain(&decided.switches);
+    if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
+        let all = decided.defining.values().flatten().chain(&decided.switches);
+        let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
+        switch(&**storage, beside.as_deref(), changes)?;
+    } else {
+        let write_over = |switches: &[Switch]| {
+            let mut all = switches.iter();
+            all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
+        };
+        for switches in decided.defining.values() {
+            write_over(switches)?;
+            storage.barrier()?;
+        }
+        write_over(&decided.switches)?;
     }
     file.forget();
     Ok(())

@@ -88,6 +88,8 @@ impl Writing {
             stores: Default::default(),
             end: space.end(),
             decided: None,
+            beside: None,
+            owns_references: true,
             space,
         }
     }
