@@ -150,12 +150,13 @@ impl Block<'_> {
     }
 }
 
-/// Bytes of the first block that holds all these messages and no more.
+/// Bytes of a new first block that holds all these messages and no more. In version 1 there is room
+/// for a message about another block at least.
 #[must_use]
 pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
     let len = style.messages_len(messages);
     match style.version {
-        1 => len.saturating_add(v1::BESIDES),
+        1 => v1::first_len(len),
         _ => v2::first_len(style, len),
     }
 }
