@@ -1,6 +1,7 @@
 //! Encoding of object headers, versions 1 and 2. What differs between them is in a module each.
 //! Watch: a block is filled to its last byte: libraries refuse blocks that are not.
 
+mod rewrite;
 mod v1;
 mod v2;
 
@@ -91,6 +92,12 @@ impl HeaderStyle {
             _ => v2::start(self, space.len, sizes)?,
         };
         Ok(started.map(|(writer, room)| (Block { style: self, writer, n_messages: 0 }, room)))
+    }
+
+    /// Bytes for messages in another block of `len` bytes.
+    fn other_room(&self, len: u64) -> Option<u64> {
+        // Signature and checksum.
+        len.checked_sub(if self.version == 1 { 0 } else { 8 })
     }
 
     /// Another block up to its messages.
