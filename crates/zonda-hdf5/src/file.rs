@@ -1,5 +1,7 @@
 //! An open HDF5 file: its bytes by address.
 
+mod extension;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,13 +9,11 @@ use zonda_storage::Storage;
 
 use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
-use crate::message::{
-    CacheImageMessage, FileSpaceInfo, FilterDescription, KValues, SharedMessageTable,
-    decode_driver_info, kind,
-};
-use crate::object_header::ObjectHeader;
+use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
+
+pub use extension::ExtensionEdit;
 
 /// Bytes read at once where a superblock may be. Small files have their root group there, too.
 const WINDOW_BYTES: usize = 2048;
@@ -52,6 +52,8 @@ pub struct File {
     window_is_old: AtomicBool,
     /// What covers the bytes of the storage.
     overlay: Option<Overlay>,
+    /// Whether what it has was written to where it belongs since.
+    overlay_is_old: AtomicBool,
     shared_messages: Option<SharedMessageTable>,
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
@@ -148,6 +150,7 @@ impl File {
             window,
             window_is_old: AtomicBool::new(false),
             overlay: None,
+            overlay_is_old: AtomicBool::new(false),
             shared_messages: None,
             file_space: None,
             heap_cache: HeapCache::new(&limits),
@@ -186,35 +189,6 @@ impl File {
     ) -> File {
         let len = storage.len().unwrap();
         File::of(storage, len, superblock, Window::default(), limits)
-    }
-
-    /// Takes what the superblock extension says. Its messages are never shared, and those that do
-    /// not matter for reading are passed over.
-    fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
-        let header = ObjectHeader::read(self, addr)?;
-        let mut image = None;
-        for message in &header.messages {
-            let reader = header.reader(self.sizes(), message);
-            match message.kind {
-                kind::SHARED_MESSAGE_TABLE => {
-                    self.shared_messages = Some(SharedMessageTable::decode(reader)?);
-                }
-                kind::K_VALUES => {
-                    let k = KValues::decode(reader)?;
-                    self.superblock.chunk_k = k.chunk;
-                    self.superblock.group_internal_k = k.group_internal;
-                    self.superblock.group_leaf_k = k.group_leaf;
-                }
-                kind::DRIVER_INFO => refuse_split(&reader, decode_driver_info(reader)?)?,
-                kind::FILE_SPACE_INFO => self.file_space = Some(FileSpaceInfo::decode(reader)?),
-                kind::CACHE_IMAGE => image = Some(CacheImageMessage::decode(reader)?),
-                _ => {}
-            }
-        }
-        if let Some(CacheImageMessage { addr: Some(addr), len }) = image {
-            self.overlay = Some(Overlay::read(self, addr, len)?);
-        }
-        Ok(())
     }
 
     /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
@@ -266,10 +240,10 @@ impl File {
         self.file_space.as_ref()
     }
 
-    /// Whether a writer left metadata in an image of its cache.
+    /// Whether a writer left metadata in an image of its cache, and they still are nowhere else.
     #[must_use]
     pub fn has_cache_image(&self) -> bool {
-        self.overlay.is_some()
+        self.overlay.is_some() && !self.overlay_is_old.load(Ordering::Acquire)
     }
 
     /// Bytes of the storage when it was opened, and what was written since.
@@ -405,7 +379,7 @@ impl File {
             let (len, end) = (buf.len() as u64, self.len());
             return Err(HdfError::OutOfFile { structure, at, len, end });
         }
-        if let Some(overlay) = &self.overlay {
+        if let Some(overlay) = self.overlay.as_ref().filter(|_| self.has_cache_image()) {
             overlay.cover(at, buf);
         }
         Ok(())

@@ -52,7 +52,7 @@ pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;
 pub use external::ExternalSegment;
-pub use file::{File, Unfilter};
+pub use file::{ExtensionEdit, File, Unfilter};
 pub use global_heap::{Collection, HeapCursor, HeapId, HeapWriter};
 pub use limits::Limits;
 pub use links::Resolved;
