@@ -132,7 +132,9 @@ impl Dataset {
                     let (write, share) = (options.write, options.share);
                     Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
                 }
-                Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, beside, folder, options)?)),
+                Detected::Hdf5 => {
+                    Inner::Nc4(Box::new(Nc4::open(storage, beside, folder, options)?))
+                }
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));

@@ -112,6 +112,9 @@ fn root_error(error: HdfError) -> Nc4Error {
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
     let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
+    if let Some(page) = writing.page {
+        writing.space.round_end(page).map_err(root_error)?;
+    }
     let [blocks, patches] = writing.stores.take_blocks();
     decided.blocks.extend(blocks);
     decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
@@ -147,7 +150,33 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     Ok(())
 }
 
+/// Takes back what the file says that holds only until somebody writes to it: which space is free,
+/// which metadata are not where they belong, and that a writer who died has it open.
+fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
+    let storage = file.storage();
+    if let Some(edit) = file.edit_extension()? {
+        for (addr, bytes) in &edit.entries {
+            storage.write_at(file.position(*addr), bytes)?;
+        }
+        storage.barrier()?;
+        let changes = edit.switches.iter().map(|(addr, bytes)| (file.position(*addr), &**bytes));
+        switch(&**storage, writing.beside.as_deref(), changes)?;
+        storage.barrier()?;
+        file.extension_edited();
+        edit.freed.into_iter().for_each(|(addr, len)| writing.space.free(addr, len));
+    }
+    if !writing.is_new && file.superblock().marked_open_for_writing() {
+        file.write_superblock(writing.end)?;
+        storage.barrier()?;
+    }
+    writing.is_prepared = true;
+    Ok(())
+}
+
 fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
+    if !writing.is_prepared {
+        prepare(file, writing)?;
+    }
     let Writing { decided, heap, space, end, beside, .. } = writing;
     let storage = file.storage();
     let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);

@@ -45,7 +45,7 @@ impl Nc4File {
             is_new: true,
             ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, space(SECTOR, &how), files.main().sizes())
+            ..Writing::new(create, space(SECTOR, how.alignment), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -57,10 +57,10 @@ impl Nc4File {
     }
 }
 
-/// The space behind `end`.
-pub(super) fn space(end: u64, how: &OpenHow) -> Space {
+/// The space behind `end`. What has at least so many bytes begins at a multiple of the other number.
+pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
     let mut space = Space::new(end);
-    if let Some((threshold, alignment)) = how.alignment {
+    if let Some((threshold, alignment)) = alignment {
         space.align(threshold, alignment);
     }
     space
@@ -88,6 +88,8 @@ impl Writing {
             stores: Default::default(),
             end: space.end(),
             decided: None,
+            page: None,
+            is_prepared: false,
             beside: None,
             owns_references: true,
             space,

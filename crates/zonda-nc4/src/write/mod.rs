@@ -111,6 +111,10 @@ pub(crate) struct Writing {
     pub(crate) no_fill: bool,
     /// The space of the file.
     pub(crate) space: Space,
+    /// The file ends at a multiple of so many bytes, where its space is managed in pages.
+    pub(crate) page: Option<u64>,
+    /// What the file said that holds only until somebody writes to it is taken back.
+    pub(crate) is_prepared: bool,
     /// Where a journal can stand; none for a file in memory.
     pub(crate) beside: Option<Arc<dyn Beside>>,
     /// Object references in the file are those of its scales and no others: its properties say that

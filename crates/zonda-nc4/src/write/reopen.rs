@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zonda_hdf5::journal::{self, Recovered};
+use zonda_hdf5::message::FileSpaceStrategy;
 use zonda_hdf5::{File, Sizes};
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::{Beside, Storage};
@@ -53,12 +54,17 @@ impl Nc4File {
         let has_properties = root.attribute(below, hidden::PROPERTIES);
         let has_properties = has_properties.map_err(|error| hdf(String::from("/"), error))?;
         let eof = below.superblock().eof.saturating_sub(below.superblock().base);
+        let page = below.file_space_info();
+        let page = page.filter(|space| space.strategy == FileSpaceStrategy::Pages);
+        let page = page.map(|space| space.page_size);
+        let alignment = file.how.alignment.or(page.map(|page| (page, page)));
         let writing = Writing {
             scales: Scales::of(model, true, &apart),
             apart,
             beside: file.how.beside.clone(),
             owns_references: has_properties.is_some(),
-            ..Writing::new(create, space(eof, &file.how), below.sizes())
+            page,
+            ..Writing::new(create, space(eof, alignment), below.sizes())
         };
         file.writing = Some(Box::new(writing));
         Ok(file)
@@ -76,7 +82,8 @@ pub fn recover(storage: &dyn Storage, beside: &dyn Beside, name: &Path) -> Resul
 /// Why new structures cannot be put into a file, and the code that says so.
 fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
     if file.superblock().marked_swmr() {
-        let why = "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
+        let why =
+            "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
         Some((why, NcError::HdfErr))
     } else if file.sizes() != Sizes::EIGHT {
         Some(("its addresses have not 8 bytes", NcError::NotBuilt))

@@ -30,8 +30,7 @@ const SPLIT_LEN: u64 = 256;
 /// Least bytes of a first block.
 const LEAST_LEN: u64 = 128;
 /// A symbol table before it is known where it is.
-const NO_SYMBOLS: SymbolTableMessage =
-    SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
+const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
 
 /// A commit while it is laid out.
 struct Layout<'a> {
@@ -323,7 +322,8 @@ impl Layout<'_> {
         out: &mut Vec<NewMessage>,
     ) -> Laid<()> {
         let is_same = !self.names.contains_key(&id);
-        let before = stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
+        let before =
+            stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
         if let Some(before) = before.filter(|_| is_same) {
             out.insert(0, self.link_message(&before.what)?);
             dense.into_iter().for_each(|dense| dense.push(before.clone()));
