@@ -16,6 +16,7 @@ use crate::files::{Files, ObjectAt};
 use crate::hidden;
 use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
+use crate::refresh::Read;
 use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
@@ -75,6 +76,8 @@ pub struct Nc4File {
     pub(crate) walking: Mutex<()>,
     /// Where the file is open for writing.
     pub(crate) writing: Option<Box<Writing>>,
+    /// What was read.
+    pub(crate) read: Read,
 }
 
 impl Nc4File {
@@ -84,12 +87,14 @@ impl Nc4File {
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
     pub fn open(storage: Arc<dyn Storage>, name: &Path, how: OpenHow) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
+        let read = Read::now(&*storage);
         let file = File::open(storage).map_err(fail)?;
         let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
         file.object(file.root()).map_err(fail)?;
         let files = Files::new(file, how.folder.clone());
-        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()), writing: None })
+        let (model, walking) = (OnceLock::new(), Mutex::new(()));
+        Ok(Nc4File { files, how, model, walking, writing: None, read })
     }
 
     /// The definitions. The first call walks the file's objects.

@@ -25,6 +25,7 @@ mod hidden;
 mod model;
 mod names;
 mod place;
+mod refresh;
 mod request;
 mod select;
 mod stored;

@@ -1,0 +1,147 @@
+//! Reading again what others have changed in a file that is open.
+//!
+//! Whether anything changed is asked of the storage ([`Stamp`]): one system call, and nothing else
+//! where nobody writes. Looking at bytes instead would be more: no single block changes with every
+//! change. A new record in space that was free moves neither the end of the file nor, where libhdf5
+//! writes, more than one block of one of many headers. A file system's clock has steps, though, so a
+//! stamp is believed only once it was seen for longer than the longest of them.
+//!
+//! What changed is not asked: all that was decoded is dropped, objects are walked again, and the
+//! definitions keep their numbers ([`renumber`]).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zonda_hdf5::File;
+use zonda_model::{NcError, VarId};
+use zonda_storage::{Stamp, Storage};
+
+use crate::file::{Nc4File, hdf};
+use crate::files::Files;
+use crate::model::{GroupId, Model};
+use crate::walk::Walk;
+use crate::{Nc4Error, Result};
+
+mod renumber;
+
+/// Longer than the steps of any file system's clock.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// What was read, and when.
+#[derive(Debug)]
+pub(crate) struct Read {
+    stamp: Option<Stamp>,
+    /// When this state of the file was first seen.
+    since: Instant,
+    /// It was read when it had been seen for long enough: whatever is written next has another stamp.
+    is_settled: bool,
+}
+
+impl Read {
+    /// The state of a storage from which nothing was read yet.
+    pub(crate) fn now(storage: &dyn Storage) -> Read {
+        Read { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
+    }
+
+    /// The state now; `None` where it is the same for certain.
+    fn next(&self, storage: &dyn Storage) -> Option<Read> {
+        let now = Read::now(storage);
+        if now.stamp.is_none() || now.stamp != self.stamp {
+            return Some(now);
+        }
+        if self.is_settled {
+            return None;
+        }
+        let is_settled = self.since.elapsed() > SETTLED;
+        Some(Read { since: self.since, is_settled, ..now })
+    }
+}
+
+impl Nc4File {
+    /// For a file that is open for reading: sees what was committed since, by whom ever. Groups,
+    /// dimensions, types and variables keep their numbers, those that are new follow, and those that
+    /// are gone stay as names without a type. Chunk caches stay as they were set. True where
+    /// something may have changed.
+    ///
+    /// # Errors
+    /// As [`Nc4File::open`] and [`Nc4File::model`]; the file is then as it was before.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let storage = Arc::clone(self.hdf5().storage());
+        if self.writing.is_some() {
+            return Ok(false);
+        }
+        let Some(read) = self.read.next(&*storage) else { return Ok(false) };
+        storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
+        let fail = |error| hdf(String::from("/"), error);
+        let below = File::open(storage).map_err(fail)?;
+        let below = Arc::new(below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone())));
+        below.object(below.root()).map_err(fail)?;
+        let files = Files::new(below, self.how.folder.clone());
+        let model = match self.model.get() {
+            // Nobody has asked yet, so nothing has a number.
+            None => None,
+            Some(old) => Some(renumber::as_before(old, walked(&files)?)),
+        };
+        let caches = self.caches_set();
+        (self.files, self.read) = (files, read);
+        self.model = model.map(Into::into).unwrap_or_default();
+        for (group, var, (bytes, slots, preemption)) in caches {
+            // One that cannot be read any more needs no cache.
+            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+        }
+        Ok(true)
+    }
+
+    /// For a file that is open for writing and of which nothing is changed: the same, after another
+    /// writer of this process changed it.
+    ///
+    /// # Errors
+    /// As [`Nc4File::open_for_writing`]; `NC_EHDFERR` where definitions have other numbers than
+    /// before, which a writer cannot take over. The file is then as it was before.
+    pub fn reread(&mut self) -> Result<()> {
+        let storage = Arc::clone(self.hdf5().storage());
+        storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
+        let mut anew = Nc4File::open_for_writing(storage, Path::new("/"), self.how.clone())?;
+        if let (Some(old), Some(new)) = (self.model.get(), anew.model.get())
+            && !renumber::goes_on(old, new)
+        {
+            let why = "definitions were changed by another id, and have other numbers now";
+            let object = String::from(why);
+            return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
+        }
+        if let (Some(old), Some(new)) = (&self.writing, &mut anew.writing) {
+            new.is_defining = old.is_defining;
+            new.is_redefining = old.is_redefining;
+            new.has_defined = old.has_defined;
+            new.takes_any_name = old.takes_any_name;
+            new.no_fill = old.no_fill;
+        }
+        let caches = self.caches_set();
+        *self = anew;
+        for (group, var, (bytes, slots, preemption)) in caches {
+            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+        }
+        Ok(())
+    }
+
+    /// Chunk caches that were set.
+    fn caches_set(&self) -> Vec<(GroupId, VarId, (usize, usize, f32))> {
+        let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
+        let mut set = Vec::new();
+        for (group, list) in (0u16..).map(GroupId).zip(groups) {
+            for (id, var) in (0..).map(VarId).zip(&list.vars) {
+                let cache = var.details.get().and_then(|details| {
+                    *details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+                });
+                set.extend(cache.map(|cache| (group, id, cache)));
+            }
+        }
+        set
+    }
+}
+
+/// The definitions of a file.
+fn walked(files: &Files) -> Result<Model> {
+    Walk::run(files).map_err(|failure| hdf(failure.path, failure.error))
+}
