@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use zonda_hdf5::File;
+use zonda_hdf5::{File, HdfError};
 use zonda_model::{NcError, VarId};
 use zonda_storage::{Stamp, Storage};
 
@@ -27,6 +27,50 @@ mod renumber;
 
 /// Longer than the steps of any file system's clock.
 const SETTLED: Duration = Duration::from_millis(2100);
+
+/// A file that was changed so many seconds ago may be in the middle of a change.
+const IN_THE_MIDDLE: u64 = 5;
+/// The first pause before what another program may be writing is read again; later ones are longer.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often it is read again where it is seen to change, and how often where it is not.
+const TRIES: (u32, u32) = (8, 3);
+
+/// For one who reads what does not fit together: another program may be writing it just now. Others
+/// than this library write metadata where they are, in several pieces.
+///
+/// A file that nobody changed lately is damaged, and is not read again.
+#[derive(Debug)]
+pub(crate) struct Patience<'a> {
+    storage: &'a dyn Storage,
+    stamp: Option<Stamp>,
+    tries: u32,
+}
+
+impl<'a> Patience<'a> {
+    /// To be made before the first try.
+    pub(crate) fn with(storage: &'a dyn Storage, read: &Read) -> Patience<'a> {
+        Patience { storage, stamp: read.stamp, tries: 0 }
+    }
+
+    /// Whether to try again, after a pause and with nothing kept of what was read.
+    pub(crate) fn is_left(&mut self) -> bool {
+        let stamp = self.storage.stamp().ok();
+        let changes = stamp != self.stamp;
+        let may_change = changes || stamp.is_some_and(|stamp| stamp.is_younger_than(IN_THE_MIDDLE));
+        let (most, most_of_the_same) = TRIES;
+        if !may_change || self.tries >= if changes { most } else { most_of_the_same } {
+            return false;
+        }
+        std::thread::sleep(PAUSE.saturating_mul(1 << self.tries.min(4)));
+        (self.stamp, self.tries) = (stamp, self.tries.saturating_add(1));
+        self.storage.invalidate().is_ok()
+    }
+}
+
+/// Whether an error can come from reading in the middle of a change.
+pub(crate) fn may_be_torn(error: &HdfError) -> bool {
+    !matches!(error, HdfError::Storage(_) | HdfError::Unsupported { .. })
+}
 
 /// What was read, and when.
 #[derive(Debug)]
@@ -73,15 +117,19 @@ impl Nc4File {
         }
         let Some(read) = self.read.next(&*storage) else { return Ok(false) };
         storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
-        let fail = |error| hdf(String::from("/"), error);
-        let below = File::open(storage).map_err(fail)?;
-        let below = Arc::new(below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone())));
-        below.object(below.root()).map_err(fail)?;
-        let files = Files::new(below, self.how.folder.clone());
-        let model = match self.model.get() {
-            // Nobody has asked yet, so nothing has a number.
-            None => None,
-            Some(old) => Some(renumber::as_before(old, walked(&files)?)),
+        let mut patience = Patience::with(&*storage, &read);
+        let (files, model) = loop {
+            match self.anew(&storage) {
+                Ok((files, Some(model))) if !model.is_whole() && patience.is_left() => {
+                    drop((files, model));
+                }
+                Err(Nc4Error::Hdf { error, .. }) if may_be_torn(&error) && patience.is_left() => {}
+                done => break done?,
+            }
+        };
+        let model = match (self.model.get(), model) {
+            (Some(old), Some(new)) => Some(renumber::as_before(old, new)),
+            (_, new) => new,
         };
         let caches = self.caches_set();
         (self.files, self.read) = (files, read);
@@ -91,6 +139,22 @@ impl Nc4File {
             let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
         }
         Ok(true)
+    }
+
+    /// To be asked when reading failed, again and again with the same `tries`, which begins at 0:
+    /// whether another program may have been writing what was read, after a pause and with all of it
+    /// read again. False where the file is open for writing, or damaged.
+    pub fn read_again(&mut self, tries: &mut u32) -> bool {
+        if self.writing.is_some() {
+            return false;
+        }
+        let storage = Arc::clone(self.hdf5().storage());
+        let mut patience = Patience { tries: *tries, ..Patience::with(&*storage, &self.read) };
+        let is_left = patience.is_left();
+        *tries = patience.tries;
+        // Torn itself, it is read once more the next time.
+        let _ = is_left && self.refresh().is_ok();
+        is_left
     }
 
     /// For a file that is open for writing and of which nothing is changed: the same, after another
@@ -125,6 +189,21 @@ impl Nc4File {
         Ok(())
     }
 
+    /// The file as it is now, with its definitions if somebody asked for them before: until then
+    /// nothing has a number.
+    fn anew(&self, storage: &Arc<dyn Storage>) -> Result<(Files, Option<Model>)> {
+        let fail = |error| hdf(String::from("/"), error);
+        let below = File::open(Arc::clone(storage)).map_err(fail)?;
+        let below = below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone()));
+        below.object(below.root()).map_err(fail)?;
+        let files = Files::new(Arc::new(below), self.how.folder.clone());
+        let model = match self.model.get() {
+            Some(_) => Some(Walk::run(&files).map_err(|fault| hdf(fault.path, fault.error))?),
+            None => None,
+        };
+        Ok((files, model))
+    }
+
     /// Chunk caches that were set.
     fn caches_set(&self) -> Vec<(GroupId, VarId, (usize, usize, f32))> {
         let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
@@ -139,9 +218,4 @@ impl Nc4File {
         }
         set
     }
-}
-
-/// The definitions of a file.
-fn walked(files: &Files) -> Result<Model> {
-    Walk::run(files).map_err(|failure| hdf(failure.path, failure.error))
 }

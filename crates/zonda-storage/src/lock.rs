@@ -199,6 +199,13 @@ impl Writer {
         }
     }
 
+    /// Whether another one changed what this one has read.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let turn = self.lock.0.turn();
+        turn.holder.is_none() && turn.changes != self.seen
+    }
+
     /// Says that all of the file was read anew, while it was [`MayWrite::AfterReading`].
     pub fn has_read(&mut self) {
         self.seen = self.lock.0.turn().changes;

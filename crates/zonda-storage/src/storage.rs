@@ -50,8 +50,18 @@ pub struct Advice {
 pub struct Stamp {
     /// Bytes of the storage.
     pub len: u64,
-    /// What else there is to tell: which file, and when it was changed; or how often.
+    /// What else there is to tell of a file: its inode, and seconds and nanoseconds of when its bytes
+    /// and its inode were changed. Of a memory: how often it was changed.
     pub changed: [i64; 5],
+}
+
+impl Stamp {
+    /// Whether the bytes of a file were changed in the last `seconds`, by this machine's clock.
+    #[must_use]
+    pub fn is_younger_than(&self, seconds: u64) -> bool {
+        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+        u64::try_from(self.changed[1]).is_ok_and(|then| now.abs_diff(then) <= seconds)
+    }
 }
 
 /// A flat run of bytes, read and written by offset.

@@ -334,7 +334,10 @@ impl Dataset {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.sync()),
             Inner::Nc4(nc4) if !self.is_writable() => self.here(nc4.refresh()),
-            Inner::Nc4(nc4) => self.complete(nc4, Nc4File::sync),
+            Inner::Nc4(nc4) => {
+                self.complete(nc4, Nc4File::sync)?;
+                self.steer(nc4, |file| nc4.catch_up(file))
+            }
         }
     }
 

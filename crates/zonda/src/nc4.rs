@@ -139,6 +139,17 @@ impl Nc4 {
         Ok(())
     }
 
+    /// Whether to try again what failed: what another program may have been writing was read again.
+    #[cold]
+    pub(crate) fn read_again(&self, error: &Error, tries: &mut u32) -> bool {
+        let damaged = [NcError::HdfErr, NcError::Filter, NcError::AttMeta, NcError::DimMeta];
+        if !damaged.contains(&error.code()) {
+            return false;
+        }
+        self.come_in();
+        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)).read_again(tries)
+    }
+
     /// Begins to change the file, where another writer of the process is not about to; what that one
     /// changed before is read first.
     #[inline]
@@ -165,6 +176,16 @@ impl Nc4 {
             }
         }
         Err(Error::explained(NcError::HdfErr, why))
+    }
+
+    /// For a writer that has changed nothing: sees what another writer of the process changed.
+    pub(crate) fn catch_up(&self, file: &mut Nc4File) -> Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = writer.as_mut().filter(|writer| writer.is_behind()) {
+            file.reread()?;
+            writer.has_read();
+        }
+        Ok(())
     }
 
     /// All changes are in the file.
