@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use zonda_storage::Storage;
+use zonda_storage::{Stamp, Storage};
 
 use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
@@ -19,7 +19,8 @@ use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
 /// Bytes read at once where a superblock may be. Small files have their root group there, too.
 const WINDOW_BYTES: usize = 2048;
 
-/// How long these bytes are taken for those of the file, which another program may be writing.
+/// How long these bytes are taken for those of the file, which another program may be writing: where
+/// a file system's clock has steps, its stamps may not tell.
 const WINDOW_LASTS: Duration = Duration::from_millis(5);
 
 /// Bytes of a driver information block that are looked at.
@@ -68,19 +69,22 @@ pub struct File {
 struct Window {
     at: u64,
     bytes: Box<[u8]>,
+    /// When they were read, and which state of the storage they were of.
     read: Instant,
+    stamp: Option<Stamp>,
 }
 
 impl Window {
     fn read(storage: &dyn Storage, at: u64) -> Result<Window> {
         let (mut bytes, read) = (vec![0; WINDOW_BYTES], Instant::now());
+        let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
-        Ok(Window { at, bytes: bytes.into(), read })
+        Ok(Window { at, bytes: bytes.into(), read, stamp })
     }
 
     fn none() -> Window {
-        Window { at: 0, bytes: Box::default(), read: Instant::now() }
+        Window { at: 0, bytes: Box::default(), read: Instant::now(), stamp: None }
     }
 
     /// The bytes from `at` on, if they begin here.
@@ -413,7 +417,9 @@ impl File {
     fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
         let in_window = self.window.from(at).get(..buf.len());
         let is_old = || {
-            self.window_is_old.load(Ordering::Acquire) || self.window.read.elapsed() > WINDOW_LASTS
+            self.window_is_old.load(Ordering::Acquire)
+                || self.window.read.elapsed() > WINDOW_LASTS
+                || self.storage.stamp().ok() != self.window.stamp
         };
         if let Some(bytes) = in_window.filter(|_| !is_old()) {
             buf.copy_from_slice(bytes);

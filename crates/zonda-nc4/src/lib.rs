@@ -30,6 +30,7 @@ mod request;
 mod select;
 mod stored;
 mod types;
+mod usage;
 mod values;
 mod virtual_data;
 mod walk;
@@ -43,6 +44,7 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
+pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
 pub use write::{CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest};
 
 /// What an operation gives.

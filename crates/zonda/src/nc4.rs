@@ -11,7 +11,8 @@ use zonda_classic::Ending;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 use zonda_nc4::{
-    CreateHow, Fetch, GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo,
+    CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
+    VarInfo,
 };
 use zonda_storage::{MayWrite, Storage, Writer, WriterLock};
 
@@ -499,6 +500,22 @@ impl Dataset {
             let file = nc4.read();
             Ok(file.stored(var.group, var.var)?)
         }))
+    }
+
+    /// Walks all that can be reached in an HDF5 file, as it was committed: what is used and by what,
+    /// what is not, what is damaged.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`.
+    pub fn usage(&self) -> Result<Usage> {
+        self.here(self.nc4().map(|nc4| nc4.read().usage()))
+    }
+
+    /// What a variable takes, by what [`Dataset::usage`] found. `None` for one that is not there or in
+    /// another file.
+    #[must_use]
+    pub fn var_usage(&self, usage: &Usage, var: VarRef) -> Option<ObjectUsage> {
+        self.as_nc4()?.read().var_usage(usage, var.group, var.var)
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
