@@ -44,6 +44,7 @@ pub mod superblock;
 pub mod symbol_table;
 #[cfg(test)]
 mod testing;
+pub mod usage;
 pub mod virtual_dataset;
 mod writer;
 

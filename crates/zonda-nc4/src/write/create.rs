@@ -12,6 +12,7 @@ use super::{CreateHow, Writing};
 use crate::file::{Nc4File, OpenHow};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
+use crate::refresh::Read;
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
@@ -35,6 +36,7 @@ impl Nc4File {
         create: CreateHow,
     ) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
+        let read = Read::now(&*storage);
         let file = File::create(storage, 0).map_err(fail)?;
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.folder.clone());
@@ -53,6 +55,7 @@ impl Nc4File {
             model: OnceLock::from(model),
             walking: Mutex::new(()),
             writing: Some(Box::new(writing)),
+            read,
         })
     }
 }
