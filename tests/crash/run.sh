@@ -66,7 +66,9 @@ compile() {
 plan=("$here/plan.c" "$here/scenes.c" "$here/scenes4.c" "$here/values.c")
 compile -fPIC -shared "$here/log_shim.c" "$here/log_core.c" -o "$bin/log_shim.so" -ldl
 compile "$here/writer.c" "${plan[@]}" -o "$bin/writer" -L"$oracle" -lnetcdf -ldl
-compile "$here/check.c" "$here/shows.c" "$here/model.c" "${plan[@]}" -o "$bin/check" -L"$oracle" -lnetcdf
+judge=("$here/check.c" "$here/shows.c" "$here/model.c" "${plan[@]}")
+compile "${judge[@]}" -o "$bin/check" -L"$oracle" -lnetcdf
+compile "${judge[@]}" "$here/plain.c" -o "$bin/check_plain" -L"$oracle" -lnetcdf
 
 passed=0 failed=0
 # part SCRIPT ARGUMENTS...: shows all but the counts at the end, which are added up.
