@@ -41,7 +41,7 @@ pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
-pub use nc4::filter_is_available;
+pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use recovery::{Recovery, recover};
 pub use refs::VarRef;

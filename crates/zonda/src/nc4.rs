@@ -432,6 +432,12 @@ pub fn filter_is_available(id: u32) -> bool {
     zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
 }
 
+/// What a filter is called that is built in; files give it another name, or none.
+#[must_use]
+pub fn filter_name(id: u32) -> Option<&'static str> {
+    zonda_chunk::filter::name_of(id)
+}
+
 /// For values that own no memory.
 pub(crate) struct NoPlace {
     asked: bool,

@@ -424,6 +424,14 @@ impl VarStore {
         }
     }
 
+    /// The elements lie in a run that is new in the file.
+    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, file: &File) {
+        self.keep = Keep::Contiguous { addr: Some(addr), len, run: RunState::Fresh };
+        self.is_changed = true;
+        file.grown_to(addr.0.saturating_add(len));
+        self.publish(file);
+    }
+
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
         if let Keep::Contiguous { addr: Some(addr), len, .. } = &self.keep {

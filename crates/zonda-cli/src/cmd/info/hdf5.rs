@@ -58,17 +58,14 @@ struct Filter {
 impl Filter {
     fn of(spec: &FilterSpec) -> Filter {
         let FilterSpec { id, name, params, .. } = spec;
-        let name = known(*id).map_or_else(|| name.clone(), str::to_owned);
+        let name = zonda::filter_name(*id).map_or_else(|| name.clone(), str::to_owned);
         Filter { id: *id, name, params: params.clone(), available: zonda::filter_is_available(*id) }
     }
 
     /// `deflate(4)`, `filter 305(1,2) not available`
     fn shown(&self) -> String {
-        let mut text = if self.name.is_empty() || known(self.id).is_none() {
-            format!("filter {}", self.id)
-        } else {
-            self.name.clone()
-        };
+        let mut text = zonda::filter_name(self.id)
+            .map_or_else(|| format!("filter {}", self.id), str::to_owned);
         if !self.params.is_empty() {
             let params: Vec<String> = self.params.iter().map(u32::to_string).collect();
             text.push_str(&format!("({})", params.join(",")));
@@ -78,27 +75,6 @@ impl Filter {
         }
         text
     }
-}
-
-/// What filters are called whose names in files differ or are missing.
-fn known(id: u32) -> Option<&'static str> {
-    Some(match id {
-        1 => "deflate",
-        2 => "shuffle",
-        3 => "fletcher32",
-        4 => "szip",
-        5 => "nbit",
-        6 => "scaleoffset",
-        307 => "bzip2",
-        32000 => "lzf",
-        32001 => "blosc",
-        32004 => "lz4",
-        32008 => "bitshuffle",
-        32013 => "zfp",
-        32015 => "zstd",
-        32026 => "blosc2",
-        _ => return None,
-    })
 }
 
 pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
