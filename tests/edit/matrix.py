@@ -29,7 +29,7 @@ class Before:
     """What everybody reads in a file before it is changed."""
 
     def __init__(self, tools, path):
-        self.sha = change.sha256(path)
+        self.path = path
         self.look, self.problems = child.call(look.judge, path)
         self.digests = {r: tools.digest(r, path) for r in READERS}
         self.dumped = tools.h5dump and tools.dumps(path)
@@ -54,7 +54,12 @@ class Worker:
                 child.call(sources.write, name, path)
             kept = str(self.folder / ("before-%d.h5" % len(self.before)))
             os.rename(path, kept)
-            self.before[name] = kept, Before(self.tools, kept)
+            plain = kept
+            if "-stale-" in name:
+                # Nobody reads it as it is: the edit is judged by the same file without the mark.
+                plain = shutil.copy(kept, kept + ".plain")
+                sources.mark(plain)
+            self.before[name] = kept, Before(self.tools, plain)
         return self.before[name]
 
     def case(self, name, operation, corpus=None):
@@ -141,9 +146,8 @@ class Worker:
 
     def alone(self, before):
         """What is said of libhdf5's edit of the file as it was."""
-        original = next(path for path, b in self.before.values() if b is before)
         path = str(self.folder / "alone.nc")
-        shutil.copy(original, path)
+        shutil.copy(before.path, path)
         try:
             _, more = child.call(goon.go_on, path)
             return {shape(x) for x in self.judge(before, more, path, "after libhdf5 went on: ")}

@@ -475,6 +475,11 @@ def cache_image(path, form):
 def flagged(path, form, flags):
     """A writer that died has left its mark in the superblock."""
     make(path, form, unlimited)
+    mark(path, flags)
+
+
+def mark(path, flags=0):
+    """Puts the flags of consistency into a superblock of version 3."""
     with open(path, "r+b") as f:
         head = bytearray(f.read(48))
         assert head[8] >= 2
