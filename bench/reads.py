@@ -31,6 +31,7 @@ from harness import BENCH, REFERENCE, ROOT, Failed
 
 HDF5 = "-I/usr/include/hdf5/serial -L/usr/lib/{triplet}/hdf5/serial -lhdf5".split()
 MIB = 1 << 20
+SLOW = 10.0  # seconds: who takes longer is not run again after the first round
 
 
 @dataclass
@@ -216,7 +217,8 @@ def add_wheel(folder: Path) -> str:
 class Peers:
     """Everything that can read: name -> (command in front of the options, environment, operations)."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, patience: float):
+        self.patience = patience
         python = add_wheel(folder)
         self.libs = harness.libraries(folder)
         every = {"read", "open", "inquire", "strings", "threads"}
@@ -237,7 +239,11 @@ class Peers:
 
     def run(self, name: str, options: list) -> dict:
         command, env, _ = self.all[name]
-        out = subprocess.run([*map(str, command), *map(str, options)], env=env, capture_output=True, text=True, timeout=900)
+        try:
+            out = subprocess.run([*map(str, command), *map(str, options)], env=env, capture_output=True, text=True,
+                                 timeout=self.patience)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"> {self.patience:g} s") from None
         if out.returncode != 0 or not out.stdout.strip():
             raise Failed(f"ended with {out.returncode}: {(out.stderr.strip().splitlines() or ['no message'])[-1]}")
         return json.loads(out.stdout.splitlines()[-1])
@@ -247,7 +253,7 @@ class Peers:
 
 
 def measure(case: Case, peers: Peers, bin_dir: Path, files: list[Path], repeat: int) -> dict:
-    """All rounds of one case; round 0 warms up."""
+    """All rounds of one case; round 0 warms up, and is all there is of who is slow."""
     options = ["--file", files[0], "--op", case.op, *case.more]
     if case.reads:
         listing = files[0].with_suffix(".list")
@@ -262,19 +268,21 @@ def measure(case: Case, peers: Peers, bin_dir: Path, files: list[Path], repeat: 
     need = "threads" if case.threads > 1 else case.op
     names = [n for n, (_, _, can) in peers.all.items() if need in can]
     row = {"name": case.name, "target": case.target, "seconds": {}, "first": {}, "peak_kib": {}, "errors": {}, "limit": {}}
-    digests = {}
+    digests, slow = {}, set()
     for number in range(repeat + 1):
         for name in names if number % 2 == 0 else reversed(names):
-            if name in row["errors"]:
+            if name in row["errors"] or name in slow:
                 continue
             try:
                 line = peers.run(name, options)
-            except (Failed, subprocess.TimeoutExpired) as why:
+            except Failed as why:
                 row["errors"][name] = str(why)[:120]
                 continue
             digests.setdefault(name, line["digest"])
             row["bytes"], row["calls"] = line["bytes"], line["calls"]
-            if number > 0:
+            if line["seconds"] > SLOW:
+                slow.add(name)
+            if number > 0 or name in slow:
                 row["seconds"].setdefault(name, []).append(line["seconds"])
                 for fact in ("first", "peak_kib"):
                     if fact in line["params"]:
@@ -334,6 +342,8 @@ def main() -> int:
     p.add_argument("--list", action="store_true")
     p.add_argument("--repeat", type=int, default=3)
     p.add_argument("--peers", default=".", help="only the peers whose name matches")
+    p.add_argument("--patience", type=float, default=900, metavar="SECONDS",
+                   help="a peer that takes longer over a case is stopped, and the table says so (900)")
     p.add_argument("--no-record", action="store_true")
     options = p.parse_args()
     chosen = [c for c in cases() if re.search(options.only, c.name) and (options.long or not c.long)
@@ -345,7 +355,7 @@ def main() -> int:
     build(bin_dir)
     scratch = Path(os.environ.get("ZONDA_SCRATCH", ROOT / "out" / "bench")) / f"reads-{os.getpid()}"
     scratch.mkdir(parents=True, exist_ok=True)
-    peers = Peers(bin_dir)
+    peers = Peers(bin_dir, options.patience)
     peers.all = {n: p for n, p in peers.all.items() if n == REFERENCE or re.search(options.peers, n)}
     started, host = datetime.datetime.now(datetime.UTC), harness.machine()
     print(harness.heading(host, "", peers.libs, started, "warm files"), "\n", file=sys.stderr)

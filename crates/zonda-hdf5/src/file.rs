@@ -174,6 +174,17 @@ impl File {
             driver_info: None,
             root: FileAddr(0),
         };
+        File::bare_with(storage, superblock, limits)
+    }
+
+    /// The same with what a superblock would say.
+    #[cfg(test)]
+    pub(crate) fn bare_with(
+        storage: Arc<dyn Storage>,
+        superblock: Superblock,
+        limits: Limits,
+    ) -> File {
+        let len = storage.len().unwrap();
         File::of(storage, len, superblock, Window::default(), limits)
     }
 

@@ -27,6 +27,7 @@ mod file;
 pub mod fractal_heap;
 pub mod global_heap;
 mod guard;
+pub mod journal;
 mod limits;
 pub mod links;
 pub mod local_heap;

@@ -1,8 +1,9 @@
 //! Local heap: the names of an old-style group, or of external files.
-//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read.
-//! The list of its free blocks is not looked at: a reader has no use for it.
+//! Spec: HDF5 File Format, "Disk Format: Level 1D - Local Heaps". Version 0 read and written.
+//! The list of its free blocks is not looked at: a reader has no use for it, and what is written
+//! has none.
 
-use crate::{File, FileAddr, Reader, Result};
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "local heap";
 
@@ -13,9 +14,24 @@ const FIRST_READ: u64 = 512;
 #[derive(Clone, Debug)]
 pub struct LocalHeap {
     data: Box<[u8]>,
+    /// Where the header and the data are.
+    places: [FileAddr; 2],
     /// Byte of the file where the data are.
     at: u64,
-    sizes: crate::Sizes,
+    sizes: Sizes,
+}
+
+/// Offsets in the data, and the length of a header, are multiples of this.
+const ALIGN: usize = 8;
+
+/// What the list of free blocks begins with where there are none.
+const NO_FREE_BLOCK: u64 = 1;
+
+/// Bytes of a header, with those that fill it up.
+fn header_len(sizes: Sizes) -> usize {
+    let (offset, length) = (usize::from(sizes.offset), usize::from(sizes.length));
+    let len = offset.saturating_add(length.saturating_mul(2)).saturating_add(8);
+    len.checked_next_multiple_of(ALIGN).unwrap_or(len)
 }
 
 impl LocalHeap {
@@ -41,7 +57,7 @@ impl LocalHeap {
             Some(data) => data.into(),
             None => file.read(NAME, data_addr, len)?.into_boxed_slice(),
         };
-        Ok(LocalHeap { data, at, sizes: file.sizes() })
+        Ok(LocalHeap { data, places: [addr, data_addr], at, sizes: file.sizes() })
     }
 
     /// The name that begins at an offset of the data, without its NUL.
@@ -59,12 +75,60 @@ impl LocalHeap {
     pub fn data(&self) -> &[u8] {
         &self.data
     }
+
+    /// What it takes of the file: header and data.
+    #[must_use]
+    pub fn extents(&self) -> [(FileAddr, u64); 2] {
+        let [header, data] = self.places;
+        [(header, header_len(self.sizes) as u64), (data, self.data.len() as u64)]
+    }
+}
+
+/// A local heap in the making. The empty name is in it from the beginning, at offset 0.
+#[derive(Debug)]
+pub struct NewLocalHeap {
+    data: Writer,
+}
+
+impl NewLocalHeap {
+    /// With nothing but the empty name.
+    #[must_use]
+    pub fn new(sizes: Sizes) -> NewLocalHeap {
+        let mut data = Writer::new(NAME, sizes);
+        data.zeros(ALIGN);
+        NewLocalHeap { data }
+    }
+
+    /// Adds a name, which has no NUL, and says where it begins.
+    pub fn insert(&mut self, name: &[u8]) -> u64 {
+        let at = self.data.len() as u64;
+        self.data.put(name).u8(0).pad_to(ALIGN);
+        at
+    }
+
+    /// The heap as it is at `place`: its header, and the data directly behind it.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] for more data than lengths of the file can say.
+    pub fn encode(
+        self,
+        place: impl FnOnce(u64) -> Result<FileAddr>,
+    ) -> Result<(FileAddr, Vec<u8>)> {
+        let (sizes, data) = (self.data.sizes(), self.data.finish());
+        let (header, len) = (header_len(sizes), data.len() as u64);
+        let addr = place(len.saturating_add(header as u64))?;
+        let too_large = HdfError::TooLarge { structure: NAME, value: addr.0 };
+        let data_addr = addr.0.checked_add(header as u64).ok_or(too_large)?;
+        let mut writer = Writer::with_room(NAME, sizes, header.saturating_add(data.len()));
+        writer.put(b"HEAP").u8(0).zeros(3).length(len)?.length(NO_FREE_BLOCK)?;
+        writer.addr(Some(FileAddr(data_addr)))?.pad_to(ALIGN).put(&data);
+        Ok((addr, writer.finish()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HdfError;
     use crate::testing::{Builder, file};
 
     fn heap(len: u64, data: u64) -> Builder {
@@ -86,6 +150,36 @@ mod tests {
             assert!(matches!(heap.name(25), Err(HdfError::Truncated { .. })));
             assert!(heap.name(u64::MAX).is_err());
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for sizes in [Sizes::EIGHT, Sizes { offset: 4, length: 4 }, Sizes { offset: 2, length: 4 }]
+        {
+            let mut heap = NewLocalHeap::new(sizes);
+            let names: [&[u8]; 5] = [b"a", b"seven77", b"eight888", b"", b"\xc3\xa9"];
+            let places = names.map(|name| heap.insert(name));
+            assert_eq!(places, [8, 16, 24, 40, 48]);
+            let mut len = 0;
+            let place = |asked| {
+                len = asked;
+                Ok(FileAddr(64))
+            };
+            let (addr, bytes) = heap.encode(place).unwrap();
+            assert_eq!((addr, bytes.len() as u64), (FileAddr(64), len));
+            let storage = crate::testing::storage(&[&[0; 64], bytes.as_slice()].concat());
+            let file = File::bare(storage, sizes, crate::Limits::default());
+            let heap = LocalHeap::read(&file, addr).unwrap();
+            for (place, name) in places.into_iter().zip(names) {
+                assert_eq!(heap.name(place).unwrap(), name);
+            }
+            let [(header, header_len), (data, data_len)] = heap.extents();
+            assert_eq!((header, header.0 + header_len), (addr, data.0));
+            assert_eq!(header_len + data_len, len);
+        }
+        let mut heap = NewLocalHeap::new(Sizes { offset: 2, length: 2 });
+        heap.insert(&[b'x'; 1 << 16]);
+        assert!(matches!(heap.encode(|_| Ok(FileAddr(64))), Err(HdfError::TooLarge { .. })));
     }
 
     #[test]

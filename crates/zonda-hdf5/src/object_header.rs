@@ -1,6 +1,6 @@
 //! Object header: the messages that describe an object.
 //! Spec: HDF5 File Format, "Disk Format: Level 2A1 - Data Object Header Prefix". Versions 1 and 2
-//! read, 2 written.
+//! read and written.
 //! Watch: the length of a version 2 continuation block counts its signature and checksum; the
 //! message count of version 1 is not to be relied on, the lengths of the blocks are.
 
@@ -184,7 +184,7 @@ impl ObjectHeader {
     }
 
     /// The messages of its first block. Who encodes that anew with those about other blocks carried
-    /// over keeps the other blocks as they are.
+    /// over keeps the other blocks as they are; in version 1 the first block counts their messages.
     #[must_use]
     pub fn first(&self) -> &[Message] {
         self.messages.get(..self.n_first).unwrap_or_default()
@@ -199,10 +199,16 @@ impl ObjectHeader {
         })
     }
 
-    /// What a new first block keeps of this one, if it is one of version 2.
+    /// What a new first block keeps of this one.
     #[must_use]
     pub fn style(&self) -> HeaderStyle {
-        HeaderStyle { flags: self.flags, phase_change: self.phase_change, times: self.times }
+        HeaderStyle {
+            version: self.version,
+            reference_count: self.reference_count.unwrap_or(1),
+            flags: self.flags,
+            phase_change: self.phase_change,
+            times: self.times,
+        }
     }
 
     /// One of its messages for a new header: the same flags, creation index and body. Messages that

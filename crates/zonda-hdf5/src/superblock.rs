@@ -5,6 +5,7 @@
 //! first byte. A user block moved by other tools leaves a base address that is not where the
 //! superblock is; where it is decides.
 
+use crate::message::SymbolTableMessage;
 use crate::{FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 /// What a superblock begins with.
@@ -193,6 +194,26 @@ impl Superblock {
         Ok((self.base.saturating_add(skip), writer.finish()))
     }
 
+    /// What changes where the symbol table of the root group is elsewhere: the byte of the file where
+    /// that begins, and the bytes, which lie in one sector. Versions 0 and 1 keep a copy of the root
+    /// group's message in the entry of the root group; the others have none.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where an address is.
+    pub fn encode_root_cache(&self, table: &SymbolTableMessage) -> Result<Option<(u64, Vec<u8>)>> {
+        if self.version >= 2 {
+            return Ok(None);
+        }
+        // Behind four addresses, the offset of a name, which is nothing, and the place of the header.
+        let fields = if self.version == 0 { 24 } else { 28 };
+        let addrs = u64::from(self.sizes.offset).saturating_mul(5);
+        let skip = addrs.saturating_add(u64::from(self.sizes.length)).saturating_add(fields);
+        let mut writer = Writer::new(NAME, self.sizes);
+        writer.u32(CACHED_SYMBOL_TABLE).u32(0);
+        table.encode(&mut writer)?;
+        Ok(Some((self.base.saturating_add(skip), writer.finish())))
+    }
+
     /// Whether a writer has, or had when it died, the file open. Only version 3 means it: libraries
     /// set the flag in version 2, too, where it stays after a crash and nobody looks at it.
     #[must_use]
@@ -211,6 +232,9 @@ const NAME: &str = "superblock";
 
 /// Bytes of the superblock of a new file.
 const FIRST_BYTES: u64 = 48;
+
+/// Cache type of an entry that has the symbol table of its group.
+const CACHED_SYMBOL_TABLE: u32 = 1;
 
 const DEFAULT_GROUP_LEAF_K: u16 = 4;
 const DEFAULT_GROUP_INTERNAL_K: u16 = 16;

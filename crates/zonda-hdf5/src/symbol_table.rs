@@ -3,8 +3,16 @@
 //! Symbol Table Entry".
 //! Watch: names and the targets of soft links are offsets in the group's local heap; the header's
 //! address of a soft link (cache type 2) is undefined.
+//! Watch: the specification says that the offset of a name is as wide as an address; libraries make
+//! it as wide as a length. Nodes are allocated for the most entries they may have.
 
-use crate::{File, FileAddr, Reader, Result};
+mod extents;
+mod write;
+
+use crate::{File, FileAddr, HdfError, Reader, Result, Sizes, Superblock, Writer};
+
+pub use extents::symbol_table_extents;
+pub use write::write_symbol_table;
 
 const NODE: &str = "symbol table node";
 
@@ -32,8 +40,8 @@ pub enum EntryTarget {
 impl Entry {
     /// Bytes of an entry.
     #[must_use]
-    pub fn encoded_len(sizes: crate::Sizes) -> usize {
-        usize::from(sizes.offset).saturating_mul(2).saturating_add(24)
+    pub fn encoded_len(sizes: Sizes) -> usize {
+        usize::from(sizes.length).saturating_add(usize::from(sizes.offset)).saturating_add(24)
     }
 
     /// Decodes one entry.
@@ -41,8 +49,7 @@ impl Entry {
     /// # Errors
     /// An unknown cache type; an object without an address.
     pub fn decode(reader: &mut Reader<'_>) -> Result<Entry> {
-        // The offset of a name has the width of an address.
-        let name = reader.uint(usize::from(reader.sizes().offset))?;
+        let name = reader.length()?;
         let object = reader.addr()?;
         let cache_type = reader.u32()?;
         let _reserved = reader.u32()?;
@@ -55,6 +62,47 @@ impl Entry {
         };
         Ok(Entry { name, target })
     }
+
+    /// Encodes it. Of an object, nothing is said but where it is (cache type 0).
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where the target of a soft link is behind the first 4 GiB of the heap,
+    /// and for addresses and offsets that are too wide.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.length(self.name)?;
+        let (object, cache_type, target) = match self.target {
+            EntryTarget::Object(object) => (Some(object), 0, 0),
+            EntryTarget::Soft(path) => (None, 2, path),
+        };
+        writer.addr(object)?.u32(cache_type).u32(0).uint(target, 4)?.zeros(12);
+        Ok(())
+    }
+}
+
+/// Most entries that a node may have.
+fn most_entries(superblock: &Superblock) -> usize {
+    usize::from(superblock.group_leaf_k).saturating_mul(2)
+}
+
+/// Bytes that a node takes of a file, whatever the number of its entries.
+fn node_space(superblock: &Superblock) -> u64 {
+    let entries = most_entries(superblock).saturating_mul(Entry::encoded_len(superblock.sizes));
+    (entries as u64).saturating_add(8)
+}
+
+/// Encodes a node of these entries, which are in the order of their names.
+fn encode_node(entries: &[Entry], superblock: &Superblock) -> Result<Vec<u8>> {
+    let too_large = HdfError::TooLarge { structure: NODE, value: entries.len() as u64 };
+    let count = u16::try_from(entries.len()).map_err(|_| too_large.clone())?;
+    let space = usize::try_from(node_space(superblock)).unwrap_or_default();
+    let mut writer = Writer::with_room(NODE, superblock.sizes, space);
+    writer.put(b"SNOD").u8(1).u8(0).u16(count);
+    for entry in entries {
+        entry.encode(&mut writer)?;
+    }
+    let rest = space.checked_sub(writer.len()).ok_or(too_large)?;
+    writer.zeros(rest);
+    Ok(writer.finish())
 }
 
 /// Bytes of a node with `count` entries.
@@ -92,8 +140,8 @@ pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::HdfError;
     use crate::built::{Built, at, le};
+    use crate::testing::{encoded, hex};
 
     fn node(entries: &[(u64, u64, u64, u64)]) -> Vec<u8> {
         let mut bytes = b"SNOD".to_vec();
@@ -119,6 +167,37 @@ mod tests {
         assert_eq!(entries[22], Entry { name: 51, target: EntryTarget::Object(at(319)) });
         built.bytes.pop();
         assert!(matches!(read_node(&built.file(), at(addr)), Err(HdfError::OutOfFile { .. })));
+    }
+
+    #[test]
+    fn written_as_libraries_do() {
+        // HDF5 2.0 (h5py 3.16, libver "earliest"): an object and a soft link.
+        let entries = [
+            "1000000000000000 2807000000000000 00000000 00000000 0000000000000000 0000000000000000",
+            "2000000000000000 ffffffffffffffff 02000000 00000000 2800000000000000 0000000000000000",
+        ];
+        for bytes in entries.map(hex) {
+            let mut reader = Reader::new("test", &bytes, 0, Sizes::EIGHT);
+            let entry = Entry::decode(&mut reader).unwrap();
+            assert_eq!(encoded(|writer| entry.encode(writer)).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn names_have_the_width_of_lengths() {
+        let entry = Entry { name: 0x0102_0304, target: EntryTarget::Object(at(0x20)) };
+        for (offset, length) in [(8, 4), (4, 8), (2, 4)] {
+            let sizes = Sizes { offset, length };
+            let mut writer = Writer::new("test", sizes);
+            entry.encode(&mut writer).unwrap();
+            assert_eq!(writer.len(), Entry::encoded_len(sizes));
+            assert_eq!(writer.bytes()[usize::from(length)], 0x20);
+            let mut reader = Reader::new("test", writer.bytes(), 0, sizes);
+            assert_eq!(Entry::decode(&mut reader).unwrap(), entry);
+        }
+        let soft = Entry { name: 8, target: EntryTarget::Soft(1 << 32) };
+        let error = encoded(|writer| soft.encode(writer)).unwrap_err();
+        assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
     }
 
     #[test]

@@ -204,7 +204,13 @@ impl Objects<'_> {
     }
 }
 
-const STYLE: HeaderStyle = HeaderStyle { flags: 0x0c, phase_change: Some((64, 60)), times: None };
+const STYLE: HeaderStyle = HeaderStyle {
+    version: 2,
+    reference_count: 1,
+    flags: 0x0c,
+    phase_change: Some((64, 60)),
+    times: None,
+};
 
 fn le<const N: usize, const M: usize>(values: [[u8; M]; N]) -> Vec<u8> {
     values.concat()

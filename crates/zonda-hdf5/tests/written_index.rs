@@ -26,7 +26,8 @@ use zonda_storage::backend::Memory;
 
 /// Where a dataset's header is; all of it fits.
 const HEADER_LEN: u64 = SECTOR;
-const STYLE: HeaderStyle = HeaderStyle { flags: 0x0c, phase_change: None, times: None };
+const STYLE: HeaderStyle =
+    HeaderStyle { version: 2, reference_count: 1, flags: 0x0c, phase_change: None, times: None };
 
 fn message(kind: u16, flags: u8, encode: impl FnOnce(&mut Writer) -> Result<()>) -> NewMessage {
     let mut writer = Writer::new("test", Sizes::EIGHT);

@@ -1,5 +1,6 @@
 use super::*;
 use crate::ObjectHeader;
+use crate::message::SymbolTableMessage;
 use crate::testing::{Builder, hex, storage};
 
 /// A version 2 or 3 superblock for a file of `eof` bytes.
@@ -54,6 +55,16 @@ fn versions_0_and_1() {
     assert_eq!((superblock.group_leaf_k, superblock.group_internal_k), (5, 17));
     assert_eq!(superblock.chunk_k, 32);
     assert_eq!(open(&old_superblock(1, NONE, 100).bytes).unwrap().superblock().chunk_k, 33);
+    // The copy of the root group's symbol table, which is there already.
+    let table = SymbolTableMessage { btree: FileAddr(136), heap: FileAddr(680) };
+    for version in [0, 1] {
+        let bytes = old_superblock(version, NONE, 100).bytes;
+        let superblock = open(&[bytes.as_slice(), &[0; 8]].concat()).unwrap().superblock().clone();
+        let (at, cache) = superblock.encode_root_cache(&table).unwrap().unwrap();
+        let at = usize::try_from(at).unwrap();
+        assert_eq!((at + 24, &*cache), (bytes.len(), &bytes[at..]));
+    }
+    assert_eq!(Superblock::new(0).encode_root_cache(&table).unwrap(), None);
     let mut odd = old_superblock(0, NONE, 96);
     odd.bytes[13] = 3;
     assert!(matches!(open(&odd.bytes), Err(HdfError::BadValue { .. })));

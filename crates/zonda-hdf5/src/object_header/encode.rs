@@ -1,12 +1,12 @@
-//! Encoding of version 2 object headers.
-//! Watch: a block is filled to its last byte, by NIL messages or by a gap that is shorter than the
-//! head of a message, never by both: libraries refuse that.
+//! Encoding of object headers, versions 1 and 2. What differs between them is in a module each.
+//! Watch: a block is filled to its last byte: libraries refuse blocks that are not.
+
+mod v1;
+mod v2;
 
 use std::sync::Arc;
 
-use super::{
-    ATTRIBUTE_ORDER_INDEXED, ATTRIBUTE_ORDER_TRACKED, NAME, PHASE_CHANGE_STORED, TIMES_STORED,
-};
+use super::{ATTRIBUTE_ORDER_TRACKED, NAME};
 use crate::message::kind;
 use crate::{FileAddr, HdfError, Result, Sizes, Writer};
 
@@ -19,13 +19,17 @@ pub struct NewMessage {
     pub flags: u8,
     /// Creation index; not written where the header keeps none.
     pub creation_order: Option<u16>,
-    /// The body.
+    /// The body. In version 1 zeros follow it up to a multiple of 8 bytes.
     pub body: Arc<[u8]>,
 }
 
 /// What a header says before its messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderStyle {
+    /// Version, 1 or 2. Version 1 has its number of hard links and none of the other fields.
+    pub version: u8,
+    /// Number of hard links, in version 1. In version 2 a message has it if it is not 1.
+    pub reference_count: u32,
     /// Bits 4 and 8: creation order of attributes is tracked, and indexed. The others follow from
     /// what else there is.
     pub flags: u8,
@@ -35,7 +39,15 @@ pub struct HeaderStyle {
     pub times: Option<[u32; 4]>,
 }
 
-/// Space of a first block, from its signature to the end of its checksum.
+/// That of a new header of version 2 which keeps neither an order of attributes nor times.
+impl Default for HeaderStyle {
+    fn default() -> HeaderStyle {
+        HeaderStyle { version: 2, reference_count: 1, flags: 0, phase_change: None, times: None }
+    }
+}
+
+/// Space of a first block: in version 1 from the version to the end of the messages, in version 2
+/// from the signature to the end of the checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderSpace {
     /// Where it begins.
@@ -54,25 +66,16 @@ pub struct EncodedHeader {
 }
 
 impl HeaderStyle {
+    /// Whether messages have a creation index.
     fn tracked(&self) -> bool {
-        self.flags & ATTRIBUTE_ORDER_TRACKED != 0
-    }
-
-    /// Bytes before the body of a message.
-    fn head(&self) -> u64 {
-        if self.tracked() { 6 } else { 4 }
-    }
-
-    /// Bytes of a first block besides its messages, without those of their length.
-    fn besides(&self) -> u64 {
-        // Signature, version, flags and checksum.
-        let times = if self.times.is_some() { 16 } else { 0 };
-        let phase_change = if self.phase_change.is_some() { 4 } else { 0 };
-        10u64.saturating_add(times).saturating_add(phase_change)
+        self.version != 1 && self.flags & ATTRIBUTE_ORDER_TRACKED != 0
     }
 
     fn message_len(&self, message: &NewMessage) -> u64 {
-        self.head().saturating_add(message.body.len() as u64)
+        match self.version {
+            1 => v1::message_len(message),
+            _ => v2::message_len(self, message),
+        }
     }
 
     fn messages_len<'a>(&self, messages: impl IntoIterator<Item = &'a NewMessage>) -> u64 {
@@ -80,63 +83,70 @@ impl HeaderStyle {
         lens.fold(0, u64::saturating_add)
     }
 
-    /// Bytes for messages in a first block of `len` bytes, and the bits of the width in which that
-    /// is stored.
-    fn room(&self, len: u64) -> Option<(u64, u8)> {
-        let most = len.checked_sub(self.besides())?;
-        let fits = |&(bits, width): &(u8, u64)| {
-            let room = most.checked_sub(width)?;
-            let stored = room.checked_shr(u32::try_from(width).ok()?.saturating_mul(8));
-            (stored.unwrap_or(0) == 0).then_some((room, bits))
+    /// A first block up to its messages, and the bytes that there are for these. `None` where its
+    /// space does not even hold what is before the messages.
+    fn first_block(&self, space: &HeaderSpace, sizes: Sizes) -> Result<Option<(Block<'_>, u64)>> {
+        let started = match self.version {
+            1 => v1::start(self, space, sizes)?,
+            _ => v2::start(self, space.len, sizes)?,
         };
-        [(0, 1), (1, 2), (2, 4), (3, 8)].iter().find_map(fits)
+        Ok(started.map(|(writer, room)| (Block { style: self, writer, n_messages: 0 }, room)))
     }
 
-    fn start(&self, bits: u8, room: u64, sizes: Sizes) -> Result<Writer> {
-        let len = room.saturating_add(self.besides()).saturating_add(1 << bits);
-        let len = usize::try_from(len).unwrap_or_default();
-        let mut writer = Writer::with_room(NAME, sizes, len);
-        let order = self.flags & (ATTRIBUTE_ORDER_TRACKED | ATTRIBUTE_ORDER_INDEXED);
-        let phase_change = if self.phase_change.is_some() { PHASE_CHANGE_STORED } else { 0 };
-        let times = if self.times.is_some() { TIMES_STORED } else { 0 };
-        writer.put(b"OHDR").u8(2).u8(bits | order | phase_change | times);
-        for time in self.times.into_iter().flatten() {
-            writer.u32(time);
+    /// Another block up to its messages.
+    fn other_block(&self, sizes: Sizes) -> Block<'_> {
+        let mut writer = Writer::new(NAME, sizes);
+        if self.version != 1 {
+            writer.put(b"OCHK");
         }
-        if let Some((most, least)) = self.phase_change {
-            writer.u16(most).u16(least);
+        Block { style: self, writer, n_messages: 0 }
+    }
+}
+
+/// A block in the making.
+struct Block<'a> {
+    style: &'a HeaderStyle,
+    writer: Writer,
+    n_messages: usize,
+}
+
+impl Block<'_> {
+    fn put(&mut self, message: &NewMessage) -> Result<()> {
+        self.n_messages = self.n_messages.saturating_add(1);
+        match self.style.version {
+            1 => v1::put(&mut self.writer, message),
+            _ => v2::put(self.style, &mut self.writer, message),
         }
-        writer.uint(room, 1 << bits)?;
-        Ok(writer)
     }
 
-    fn put(&self, writer: &mut Writer, message: &NewMessage) -> Result<()> {
-        let len = message.body.len() as u64;
-        // A longer one would not be read: version 2 has a byte for the type, and two for the length.
-        writer.uint(u64::from(message.kind), 1)?.uint(len, 2)?.u8(message.flags);
-        if self.tracked() {
-            writer.u16(message.creation_order.unwrap_or_default());
+    /// Fills what is left of the block with messages of nothing.
+    fn fill(&mut self, left: u64) -> Result<()> {
+        match self.style.version {
+            1 => v1::fill(self, left),
+            _ => v2::fill(self, left),
         }
-        writer.put(&message.body);
-        Ok(())
     }
 
-    /// Fills what is left of a block.
-    fn fill(&self, writer: &mut Writer, mut left: u64) -> Result<()> {
-        while left >= self.head() {
-            let mut len = left.saturating_sub(self.head()).min(u64::from(u16::MAX));
-            // What then is left must not be a gap.
-            let behind = left.saturating_sub(self.head()).saturating_sub(len);
-            if behind > 0 && behind < self.head() {
-                len = len.saturating_sub(self.head());
-            }
-            let body = vec![0; usize::try_from(len).unwrap_or_default()].into();
-            let nil = NewMessage { kind: kind::NIL, flags: 0, creation_order: None, body };
-            left = left.saturating_sub(self.message_len(&nil));
-            self.put(writer, &nil)?;
+    /// A message of nothing, `len` bytes long besides its head.
+    fn put_nil(&mut self, len: u64) -> Result<()> {
+        let body = vec![0; usize::try_from(len).unwrap_or_default()].into();
+        self.put(&NewMessage { kind: kind::NIL, flags: 0, creation_order: None, body })
+    }
+
+    /// The whole block; the first one of a header with so many messages.
+    fn finish_first(self, n_messages: usize) -> Result<Vec<u8>> {
+        match self.style.version {
+            1 => v1::finish(self.writer, n_messages),
+            _ => Ok(self.writer.finish_checked()),
         }
-        writer.zeros(usize::try_from(left).unwrap_or_default());
-        Ok(())
+    }
+
+    /// The whole block, if it is not the first one.
+    fn finish(self) -> Vec<u8> {
+        match self.style.version {
+            1 => self.writer.finish(),
+            _ => self.writer.finish_checked(),
+        }
     }
 }
 
@@ -144,24 +154,24 @@ impl HeaderStyle {
 #[must_use]
 pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
     let len = style.messages_len(messages);
-    let width = match len {
-        0..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xffff_ffff => 4,
-        _ => 8,
-    };
-    len.saturating_add(style.besides()).saturating_add(width)
+    match style.version {
+        1 => len.saturating_add(v1::BESIDES),
+        _ => v2::first_len(style, len),
+    }
 }
 
 /// Encodes a header into the space of its first block.
 ///
 /// Messages go there in the order given as far as they fit, the others into one more block, whose
 /// place `fresh` gives for its length. Attributes of which no creation order is kept stay in the
-/// order given over both blocks. Messages about yet other blocks are messages like all others.
+/// order given over both blocks. Messages about yet other blocks are messages like all others; their
+/// blocks stay as they are, but for version 1 their messages are not counted: there a header is
+/// encoded with all of its messages.
 ///
 /// # Errors
 /// [`HdfError::TooLarge`] for messages that no header can hold, and where not even a message about
-/// the other block fits; those of `fresh`.
+/// the other block fits; [`HdfError::BadValue`] for a first block of version 1 whose length is no
+/// multiple of 8; those of `fresh`.
 pub fn encode_header(
     style: &HeaderStyle,
     messages: &[NewMessage],
@@ -171,20 +181,18 @@ pub fn encode_header(
 ) -> Result<EncodedHeader> {
     let all = style.messages_len(messages);
     let too_large = || HdfError::TooLarge { structure: NAME, value: all };
-    let (room, bits) = style.room(space.len).ok_or_else(too_large)?;
-    let mut writer = style.start(bits, room, sizes)?;
+    let (mut first, room) = style.first_block(space, sizes)?.ok_or_else(too_large)?;
     if all <= room {
         for message in messages {
-            style.put(&mut writer, message)?;
+            first.put(message)?;
         }
-        style.fill(&mut writer, room.saturating_sub(all))?;
-        return Ok(EncodedHeader { first: writer.finish_checked(), continuation: None });
+        first.fill(room.saturating_sub(all))?;
+        let n_messages = first.n_messages;
+        return Ok(EncodedHeader { first: first.finish_first(n_messages)?, continuation: None });
     }
-    let reference = u64::from(sizes.offset).saturating_add(u64::from(sizes.length));
-    let reference = style.head().saturating_add(reference);
-    let mut left = room.checked_sub(reference).ok_or_else(too_large)?;
-    let mut rest = Writer::new(NAME, sizes);
-    rest.put(b"OCHK");
+    let reference_len = style.message_len(&reference(FileAddr(0), 0, sizes)?);
+    let mut left = room.checked_sub(reference_len).ok_or_else(too_large)?;
+    let mut rest = style.other_block(sizes);
     let mut is_ordered = true;
     for message in messages {
         // Where nothing says the order of attributes, it is that of their messages.
@@ -192,20 +200,27 @@ pub fn encode_header(
         let behind = left.checked_sub(style.message_len(message));
         if let Some(behind) = behind.filter(|_| is_free) {
             left = behind;
-            style.put(&mut writer, message)?;
+            first.put(message)?;
         } else {
             is_ordered &= message.kind != kind::ATTRIBUTE;
-            style.put(&mut rest, message)?;
+            rest.put(message)?;
         }
     }
-    let rest = rest.finish_checked();
+    let n_rest = rest.n_messages;
+    let rest = rest.finish();
     let addr = fresh(rest.len() as u64)?;
+    first.put(&reference(addr, rest.len() as u64, sizes)?)?;
+    first.fill(left)?;
+    let n_messages = first.n_messages.saturating_add(n_rest);
+    Ok(EncodedHeader { first: first.finish_first(n_messages)?, continuation: Some((addr, rest)) })
+}
+
+/// The message about another block.
+fn reference(addr: FileAddr, len: u64, sizes: Sizes) -> Result<NewMessage> {
     let mut body = Writer::new(NAME, sizes);
-    body.addr(Some(addr))?.length(rest.len() as u64)?;
+    body.addr(Some(addr))?.length(len)?;
     let (kind, body) = (kind::CONTINUATION, body.finish().into());
-    style.put(&mut writer, &NewMessage { kind, flags: 0, creation_order: None, body })?;
-    style.fill(&mut writer, left)?;
-    Ok(EncodedHeader { first: writer.finish_checked(), continuation: Some((addr, rest)) })
+    Ok(NewMessage { kind, flags: 0, creation_order: None, body })
 }
 
 #[cfg(test)]

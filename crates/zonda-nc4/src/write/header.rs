@@ -27,7 +27,7 @@ const NOT_SHARED: u8 = 4;
 /// The style of new headers.
 pub(super) fn style(attribute_order: bool) -> HeaderStyle {
     let flags = if attribute_order { TRACKED | INDEXED } else { 0 };
-    HeaderStyle { flags, phase_change: Some(PHASE_CHANGE), times: None }
+    HeaderStyle { flags, phase_change: Some(PHASE_CHANGE), ..HeaderStyle::default() }
 }
 
 /// A message.

@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+mod version_1;
+
 use super::*;
 use crate::checksum::lookup3;
 use crate::object_header::ObjectHeader;
@@ -195,10 +197,11 @@ fn every_byte_of_a_block_is_in_a_message_or_the_gap() {
     for (flags, head) in [(0x0c, 6), (0, 4)] {
         let style = HeaderStyle { flags, ..HeaderStyle::default() };
         for len in lens.clone() {
-            let mut writer = Writer::new("test", Sizes::EIGHT);
-            style.fill(&mut writer, len).unwrap();
-            assert_eq!(writer.len() as u64, len);
-            let (nil, gap) = unused(writer.bytes(), head);
+            let writer = Writer::new("test", Sizes::EIGHT);
+            let mut block = Block { style: &style, writer, n_messages: 0 };
+            block.fill(len).unwrap();
+            assert_eq!(block.writer.len() as u64, len);
+            let (nil, gap) = unused(block.writer.bytes(), head);
             assert_eq!((nil + gap) as u64, len);
             assert!(gap == 0 || nil == 0, "{len}: {nil} {gap}");
         }
@@ -215,7 +218,7 @@ proptest! {
         phase_change in proptest::option::of(any::<(u16, u16)>()),
     ) {
         let flags = if tracked { 0x0c } else { 0 };
-        let style = HeaderStyle { flags, phase_change, times };
+        let style = HeaderStyle { flags, phase_change, times, ..HeaderStyle::default() };
         let new = |(index, &len): (usize, &usize)| {
             let order = u16::try_from(index).unwrap();
             NewMessage { creation_order: tracked.then_some(order), ..message(order + 2, len) }
@@ -239,7 +242,7 @@ proptest! {
         prop_assert_eq!(&found, &messages);
         // Libraries refuse blocks that have both kinds of unused bytes.
         let head = if tracked { 6 } else { 4 };
-        let room = style.room(space.len).unwrap().0;
+        let room = v2::room(&style, space.len).unwrap().0;
         let start = encoded.first.len() - 4 - usize::try_from(room).unwrap();
         let (nil, gap) = unused(&encoded.first[start..encoded.first.len() - 4], head);
         prop_assert!(gap < head && (gap == 0 || nil == 0), "{} {}", nil, gap);

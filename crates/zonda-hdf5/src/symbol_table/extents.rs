@@ -1,0 +1,60 @@
+//! What a symbol table takes of the file, for giving it back.
+
+use super::write::shape;
+use super::{NODE, node_space};
+use crate::btree_v1::{Node, NodeType, read_root};
+use crate::guard::Budget;
+use crate::local_heap::LocalHeap;
+use crate::message::SymbolTableMessage;
+use crate::{File, FileAddr, HdfError, Result};
+
+const TREE: &str = "version 1 B-tree node";
+const TABLE: &str = "symbol table";
+
+/// All that a symbol table takes of the file: the nodes of its B-tree and those of its entries, each
+/// with the bytes that are not used, and its local heap. None lies over another.
+///
+/// # Errors
+/// Damage of these structures; [`HdfError::OutOfFile`] where one is not wholly in the file;
+/// [`HdfError::Limit`] and [`HdfError::BadValue`] where they overlap.
+pub fn symbol_table_extents(
+    file: &File,
+    message: &SymbolTableMessage,
+) -> Result<Vec<(FileAddr, u64)>> {
+    let superblock = file.superblock();
+    let shape = shape(superblock);
+    let mut out = LocalHeap::read(file, message.heap)?.extents().to_vec();
+    let mut budget = Budget::of(file);
+    let level = read_root(file, message.btree, NodeType::Group, shape.key_len)?.level();
+    let mut pending = vec![(message.btree, level)];
+    while let Some((addr, level)) = pending.pop() {
+        budget.spend(TREE, addr, shape.node_len())?;
+        out.push((addr, shape.node_len()));
+        let node = Node::read(file, addr, NodeType::Group, Some(level), shape.key_len)?;
+        if node.len() > shape.most {
+            let (at, what, value) = (file.position(addr), "number of children", node.len() as u64);
+            return Err(HdfError::BadValue { structure: TREE, at, what, value });
+        }
+        for i in 0..node.len() {
+            let child = node.child(i)?;
+            if let Some(below) = level.checked_sub(1) {
+                pending.push((child, below));
+            } else {
+                budget.spend(NODE, child, node_space(superblock))?;
+                out.push((child, node_space(superblock)));
+            }
+        }
+    }
+    for &(addr, len) in &out {
+        file.locate(TABLE, addr, len)?;
+    }
+    out.sort_unstable();
+    let mut pairs = out.iter().zip(out.iter().skip(1));
+    if let Some((_, (addr, len))) =
+        pairs.find(|((one, len), (next, _))| one.0.saturating_add(*len) > next.0)
+    {
+        let (at, what, value) = (file.position(*addr), "bytes that two parts cover", *len);
+        return Err(HdfError::BadValue { structure: TABLE, at, what, value });
+    }
+    Ok(out)
+}
