@@ -10,6 +10,7 @@ import ctypes as c
 import hashlib
 import json
 import os
+import shutil
 import sys
 
 import numpy as np
@@ -51,6 +52,15 @@ class Edit:
     def close(self):
         nc, self.nc = self.nc, None
         self.lib.call("nc_close", nc)
+        self.committed()
+
+    def committed(self):
+        """Keeps what the file holds now, and tells the log shim, where crash.py asks for it."""
+        folder = os.environ.get("EDIT_VERSIONS")
+        if folder:
+            k = len(os.listdir(folder))
+            shutil.copy(self.path, os.path.join(folder, "%d.nc" % k))
+            c.CDLL(None).crash_mark(b"P %d" % k)
 
     def give_up(self):
         if self.nc is not None and self.lib.so.nc_close(self.nc):
@@ -516,10 +526,12 @@ def sync_between(e):
     e.att(v.group, v.number, v.path, b"edited", nc.INT, np.array([1], "i4"))
     e.define(False)
     e.sync(e.nc)
+    e.committed()
     if 0 not in v.shape:
         overwrite(e)
         e.define(False)
         e.sync(e.nc)
+        e.committed()
     e.att(v.group, v.number, v.path, b"edited", nc.CHAR, text(b"once more, and longer"))
 
 

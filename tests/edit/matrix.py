@@ -32,6 +32,7 @@ class Before:
         self.path = path
         self.look, self.problems = child.call(look.judge, path)
         self.digests = {r: tools.digest(r, path) for r in READERS}
+        self.bad = {r: programs.bad(self.digests[r]) for r in READERS}
         self.dumped = tools.h5dump and tools.dumps(path)
 
 
@@ -119,7 +120,7 @@ class Worker:
         digests = {}
         for r in READERS:
             digests[r] = self.tools.digest(r, path)
-            new = programs.bad(digests[r]) - programs.bad(before.digests[r])
+            new = programs.bad(digests[r]) - before.bad[r]
             if new:
                 wrong.append("%s%s: %s" % (when, r, sorted(new)[:3]))
         for r in ("netCDF-C", "new netCDF-C"):
@@ -137,7 +138,7 @@ class Worker:
             _, more = child.call(goon.go_on, path)
         except (child.Died, child.Failed) as why:
             return ["libhdf5 cannot go on: %s" % why]
-        then = collections.namedtuple("Then", "look problems digests dumped")(middle, before.problems, before.digests, before.dumped)
+        then = collections.namedtuple("Then", "look problems digests bad dumped")(middle, before.problems, before.digests, before.bad, before.dumped)
         wrong = self.judge(then, more, path, "after libhdf5 went on: ")
         # What libhdf5 does with its own file is its own affair.
         if wrong and not hasattr(before, "alone"):

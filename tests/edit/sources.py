@@ -463,7 +463,7 @@ def messages_shared(path, form):
         attributes(twin)
 
 
-@own("v108 latest")
+@own("v108")
 def cache_image(path, form):
     class Image(ctypes.Structure):
         _fields_ = [("version", ctypes.c_int32), ("generate", ctypes.c_bool), ("save_resize", ctypes.c_bool), ("ageout", ctypes.c_int32)]
