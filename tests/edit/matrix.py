@@ -22,6 +22,7 @@ OUT = HERE.parent.parent / "out" / "edit"
 PER_SOURCE = 3      # operations on each file in a short run
 CORPUS_BYTES = 2 << 20
 CORPUS_FILES = 8    # in a short run
+THEN = collections.namedtuple("Then", "look problems digests bad dumped")
 READERS = ("netCDF-C", "new netCDF-C", "Zonda")
 
 
@@ -88,9 +89,9 @@ class Worker:
                     return self.failed(name, operation, "refused (%(where)s: %(code)d, %(message)r)%(hurt)s" % {
                         **result, "hurt": "" if result["kept"] else ", but the file is changed"}, path)
                 return what, result
-            wrong = self.judge(before, result, path, "")
+            wrong, digests = self.judge(before, result, path, "")
             if not wrong:
-                wrong = self.go_on(before, result, path)
+                wrong = self.go_on(before, digests, path)
             return self.failed(name, operation, "; ".join(wrong[:4]), path) if wrong else ("edited", "")
         finally:
             for f in (path, journal):
@@ -106,11 +107,11 @@ class Worker:
         return "FAILED", why
 
     def judge(self, before, result, path, when):
-        """What is wrong with a file after an edit."""
+        """What is wrong with a file after an edit; what netCDF reads in it."""
         try:
             after, problems = child.call(look.judge, path)
         except (child.Died, child.Failed) as why:
-            return ["%sh5py: %s" % (when, str(why).split("\n")[0])]
+            return ["%sh5py: %s" % (when, str(why).split("\n")[0])], {}
         wrong = [when + x for x in look.differences(before.look, after, result)]
         wrong += ["%sstructure: %s" % (when, x) for x in problems if x not in before.problems]
         try:
@@ -123,23 +124,26 @@ class Worker:
             new = programs.bad(digests[r]) - before.bad[r]
             if new:
                 wrong.append("%s%s: %s" % (when, r, sorted(new)[:3]))
+            elif not any(key == "shape" for _, key in result["touched"]):
+                # Where no dimension grows, others show the same through netCDF as well.
+                wrong += ["%s%s: %s" % (when, r, x) for x in others(before.digests[r], digests[r], result)]
         for r in ("netCDF-C", "new netCDF-C"):
             # Whom they agreed with before, they must agree with after.
             if agree(before.digests[r], before.digests["Zonda"]) and not agree(digests[r], digests["Zonda"]):
                 wrong.append("%s%s and Zonda differ: %s" % (when, r, first_difference(digests[r], digests["Zonda"])))
         if before.dumped and not self.tools.dumps(path):
             wrong.append(when + "h5dump ends with an error")
-        return wrong
+        return wrong, digests
 
-    def go_on(self, before, result, path):
+    def go_on(self, before, digests, path):
         """libhdf5 edits it further, and all that was right still is."""
         try:
             middle = child.call(look.judge, path)[0]
             _, more = child.call(goon.go_on, path)
         except (child.Died, child.Failed) as why:
             return ["libhdf5 cannot go on: %s" % why]
-        then = collections.namedtuple("Then", "look problems digests bad dumped")(middle, before.problems, before.digests, before.bad, before.dumped)
-        wrong = self.judge(then, more, path, "after libhdf5 went on: ")
+        then = THEN(middle, before.problems, digests, before.bad, before.dumped)
+        wrong, _ = self.judge(then, more, path, "after libhdf5 went on: ")
         # What libhdf5 does with its own file is its own affair.
         if wrong and not hasattr(before, "alone"):
             before.alone = self.alone(before)
@@ -151,7 +155,7 @@ class Worker:
         shutil.copy(before.path, path)
         try:
             _, more = child.call(goon.go_on, path)
-            return {shape(x) for x in self.judge(before, more, path, "after libhdf5 went on: ")}
+            return {shape(x) for x in self.judge(before, more, path, "after libhdf5 went on: ")[0]}
         except (child.Died, child.Failed) as why:
             return {shape("libhdf5 cannot go on: %s" % why)}
         finally:
@@ -160,6 +164,39 @@ class Worker:
 
 def shape(text):
     return re.sub(r"\d+", "#", text)[:60]
+
+
+def blocks(text):
+    """{path: lines} of the variables in a digest. Names that nobody gave are all the same."""
+    found, group, path = {}, "", None
+    for line in text.splitlines():
+        line = re.sub(r"phony_dim_\d+", "phony_dim", line)
+        if line.startswith("group "):
+            group, path = line.split('"')[1].rstrip("/"), None
+        elif line.startswith(" var "):
+            path = group + "/" + line.split('"')[1]
+            found[path] = [line]
+        elif path and line.startswith("  "):
+            found[path].append(line)
+        else:
+            path = None
+    return found
+
+
+def others(before, after, result):
+    """Variables that an edit did not touch, and that read otherwise now."""
+    touched = {path for path, _ in result["touched"]} | set(result["renamed"])
+    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items()}
+    before, after = blocks(before), blocks(after)
+    for path, lines in before.items():
+        if path not in touched:
+            now = after.get(look.moved(path, result["renamed"]))
+            # A dimension may have been renamed.
+            head = re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0])
+            if now is None:
+                yield "%s is lost" % path
+            elif now != [head] + lines[1:]:
+                yield "%s: %.100r was %.100r" % (path, *next(((a, b) for a, b in zip(now, [head] + lines[1:]) if a != b), (now, lines)))
 
 
 def comparable(text):

@@ -78,7 +78,7 @@ def main():
         tools = programs.Programs(o, scratch)
         for part in o.parts.split(","):
             start = time.time()
-            module = __import__({"matrix": "matrix", "crash": "crash", "beside": "beside"}[part])
+            module = __import__(part)
             found = module.run(o, tools, scratch)
             counts.update(found)
             print("edit: %s: %s [%d s]" % (part, ", ".join("%d %s" % (n, k) for k, n in found.items()), time.time() - start), flush=True)
