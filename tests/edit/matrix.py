@@ -16,6 +16,7 @@ import goon
 import look
 import programs
 import sources
+import sources_netcdf
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "out" / "edit"
@@ -241,7 +242,7 @@ def corpus_files(o):
 
 def cases(o, tools):
     """[(file, operation, path in the corpus)], by file."""
-    sources.by_netcdf({"nc": str(tools.reference / "libnetcdf.so.19"), "ncnew": str(tools.newest / "libnetcdf.so.19")})
+    sources_netcdf.by_netcdf({"nc": str(tools.reference / "libnetcdf.so.19"), "ncnew": str(tools.newest / "libnetcdf.so.19")})
     operations = list(change.OPERATIONS)
     found = []
     files = [(name, None) for name in sources.SOURCES] + corpus_files(o)
