@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes stacks crash interop model conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes stacks crash interop model edit conformance install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -57,6 +57,11 @@ model: ## 100 thousand random steps through netCDF-4 files, beside a plain model
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/model/run.py --long
+
+edit: ## every edit of every kind of file that others make, cut off anywhere, and beside readers
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/edit/run.py --long
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test

@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash interop model conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash interop model edit conformance)
 
 # The command of each stage.
 stage() {
@@ -41,6 +41,7 @@ stage() {
         crash) tests/crash/run.sh ;;
         interop) tests/interop/run.py ;;
         model) tests/model/run.py ;;
+        edit) tests/edit/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;
         *)
             echo "no stage $1; there are: ${all[*]}"

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What h5py finds in a file, object by object, and what differs between two such looks.
+
+    look.py FILE        shows it
+
+A look is {path of an object: {key: text}}; keys of attributes begin with @. Data and values of
+attributes are digests, references are shown as the object that they lead to.
+"""
+import os
+import re
+import sys
+
+import h5py
+import hdf5plugin  # noqa: F401, it registers filters
+import numpy as np
+from h5py import h5d, h5o
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(1, os.path.join(os.path.dirname(HERE), "interop"))
+import readers  # noqa: E402
+import structure  # noqa: E402
+
+# What netCDF keeps for itself in attributes; `scales` says what these mean.
+HIDDEN = {"CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "_nc3_strict"}
+PHONY = re.compile(r".*/phony_dim_\d+$")
+LARGE = 1 << 24     # bytes of a dataset that are not read
+
+
+class Look:
+    def __init__(self, f):
+        self.f, self.found, self.names, self.members = f, {}, {}, []
+        self.walk("/", f["/"])
+        for path, o in self.members:
+            self.found[path] = self.one(o)
+
+    def walk(self, path, o):
+        """Names all objects before any is shown: references say where they lead."""
+        self.names[h5o.get_info(o.id).addr] = path
+        self.members.append((path, o))
+        if isinstance(o, h5py.Group):
+            for name in o:
+                below = path.rstrip("/") + "/" + name
+                if isinstance(o.get(name, getlink=True), h5py.HardLink):
+                    try:
+                        member = o[name]
+                    except Exception as why:
+                        self.found[below] = {"kind": "!" + type(why).__name__}
+                        continue
+                    if h5o.get_info(member.id).addr not in self.names:
+                        self.walk(below, member)
+
+    def target(self, reference):
+        if not reference:
+            return None
+        try:
+            return self.names.get(h5o.get_info(h5py.h5r.dereference(reference, self.f.id)).addr, "?")
+        except Exception as why:
+            return "!" + type(why).__name__
+
+    def one(self, o):
+        if isinstance(o, h5py.Dataset):
+            found = self.dataset(o)
+        elif isinstance(o, h5py.Group):
+            found = {"kind": "group", "links": self.links(o)}
+        else:
+            found = {"kind": "type", "dtype": str(o.dtype)}
+        for name in o.attrs:
+            if name not in HIDDEN:
+                found["@" + name] = attempt(lambda: self.attribute(o, name))
+        if h5o.get_info(o.id).type != h5o.TYPE_NAMED_DATATYPE and o.id.get_create_plist().get_attr_creation_order():
+            order = []
+            h5py.h5a.iterate(o.id, lambda n: order.append(n.decode()), index_type=h5py.h5.INDEX_CRT_ORDER)
+            found["order"] = [n for n in order if n not in HIDDEN]
+        return found
+
+    def attribute(self, o, name):
+        data = o.attrs[name]
+        if isinstance(data, h5py.Empty):
+            return "empty %s" % data.dtype
+        return "%s %s" % (o.attrs.get_id(name).dtype, readers.show(data, self.target))
+
+    def links(self, g):
+        found = {}
+        for name in g:
+            link = g.get(name, getlink=True)
+            if isinstance(link, h5py.SoftLink):
+                found[name] = "soft %s %s" % (link.path, attempt(lambda: self.names[h5o.get_info(g[name].id).addr]))
+            elif isinstance(link, h5py.ExternalLink):
+                found[name] = "external %s %s" % (link.filename, link.path)
+            else:
+                found[name] = attempt(lambda: self.names[h5o.get_info(g[name].id).addr])
+        return found
+
+    def dataset(self, d):
+        p = d.id.get_create_plist()
+        found = {
+            "kind": "dataset", "dtype": str(d.dtype), "shape": d.shape, "maxshape": d.maxshape, "chunks": d.chunks,
+            "committed": d.id.get_type().committed(),
+            "filters": [p.get_filter(i)[0::2] for i in range(p.get_nfilters())],
+            "fill": attempt(lambda: "%s %s" % (p.fill_value_defined(), readers.show(d.fillvalue))),
+        }
+        if d.shape is not None and len(d.shape):
+            found["scales"] = attempt(lambda: [sorted(s.name for s in axis.values()) for axis in d.dims])
+        found["data"] = attempt(lambda: d.size if d.shape is not None and d.nbytes > LARGE else readers.show(d[()], self.target))
+        return found
+
+
+def attempt(function):
+    try:
+        return function()
+    except Exception as why:
+        return "!" + type(why).__name__
+
+
+def look(path):
+    with h5py.File(path, "r") as f:
+        return Look(f).found
+
+
+def judge(path):
+    """(look, problems of structure without numbers); what cannot be opened raises."""
+    class Options:
+        exact = sectors = leaks = False
+    return look(path), sorted({re.sub(r"\d+", "#", p) for p in structure.check(path, Options).problems})
+
+
+# ---- Comparing
+
+def moved(path, renamed):
+    for old, new in renamed.items():
+        if path == old or path.startswith(old.rstrip("/") + "/"):
+            return new + path[len(old):]
+    return path
+
+
+def text_moved(value, renamed):
+    """What a text says, with the new names."""
+    if isinstance(value, dict):
+        return {k: text_moved(v, renamed) for k, v in value.items()}
+    if isinstance(value, list):
+        return [text_moved(v, renamed) for v in value]
+    return moved(value, renamed) if isinstance(value, str) and value.startswith("/") else value
+
+
+def differences(before, after, result):
+    """What is otherwise than it should be after an edit, which says itself what it touched."""
+    touched, renamed, added = set(result["touched"]), result["renamed"], set(result["added"])
+    wrong = []
+    for path, keys in before.items():
+        if (path, "*") in touched:
+            continue
+        there = after.get(moved(path, renamed))
+        if there is None:
+            wrong.append("%s is lost" % path)
+            continue
+        for key, value in keys.items():
+            if (path, key) in touched:
+                continue
+            if key == "links":
+                wrong += links(path, value, there.get(key, {}), renamed, added)
+            elif key == "order":
+                free = {k[1:] for p, k in touched if p == path}
+                kept = [n for n in there.get(key, []) if n in value and n not in free]
+                if kept != [n for n in value if n not in free]:
+                    wrong.append("%s: the order of attributes was %s and is %s" % (path, value, there.get(key)))
+            elif key == "scales" and not any(value):
+                continue
+            elif there.get(key) != text_moved(value, renamed):
+                wrong.append("%s, %s: %.150s was %.150s" % (path, key, there.get(key, "nothing"), value))
+        for key in there:
+            if key not in keys and (path, key) not in touched and key not in ("scales", "order"):
+                wrong.append("%s has got %s" % (path, key))
+    came = set(after) - {moved(p, renamed) for p in before}
+    return wrong + ["%s came" % p for p in sorted(came) if p not in added and not PHONY.match(p)]
+
+
+def links(path, before, after, renamed, added):
+    wrong = []
+    for name, value in before.items():
+        new = moved(path.rstrip("/") + "/" + name, renamed).rsplit("/", 1)[1]
+        value = " ".join(text_moved(x, renamed) for x in value.split(" ")) if not value.startswith("soft") else value
+        if after.get(new) != value:
+            wrong.append("%s: the link %s leads to %s, and led to %s" % (path, new, after.get(new), value))
+    # The one that is renamed, and what comes, may have any place.
+    stay = [n for n in before if moved(path.rstrip("/") + "/" + n, renamed) == path.rstrip("/") + "/" + n]
+    if [n for n in after if n in stay] != stay:
+        wrong.append("%s: another order of links" % path)
+    return wrong
+
+
+# ---- What an edit says that is there now
+
+def shown(path, facts):
+    """What of the facts h5py does not see."""
+    wrong = []
+    with h5py.File(path, "r") as f:
+        for fact in facts:
+            try:
+                why = missing(f, *fact)
+            except Exception as error:
+                why = "%s: %s" % (type(error).__name__, error)
+            if why:
+                wrong.append("%s: %s" % (" ".join(x for x in fact if isinstance(x, str)), why))
+    return wrong
+
+
+def missing(f, what, path, *rest):
+    if what == "gone":
+        return path in f and "is there"
+    if path not in f:
+        return "is not there"
+    o = f[path]
+    if what == "data":
+        data = o[()]
+        return not same(data, rest[0]) and "reads %.80r, expected %.80r" % (data, rest[0])
+    if what == "fill":
+        return o.fillvalue != rest[0] and "is %r" % o.fillvalue
+    if what == "attribute":
+        data = o.attrs[rest[0]]
+        return not same(data, rest[1]) and "reads %.80r, expected %.80r" % (data, rest[1])
+    if what == "attribute gone":
+        return rest[0] in o.attrs and "is there"
+    if what == "there":
+        return False
+    raise ValueError(what)
+
+
+def same(a, b):
+    a, b = np.asarray(a), np.asarray(b)
+    if a.dtype.kind in "OSU" or b.dtype.kind in "OSU":
+        plain = lambda x: [y.encode() if isinstance(y, str) else y for y in x.ravel().tolist()]
+        return plain(a) == plain(b)
+    return a.ravel().tolist() == b.ravel().tolist() if a.ndim == 0 or b.ndim == 0 else np.array_equal(a, b)
+
+
+def main():
+    for path, keys in sorted(look(sys.argv[1]).items()):
+        print(path)
+        for key, value in keys.items():
+            print("    %s: %s" % (key, value))
+
+
+if __name__ == "__main__":
+    main()

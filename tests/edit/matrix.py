@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Every file with every operation: done or refused, and right."""
+import collections
+import fnmatch
+import multiprocessing
+import os
+import random
+import re
+import shutil
+import traceback
+from pathlib import Path
+
+import change
+import child
+import goon
+import look
+import programs
+import sources
+import sources_netcdf
+
+HERE = Path(__file__).resolve().parent
+OUT = HERE.parent.parent / "out" / "edit"
+PER_SOURCE = 3      # operations on each file in a short run
+CORPUS_BYTES = 2 << 20
+CORPUS_FILES = 8    # in a short run
+THEN = collections.namedtuple("Then", "look problems digests bad dumped")
+READERS = ("netCDF-C", "new netCDF-C", "Zonda")
+
+
+class Before:
+    """What everybody reads in a file before it is changed."""
+
+    def __init__(self, tools, path):
+        self.path = path
+        self.look, self.problems = child.call(look.judge, path)
+        self.digests = {r: tools.digest(r, path) for r in READERS}
+        self.bad = {r: programs.bad(self.digests[r]) for r in READERS}
+        self.dumped = tools.h5dump and tools.dumps(path)
+
+
+class Worker:
+    """One process of the pool."""
+
+    def __init__(self, o, tools):
+        self.o, self.tools, self.before = o, tools, {}
+        self.folder = tools.scratch / ("worker-%d" % os.getpid())
+        self.folder.mkdir(exist_ok=True)
+
+    def of(self, name, corpus):
+        """(path of the file as it was made, Before)."""
+        if name not in self.before:
+            path = str(self.folder / "source.h5")
+            if corpus:
+                shutil.copy(corpus, path)
+                os.chmod(path, 0o644)
+            else:
+                child.call(sources.write, name, path)
+            kept = str(self.folder / ("before-%d.h5" % len(self.before)))
+            os.rename(path, kept)
+            plain = kept
+            if "-stale-" in name:
+                # Nobody reads it as it is: the edit is judged by the same file without the mark.
+                plain = shutil.copy(kept, kept + ".plain")
+                sources.mark(plain)
+            self.before[name] = kept, Before(self.tools, plain)
+        return self.before[name]
+
+    def case(self, name, operation, corpus=None):
+        """(verdict, details): edited, refused, not here, FAILED."""
+        try:
+            original, before = self.of(name, corpus)
+        except (child.Died, child.Failed) as why:
+            return ("not here", "cannot be read by h5py: %s" % str(why).split("\n")[0]) if corpus else ("FAILED", "cannot be made: %s" % why)
+        if corpus and before.digests["Zonda"].startswith("!"):
+            return "not here", "cannot be read"
+        path = str(self.folder / "edited.nc")
+        shutil.copy(original, path)
+        journal = path + ".zonda-journal"
+        try:
+            try:
+                what, result = child.call(change.apply, self.tools.library, operation, path)
+            except (child.Died, child.Failed) as why:
+                return self.failed(name, operation, "the edit: %s" % why, path)
+            if os.path.exists(journal):
+                return self.failed(name, operation, "a journal is left", path)
+            if what == "not here":
+                return what, result
+            if what == "refused":
+                if not result["kept"] or not result["message"]:
+                    return self.failed(name, operation, "refused (%(where)s: %(code)d, %(message)r)%(hurt)s" % {
+                        **result, "hurt": "" if result["kept"] else ", but the file is changed"}, path)
+                return what, result
+            wrong, digests = self.judge(before, result, path, "")
+            if not wrong:
+                wrong = self.go_on(before, digests, path)
+            return self.failed(name, operation, "; ".join(wrong[:4]), path) if wrong else ("edited", "")
+        finally:
+            for f in (path, journal):
+                if os.path.exists(f):
+                    os.unlink(f)
+
+    def failed(self, name, operation, why, path):
+        keep = OUT / "failed" / ("%s %s" % (re.sub(r"[^\w.-]+", "_", name), operation))
+        keep.mkdir(parents=True, exist_ok=True)
+        shutil.copy(self.before[name][0], keep / "before.h5")
+        if os.path.exists(path):
+            shutil.copy(path, keep / "after.h5")
+        return "FAILED", why
+
+    def judge(self, before, result, path, when):
+        """What is wrong with a file after an edit; what netCDF reads in it."""
+        try:
+            after, problems = child.call(look.judge, path)
+        except (child.Died, child.Failed) as why:
+            return ["%sh5py: %s" % (when, str(why).split("\n")[0])], {}
+        wrong = [when + x for x in look.differences(before.look, after, result)]
+        wrong += ["%sstructure: %s" % (when, x) for x in problems if x not in before.problems]
+        try:
+            wrong += [when + "h5py: " + x for x in child.call(look.shown, path, result["facts"])]
+        except (child.Died, child.Failed) as why:
+            wrong.append("%sh5py: %s" % (when, str(why).split("\n")[0]))
+        digests = {}
+        for r in READERS:
+            digests[r] = self.tools.digest(r, path)
+            new = programs.bad(digests[r]) - before.bad[r]
+            if new:
+                wrong.append("%s%s: %s" % (when, r, sorted(new)[:3]))
+            elif not any(key == "shape" for _, key in result["touched"]):
+                # Where no dimension grows, others show the same through netCDF as well.
+                wrong += ["%s%s: %s" % (when, r, x) for x in others(before.digests[r], digests[r], result)]
+        for r in ("netCDF-C", "new netCDF-C"):
+            # Whom they agreed with before, they must agree with after.
+            if agree(before.digests[r], before.digests["Zonda"]) and not agree(digests[r], digests["Zonda"]):
+                wrong.append("%s%s and Zonda differ: %s" % (when, r, first_difference(digests[r], digests["Zonda"])))
+        if before.dumped and not self.tools.dumps(path):
+            wrong.append(when + "h5dump ends with an error")
+        return wrong, digests
+
+    def go_on(self, before, digests, path):
+        """libhdf5 edits it further, and all that was right still is."""
+        try:
+            middle = child.call(look.judge, path)[0]
+            _, more = child.call(goon.go_on, path)
+        except (child.Died, child.Failed) as why:
+            return ["libhdf5 cannot go on: %s" % why]
+        then = THEN(middle, before.problems, digests, before.bad, before.dumped)
+        wrong, _ = self.judge(then, more, path, "after libhdf5 went on: ")
+        # What libhdf5 does with its own file is its own affair.
+        if wrong and not hasattr(before, "alone"):
+            before.alone = self.alone(before)
+        return [x for x in wrong if shape(x) not in before.alone] if wrong else []
+
+    def alone(self, before):
+        """What is said of libhdf5's edit of the file as it was."""
+        path = str(self.folder / "alone.nc")
+        shutil.copy(before.path, path)
+        try:
+            _, more = child.call(goon.go_on, path)
+            return {shape(x) for x in self.judge(before, more, path, "after libhdf5 went on: ")[0]}
+        except (child.Died, child.Failed) as why:
+            return {shape("libhdf5 cannot go on: %s" % why)}
+        finally:
+            os.unlink(path)
+
+
+def shape(text):
+    return re.sub(r"\d+", "#", text)[:60]
+
+
+def blocks(text):
+    """{path: lines} of the variables in a digest. Names that nobody gave are all the same."""
+    found, group, path = {}, "", None
+    for line in text.splitlines():
+        line = re.sub(r"phony_dim_\d+", "phony_dim", line)
+        if line.startswith("group "):
+            group, path = line.split('"')[1].rstrip("/"), None
+        elif line.startswith(" var "):
+            path = group + "/" + line.split('"')[1]
+            found[path] = [line]
+        elif path and line.startswith("  "):
+            found[path].append(line)
+        else:
+            path = None
+    return found
+
+
+def others(before, after, result):
+    """Variables that an edit did not touch, and that read otherwise now."""
+    touched = {path for path, _ in result["touched"]} | set(result["renamed"])
+    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items()}
+    before, after = blocks(before), blocks(after)
+    for path, lines in before.items():
+        if path not in touched:
+            now = after.get(look.moved(path, result["renamed"]))
+            # A dimension may have been renamed.
+            head = re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0])
+            if now is None:
+                yield "%s is lost" % path
+            elif now != [head] + lines[1:]:
+                yield "%s: %.100r was %.100r" % (path, *next(((a, b) for a, b in zip(now, [head] + lines[1:]) if a != b), (now, lines)))
+
+
+def comparable(text):
+    """A digest without what the releases of netCDF-C say otherwise."""
+    text = re.sub(r" quantize \d+ \d+", "", text)
+    return sorted(text.splitlines())
+
+
+def agree(a, b):
+    return comparable(a) == comparable(b)
+
+
+def first_difference(a, b):
+    a, b = comparable(a), comparable(b)
+    return "%.120r, %.120r" % (next((x for x in a if x not in b), ""), next((x for x in b if x not in a), ""))
+
+
+# ---- The whole
+
+def read_list(path):
+    found = []
+    for line in open(path):
+        if line.strip() and not line.startswith("#"):
+            found.append(tuple(x.strip() for x in line.split("|")))
+    return found
+
+
+def corpus_files(o):
+    """[(name, path)] of what the corpus has, always the same ones."""
+    folder = os.environ.get("ZONDA_CORPUS")
+    n = o.corpus if o.corpus is not None else (150 if o.long else CORPUS_FILES)
+    if not folder:
+        print("skip the corpus: ZONDA_CORPUS is not set")
+        return []
+    rows = [line.rstrip("\n").split("\t") for line in open(os.path.join(folder, "MANIFEST.tsv"))]
+    head = {k: i for i, k in enumerate(rows[0])}
+    fit = [r for r in rows[1:] if r[head["format"]] and r[head["category"]] in ("hdf5", "netcdf4") and r[head["verdict"]] == "valid"
+           and int(r[head["size"]]) <= CORPUS_BYTES]
+    random.Random(6).shuffle(fit)
+    return [("corpus/" + r[head["path"]], os.path.join(folder, r[head["path"]])) for r in fit[:n]]
+
+
+def cases(o, tools):
+    """[(file, operation, path in the corpus)], by file."""
+    sources_netcdf.by_netcdf({"nc": str(tools.reference / "libnetcdf.so.19"), "ncnew": str(tools.newest / "libnetcdf.so.19")})
+    operations = list(change.OPERATIONS)
+    found = []
+    files = [(name, None) for name in sources.SOURCES] + corpus_files(o)
+    for i, (name, corpus) in enumerate(files):
+        # Some of the operations, others for each file, so that all meet in turn.
+        chosen = operations if o.long or o.only else {operations[(i * PER_SOURCE + k * 11) % len(operations)] for k in range(PER_SOURCE)}
+        found += [(name, op, corpus) for op in operations if op in chosen and re.search(o.only, "%s %s" % (name, op))]
+    return found
+
+
+worker = None
+
+
+def prepare(o, tools):
+    global worker
+    worker = Worker(o, tools)
+
+
+def one_file(work):
+    """All operations on one file."""
+    results = []
+    for name, operation, corpus in work:
+        try:
+            results.append((name, operation, *worker.case(name, operation, corpus)))
+        except Exception:
+            results.append((name, operation, "FAILED", "the test itself: " + traceback.format_exc(limit=-3)))
+    return results
+
+
+def run(o, tools, scratch):
+    todo = collections.defaultdict(list)
+    for case in cases(o, tools):
+        todo[case[0]].append(case)
+    listed, used = read_list(HERE / "refused.txt"), set()
+    counts, reasons, lines = collections.Counter(passed=0, failed=0), collections.Counter(), []
+    with multiprocessing.Pool(o.jobs, prepare, (o, tools)) as pool:
+        for results in pool.imap_unordered(one_file, todo.values()):
+            for name, operation, verdict, details in results:
+                if verdict == "refused":
+                    message = re.sub(r"^.*?: ", "", details["message"].replace(str(scratch), ""), count=1)
+                    reasons[(details["where"], details["code"], re.sub(r"\d+", "#", message))] += 1
+                    lines.append((name, operation, details["code"], message))
+                    rule = next((r for r in listed if fnmatch.fnmatchcase(name, r[0]) and fnmatch.fnmatchcase(operation, r[1])
+                                 and fnmatch.fnmatchcase(message, r[2])), None)
+                    used.add(rule)
+                    if rule is None:
+                        verdict, details = "FAILED", "refused, which refused.txt does not have: %(where)s: %(code)d, %(message)s" % details
+                counts[verdict if verdict != "FAILED" else "failed"] += 1
+                if verdict == "FAILED":
+                    print("FAIL %s %s: %s" % (name, operation, details), flush=True)
+                elif verdict != "not here":
+                    counts["passed"] += 1
+    if reasons:
+        print("refused, by reason:")
+        for (where, code, message), n in reasons.most_common():
+            print("%5d  %s %d: %s" % (n, where, code, message))
+    if o.refusals:
+        for line in sorted(lines):
+            print("%s | %s | %d %s" % line)
+    if o.long and not o.only:
+        for rule in listed:
+            if rule not in used:
+                counts["failed"] += 1
+                print("FAIL refused.txt: nothing is refused as %s" % " | ".join(rule))
+    return counts
