@@ -347,3 +347,32 @@ fn old_files_are_edited() {
         }
     }
 }
+
+#[test]
+fn what_entries_say_of_groups_goes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let storage =
+        Arc::new(Memory::from_slice(&std::fs::read(folder.join("symbol_table.h5")).unwrap()));
+    let file = File::open(Arc::clone(&storage) as Arc<dyn Storage>).unwrap();
+    let root = file.object(file.root()).unwrap();
+    let table = table_of(&file, root.header());
+    let mut count = 0;
+    let before = root.links(&file).unwrap();
+    for link in &before {
+        let edit = links::uncache_entry(&file, &table, &link.name).unwrap();
+        // The library says it of all groups, of which there is but the root group.
+        assert_eq!(edit.is_some(), matches!(link.target, LinkTarget::Hard(_)), "{link:?}");
+        let Some((at, bytes)) = edit else { continue };
+        // The cache type, nothing, the table, as it is in the header.
+        let old = file.read("entry", at, bytes.len() as u64).unwrap();
+        let addrs = [table.btree, table.heap].map(|addr| addr.0.to_le_bytes());
+        assert_eq!(old, [&[1, 0, 0, 0, 0, 0, 0, 0], addrs.as_flattened()].concat());
+        storage.write_at(file.position(at), &bytes).unwrap();
+        file.forget();
+        assert_eq!(links::uncache_entry(&file, &table, &link.name).unwrap(), None);
+        count += 1;
+    }
+    assert!(count > 10, "{count}");
+    assert_eq!(links::uncache_entry(&file, &table, b"no such name").unwrap(), None);
+    assert_eq!(root.links(&file).unwrap(), before);
+}
