@@ -7,7 +7,9 @@ use zonda::{
     Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId, VarRef,
 };
 
-use super::facts::{Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version};
+use super::facts::{
+    Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version,
+};
 use super::{Table, grouped};
 use crate::failure::Result;
 
