@@ -49,6 +49,15 @@ COMMAND = os.environ.get("ZONDA_COMMAND", os.path.join(os.path.dirname(LIBDIR), 
 STRICT = os.path.realpath(WRITER_LIB) == os.path.realpath(LIBDIR)
 
 
+def python_with_h5py():
+    """The Python that has h5py, the third reader of netCDF-4 files; None where there is none."""
+    python = os.environ.get("ZONDA_PYTHON", os.path.join(ROOT, "out", "venv", "bin", "python"))
+    found = os.path.exists(python) and subprocess.run(
+        [python, "-c", "import h5py"], capture_output=True, check=False
+    )
+    return python if found and found.returncode == 0 else None
+
+
 def environment(libdir, **more):
     """The environment of a child: this library, and none of the settings that change what it does."""
     env = {
@@ -257,16 +266,17 @@ def has_journal(folder):
 # Judgement.
 
 
-class Checker:
-    """One `check` process; a crash or a hang of it is an answer too."""
+class Server:
+    """A process that answers each line with a line; a crash or a hang of it is an answer too."""
 
-    def __init__(self, libdir, job):
-        self.libdir, self.args, self.process = libdir, job.args(), None
+    def __init__(self, libdir, *command):
+        self.libdir, self.command, self.process = libdir, command, None
 
     def start(self):
+        # Threads of numpy only take memory, of which there is a limit.
         self.process = subprocess.Popen(
-            [f"{BIN}/check", *self.args],
-            env=environment(self.libdir),
+            self.command,
+            env=environment(self.libdir, OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"),
             text=True,
             bufsize=1,
             stdin=subprocess.PIPE,
@@ -297,6 +307,33 @@ class Checker:
             self.process.stdin.close()
             self.process.wait()
             self.process = None
+
+
+class Checker(Server):
+    """One `check` process."""
+
+    def __init__(self, libdir, job):
+        super().__init__(libdir, f"{BIN}/check", *job.args())
+
+
+class H5pyChecker(Server):
+    """One `check_plain` process, for files that h5py reads first."""
+
+    reader = None  # of this process and all its jobs, since it starts slowly
+
+    def __init__(self, job):
+        super().__init__(ORACLE, f"{BIN}/check_plain", *job.args())
+        if H5pyChecker.reader is None:
+            H5pyChecker.reader = Server(ORACLE, job.options.h5py, os.path.join(HERE, "h5reader.py"))
+
+    def ask(self, command):
+        folder = command.split()[-1]
+        said = self.reader.ask(os.path.join(folder, FILE_NAME))
+        if said.startswith("crash"):
+            return said
+        answer = super().ask(command)
+        os.unlink(os.path.join(folder, ".plain"))
+        return answer if said == "ok" or answer == "ok nothing" else f"{answer} ({said})"
 
 
 class Job:
@@ -377,29 +414,45 @@ class Failure(Exception):
 
 
 class Judge:
-    """Judges states of a job's folder in both libraries and counts."""
+    """Judges states of a job's folder in both libraries, of netCDF-4 files also in h5py, and counts."""
 
     KEPT = 2  # failed states of one job that are kept
 
     def __init__(self, job, part):
         self.job, self.part = job, part
-        self.reference, self.zonda = Checker(ORACLE, job), Checker(LIBDIR, job)
+        self.zonda = Checker(LIBDIR, job)
+        self.readers = {"netCDF-C": Checker(ORACLE, job), "Zonda": self.zonda}
+        if job.version == NETCDF4 and job.options.h5py:
+            self.readers["h5py"] = H5pyChecker(job)
         self.count = collections.Counter()
-        self.reasons, self.note = [], ""
+        self.reasons, self.note, self.n_asked = [], "", 0
         self.budget = job.options.recoveries
 
     def close(self):
-        self.reference.close()
-        self.zonda.close()
+        for reader in self.readers.values():
+            reader.close()
 
-    def ask_both(self, folder, promise, unit):
+    def ask_all(self, folder, promise, unit):
+        """What each reader says, by its name."""
         p, q, error = promise
         command = f"check {p} {q} {unit} {error} {folder}"
-        return self.reference.ask(command), self.zonda.ask(command)
+        self.n_asked += 1
+        left_out = "h5py" if self.n_asked % self.job.options.h5py_every else None
+        self.count["by h5py"] += "h5py" in self.readers and not left_out
+        return {
+            name: reader.ask(command) for name, reader in self.readers.items() if name != left_out
+        }
 
     @staticmethod
     def right(answer):
         return answer.startswith(("ok", "torn"))
+
+    def all_right(self, answers):
+        return all(map(self.right, answers.values()))
+
+    @staticmethod
+    def said(answers):
+        return "; ".join(f"{name}: {answer}" for name, answer in answers.items())
 
     def fail(self, folder, promise, why):
         self.count["failed"] += 1
@@ -427,30 +480,28 @@ class Judge:
         with a failure."""
         self.note = note
         self.count["states"] += 1
-        reference, zonda = self.ask_both(folder, promise, unit)
+        answers = self.ask_all(folder, promise, unit)
         journal = has_journal(folder)
-        right = self.right(reference) and self.right(zonda)
+        right = self.all_right(answers)
         if right and not journal:
-            return self.passed(reference, zonda, "direct")
+            return self.passed(answers, "direct")
         if not journal:
-            if early_is_right and {reference.split()[0], zonda.split()[0]} <= {
-                "ok",
-                "torn",
-                "early",
-            }:
+            kinds = {answer.split()[0] for answer in answers.values()}
+            if early_is_right and kinds <= {"ok", "torn", "early"}:
                 self.count["early records"] += 1
                 return True
             if excuse:
                 self.count[excuse] += 1
                 return True
-            return self.fail(folder, promise, f"netCDF-C: {reference}; Zonda: {zonda}")
+            return self.fail(folder, promise, self.said(answers))
+        zonda = answers["Zonda"]
         if not self.right(zonda) and not zonda.startswith("error"):
             return self.fail(folder, promise, f"with a journal beside it, Zonda: {zonda}")
         if right:
             # The journal must do no harm either; replaying each would take long.
             self.budget -= 1
             if self.budget < 0:
-                return self.passed(reference, zonda, "direct")
+                return self.passed(answers, "direct")
         return self.recover(folder, promise, unit, "direct" if right else "recovered")
 
     def recover(self, folder, promise, unit, kind):
@@ -462,17 +513,17 @@ class Judge:
             copy = self.job.fresh("copy")
             copy_tree(folder, copy)
             said = self.replay(copy, way)
-            reference, zonda = self.ask_both(copy, promise, unit)
+            answers = self.ask_all(copy, promise, unit)
             left = has_journal(copy)
             shutil.rmtree(copy)
-            if said or left or not self.right(reference) or not self.right(zonda):
+            if said or left or not self.all_right(answers):
                 return self.fail(
                     folder,
                     promise,
                     f"after recovery by {way} ({said or 'ok'}"
-                    f"{', a journal is left' if left else ''}): netCDF-C: {reference}; Zonda: {zonda}",
+                    f"{', a journal is left' if left else ''}): {self.said(answers)}",
                 )
-        return self.passed(reference, zonda, kind)
+        return self.passed(answers, kind)
 
     def replay(self, folder, way, **env):
         """What went wrong with a recovery, or None."""
@@ -491,12 +542,11 @@ class Judge:
             None if done.returncode == 0 else f"exit {done.returncode}: {done.stderr.strip()[:200]}"
         )
 
-    def passed(self, reference, zonda, kind):
-        answers = (reference, zonda)
-        if any(a.startswith("torn") for a in answers):
+    def passed(self, answers, kind):
+        if any(a.startswith("torn") for a in answers.values()):
             self.count["torn"] += 1
             return "torn"
-        if "ok nothing" in answers:
+        if "ok nothing" in answers.values():
             self.count["nothing"] += 1
         else:
             self.count[kind] += 1
@@ -508,12 +558,10 @@ class Judge:
         copy_tree(folder, copy)
         self.count["continued"] += 1
         answer = self.zonda.ask(f"goon {promise[0]} {promise[1]} {promise[2]} {copy}")
-        reference, zonda = self.ask_both(copy, promise, unit)
+        answers = self.ask_all(copy, promise, unit)
         shutil.rmtree(copy)
-        if answer != "ok" or not self.right(reference) or not self.right(zonda):
-            return self.fail(
-                folder, promise, f"going on: {answer}; netCDF-C: {reference}; Zonda: {zonda}"
-            )
+        if answer != "ok" or not self.all_right(answers):
+            return self.fail(folder, promise, f"going on: {answer}; {self.said(answers)}")
         return True
 
 
@@ -539,6 +587,8 @@ def arguments(about, **defaults):
     options = parser.parse_args()
     if options.seed is None:
         options.seed = int(time.time())
+    options.h5py = python_with_h5py()
+    options.h5py_every = 1 if options.long else 3
     options.recoveries = 10**9 if options.long else 40
     if ORACLE is None:
         print(

@@ -26,6 +26,16 @@ static void begin(struct plan *p, int bits, void (*enddef)(struct plan *)) {
 
 static void enddef_roomy(struct plan *p) { enddef_as(p, 1500, 4, 0, 4); }
 
+/* A redefinition that adds a numbered attribute. */
+static void annotate(struct plan *p, int var, const char *stem, int i, nc_type type, size_t n,
+                     void (*enddef)(struct plan *)) {
+    char name[NAME_BYTES];
+    add(p, OP_REDEF);
+    indexed(name, stem, i);
+    att(p, var, name, type, n);
+    enddef(p);
+}
+
 /* A header of many pages: 64 variables with attributes. Room is left in it. */
 static void begin_many(struct plan *p, size_t h_free) {
     char name[NAME_BYTES];
@@ -68,14 +78,10 @@ static void append(struct plan *p) { append_with(p, 0); }
 static void append_shared(struct plan *p) { append_with(p, NC_SHARE); }
 
 static void att_small(struct plan *p) {
-    char name[NAME_BYTES];
     begin(p, 0, enddef_roomy);
     reopen(p, 0);
     for (int i = 0; i < p->rounds; i++) {
-        add(p, OP_REDEF);
-        indexed(name, "note_", i);
-        att(p, i % 2 ? 2 : NC_GLOBAL, name, NC_CHAR, 30 + (size_t)i);
-        enddef_plain(p);
+        annotate(p, i % 2 ? 2 : NC_GLOBAL, "note_", i, NC_CHAR, 30 + (size_t)i, enddef_plain);
         go_on(p);
     }
 }
@@ -106,12 +112,8 @@ static void att_symlink(struct plan *p) {
 
 /* The growth itself, in each of the ways a file may be reached. */
 static void grow_steps(struct plan *p) {
-    char name[NAME_BYTES];
     for (int i = 0; i < p->rounds; i++) {
-        add(p, OP_REDEF);
-        indexed(name, "history_", i);
-        att(p, NC_GLOBAL, name, NC_CHAR, i % 2 ? 200 : 3000);
-        enddef_tight(p);
+        annotate(p, NC_GLOBAL, "history_", i, NC_CHAR, i % 2 ? 200 : 3000, enddef_tight);
         go_on(p);
     }
 }
@@ -184,29 +186,26 @@ static void grow_default(struct plan *p) {
             put_record(p, p->n_records);
             add(p, OP_SYNC);
         }
-        add(p, OP_REDEF);
-        indexed(name, "history_", i);
-        att(p, NC_GLOBAL, name, NC_CHAR, 2000);
-        enddef_plain(p);
+        annotate(p, NC_GLOBAL, "history_", i, NC_CHAR, 2000, enddef_plain);
     }
 }
 
-/* Megabytes have to move. */
-static void grow_large(struct plan *p) {
-    char name[NAME_BYTES];
+static void begin_large(struct plan *p, size_t n_x, size_t n_y) {
     create(p, 0);
-    int time = dim(p, "time", 0), x = dim(p, "x", 150000), y = dim(p, "y", 40001);
+    int time = dim(p, "time", 0), x = dim(p, "x", n_x), y = dim(p, "y", n_y);
     var1(p, "base", NC_DOUBLE, x);
     var2(p, "a", NC_DOUBLE, time, y);
     var2(p, "b", NC_SHORT, time, y);
     enddef_tight(p);
     put_fixed(p);
     for (int r = 0; r < 3; r++) put_record(p, r);
+}
+
+/* Megabytes have to move. */
+static void grow_large(struct plan *p) {
+    begin_large(p, 150000, 40001);
     for (int i = 0; i < p->rounds; i++) {
-        add(p, OP_REDEF);
-        indexed(name, "history_", i);
-        att(p, NC_GLOBAL, name, NC_CHAR, 5000);
-        enddef_tight(p);
+        annotate(p, NC_GLOBAL, "history_", i, NC_CHAR, 5000, enddef_tight);
         put_record(p, p->n_records);
         add(p, OP_SYNC);
     }
@@ -214,24 +213,10 @@ static void grow_large(struct plan *p) {
 
 /* Megabytes have to move inside a file that has a second name, more than fits one step. */
 static void move_large(struct plan *p) {
-    char name[NAME_BYTES];
-    create(p, 0);
-    int time = dim(p, "time", 0), x = dim(p, "x", 1100003), y = dim(p, "y", 50021);
-    var1(p, "base", NC_DOUBLE, x);
-    var2(p, "a", NC_DOUBLE, time, y);
-    var2(p, "b", NC_SHORT, time, y);
-    enddef_tight(p);
-    put_fixed(p);
-    for (int r = 0; r < 3; r++) put_record(p, r);
+    begin_large(p, 1100003, 50021);
     give_link(p);
     for (int i = 0; i < p->rounds; i++) {
-        add(p, OP_REDEF);
-        indexed(name, "history_", i);
-        if (i % 2)
-            var2(p, name, NC_SHORT, time, y);
-        else
-            att(p, NC_GLOBAL, name, NC_CHAR, 5000);
-        enddef_tight(p);
+        annotate(p, NC_GLOBAL, "history_", i, NC_CHAR, 5000, enddef_tight);
         put_record(p, p->n_records);
         add(p, OP_SYNC);
     }
@@ -239,13 +224,9 @@ static void move_large(struct plan *p) {
 
 /* The header of many pages outgrows its room. */
 static void grow_many(struct plan *p) {
-    char name[NAME_BYTES];
     begin_many(p, 0);
     for (int i = 0; i < p->rounds; i++) {
-        add(p, OP_REDEF);
-        indexed(name, "note_", i);
-        att(p, 10 + i, name, NC_DOUBLE, 40);
-        enddef_tight(p);
+        annotate(p, 10 + i, "note_", i, NC_DOUBLE, 40, enddef_tight);
         go_on(p);
     }
 }

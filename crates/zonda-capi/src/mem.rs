@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
-use zonda::storage::{Advice, Op, ReadRange, Storage, StorageError, WriteRange, fill_by_writes};
+use zonda::storage::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange, fill_by_writes};
 
 use crate::boundary::{CallResult, Failure, answering, boundary};
 use crate::handles::{self, OpenFile};
@@ -223,6 +223,11 @@ impl Storage for MallocMemory {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+
+    /// Nobody else writes here.
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        Ok(Stamp { len: self.len()?, ..Stamp::default() })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

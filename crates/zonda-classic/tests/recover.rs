@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::{
-    Advice, Beside, Found, Neighbour, Op, ReadRange, Storage, StorageError, WriteRange,
+    Advice, Beside, Found, Neighbour, Op, ReadRange, Stamp, Storage, StorageError, WriteRange,
 };
 
 const RECORDS: usize = 5;
@@ -113,6 +113,9 @@ impl Storage for InFolder {
     }
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        Ok(Stamp { len: self.len()?, ..Stamp::default() })
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("folder")

@@ -14,6 +14,8 @@ const N_KINDS: u8 = 31;
 pub(crate) struct Overlay {
     /// The block that holds all images.
     bytes: Box<[u8]>,
+    /// Where that is.
+    addr: FileAddr,
     /// Ascending, none over another.
     images: Vec<Image>,
 }
@@ -80,7 +82,20 @@ impl Overlay {
             let what = "bytes that two entries cover";
             return Err(HdfError::BadValue { structure, at, what, value: image.len as u64 });
         }
-        Ok(Overlay { bytes: bytes.into(), images })
+        Ok(Overlay { bytes: bytes.into(), addr, images })
+    }
+
+    /// The block that holds all images.
+    pub(crate) fn extent(&self) -> (FileAddr, u64) {
+        (self.addr, self.bytes.len() as u64)
+    }
+
+    /// What it has, by the byte of the file where that belongs, user block included.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        self.images.iter().map(|image| {
+            let from = self.bytes.get(image.start..).and_then(|all| all.get(..image.len));
+            (image.at, from.unwrap_or_default())
+        })
     }
 
     /// Lays what it has over `buf`, the bytes of the file from `at` on.

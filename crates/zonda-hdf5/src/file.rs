@@ -1,22 +1,27 @@
 //! An open HDF5 file: its bytes by address.
 
+mod extension;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use zonda_storage::Storage;
+use zonda_storage::{Stamp, Storage};
 
 use crate::cache_image::Overlay;
 use crate::global_heap::HeapCache;
-use crate::message::{
-    CacheImageMessage, FileSpaceInfo, FilterDescription, KValues, SharedMessageTable,
-    decode_driver_info, kind,
-};
-use crate::object_header::ObjectHeader;
+use crate::message::{FileSpaceInfo, FilterDescription, SharedMessageTable};
 use crate::superblock::{DriverInfo, SIGNATURE, Superblock};
 use crate::{FileAddr, HdfError, Limits, Reader, Result, Sizes};
 
+pub use extension::ExtensionEdit;
+
 /// Bytes read at once where a superblock may be. Small files have their root group there, too.
 const WINDOW_BYTES: usize = 2048;
+
+/// How long these bytes are taken for those of the file, which another program may be writing: where
+/// a file system's clock has steps, its stamps may not tell.
+const WINDOW_LASTS: Duration = Duration::from_millis(5);
 
 /// Bytes of a driver information block that are looked at.
 const DRIVER_INFO_BYTES: u64 = 16;
@@ -52,6 +57,8 @@ pub struct File {
     window_is_old: AtomicBool,
     /// What covers the bytes of the storage.
     overlay: Option<Overlay>,
+    /// Whether what it has was written to where it belongs since.
+    overlay_is_old: AtomicBool,
     shared_messages: Option<SharedMessageTable>,
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
@@ -60,18 +67,26 @@ pub struct File {
 }
 
 /// Some bytes of the storage.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Window {
     at: u64,
     bytes: Box<[u8]>,
+    /// When they were read, and which state of the storage they were of.
+    read: Instant,
+    stamp: Option<Stamp>,
 }
 
 impl Window {
     fn read(storage: &dyn Storage, at: u64) -> Result<Window> {
-        let mut bytes = vec![0; WINDOW_BYTES];
+        let (mut bytes, read) = (vec![0; WINDOW_BYTES], Instant::now());
+        let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
-        Ok(Window { at, bytes: bytes.into() })
+        Ok(Window { at, bytes: bytes.into(), read, stamp })
+    }
+
+    fn none() -> Window {
+        Window { at: 0, bytes: Box::default(), read: Instant::now(), stamp: None }
     }
 
     /// The bytes from `at` on, if they begin here.
@@ -129,7 +144,7 @@ impl File {
             return Err(HdfError::BadValue { structure, at: 0, what, value: user_block });
         }
         let superblock = Superblock::new(user_block);
-        let (len, window) = (superblock.eof, Window::default());
+        let (len, window) = (superblock.eof, Window::none());
         Ok(File::of(storage, len, superblock, window, Limits::default()))
     }
 
@@ -148,6 +163,7 @@ impl File {
             window,
             window_is_old: AtomicBool::new(false),
             overlay: None,
+            overlay_is_old: AtomicBool::new(false),
             shared_messages: None,
             file_space: None,
             heap_cache: HeapCache::new(&limits),
@@ -185,36 +201,7 @@ impl File {
         limits: Limits,
     ) -> File {
         let len = storage.len().unwrap();
-        File::of(storage, len, superblock, Window::default(), limits)
-    }
-
-    /// Takes what the superblock extension says. Its messages are never shared, and those that do
-    /// not matter for reading are passed over.
-    fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
-        let header = ObjectHeader::read(self, addr)?;
-        let mut image = None;
-        for message in &header.messages {
-            let reader = header.reader(self.sizes(), message);
-            match message.kind {
-                kind::SHARED_MESSAGE_TABLE => {
-                    self.shared_messages = Some(SharedMessageTable::decode(reader)?);
-                }
-                kind::K_VALUES => {
-                    let k = KValues::decode(reader)?;
-                    self.superblock.chunk_k = k.chunk;
-                    self.superblock.group_internal_k = k.group_internal;
-                    self.superblock.group_leaf_k = k.group_leaf;
-                }
-                kind::DRIVER_INFO => refuse_split(&reader, decode_driver_info(reader)?)?,
-                kind::FILE_SPACE_INFO => self.file_space = Some(FileSpaceInfo::decode(reader)?),
-                kind::CACHE_IMAGE => image = Some(CacheImageMessage::decode(reader)?),
-                _ => {}
-            }
-        }
-        if let Some(CacheImageMessage { addr: Some(addr), len }) = image {
-            self.overlay = Some(Overlay::read(self, addr, len)?);
-        }
-        Ok(())
+        File::of(storage, len, superblock, Window::none(), limits)
     }
 
     /// With what undoes the filters of metadata. Without, filtered heaps cannot be read.
@@ -266,10 +253,10 @@ impl File {
         self.file_space.as_ref()
     }
 
-    /// Whether a writer left metadata in an image of its cache.
+    /// Whether a writer left metadata in an image of its cache, and they still are nowhere else.
     #[must_use]
     pub fn has_cache_image(&self) -> bool {
-        self.overlay.is_some()
+        self.overlay.is_some() && !self.overlay_is_old.load(Ordering::Acquire)
     }
 
     /// Bytes of the storage when it was opened, and what was written since.
@@ -356,10 +343,26 @@ impl File {
     /// [`HdfError::OutOfFile`] where `len` bytes from there are not in the file.
     pub fn locate(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<u64> {
         let (at, end) = (self.position(addr), self.len());
-        if at.checked_add(len).is_some_and(|behind| behind <= end) {
-            Ok(at)
-        } else {
-            Err(HdfError::OutOfFile { structure, at, len, end })
+        let behind = at.checked_add(len);
+        if behind.is_some_and(|behind| behind <= end) {
+            return Ok(at);
+        }
+        let end = self.len_now();
+        if behind.is_some_and(|behind| behind <= end) {
+            return Ok(at);
+        }
+        Err(HdfError::OutOfFile { structure, at, len, end })
+    }
+
+    /// Bytes of the storage as it is now: what another program writes makes it longer.
+    #[cold]
+    fn len_now(&self) -> u64 {
+        let known = self.len();
+        match self.storage.stamp() {
+            Ok(stamp) if stamp.len > known && self.storage.invalidate().is_ok() => {
+                self.len.fetch_max(stamp.len, Ordering::AcqRel).max(stamp.len)
+            }
+            _ => known,
         }
     }
 
@@ -398,14 +401,18 @@ impl File {
     /// The bytes from byte `at` of the storage on, as they are for metadata.
     fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
         let in_window = self.window.from(at).get(..buf.len());
-        let is_old = || self.window_is_old.load(Ordering::Acquire);
+        let is_old = || {
+            self.window_is_old.load(Ordering::Acquire)
+                || self.window.read.elapsed() > WINDOW_LASTS
+                || self.storage.stamp().ok() != self.window.stamp
+        };
         if let Some(bytes) = in_window.filter(|_| !is_old()) {
             buf.copy_from_slice(bytes);
         } else if self.storage.read_at(at, buf)? != buf.len() {
             let (len, end) = (buf.len() as u64, self.len());
             return Err(HdfError::OutOfFile { structure, at, len, end });
         }
-        if let Some(overlay) = &self.overlay {
+        if let Some(overlay) = self.overlay.as_ref().filter(|_| self.has_cache_image()) {
             overlay.cover(at, buf);
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::message::{FilterDescription, decode_filter_pipeline};
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 mod build;
-mod extents;
+pub(crate) mod extents;
 mod table;
 
 pub use build::{BuiltHeap, HeapParams, build};

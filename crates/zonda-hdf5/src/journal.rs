@@ -132,7 +132,8 @@ impl Journal {
     /// What the storage reports.
     fn read(journal: &dyn Storage) -> Result<Option<Journal>> {
         let len = journal.len()?;
-        let Some(len) = usize::try_from(len.min(MOST_BYTES)).ok().filter(|len| *len >= FIXED) else {
+        let Some(len) = usize::try_from(len.min(MOST_BYTES)).ok().filter(|len| *len >= FIXED)
+        else {
             return Ok(None);
         };
         let mut bytes = vec![0; len];

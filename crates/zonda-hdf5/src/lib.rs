@@ -44,6 +44,7 @@ pub mod superblock;
 pub mod symbol_table;
 #[cfg(test)]
 mod testing;
+pub mod usage;
 pub mod virtual_dataset;
 mod writer;
 
@@ -52,7 +53,7 @@ pub use attributes::{Attribute, Attributes};
 pub use chunk_index::{ChunkIndex, ChunkLocation, ChunkTree, TreeCommit};
 pub use error::HdfError;
 pub use external::ExternalSegment;
-pub use file::{File, Unfilter};
+pub use file::{ExtensionEdit, File, Unfilter};
 pub use global_heap::{Collection, HeapCursor, HeapId, HeapWriter};
 pub use limits::Limits;
 pub use links::Resolved;

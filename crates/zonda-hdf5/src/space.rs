@@ -120,6 +120,19 @@ impl Space {
         padded.unwrap_or(behind)
     }
 
+    /// Lets the file end at a multiple of `multiple` bytes; what is left there is free for use.
+    ///
+    /// # Errors
+    /// As [`Space::alloc`].
+    pub fn round_end(&mut self, multiple: u64) -> Result<()> {
+        let before = self.end;
+        let end = before.checked_next_multiple_of(multiple).filter(|&end| end <= i64::MAX as u64);
+        self.end = end.ok_or(HdfError::TooLarge { structure: "file", value: before })?;
+        let before = before.checked_next_multiple_of(ALIGN).unwrap_or(before).min(self.end);
+        self.release(before, self.end.saturating_sub(before));
+        Ok(())
+    }
+
     /// Gives space back, for use after the next commit but one: all that was taken at once, or the
     /// last bytes of it.
     pub fn free(&mut self, addr: FileAddr, len: u64) {
@@ -290,6 +303,18 @@ mod tests {
         assert_eq!(space.alloc(63).unwrap(), FileAddr(104), "shorter, and before it");
         assert_eq!(space.alloc(5000).unwrap(), FileAddr(8192));
         assert_eq!(space.alloc(100).unwrap(), FileAddr(16384));
+    }
+
+    #[test]
+    fn the_end_is_where_a_page_ends() {
+        let mut space = Space::new(100);
+        space.alloc(10).unwrap();
+        space.round_end(4096).unwrap();
+        assert_eq!(space.end(), 4096);
+        assert_eq!(space.alloc(3000).unwrap(), FileAddr(120), "what was left of the page serves");
+        space.round_end(4096).unwrap();
+        assert_eq!((space.alloc(2000).unwrap(), space.end()), (FileAddr(4096), 6096));
+        assert!(Space::new(i64::MAX as u64 - 7).round_end(4096).is_err());
     }
 
     #[test]

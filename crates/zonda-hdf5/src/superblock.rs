@@ -178,13 +178,15 @@ impl Superblock {
 
     /// What changes in a file when its end does, `eof` bytes from its first one: the byte of the
     /// file where that begins, and the bytes. Versions 2 and 3 have a checksum and change as a
-    /// whole, 0 and 1 in one field.
+    /// whole, 0 and 1 in one field. That a writer had the file open, which died, is no more said:
+    /// libraries refuse files that say it.
     ///
     /// # Errors
     /// As [`Superblock::encode`].
     pub fn encode_end(&self, eof: u64) -> Result<(u64, Vec<u8>)> {
         if self.version >= 2 {
-            return Ok((self.base, Superblock { eof, ..self.clone() }.encode()?));
+            let flags = self.flags & !(OPEN_FOR_WRITING | OPEN_FOR_SWMR);
+            return Ok((self.base, Superblock { eof, flags, ..self.clone() }.encode()?));
         }
         // Behind the base address and that of free space.
         let fields = if self.version == 0 { 24 } else { 28 };
@@ -218,13 +220,14 @@ impl Superblock {
     /// set the flag in version 2, too, where it stays after a crash and nobody looks at it.
     #[must_use]
     pub fn marked_open_for_writing(&self) -> bool {
-        self.version == 3 && self.flags & 1 != 0
+        self.version == 3 && self.flags & OPEN_FOR_WRITING != 0
     }
 
-    /// Whether that writer writes for readers beside it (SWMR).
+    /// Whether that writer writes for readers beside it (SWMR). Such a writer takes no lock that
+    /// others would see.
     #[must_use]
     pub fn marked_swmr(&self) -> bool {
-        self.version == 3 && self.flags & 4 != 0
+        self.version == 3 && self.flags & OPEN_FOR_SWMR != 0
     }
 }
 
@@ -232,6 +235,10 @@ const NAME: &str = "superblock";
 
 /// Bytes of the superblock of a new file.
 const FIRST_BYTES: u64 = 48;
+
+/// File consistency flags.
+const OPEN_FOR_WRITING: u32 = 1;
+const OPEN_FOR_SWMR: u32 = 4;
 
 /// Cache type of an entry that has the symbol table of its group.
 const CACHED_SYMBOL_TABLE: u32 = 1;

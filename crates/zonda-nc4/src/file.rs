@@ -8,7 +8,7 @@ use zonda_chunk::filter::Filter;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
-use zonda_storage::Storage;
+use zonda_storage::{Beside, Storage};
 
 use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
@@ -16,6 +16,7 @@ use crate::files::{Files, ObjectAt};
 use crate::hidden;
 use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
+use crate::refresh::{Patience, Read, may_be_torn};
 use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
@@ -45,12 +46,14 @@ pub struct OpenHow {
     pub chunk_cache: (usize, usize, f32),
     /// What is written and has at least so many bytes begins at a multiple of the other number.
     pub alignment: Option<(u64, u64)>,
+    /// Where a journal can stand; `None` for a file in memory.
+    pub beside: Option<Arc<dyn Beside>>,
 }
 
 impl Default for OpenHow {
     fn default() -> OpenHow {
         let chunk_cache = (16 << 20, 4133, 0.75);
-        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None }
+        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None, beside: None }
     }
 }
 
@@ -61,6 +64,7 @@ impl std::fmt::Debug for OpenHow {
             .field("find_filter", &self.find_filter.is_some())
             .field("chunk_cache", &self.chunk_cache)
             .field("alignment", &self.alignment)
+            .field("beside", &self.beside)
             .finish()
     }
 }
@@ -75,6 +79,8 @@ pub struct Nc4File {
     pub(crate) walking: Mutex<()>,
     /// Where the file is open for writing.
     pub(crate) writing: Option<Box<Writing>>,
+    /// What was read.
+    pub(crate) read: Read,
 }
 
 impl Nc4File {
@@ -84,12 +90,23 @@ impl Nc4File {
     /// `NC_ENOTNC` for what is not HDF5, `NC_EHDFERR` for a damaged superblock or root group.
     pub fn open(storage: Arc<dyn Storage>, name: &Path, how: OpenHow) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
-        let file = File::open(storage).map_err(fail)?;
+        let mut read = Read::now(&*storage);
+        let mut patience = Patience::with(&*storage, &read);
+        let file = loop {
+            let file = File::open(Arc::clone(&storage));
+            match file.and_then(|file| file.object(file.root()).map(|_| file)) {
+                Ok(file) => break file,
+                Err(error) if may_be_torn(&error) && patience.is_left() => {
+                    read = Read::now(&*storage);
+                }
+                Err(error) => return Err(fail(error)),
+            }
+        };
         let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
-        file.object(file.root()).map_err(fail)?;
         let files = Files::new(file, how.folder.clone());
-        Ok(Nc4File { files, how, model: OnceLock::new(), walking: Mutex::new(()), writing: None })
+        let (model, walking) = (OnceLock::new(), Mutex::new(()));
+        Ok(Nc4File { files, how, model, walking, writing: None, read })
     }
 
     /// The definitions. The first call walks the file's objects.
@@ -105,9 +122,34 @@ impl Nc4File {
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
-        let model = Walk::run(&self.files)
-            .map_err(|failure| Nc4Error::Hdf { object: failure.path, error: failure.error })?;
+        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        let model = loop {
+            match Walk::run(&self.files) {
+                Ok(model) if model.is_whole() || !patience.is_left() => break model,
+                Err(failure) if !may_be_torn(&failure.error) || !patience.is_left() => {
+                    return Err(hdf(failure.path, failure.error));
+                }
+                // Another program may be writing it just now.
+                Ok(_) | Err(_) => {}
+            }
+        };
         Ok(self.model.get_or_init(|| model))
+    }
+
+    /// Reads, and reads again what another program may be writing just now.
+    fn patiently<T, E>(
+        &self,
+        read: impl Fn() -> std::result::Result<T, E>,
+        may_be_torn: impl Fn(&E) -> bool,
+    ) -> std::result::Result<T, E> {
+        let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
+        loop {
+            match read() {
+                Err(error)
+                    if self.writing.is_none() && may_be_torn(&error) && patience.is_left() => {}
+                done => return done,
+            }
+        }
     }
 
     /// The HDF5 file below.
@@ -284,7 +326,8 @@ impl Nc4File {
         if place.get().is_none() {
             let types = self.model.get().map(|model| &model.forms);
             let none = Types::default();
-            let details = Arc::new(Details::read(&self.files, at, types.unwrap_or(&none))?);
+            let read = || Details::read(&self.files, at, types.unwrap_or(&none));
+            let details = Arc::new(self.patiently(read, may_be_torn)?);
             let _first = place.set(details);
         }
         let missing = HdfError::Missing { structure: "object", at: at.addr.0, what: "it" };

@@ -25,6 +25,8 @@ pub(crate) enum GetFault {
     Hdf(HdfError),
     Chunk(ChunkError),
     Refused(NcError),
+    /// What was made elsewhere and cannot be changed here, and why.
+    Unwritable(&'static str),
 }
 
 impl GetFault {
@@ -41,6 +43,10 @@ impl GetFault {
             GetFault::Hdf(error) => Nc4Error::Hdf { object, error },
             GetFault::Chunk(error) => Nc4Error::Chunk { object, error },
             GetFault::Refused(code) => Nc4Error::Refused { object, code },
+            GetFault::Unwritable(why) => Nc4Error::Refused {
+                object: format!("{object}: cannot be changed: {why}"),
+                code: NcError::NotBuilt,
+            },
         }
     }
 }

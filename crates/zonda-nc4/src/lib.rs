@@ -25,10 +25,12 @@ mod hidden;
 mod model;
 mod names;
 mod place;
+mod refresh;
 mod request;
 mod select;
 mod stored;
 mod types;
+mod usage;
 mod values;
 mod virtual_data;
 mod walk;
@@ -42,7 +44,11 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
-pub use write::{CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest};
+pub use write::{
+    CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest, recover,
+};
+pub use zonda_hdf5::journal::Recovered;
+pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

@@ -238,6 +238,11 @@ impl Model {
         Model { groups: vec![root], is_classic, ..Model::default() }
     }
 
+    /// Whether no variable is damaged.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.groups.iter().all(|group| group.vars.iter().all(|var| var.nc_type != 0))
+    }
+
     /// A group.
     #[must_use]
     pub fn group(&self, id: GroupId) -> Option<&Group> {

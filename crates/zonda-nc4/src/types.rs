@@ -128,6 +128,13 @@ impl Types {
         }
     }
 
+    /// The same with other numbers, without the list.
+    pub(crate) fn renumbered(self, number: impl Fn(i32) -> i32) -> Types {
+        let partial = self.partial.into_iter().map(|(ty, fields)| (number(ty), fields));
+        let by_form = self.by_form.into_iter().map(|(form, ty)| (form, number(ty)));
+        Types { partial: partial.collect(), by_form: by_form.collect(), ..Types::default() }
+    }
+
     /// The fields of a compound that has members of types that netCDF has not.
     pub(crate) fn shown_fields(&self, nc_type: i32) -> Option<usize> {
         self.partial.get(&nc_type).copied()

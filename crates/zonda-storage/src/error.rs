@@ -83,6 +83,22 @@ pub enum StorageError {
         /// The cause, as in `errno.h`.
         errno: i32,
     },
+    /// Somebody else has a file whose writers keep others out.
+    #[error("{}: {by}", path.display())]
+    Locked {
+        /// The path asked for.
+        path: Arc<Path>,
+        /// Who, and what for.
+        by: &'static str,
+    },
+    /// A file system refused a lock where there has to be one.
+    #[error("{}: cannot be locked, as HDF5_USE_FILE_LOCKING asks: {}", path.display(), text(*errno))]
+    NoLocks {
+        /// The path asked for.
+        path: Arc<Path>,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
     /// A change was asked of a storage opened for reading.
     #[error("{}: {op} of {len} bytes at byte {at}: opened for reading only", path.display())]
     ReadOnly {
@@ -158,10 +174,13 @@ impl StorageError {
         match self {
             StorageError::Io { errno, .. }
             | StorageError::Open { errno, .. }
+            | StorageError::NoLocks { errno, .. }
             | StorageError::Injected { errno, .. }
             | StorageError::Trace { errno, .. } => *errno,
             // What the kernel answers to a write on a descriptor opened for reading.
             StorageError::ReadOnly { .. } => libc::EBADF,
+            // What the reference answers where a file that is in use is to be created anew.
+            StorageError::Locked { .. } => libc::EACCES,
             StorageError::NothingWritten { .. } => libc::EIO,
             StorageError::TooFar { .. } => libc::EFBIG,
             StorageError::MemoryLimit { .. } => libc::ENOMEM,
@@ -178,7 +197,10 @@ impl StorageError {
             | StorageError::TooFar { at, .. }
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
-            StorageError::Open { .. } | StorageError::Trace { .. } => None,
+            StorageError::Open { .. }
+            | StorageError::Locked { .. }
+            | StorageError::NoLocks { .. }
+            | StorageError::Trace { .. } => None,
         }
     }
 
@@ -188,6 +210,8 @@ impl StorageError {
         match self {
             StorageError::Io { path, .. }
             | StorageError::Open { path, .. }
+            | StorageError::Locked { path, .. }
+            | StorageError::NoLocks { path, .. }
             | StorageError::ReadOnly { path, .. }
             | StorageError::NothingWritten { path, .. }
             | StorageError::Trace { path, .. } => Some(path),

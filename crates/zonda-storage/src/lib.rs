@@ -29,6 +29,7 @@ mod beside;
 mod copy;
 mod error;
 pub mod layer;
+pub mod lock;
 pub mod memory;
 mod open;
 mod os;
@@ -39,11 +40,12 @@ mod sync_level;
 
 pub use beside::{Beside, Found, Neighbour};
 pub use error::{Op, StorageError};
+pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
 pub use spec::{Handles, Spec, SpecError};
-pub use storage::{Advice, ReadRange, Stack, Storage, WriteRange, fill_by_writes};
+pub use storage::{Advice, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.

@@ -2,6 +2,7 @@
 
 use crate::backend::{File, Memory};
 use crate::beside::{Beside, InFolder};
+use crate::lock::{Intent, Locking, WriterLock};
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
 use crate::{StorageError, SyncLevel};
@@ -40,6 +41,10 @@ pub struct OpenOptions {
     pub spec: Option<Spec>,
     /// Shared with other processes (`NC_SHARE`): nothing is buffered, whatever `spec` says.
     pub share: bool,
+    /// A file that is created is locked first, so that one that others have open is not emptied.
+    /// For files whose format has such locks; those that exist are locked by [`Opened::lock`] when
+    /// it is known what they are.
+    pub lock: Locking,
 }
 
 impl OpenOptions {
@@ -49,6 +54,7 @@ impl OpenOptions {
         OpenOptions {
             spec: Spec::from_env(),
             sync: SyncLevel::from_env(),
+            lock: Locking::Off,
             ..OpenOptions::default()
         }
     }
@@ -82,6 +88,30 @@ pub struct Opened {
     pub storage: Arc<dyn Storage>,
     /// What stands beside the file; none for a memory.
     pub beside: Option<Arc<dyn Beside>>,
+    /// The lock of a file that was created.
+    pub lock: Option<WriterLock>,
+    /// The file at the bottom; none for a memory.
+    file: Option<Arc<File>>,
+}
+
+impl Opened {
+    /// A storage that has no file.
+    #[must_use]
+    pub fn of(storage: Arc<dyn Storage>) -> Opened {
+        Opened { storage, beside: None, lock: None, file: None }
+    }
+
+    /// Locks the file for one who will write it, after what others wrote before: what was read of
+    /// it until now is forgotten. `None` for a memory, and where files are not locked.
+    ///
+    /// # Errors
+    /// [`StorageError::Locked`] where somebody else writes it; [`StorageError::NoLocks`].
+    pub fn lock(&self, locking: Locking) -> Result<Option<WriterLock>, StorageError> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let lock = WriterLock::take(file, Intent::Change, locking)?;
+        self.storage.invalidate()?;
+        Ok(lock)
+    }
 }
 
 /// As [`open`], for a caller whose commits use the file's neighbours. What a dead writer left beside
@@ -105,14 +135,31 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     };
     if spec.bottom() == Bottom::Memory {
         let memory = Arc::new(load(path, options.create)?);
-        return Ok(Opened { storage: spec.build_on(memory)?, beside: None });
+        return Ok(Opened::of(spec.build_on(memory)?));
     }
-    let file = Arc::new(File::open(path, options.write, options.create, options.sync)?);
+    let locks = options.create != Create::MustExist && options.lock != Locking::Off;
+    let empties = options.create == Create::Truncate && locks;
+    let file = if empties {
+        File::open_or_make(path, options.sync)?
+    } else {
+        File::open(path, options.write, options.create, options.sync)?
+    };
+    let lock = match (locks, empties) {
+        (false, _) => None,
+        (true, false) => WriterLock::take(&file, Intent::Change, options.lock)?,
+        (true, true) => {
+            let lock = WriterLock::take(&file, Intent::Empty, options.lock)?;
+            file.empty()?;
+            lock
+        }
+    };
+    let file = Arc::new(file);
     let beside = InFolder::of(Arc::clone(&file));
     if options.create != Create::MustExist {
         beside.clear();
     }
-    Ok(Opened { storage: spec.build_on(file)?, beside: Some(Arc::new(beside)) })
+    let storage = spec.build_on(Arc::clone(&file) as Arc<dyn Storage>)?;
+    Ok(Opened { storage, beside: Some(Arc::new(beside)), lock, file: Some(file) })
 }
 
 /// A memory with the contents of the file, empty for a file that would be created.

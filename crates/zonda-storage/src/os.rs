@@ -3,6 +3,7 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
+use crate::storage::Stamp;
 use std::ffi::CString;
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::ffi::OsStrExt;
@@ -96,6 +97,23 @@ impl Fd {
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
     }
 
+    /// Which file it is now, how long, and when it was changed.
+    pub(crate) fn stamp(&self) -> Result<Stamp, Errno> {
+        let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
+        retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
+        // SAFETY: fstat returned success, so it filled the structure.
+        let stat = unsafe { stat.assume_init() };
+        let changed = [
+            stat.st_ino.cast_signed(),
+            stat.st_mtime,
+            stat.st_mtime_nsec,
+            stat.st_ctime,
+            stat.st_ctime_nsec,
+        ];
+        Ok(Stamp { len: u64::try_from(stat.st_size).unwrap_or(0), changed })
+    }
+
     /// Cuts or extends the file.
     pub(crate) fn set_len(&self, len: u64) -> Result<(), Errno> {
         let len = offset(len)?;
@@ -174,9 +192,32 @@ impl Fd {
     /// Takes the `flock` of the file for this descriptor alone; false if somebody else has it. A
     /// file system without locks counts as free.
     pub(crate) fn try_lock(&self) -> bool {
-        // SAFETY: flock takes no pointer.
-        let got = retry(|| unsafe { libc::flock(self.0, libc::LOCK_EX | libc::LOCK_NB) });
+        let got = self.flock(libc::LOCK_EX | libc::LOCK_NB);
         !matches!(got, Err(Errno(libc::EWOULDBLOCK)))
+    }
+
+    /// One `flock` with what is asked for, such as `LOCK_SH | LOCK_NB`.
+    pub(crate) fn flock(&self, what: libc::c_int) -> Result<(), Errno> {
+        // SAFETY: flock takes no pointer.
+        retry(|| unsafe { libc::flock(self.0, what) }).map(drop)
+    }
+
+    /// Locks one byte for the open file, or unlocks it, without waiting. `kind` is `F_WRLCK` or
+    /// `F_UNLCK`.
+    pub(crate) fn lock_byte(&self, at: i64, kind: libc::c_int) -> Result<(), Errno> {
+        // SAFETY: all zeros are a value of this structure of numbers.
+        let mut lock: libc::flock64 = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::c_short::try_from(kind).map_err(|_| Errno(libc::EINVAL))?;
+        lock.l_whence = libc::c_short::try_from(libc::SEEK_SET).unwrap_or(0);
+        (lock.l_start, lock.l_len) = (at, 1);
+        // SAFETY: `lock` is what F_OFD_SETLK reads and lives through the call.
+        retry(|| unsafe { libc::fcntl(self.0, libc::F_OFD_SETLK, &raw const lock) }).map(drop)
+    }
+
+    /// Another descriptor of the same open file, which is closed by itself.
+    pub(crate) fn again(&self) -> Result<Fd, Errno> {
+        // SAFETY: fcntl takes no pointer here.
+        retry(|| unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, 0) }).map(Fd)
     }
 
     /// The path that the file has now, by `/proc`.

@@ -43,6 +43,27 @@ pub struct Advice {
     pub file_bytes: u64,
 }
 
+/// A state of the bytes of a storage: two are equal where nothing was written between them, or all
+/// of it within one step of the clock that a file system has for this, which is some milliseconds
+/// on most and 2 seconds at worst.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Bytes of the storage.
+    pub len: u64,
+    /// What else there is to tell of a file: its inode, and seconds and nanoseconds of when its bytes
+    /// and its inode were changed. Of a memory: how often it was changed.
+    pub changed: [i64; 5],
+}
+
+impl Stamp {
+    /// Whether the bytes of a file were changed in the last `seconds`, by this machine's clock.
+    #[must_use]
+    pub fn is_younger_than(&self, seconds: u64) -> bool {
+        let now = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+        u64::try_from(self.changed[1]).is_ok_and(|then| now.abs_diff(then) <= seconds)
+    }
+}
+
 /// A flat run of bytes, read and written by offset.
 ///
 /// All offsets and lengths are in bytes. Every method may be called from any number of threads at
@@ -129,6 +150,13 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// What the backend reports when asked for its length.
     fn invalidate(&self) -> Result<(), StorageError>;
 
+    /// The state of the bytes at the bottom, which others may change. What a layer has not handed on
+    /// is not in it. Costs one system call.
+    ///
+    /// # Errors
+    /// What the backend reports.
+    fn stamp(&self) -> Result<Stamp, StorageError>;
+
     /// Writes the stack from here down in spec form, such as `cache:64:64,event,file`.
     ///
     /// # Errors
@@ -172,6 +200,9 @@ macro_rules! forward {
             }
             fn invalidate(&self) -> Result<(), StorageError> {
                 (**self).invalidate()
+            }
+            fn stamp(&self) -> Result<Stamp, StorageError> {
+                (**self).stamp()
             }
             fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 (**self).describe(f)

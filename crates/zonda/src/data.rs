@@ -1,7 +1,7 @@
 //! Values of attributes and variables.
 
 use zonda_convert::Converted;
-use zonda_model::{Hyperslab, MemType};
+use zonda_model::{Hyperslab, MemType, NcError};
 use zonda_nc4::{Fetch, Place, Source, Target};
 
 use crate::dataset::Dataset;
@@ -184,8 +184,17 @@ impl Dataset {
         match self.classic_of(var)? {
             Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
             Err(nc4) => {
-                let file = self.here(nc4.read_data(var, mem))?;
-                self.here(Asked(&file).get(var, slab, mem, out))
+                let (mut slab, mut out) = (Once::new(slab), Once::new(out));
+                let mut tries = 0;
+                loop {
+                    let file = self.here(nc4.read_data(var, mem))?;
+                    let got = Asked(&file).get(var, |n| slab.value(n), mem, |n| out.memory(n));
+                    drop(file);
+                    match got {
+                        Err(error) if nc4.read_again(&error, &mut tries) => {}
+                        done => return self.here(done),
+                    }
+                }
             }
         }
     }
@@ -225,9 +234,64 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_with(var, slab, None, out),
             Some(nc4) => {
-                let file = self.here(nc4.read_data(var, None))?;
-                let target = Target::Natural(place);
-                self.here(file.get::<Error>(var.group, var.var, slab, target, out))
+                let (mut slab, mut out) = (Once::new(slab), Once::new(out));
+                let mut tries = 0;
+                loop {
+                    let file = self.here(nc4.read_data(var, None))?;
+                    let (group, id, target) = (var.group, var.var, Target::Natural(&mut *place));
+                    let slab = |n| slab.value(n);
+                    let got = file.get::<Error>(group, id, slab, target, |n| out.memory(n));
+                    drop(file);
+                    match got {
+                        // What was placed already stays with the caller, so it is not placed twice.
+                        Err(error) if !out.is_made() && nc4.read_again(&error, &mut tries) => {}
+                        done => return self.here(done),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a caller gives once, for a call that may be tried again.
+struct Once<F, T> {
+    make: Option<F>,
+    made: Option<T>,
+}
+
+impl<F, T> Once<F, T> {
+    fn new(make: F) -> Once<F, T> {
+        Once { make: Some(make), made: None }
+    }
+
+    /// Whether it was given.
+    fn is_made(&self) -> bool {
+        self.make.is_none()
+    }
+}
+
+impl<'s, F: FnOnce(usize) -> Hyperslab<'s>> Once<F, Hyperslab<'s>> {
+    #[inline]
+    fn value(&mut self, rank: usize) -> Hyperslab<'s> {
+        if let Some(make) = self.make.take() {
+            self.made = Some(make(rank));
+        }
+        self.made.unwrap_or(Hyperslab { start: &[], count: &[], stride: None })
+    }
+}
+
+impl<'a, F: FnOnce(usize) -> Result<&'a mut [u8]>> Once<F, &'a mut [u8]> {
+    /// Memory for `len` bytes, which are as many as before.
+    #[inline]
+    fn memory(&mut self, len: usize) -> Result<&mut [u8]> {
+        if let Some(make) = self.make.take() {
+            self.made = Some(make(len)?);
+        }
+        match &mut self.made {
+            Some(made) if made.len() == len => Ok(made),
+            Some(_) | None => {
+                let why = "another program changed the type of the variable";
+                Err(Error::explained(NcError::HdfErr, why))
             }
         }
     }

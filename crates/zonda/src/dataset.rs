@@ -52,7 +52,7 @@ impl Dataset {
     ///
     /// # Errors
     /// `NC_EEXIST` where the file exists and `exclusive` is set; what the operating system reports;
-    /// `NC_EINVAL` for a bad layer spec.
+    /// `EACCES` for an HDF5 file that somebody else has locked; `NC_EINVAL` for a bad layer spec.
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
@@ -72,17 +72,17 @@ impl Dataset {
         name: &Path,
         options: &CreateOptions,
     ) -> Result<Dataset> {
-        Dataset::create_on(Opened { storage, beside: None }, name, options)
+        Dataset::create_on(Opened::of(storage), name, options)
     }
 
     fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
-        let Opened { storage, beside } = opened;
+        let Opened { storage, beside, lock, .. } = opened;
         let inner = match options.format.version() {
             Some(version) => {
                 Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
             }
             None => {
-                let nc4 = Nc4::create(storage, options).map_err(|error| error.at(name))?;
+                let nc4 = Nc4::create(storage, lock, options).map_err(|error| error.at(name))?;
                 Inner::Nc4(Box::new(nc4))
             }
         };
@@ -98,8 +98,9 @@ impl Dataset {
     ///
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
-    /// `NC_ECANTWRITE` for HDF5 files that are to be written and do not keep the order of what is in
-    /// them; `NC_EINVAL` for a bad layer spec.
+    /// `NC_EHDFERR` for HDF5 files that are to be written and that another program writes;
+    /// `NC_ECANTWRITE` for those that do not keep the order of what is in them; `NC_EINVAL` for a bad
+    /// layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);
@@ -116,7 +117,7 @@ impl Dataset {
         name: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        Dataset::open_on(Opened { storage, beside: None }, name, None, options)
+        Dataset::open_on(Opened::of(storage), name, None, options)
     }
 
     fn open_on(
@@ -125,14 +126,18 @@ impl Dataset {
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        let Opened { storage, beside } = opened;
         let open = || {
-            let inner = match detect_in(&*storage)? {
+            let inner = match detect_in(&*opened.storage)? {
                 Detected::Classic(_) => {
                     let (write, share) = (options.write, options.share);
+                    let Opened { storage, beside, .. } = opened;
                     Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
                 }
-                Detected::Hdf5 => Inner::Nc4(Box::new(Nc4::open(storage, folder, options)?)),
+                Detected::Hdf5 => {
+                    let lock = if options.write { open::lock(&opened)? } else { None };
+                    let Opened { storage, beside, .. } = opened;
+                    Inner::Nc4(Box::new(Nc4::open(storage, beside, lock, folder, options)?))
+                }
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));
@@ -154,13 +159,39 @@ impl Dataset {
         }
     }
 
-    /// Changes a netCDF-4 file.
+    /// Changes what is in a netCDF-4 file, which other writers of the process may do by turns.
     pub(crate) fn change<T, E: Into<Error>>(
         &self,
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
     ) -> Result<T> {
+        self.here(nc4.write().and_then(|mut file| {
+            nc4.begin(&mut file)?;
+            f(&mut file).map_err(Into::into)
+        }))
+    }
+
+    /// Changes the mode of a netCDF-4 file, or completes changes of it.
+    pub(crate) fn steer<T, E: Into<Error>>(
+        &self,
+        nc4: &Nc4,
+        f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
+    ) -> Result<T> {
         self.here(nc4.write().and_then(|mut file| f(&mut file).map_err(Into::into)))
+    }
+
+    /// Completes changes of a netCDF-4 file, after which another writer of the process may have its
+    /// turn.
+    fn complete<E: Into<Error>>(
+        &self,
+        nc4: &Nc4,
+        f: impl FnOnce(&mut Nc4File) -> std::result::Result<(), E>,
+    ) -> Result<()> {
+        self.steer(nc4, |file| {
+            f(file).map_err(Into::into)?;
+            nc4.is_done();
+            Ok::<_, Error>(())
+        })
     }
 
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
@@ -281,7 +312,7 @@ impl Dataset {
     pub fn redef(&self) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.redef()),
-            Inner::Nc4(nc4) => self.change(nc4, Nc4File::redef),
+            Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
         }
     }
 
@@ -292,7 +323,7 @@ impl Dataset {
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.enddef(reserve)),
-            Inner::Nc4(nc4) => self.change(nc4, Nc4File::enddef),
+            Inner::Nc4(nc4) => self.complete(nc4, Nc4File::enddef),
         }
     }
 
@@ -303,7 +334,11 @@ impl Dataset {
     pub fn sync(&self) -> Result<()> {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.sync()),
-            Inner::Nc4(nc4) => self.change(nc4, Nc4File::sync),
+            Inner::Nc4(nc4) if !self.is_writable() => self.here(nc4.refresh()),
+            Inner::Nc4(nc4) => {
+                self.complete(nc4, Nc4File::sync)?;
+                self.steer(nc4, |file| nc4.catch_up(file))
+            }
         }
     }
 
@@ -401,7 +436,7 @@ impl Dataset {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.drain())?,
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
-                self.change(nc4, Nc4File::drain)?;
+                self.complete(nc4, Nc4File::drain)?;
             }
             Inner::Nc4(_) => {}
         }

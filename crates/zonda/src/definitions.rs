@@ -19,7 +19,7 @@ impl Dataset {
             Inner::Classic(classic) => return self.here(classic.set_fill(mode)),
             Inner::Nc4(nc4) => nc4,
         };
-        let no_fill = self.change(nc4, |file| file.set_fill(mode == FillMode::NoFill))?;
+        let no_fill = self.steer(nc4, |file| file.set_fill(mode == FillMode::NoFill))?;
         Ok(if no_fill { FillMode::NoFill } else { FillMode::Fill })
     }
 

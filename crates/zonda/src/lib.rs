@@ -41,7 +41,7 @@ pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
-pub use nc4::filter_is_available;
+pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use recovery::{Recovery, recover};
 pub use refs::VarRef;
@@ -54,8 +54,8 @@ pub use zonda_model::{
     default_fill, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
-    StorageRequest, Stored, UserClass, UserType, VarInfo,
+    Endianness, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize, QuantizeMode, StorageKind,
+    StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

@@ -4,16 +4,17 @@ use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use zonda_classic::Ending;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 use zonda_nc4::{
-    CreateHow, Fetch, GroupId, Model, Nc4File, OpenHow, Place, Stored, Target, VarInfo,
+    CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
+    VarInfo,
 };
-use zonda_storage::Storage;
+use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -38,6 +39,11 @@ pub(crate) struct Nc4 {
     closing: AtomicBool,
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
+    /// What keeps other programs from writing the file, until it is closed. Asked for by those who
+    /// have the file alone.
+    writer: Mutex<Option<Writer>>,
+    /// Whether it is this writer's turn, among those of the process.
+    has_turn: AtomicBool,
 }
 
 thread_local! {
@@ -82,20 +88,29 @@ impl Nc4 {
     /// `folder` is where the file lies, and where names of other files in it begin.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
+        beside: Option<Arc<dyn Beside>>,
+        lock: Option<WriterLock>,
         folder: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
         let how = how(folder, options.chunk_cache, options.alignment);
+        let how = OpenHow { beside, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
+        // Before anything is read: what others of the process change later is not known.
+        let writer = lock.map(WriterLock::writer);
         let file = match options.write {
             true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
             false => Nc4File::open(Arc::clone(&storage), name, how)?,
         };
-        Ok(Nc4::new(file, storage))
+        Ok(Nc4::new(file, storage, writer))
     }
 
-    pub(crate) fn create(storage: Arc<dyn Storage>, options: &CreateOptions) -> Result<Nc4> {
+    pub(crate) fn create(
+        storage: Arc<dyn Storage>,
+        lock: Option<WriterLock>,
+        options: &CreateOptions,
+    ) -> Result<Nc4> {
         let how = how(None, options.chunk_cache, options.alignment);
         let create = CreateHow {
             classic: options.format == Format::NetCdf4Classic,
@@ -104,17 +119,91 @@ impl Nc4 {
             properties: PROPERTIES.to_vec(),
         };
         let file = Nc4File::create(Arc::clone(&storage), Path::new("/"), how, create)?;
-        Ok(Nc4::new(file, storage))
+        Ok(Nc4::new(file, storage, lock.map(WriterLock::writer)))
     }
 
-    fn new(file: Nc4File, storage: Arc<dyn Storage>) -> Nc4 {
+    fn new(file: Nc4File, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
         Nc4 {
             file: RwLock::new(file),
             storage,
             open: AtomicBool::new(true),
             closing: AtomicBool::new(false),
             forked: AtomicBool::new(false),
+            has_turn: AtomicBool::new(writer.is_none()),
+            writer: Mutex::new(writer),
         }
+    }
+
+    /// For a reader: sees what others committed.
+    pub(crate) fn refresh(&self) -> Result<()> {
+        self.come_in();
+        let mut file = Entered(self.file.write().unwrap_or_else(PoisonError::into_inner));
+        file.refresh()?;
+        Ok(())
+    }
+
+    /// Whether to try again what failed: what another program may have been writing was read again.
+    #[cold]
+    pub(crate) fn read_again(&self, error: &Error, tries: &mut u32) -> bool {
+        let damaged = [NcError::HdfErr, NcError::Filter, NcError::AttMeta, NcError::DimMeta];
+        if !damaged.contains(&error.code()) {
+            return false;
+        }
+        self.come_in();
+        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)).read_again(tries)
+    }
+
+    /// Begins to change the file, where another writer of the process is not about to; what that one
+    /// changed before is read first.
+    #[inline]
+    pub(crate) fn begin(&self, file: &mut Nc4File) -> Result<()> {
+        if self.has_turn.load(Ordering::Relaxed) { Ok(()) } else { self.ask(file) }
+    }
+
+    #[cold]
+    fn ask(&self, file: &mut Nc4File) -> Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(writer) = &mut *writer else { return Ok(()) };
+        let why = "this program changes the file by another id, which has to be synced or closed";
+        for _ in 0..2 {
+            match writer.begin() {
+                MayWrite::Now => {
+                    self.has_turn.store(true, Ordering::Relaxed);
+                    return Ok(());
+                }
+                MayWrite::AfterReading => {
+                    file.reread()?;
+                    writer.has_read();
+                }
+                MayWrite::NotYet => break,
+            }
+        }
+        Err(Error::explained(NcError::HdfErr, why))
+    }
+
+    /// For a writer that has changed nothing: sees what another writer of the process changed.
+    pub(crate) fn catch_up(&self, file: &mut Nc4File) -> Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = writer.as_mut().filter(|writer| writer.is_behind()) {
+            file.reread()?;
+            writer.has_read();
+        }
+        Ok(())
+    }
+
+    /// All changes are in the file.
+    pub(crate) fn is_done(&self) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &mut *writer {
+            writer.is_done();
+            self.has_turn.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Others may write the file now.
+    fn unlock(&self) {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.has_turn.store(true, Ordering::Relaxed);
     }
 
     /// The file, for those who change nothing. A thread must not ask again while it has it: one
@@ -227,15 +316,18 @@ impl Nc4 {
     fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
         if self.forked.load(Ordering::Relaxed) || !self.read().is_writable() {
             let was_open = self.open.swap(false, Ordering::AcqRel);
+            self.unlock();
             return if was_open { Ok(Ending::Keep) } else { Err(NcError::BadId.into()) };
         }
         let mut file = self.write()?;
         if !self.open.load(Ordering::Acquire) {
             return Err(NcError::BadId.into());
         }
-        let ending = end(&mut file)?;
-        self.open.store(false, Ordering::Release);
-        Ok(ending)
+        let ending = end(&mut file);
+        if !self.open.load(Ordering::Acquire) {
+            self.unlock();
+        }
+        ending
     }
 }
 
@@ -340,6 +432,12 @@ pub fn filter_is_available(id: u32) -> bool {
     zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
 }
 
+/// What a filter is called that is built in; files give it another name, or none.
+#[must_use]
+pub fn filter_name(id: u32) -> Option<&'static str> {
+    zonda_chunk::filter::name_of(id)
+}
+
 /// For values that own no memory.
 pub(crate) struct NoPlace {
     asked: bool,
@@ -410,6 +508,22 @@ impl Dataset {
             let file = nc4.read();
             Ok(file.stored(var.group, var.var)?)
         }))
+    }
+
+    /// Walks all that can be reached in an HDF5 file, as it was committed: what is used and by what,
+    /// what is not, what is damaged.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4`.
+    pub fn usage(&self) -> Result<Usage> {
+        self.here(self.nc4().map(|nc4| nc4.read().usage()))
+    }
+
+    /// What a variable takes, by what [`Dataset::usage`] found. `None` for one that is not there or in
+    /// another file.
+    #[must_use]
+    pub fn var_usage(&self, usage: &Usage, var: VarRef) -> Option<ObjectUsage> {
+        self.as_nc4()?.read().var_usage(usage, var.group, var.var)
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.

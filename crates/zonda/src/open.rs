@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use zonda_model::NcError;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Create, Opened, Spec, Storage, SyncLevel};
+use zonda_storage::{
+    Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
+};
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -76,9 +78,18 @@ fn open_storage(
     share: bool,
     spec: Option<Spec>,
 ) -> Result<Opened> {
-    let options =
-        zonda_storage::OpenOptions { write, create, sync: SyncLevel::from_env(), spec, share };
+    let (sync, lock) = (SyncLevel::from_env(), Locking::Off);
+    let options = zonda_storage::OpenOptions { write, create, sync, spec, share, lock };
     Ok(zonda_storage::open_beside(path, &options)?)
+}
+
+/// Keeps other writers away from an HDF5 file that is to be written. The reference has this code for
+/// a file that it cannot open.
+pub(crate) fn lock(opened: &Opened) -> Result<Option<WriterLock>> {
+    opened.lock(Locking::from_env()).map_err(|error| match error {
+        StorageError::Locked { by, .. } => Error::told(NcError::HdfErr, by),
+        error => error.into(),
+    })
 }
 
 /// A file's bytes and nothing around them, for a look at them.
@@ -104,8 +115,18 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
     };
     let Some(persist) = options.in_memory else {
         let spec = spec_of(options.io.as_deref())?;
-        let storage = open_storage(path, true, create, options.share, spec).map_err(exists)?;
-        return Ok((storage, true));
+        // The classic formats have no locks.
+        let is_hdf5 = options.format.version().is_none();
+        let storage = zonda_storage::OpenOptions {
+            write: true,
+            create,
+            sync: SyncLevel::from_env(),
+            spec,
+            share: options.share,
+            lock: if is_hdf5 { Locking::from_env() } else { Locking::Off },
+        };
+        let opened = zonda_storage::open_beside(path, &storage);
+        return Ok((opened.map_err(|error| exists(error.into()))?, true));
     };
     // Whether the file can be written shows now, not after hours of computing. One that exists keeps
     // its content until the dataset is closed.
@@ -150,7 +171,7 @@ fn in_memory(io: Option<&str>, memory: Memory) -> Result<Opened> {
         // Layers from the environment are about files.
         None => memory,
     };
-    Ok(Opened { storage, beside: None })
+    Ok(Opened::of(storage))
 }
 
 /// Bytes copied at a time.

@@ -3,11 +3,31 @@
 use std::path::Path;
 
 use zonda_model::NcError;
+use zonda_nc4::Recovered;
 
 use crate::error::{Error, Result};
+use crate::format::{Detected, detect_in};
 use crate::open;
 
-pub use zonda_classic::Recovery;
+/// What [`recover`] found, and what it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// There is no journal: the file is as its last commit left it.
+    Nothing,
+    /// The writer died before it had touched the file; the journal was removed.
+    Untouched,
+    /// The header of a classic file was completed.
+    Header,
+    /// The move of data in a classic file was completed, and its header.
+    Move,
+    /// The changes of objects in an HDF5 file were completed.
+    Objects,
+    /// The journal is not this file's, which somebody else made or changed since. Both were left as
+    /// they are.
+    NotItsJournal,
+    /// The writer is alive. Nothing was done.
+    InUse,
+}
 
 /// Completes the change that a writer had begun in the file at `path` when it died, and removes what
 /// it left beside it. A file that needs nothing is not written to.
@@ -25,7 +45,36 @@ pub fn recover(path: &Path) -> Result<Recovery> {
     let work = || {
         let opened = open::for_recovery(path)?;
         let beside = opened.beside.ok_or(NcError::Inval)?;
-        Ok::<_, Error>(zonda_classic::recover(&*opened.storage, &beside)?)
+        if matches!(detect_in(&*opened.storage)?, Detected::Hdf5) {
+            // Errors get the path of the file below.
+            return Ok(zonda_nc4::recover(&*opened.storage, &*beside, Path::new("/"))?.into());
+        }
+        Ok::<_, Error>(zonda_classic::recover(&*opened.storage, &beside)?.into())
     };
     work().map_err(|error| error.at(path))
+}
+
+impl From<Recovered> for Recovery {
+    fn from(done: Recovered) -> Recovery {
+        match done {
+            Recovered::Nothing => Recovery::Nothing,
+            Recovered::Untouched => Recovery::Untouched,
+            Recovered::Completed => Recovery::Objects,
+            Recovered::NotItsJournal => Recovery::NotItsJournal,
+            Recovered::InUse => Recovery::InUse,
+        }
+    }
+}
+
+impl From<zonda_classic::Recovery> for Recovery {
+    fn from(done: zonda_classic::Recovery) -> Recovery {
+        match done {
+            zonda_classic::Recovery::Nothing => Recovery::Nothing,
+            zonda_classic::Recovery::Untouched => Recovery::Untouched,
+            zonda_classic::Recovery::Header => Recovery::Header,
+            zonda_classic::Recovery::Move => Recovery::Move,
+            zonda_classic::Recovery::NotItsJournal => Recovery::NotItsJournal,
+            zonda_classic::Recovery::InUse => Recovery::InUse,
+        }
+    }
 }

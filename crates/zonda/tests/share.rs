@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{FORMATS, create, get, open, put, shape, stacked};
 use zonda::storage::backend::{File, Memory};
 use zonda::storage::layer::{FaultKind, FaultPlan, Watched};
-use zonda::storage::{Advice, ReadRange, Storage, StorageError, WriteRange};
+use zonda::storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use zonda::{Dataset, ExtType, Format, Hyperslab, MemType, NcError, Reserve, VarId};
 use zonda_testkit::TempFolder;
 
@@ -267,6 +267,9 @@ impl Storage for HeldUp {
     }
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
+    }
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.describe(f)

@@ -65,11 +65,16 @@ pub fn is_builtin(id: u32) -> bool {
     builtin(id).is_some()
 }
 
-/// What a built-in filter is called in files, if it is one of those that have names there: HDF5 names
-/// no filters of its own.
+/// What a built-in filter is called.
 #[must_use]
-pub fn builtin_name(id: u32) -> Option<&'static str> {
+pub fn name_of(id: u32) -> Option<&'static str> {
     Some(match id {
+        1 => "deflate",
+        2 => "shuffle",
+        3 => "fletcher32",
+        4 => "szip",
+        5 => "nbit",
+        6 => "scaleoffset",
         307 => "bzip2",
         32000 => "lzf",
         32001 => "blosc",
@@ -82,6 +87,13 @@ pub fn builtin_name(id: u32) -> Option<&'static str> {
         32026 => "blosc2",
         _ => return None,
     })
+}
+
+/// What a built-in filter is called in files, if it has a name there: HDF5 names no filters of its own,
+/// whose numbers are below 256.
+#[must_use]
+pub fn builtin_name(id: u32) -> Option<&'static str> {
+    name_of(id).filter(|_| id >= 256)
 }
 
 /// The chunks that filters work on: all chunks of an array have one shape.
@@ -349,4 +361,17 @@ pub(crate) fn lengthen<'a>(
         bytes.resize(len, 0);
     }
     Ok(&mut bytes[..len])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_filter_has_a_name_and_nothing_else_has() {
+        for id in 0..=33_000 {
+            assert_eq!(name_of(id).is_some(), is_builtin(id), "filter {id}");
+            assert_eq!(builtin_name(id).is_some(), is_builtin(id) && id >= 256, "filter {id}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use zonda_chunk::{
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 
 use super::arrays::{for_each, linear};
 
@@ -157,6 +157,9 @@ impl Storage for Faulty {
     }
     fn invalidate(&self) -> Result<(), StorageError> {
         self.memory.invalidate()
+    }
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.memory.stamp()
     }
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.memory.describe(f)

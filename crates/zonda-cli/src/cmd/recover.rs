@@ -30,6 +30,7 @@ fn told(recovery: Recovery) -> (&'static str, bool) {
         Recovery::Untouched => ("unchanged since its last commit; journal removed", true),
         Recovery::Header => ("header completed", true),
         Recovery::Move => ("data moved to its new places, header completed", true),
+        Recovery::Objects => ("changes completed", true),
         Recovery::NotItsJournal => {
             ("made or changed since its journal was written; both left as they are", false)
         }

@@ -31,6 +31,8 @@ pub(super) struct ExtensibleArray {
 #[derive(Debug)]
 struct Open {
     shape: Shape,
+    /// The index block and its bytes.
+    index: Option<(FileAddr, u64)>,
     /// Elements beyond this one were never set.
     n_elems: u64,
     /// Elements in the index block.
@@ -200,6 +202,7 @@ impl ExtensibleArray {
         let Some(index) = reader.addr()? else {
             return Ok(Open {
                 shape,
+                index: None,
                 n_elems: 0,
                 first: None,
                 blocks: [].into(),
@@ -237,7 +240,59 @@ impl ExtensibleArray {
         let supers: Result<_> = (0..n_supers)
             .map(|_| Ok(SuperBlock { addr: reader.addr()?, read: OnceLock::new() }))
             .collect();
-        Ok(Open { shape, n_elems, first: Some(first), blocks: blocks?, supers: supers? })
+        let (first, index) = (Some(first), Some((addr, len)));
+        Ok(Open { shape, index, n_elems, first, blocks: blocks?, supers: supers? })
+    }
+
+    /// All that the array takes of the file.
+    pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
+        let open = self.open()?;
+        let (shape, sizes) = (&open.shape, self.file.sizes());
+        let header_len = u64::from(sizes.length)
+            .saturating_mul(6)
+            .saturating_add(u64::from(sizes.offset))
+            .saturating_add(16);
+        let mut out = vec![(self.addr, header_len)];
+        out.extend(open.index);
+        let mut u = 0u32;
+        for (i, block) in (0u64..).zip(&open.blocks) {
+            while Shape::blocks_before(u.saturating_add(1)) <= i {
+                u = u.saturating_add(1);
+            }
+            out.extend(block.addr.map(|addr| (addr, self.block_len(shape, u, true))));
+        }
+        for (u, block) in (shape.direct..).zip(&open.supers) {
+            let Some(addr) = block.addr else { continue };
+            out.push((addr, self.super_len(shape, u)));
+            let blocks = self.read_super(shape, u, addr)?.blocks;
+            let there = blocks.iter().filter_map(|block| block.addr);
+            out.extend(there.map(|addr| (addr, self.block_len(shape, u, true))));
+        }
+        Ok(out)
+    }
+
+    fn super_len(&self, shape: &Shape, u: u32) -> u64 {
+        let n_blocks = Shape::n_blocks(u);
+        n_blocks
+            .saturating_add(1)
+            .saturating_mul(u64::from(self.file.sizes().offset))
+            .saturating_add(shape.n_pages(u).div_ceil(8).saturating_mul(n_blocks))
+            .saturating_add(shape.offset_len())
+            .saturating_add(10)
+    }
+
+    /// Bytes of a data block, its pages included or not.
+    fn block_len(&self, shape: &Shape, u: u32, with_pages: bool) -> u64 {
+        let n_pages = shape.n_pages(u);
+        let elements = pow2(shape.block_bits(u)).saturating_mul(shape.element_len);
+        let body = match (n_pages > 0, with_pages) {
+            (true, false) => 0,
+            _ => elements.saturating_add(n_pages.saturating_mul(4)),
+        };
+        u64::from(self.file.sizes().offset)
+            .saturating_add(shape.offset_len())
+            .saturating_add(body)
+            .saturating_add(10)
     }
 
     pub(super) fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {
@@ -307,16 +362,9 @@ impl ExtensibleArray {
 
     fn read_super(&self, shape: &Shape, u: u32, addr: FileAddr) -> Result<Super> {
         let file = &*self.file;
-        let offset = u64::from(file.sizes().offset);
         let n_blocks = Shape::n_blocks(u);
         let bitmap_len = shape.n_pages(u).div_ceil(8).saturating_mul(n_blocks);
-        let len = n_blocks
-            .saturating_add(1)
-            .saturating_mul(offset)
-            .saturating_add(bitmap_len)
-            .saturating_add(shape.offset_len())
-            .saturating_add(10);
-        let bytes = file.read(SUPER, addr, len)?;
+        let bytes = file.read(SUPER, addr, self.super_len(shape, u))?;
         let mut reader = verified(file.reader(SUPER, addr, &bytes))?;
         reader.signature(*b"EASB")?;
         reader.version(0..=0)?;
@@ -332,11 +380,7 @@ impl ExtensibleArray {
         let file = &*self.file;
         let n_elems = pow2(shape.block_bits(u));
         let paged = shape.n_pages(u) > 0;
-        let body = if paged { 0 } else { n_elems.saturating_mul(shape.element_len) };
-        let len = u64::from(file.sizes().offset)
-            .saturating_add(shape.offset_len())
-            .saturating_add(body)
-            .saturating_add(10);
+        let len = self.block_len(shape, u, false);
         let bytes = file.read(DATA, addr, len)?;
         let mut reader = verified(file.reader(DATA, addr, &bytes))?;
         reader.signature(*b"EADB")?;

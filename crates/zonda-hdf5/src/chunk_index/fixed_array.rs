@@ -28,6 +28,8 @@ pub(super) struct FixedArray {
 
 #[derive(Debug)]
 struct Open {
+    /// The data block and its bytes, those of its pages included.
+    block: Option<(FileAddr, u64)>,
     n_elems: u64,
     elements: Elements,
 }
@@ -199,7 +201,7 @@ impl FixedArray {
         let bits = u32::from(reader.u8()?);
         let n_elems = reader.length()?;
         let Some(block) = reader.addr()? else {
-            return Ok(Open { n_elems, elements: Elements::None });
+            return Ok(Open { block: None, n_elems, elements: Elements::None });
         };
         if bits >= 32 {
             return Err(reader.bad("the bits of a page", u64::from(bits)));
@@ -226,7 +228,18 @@ impl FixedArray {
         } else {
             Elements::All(self.stored.table(&mut reader, n_elems, size_width)?)
         };
-        Ok(Open { n_elems, elements })
+        let pages = n_elems.saturating_mul(element_len).saturating_add(n_pages.saturating_mul(4));
+        let whole = if paged { len.saturating_add(pages) } else { len };
+        Ok(Open { block: Some((block, whole)), n_elems, elements })
+    }
+
+    /// All that the array takes of the file.
+    pub(super) fn extents(&self) -> Result<Vec<(FileAddr, u64)>> {
+        let sizes = self.file.sizes();
+        let len = 12u64.saturating_add(sizes.offset.into()).saturating_add(sizes.length.into());
+        let mut out = vec![(self.addr, len)];
+        out.extend(self.open()?.block);
+        Ok(out)
     }
 
     pub(super) fn segment(&self, key: u64, until: u64) -> Result<Segment<'_>> {

@@ -295,6 +295,18 @@ impl ChunkIndex {
         if self.grid.total == 0 { Ok(()) } else { self.locate(&first, &last, found) }
     }
 
+    /// What an index that is an array takes of the file; nothing of other kinds.
+    ///
+    /// # Errors
+    /// Damage of its blocks.
+    pub(crate) fn array_extents(&self) -> Result<Vec<(FileAddr, u64)>> {
+        match &self.index {
+            Index::FixedArray(array) => array.extents(),
+            Index::ExtensibleArray(array) => array.extents(),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// How many chunks exist.
     ///
     /// # Errors

@@ -4,15 +4,22 @@ use crate::message::SymbolTableMessage;
 use crate::testing::{Builder, hex, storage};
 
 /// A version 2 or 3 superblock for a file of `eof` bytes.
-fn superblock(version: u8, flags: u8, base: u64, extension: u64, eof: u64, root: u64) -> Builder {
+pub(super) fn superblock(
+    version: u8,
+    flags: u8,
+    base: u64,
+    extension: u64,
+    eof: u64,
+    root: u64,
+) -> Builder {
     let start = Builder::default().bytes(&SIGNATURE).bytes(&[version, 8, 8, flags]);
     start.u64(base).u64(extension).u64(eof).u64(root).checksum()
 }
 
-const NONE: u64 = u64::MAX;
+pub(super) const NONE: u64 = u64::MAX;
 
 /// An object header with messages of (type, flags, body).
-fn header(messages: &[(u8, u8, &[u8])]) -> Builder {
+pub(super) fn header(messages: &[(u8, u8, &[u8])]) -> Builder {
     let mut body = Builder::default();
     for (kind, flags, bytes) in messages {
         let len = u16::try_from(bytes.len()).unwrap();
@@ -22,7 +29,7 @@ fn header(messages: &[(u8, u8, &[u8])]) -> Builder {
     Builder::default().bytes(b"OHDR\x02\x01").u16(len).then(body).checksum()
 }
 
-fn open(bytes: &[u8]) -> Result<File> {
+pub(super) fn open(bytes: &[u8]) -> Result<File> {
     File::open(storage(bytes))
 }
 
@@ -169,6 +176,18 @@ fn a_cache_image_covers_all_reads() {
     let mut first = [0; 4];
     file.read_into("test", FileAddr(root_at), &mut first).unwrap();
     assert_eq!(&first, b"OHDR");
+}
+
+#[test]
+fn marks_of_writers_that_died_go_with_the_first_write() {
+    for (version, flags, left) in [(3, 1, 0), (3, 5, 0), (3, 4, 0), (3, 2, 2), (2, 1, 0)] {
+        let storage = storage(&superblock(version, flags, 0, NONE, 48, 48).bytes);
+        let file = File::open(storage.clone()).unwrap();
+        file.write_superblock(48).unwrap();
+        let file = File::open(storage).unwrap();
+        assert_eq!((file.superblock().flags, file.superblock().version), (left, version));
+        assert!(!file.superblock().marked_open_for_writing() && !file.superblock().marked_swmr());
+    }
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! File Space Info message (0x0017), in the superblock extension: how space is managed.
-//! Spec: HDF5 File Format, "The File Space Info Message". Versions 0 and 1 read.
-//! The free-space managers themselves are never read: a reader has no use for them.
+//! Spec: HDF5 File Format, "The File Space Info Message". Versions 0 and 1 read and written.
+//! The free-space managers themselves are never read: a reader has no use for them, and who writes
+//! without them says that there are none.
+//! Watch: the library makes a file as short as this message says before it gives out space.
 
-use crate::{FileAddr, Reader, Result};
+use crate::{FileAddr, HdfError, Reader, Result, Writer};
+
+const NAME: &str = "file space info message";
 
 /// How space in the file is managed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct FileSpaceInfo {
     pub threshold: u64,
     /// Bytes of a page, where space is managed in pages.
     pub page_size: u64,
+    /// Bytes at the end of a page that are not kept if they are fewer.
+    pub page_end_threshold: u16,
     /// End of the file before free-space managers were written.
     pub end_before: Option<FileAddr>,
     /// The free-space managers.
@@ -42,7 +48,7 @@ impl FileSpaceInfo {
     /// # Errors
     /// Also for an unknown strategy, and for a page of less than the 512 bytes that it must have.
     pub fn decode(mut reader: Reader<'_>) -> Result<FileSpaceInfo> {
-        reader = reader.named("file space info message");
+        reader = reader.named(NAME);
         let version = reader.version(0..=1)?;
         let code = reader.u8()?;
         if version == 0 {
@@ -57,13 +63,14 @@ impl FileSpaceInfo {
             let threshold = reader.length()?;
             let n_managers = if persistent { 6 } else { 0 };
             let managers = (0..n_managers).map(|_| reader.addr()).collect::<Result<_>>()?;
-            let (page_size, end_before) = (4096, None);
+            let (page_size, page_end_threshold, end_before) = (4096, 0, None);
             return Ok(FileSpaceInfo {
                 version,
                 strategy,
                 persistent,
                 threshold,
                 page_size,
+                page_end_threshold,
                 end_before,
                 managers,
             });
@@ -81,7 +88,7 @@ impl FileSpaceInfo {
         if page_size < 512 {
             return Err(reader.bad("bytes of a page", page_size));
         }
-        reader.u16()?; // Least bytes at the end of a page that are kept.
+        let page_end_threshold = reader.u16()?;
         let end_before = reader.addr()?;
         let n_managers = if persistent { 12 } else { 0 };
         let managers = (0..n_managers).map(|_| reader.addr()).collect::<Result<_>>()?;
@@ -91,9 +98,54 @@ impl FileSpaceInfo {
             persistent,
             threshold,
             page_size,
+            page_end_threshold,
             end_before,
             managers,
         })
+    }
+
+    /// The same for a file of which nothing is known to be free, and none of which is cut off: what
+    /// has to be said before something is put behind its end. The message stays as long as it is, and
+    /// the library makes new managers when it next closes the file.
+    #[must_use]
+    pub fn without_managers(&self) -> FileSpaceInfo {
+        let managers = vec![None; self.managers.len()];
+        FileSpaceInfo { end_before: None, managers, ..self.clone() }
+    }
+
+    /// Encodes the message in its version.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] for pages in version 0, [`HdfError::TooLarge`] for what is wider
+    /// than lengths and addresses are.
+    pub fn encode(&self, writer: &mut Writer) -> Result<()> {
+        let managers = |writer: &mut Writer| {
+            self.managers.iter().try_for_each(|addr| writer.addr(*addr).map(|_| ()))
+        };
+        if self.version == 0 {
+            let code = match (self.strategy, self.persistent) {
+                (FileSpaceStrategy::ManagersAndAggregators, true) => 1,
+                (FileSpaceStrategy::ManagersAndAggregators, false) => 2,
+                (FileSpaceStrategy::Aggregators, _) => 3,
+                (FileSpaceStrategy::None, _) => 4,
+                (FileSpaceStrategy::Pages, _) => {
+                    let what = "pages in version 0";
+                    return Err(HdfError::Unsupported { structure: NAME, at: 0, what });
+                }
+            };
+            writer.u8(0).u8(code).length(self.threshold)?;
+            return managers(writer);
+        }
+        let code = match self.strategy {
+            FileSpaceStrategy::ManagersAndAggregators => 0,
+            FileSpaceStrategy::Pages => 1,
+            FileSpaceStrategy::Aggregators => 2,
+            FileSpaceStrategy::None => 3,
+        };
+        writer.u8(1).u8(code).u8(u8::from(self.persistent));
+        writer.length(self.threshold)?.length(self.page_size)?;
+        writer.u16(self.page_end_threshold).addr(self.end_before)?;
+        managers(writer)
     }
 }
 
@@ -101,6 +153,7 @@ impl FileSpaceInfo {
 mod tests {
     use super::*;
     use crate::Sizes;
+    use crate::testing::{encoded, hex};
 
     #[test]
     fn both_versions() {
@@ -117,5 +170,36 @@ mod tests {
         assert!(old.persistent && old.managers[5] == Some(FileAddr(0x60)));
         assert!(decode(b"\0\0\x01\0").is_err() && decode(b"\x01\x04\0").is_err(), "strategy");
         assert!(decode(b"\x01\x01\0\x01\0\0\x01\x0a\0\xff\xff").is_err(), "page of 256 bytes");
+    }
+    #[test]
+    fn written_as_libraries_do() {
+        // HDF5 2.0 (h5py 3.16): managers that are kept, pages, aggregators.
+        let undefined = "ffffffffffffffff";
+        let kept = format!(
+            "01 00 01 4000000000000000 0010000000000000 0000 18e1030000000000 2637020000000000
+            {undefined} d436020000000000 {}",
+            undefined.repeat(9)
+        );
+        let bodies = [
+            kept.as_str(),
+            "01 01 00 0100000000000000 0010000000000000 0a00 ffffffffffffffff",
+            "01 02 00 0100000000000000 0010000000000000 0000 ffffffffffffffff",
+            "01 03 00 0100000000000000 0010000000000000 0000 ffffffffffffffff",
+            // Version 0, which the library no longer writes.
+            "00 01 0100000000000000 100000000000000020000000000000003000000000000000
+            4000000000000000 5000000000000000 ffffffffffffffff",
+            "00 02 0100000000000000",
+            "00 04 0100000000000000",
+        ];
+        for body in bodies.map(hex) {
+            let decode = |body| FileSpaceInfo::decode(Reader::new("test", body, 0, Sizes::EIGHT));
+            let info = decode(&body).unwrap();
+            assert_eq!(encoded(|writer| info.encode(writer)).unwrap(), body);
+            let without = info.without_managers();
+            let shorter = encoded(|writer| without.encode(writer)).unwrap();
+            assert_eq!((shorter.len(), decode(&shorter).unwrap()), (body.len(), without.clone()));
+            assert!(without.managers.iter().all(Option::is_none) && without.end_before.is_none());
+            assert_eq!(without.persistent, info.persistent);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Encoding of object headers, versions 1 and 2. What differs between them is in a module each.
 //! Watch: a block is filled to its last byte: libraries refuse blocks that are not.
 
+mod rewrite;
 mod v1;
 mod v2;
 
@@ -93,6 +94,12 @@ impl HeaderStyle {
         Ok(started.map(|(writer, room)| (Block { style: self, writer, n_messages: 0 }, room)))
     }
 
+    /// Bytes for messages in another block of `len` bytes.
+    fn other_room(&self, len: u64) -> Option<u64> {
+        // Signature and checksum.
+        len.checked_sub(if self.version == 1 { 0 } else { 8 })
+    }
+
     /// Another block up to its messages.
     fn other_block(&self, sizes: Sizes) -> Block<'_> {
         let mut writer = Writer::new(NAME, sizes);
@@ -150,12 +157,13 @@ impl Block<'_> {
     }
 }
 
-/// Bytes of the first block that holds all these messages and no more.
+/// Bytes of a new first block that holds all these messages and no more. In version 1 there is room
+/// for a message about another block at least.
 #[must_use]
 pub fn first_chunk_len(style: &HeaderStyle, messages: &[NewMessage]) -> u64 {
     let len = style.messages_len(messages);
     match style.version {
-        1 => len.saturating_add(v1::BESIDES),
+        1 => v1::first_len(len),
         _ => v2::first_len(style, len),
     }
 }

@@ -44,3 +44,16 @@ assert lib.H5Oset_comment(H(words.id.id), b"what is it?") >= 0
 f["type"] = np.dtype([("a", "<i4"), ("b", ">f8", (2, 3))])
 f.create_dataset("committed", (2,), dtype=f["type"], chunks=(1,), compression=5, shuffle=True)
 f.close()
+
+# Addresses of 4 bytes and lengths of 8 behind a user block, and all as old as it can be: version 0
+# of the superblock, version 1 headers, a symbol table.
+fcpl = h5p.create(h5p.FILE_CREATE)
+fcpl.set_sizes(4, 8)
+fcpl.set_userblock(512)
+fapl = h5p.create(h5p.FILE_ACCESS)
+fapl.set_libver_bounds(h5f.LIBVER_EARLIEST, h5f.LIBVER_LATEST)
+f = h5py.File(h5f.create(b"old_narrow.h5", h5f.ACC_TRUNC, fcpl=fcpl, fapl=fapl))
+f.attrs["title"] = np.bytes_("old")
+f["words"] = np.arange(3, dtype="i2")
+f["soft"] = h5py.SoftLink("/words")
+f.close()

@@ -2,6 +2,7 @@
 //!
 //! Everything new goes to fresh space first, then the superblock says how long the file is, then the
 //! first blocks of the headers that changed are written over, each by one write within a sector.
+//! Headers of others need not lie within one: then all that is written over goes by a journal.
 //! Nothing that the last commit refers to is written over before. All is laid out in memory before
 //! the first byte is written; from then on a commit is decided, and what an error stops the next
 //! commit completes.
@@ -12,6 +13,7 @@ mod plan;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
+use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError};
 use zonda_model::VarId;
 use zonda_storage::WriteRange;
@@ -29,7 +31,7 @@ use crate::{Nc4Error, Result};
 /// What comes of laying out and writing below the model.
 type Laid<T> = std::result::Result<T, HdfError>;
 
-/// A header's first block, or a word, that is written over in one sector.
+/// A header's first block, or a word, that is written over.
 type Switch = (FileAddr, Box<[u8]>);
 
 /// A commit that is laid out, and perhaps written in part.
@@ -42,8 +44,8 @@ pub(crate) struct Decided {
     defining: BTreeMap<usize, Vec<Switch>>,
     /// First blocks of headers that change.
     switches: Vec<Switch>,
-    /// The root group's header, if it gets another place. The superblock is then the last switch.
-    root: Option<FileAddr>,
+    /// The switches are to be made all or none.
+    all_or_none: bool,
     /// There is no superblock yet.
     is_first: bool,
 }
@@ -110,6 +112,9 @@ fn root_error(error: HdfError) -> Nc4Error {
 fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writing) -> Result<()> {
     let plan = Plan::make(files, model, writing)?;
     let (mut decided, written) = lay_out(plan, file, model, writing).map_err(root_error)?;
+    if let Some(page) = writing.page {
+        writing.space.round_end(page).map_err(root_error)?;
+    }
     let [blocks, patches] = writing.stores.take_blocks();
     decided.blocks.extend(blocks);
     decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
@@ -145,8 +150,34 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     Ok(())
 }
 
+/// Takes back what the file says that holds only until somebody writes to it: which space is free,
+/// which metadata are not where they belong, and that a writer who died has it open.
+fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
+    let storage = file.storage();
+    if let Some(edit) = file.edit_extension()? {
+        for (addr, bytes) in &edit.entries {
+            storage.write_at(file.position(*addr), bytes)?;
+        }
+        storage.barrier()?;
+        let changes = edit.switches.iter().map(|(addr, bytes)| (file.position(*addr), &**bytes));
+        switch(&**storage, writing.beside.as_deref(), changes)?;
+        storage.barrier()?;
+        file.extension_edited();
+        edit.freed.into_iter().for_each(|(addr, len)| writing.space.free(addr, len));
+    }
+    if !writing.is_new && file.superblock().marked_open_for_writing() {
+        file.write_superblock(writing.end)?;
+        storage.barrier()?;
+    }
+    writing.is_prepared = true;
+    Ok(())
+}
+
 fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
-    let Writing { decided, heap, space, end, .. } = writing;
+    if !writing.is_prepared {
+        prepare(file, writing)?;
+    }
+    let Writing { decided, heap, space, end, beside, .. } = writing;
     let storage = file.storage();
     let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
     heap.commit(file, space)?;
@@ -166,17 +197,22 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         *end = space.end();
     }
-    let write_over = |switches: &[Switch]| {
-        let mut all = switches.iter();
-        all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
-    };
-    for switches in decided.defining.values() {
-        write_over(switches)?;
-        storage.barrier()?;
-    }
-    write_over(&decided.switches)?;
-    if let Some(root) = decided.root {
-        file.write_root(*end, root)?;
+    let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
+    let mut all = decided.defining.values().flatten().chain(&decided.switches);
+    if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
+        let all = decided.defining.values().flatten().chain(&decided.switches);
+        let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
+        switch(&**storage, beside.as_deref(), changes)?;
+    } else {
+        let write_over = |switches: &[Switch]| {
+            let mut all = switches.iter();
+            all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
+        };
+        for switches in decided.defining.values() {
+            write_over(switches)?;
+            storage.barrier()?;
+        }
+        write_over(&decided.switches)?;
     }
     file.forget();
     Ok(())

@@ -12,6 +12,7 @@ use super::{CreateHow, Writing};
 use crate::file::{Nc4File, OpenHow};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
+use crate::refresh::Read;
 use crate::write::ObjectKey;
 use crate::{Nc4Error, Result};
 
@@ -35,6 +36,7 @@ impl Nc4File {
         create: CreateHow,
     ) -> Result<Nc4File> {
         let fail = |error| Nc4Error::Hdf { object: name.display().to_string(), error };
+        let read = Read::now(&*storage);
         let file = File::create(storage, 0).map_err(fail)?;
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
         let files = Files::new(file, how.folder.clone());
@@ -45,7 +47,7 @@ impl Nc4File {
             is_new: true,
             ids_are_said: true,
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
-            ..Writing::new(create, space(SECTOR, &how), files.main().sizes())
+            ..Writing::new(create, space(SECTOR, how.alignment), files.main().sizes())
         };
         Ok(Nc4File {
             files,
@@ -53,14 +55,15 @@ impl Nc4File {
             model: OnceLock::from(model),
             walking: Mutex::new(()),
             writing: Some(Box::new(writing)),
+            read,
         })
     }
 }
 
-/// The space behind `end`.
-pub(super) fn space(end: u64, how: &OpenHow) -> Space {
+/// The space behind `end`. What has at least so many bytes begins at a multiple of the other number.
+pub(super) fn space(end: u64, alignment: Option<(u64, u64)>) -> Space {
     let mut space = Space::new(end);
-    if let Some((threshold, alignment)) = how.alignment {
+    if let Some((threshold, alignment)) = alignment {
         space.align(threshold, alignment);
     }
     space
@@ -88,6 +91,10 @@ impl Writing {
             stores: Default::default(),
             end: space.end(),
             decided: None,
+            page: None,
+            is_prepared: false,
+            beside: None,
+            owns_references: true,
             space,
         }
     }

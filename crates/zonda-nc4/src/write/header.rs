@@ -3,7 +3,7 @@
 use zonda_hdf5::message::{
     AllocTime, AttributeInfo, ByteOrder, ChunkIndexKind, ChunkedLayout, Class, DataLayout,
     Dataspace, Datatype, FillTime, FillValue, FilterDescription, FloatingPoint, GroupInfo, Link,
-    LinkInfo, Normalisation, SpaceKind, encode_filter_pipeline, kind,
+    LinkInfo, Normalisation, SpaceKind, SymbolTableMessage, encode_filter_pipeline, kind,
 };
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{HdfError, Sizes, Writer};
@@ -65,6 +65,10 @@ fn filters(filters: &[FilterDescription], sizes: Sizes) -> Encoded<NewMessage> {
 
 pub(super) fn attribute_info(info: &AttributeInfo, sizes: Sizes) -> Encoded<NewMessage> {
     message(kind::ATTRIBUTE_INFO, NOT_SHARED, sizes, |writer| info.encode(writer))
+}
+
+pub(super) fn symbol_table(table: &SymbolTableMessage, sizes: Sizes) -> Encoded<NewMessage> {
+    message(kind::SYMBOL_TABLE, CONSTANT, sizes, |writer| table.encode(writer))
 }
 
 pub(super) fn link_info(info: &LinkInfo, sizes: Sizes) -> Encoded<NewMessage> {

@@ -46,15 +46,17 @@ pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub(crate) use held::Held;
 pub use raw::NeverWritten;
+pub use reopen::recover;
 pub use source::{Fetch, Source};
 pub(crate) use store::{Stores, VarStore};
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashMap;
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
+use zonda_storage::Beside;
 
 use self::commit::Decided;
 use self::links::Entry;
@@ -109,6 +111,15 @@ pub(crate) struct Writing {
     pub(crate) no_fill: bool,
     /// The space of the file.
     pub(crate) space: Space,
+    /// The file ends at a multiple of so many bytes, where its space is managed in pages.
+    pub(crate) page: Option<u64>,
+    /// What the file said that holds only until somebody writes to it is taken back.
+    pub(crate) is_prepared: bool,
+    /// Where a journal can stand; none for a file in memory.
+    pub(crate) beside: Option<Arc<dyn Beside>>,
+    /// Object references in the file are those of its scales and no others: its properties say that
+    /// a netCDF library made it.
+    pub(crate) owns_references: bool,
     /// Objects whose headers have to be written at the next commit: new ones, and those of which
     /// attributes, links, extent, storage or scales changed.
     pub(crate) changed: BTreeSet<ObjectKey>,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, kind};
+use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
-use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::symbol_table::symbol_table_extents;
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
 
 use crate::files::ObjectAt;
@@ -27,14 +27,20 @@ pub(crate) struct Block {
 /// Attributes or links outside of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dense {
-    /// Of what is in there.
-    pub(super) hash: u64,
-    /// What the header says of attributes that are there.
-    pub(super) attributes: Option<AttributeInfo>,
-    /// What it says of links.
-    pub(super) links: Option<LinkInfo>,
+    /// Of what is in there, where it was written since the file was opened.
+    pub(super) hash: Option<u64>,
+    pub(super) what: Outside,
     /// The space it takes.
     pub(super) extents: Vec<(FileAddr, u64)>,
+}
+
+/// What a header says of attributes or links that are outside of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outside {
+    Attributes(AttributeInfo),
+    Links(LinkInfo),
+    /// Links of a group of the old style.
+    Symbols(SymbolTableMessage),
 }
 
 /// What the file has of an object.
@@ -49,15 +55,20 @@ pub(crate) struct Stored {
     pub(super) messages: Vec<NewMessage>,
     /// What it says of its links, if it is a group that was there.
     pub(super) link_info: Option<LinkInfo>,
+    /// It is a group of the old style, whose links are a symbol table.
+    pub(super) has_symbols: bool,
     /// Attributes that netCDF does not show.
     pub(super) hidden: Vec<AttMessage>,
     /// The other block where it was written since the file was opened.
     pub(super) continuation: Option<Block>,
-    /// What was written outside of the header since then.
+    /// What is outside of the header.
     pub(super) dense: Vec<Dense>,
-    /// Other blocks, and what holds attributes and links outside of the header.
+    /// Other blocks that were there when the file was opened.
     pub(super) others: Vec<(FileAddr, u64)>,
 }
+
+/// Flag of messages whose body says where the message is.
+pub(super) const SHARED: u8 = 2;
 
 /// A place that is yet to be found.
 const NO_SPACE: HeaderSpace = HeaderSpace { addr: FileAddr(0), len: 0 };
@@ -85,9 +96,6 @@ impl Stored {
         }
         let object = file.object(at.addr)?;
         let header = object.header();
-        if header.version != 2 {
-            return Err(Fixed::Foreign("its header has version 1"));
-        }
         let sizes = file.sizes();
         let mut messages = Vec::new();
         for message in &header.messages {
@@ -97,10 +105,8 @@ impl Stored {
                 | kind::ATTRIBUTE
                 | kind::LINK
                 | kind::LINK_INFO
+                | kind::SYMBOL_TABLE
                 | kind::ATTRIBUTE_INFO => {}
-                kind::SYMBOL_TABLE => {
-                    return Err(Fixed::Foreign("it is a group of the old style"));
-                }
                 _ if message.fails_writers_if_unknown() && message.kind > kind::CACHE_IMAGE => {
                     return Err(Fixed::Foreign("it has a message that only its writer knows"));
                 }
@@ -110,18 +116,17 @@ impl Stored {
         let info = header.find(kind::LINK_INFO);
         let info = info.map(|message| LinkInfo::decode(header.reader(sizes, message)));
         let link_info = info.transpose()?;
-        let mut others: Vec<_> = header.continuations(sizes).collect();
-        others.extend(dense_extents(file, &object)?);
         Ok(Stored {
             space: header.space(),
             first: Box::default(),
             style: header.style(),
             messages,
             link_info,
+            has_symbols: header.find(kind::SYMBOL_TABLE).is_some(),
             hidden: hidden_attributes(file, &object)?,
             continuation: None,
-            dense: Vec::new(),
-            others,
+            dense: outside(file, &object)?,
+            others: header.continuations(sizes).collect(),
         })
     }
 
@@ -133,6 +138,7 @@ impl Stored {
             style,
             messages,
             link_info: None,
+            has_symbols: false,
             hidden: Vec::new(),
             continuation: None,
             dense: Vec::new(),
@@ -189,13 +195,6 @@ impl Stored {
         out
     }
 
-    /// Whether one write within a sector switches the header.
-    pub(super) fn is_switchable(&self, file: &File) -> bool {
-        let at = file.position(self.space.addr);
-        let last = at.saturating_add(self.space.len).saturating_sub(1);
-        at.checked_div(SECTOR) == last.checked_div(SECTOR)
-    }
-
     /// Whether it has an attribute that netCDF does not show.
     pub(super) fn says(&self, name: &[u8]) -> bool {
         self.hidden.iter().any(|att| *att.name == *name)
@@ -203,13 +202,23 @@ impl Stored {
 
     /// Whether it has several names, not all of which need be known.
     pub(super) fn has_several_links(&self) -> bool {
-        self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
+        self.style.reference_count > 1
+            || self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
     }
 
-    /// The message of a type that there is one of.
+    /// The first message of a type, attributes and links excepted.
+    pub(super) fn message(&self, kind: u16) -> Option<&NewMessage> {
+        self.messages.iter().find(|message| message.kind == kind)
+    }
+
+    /// The message of a type that there is one of. One that was shared with other objects is this
+    /// object's alone then.
     pub(super) fn replace(&mut self, new: NewMessage) {
         match self.messages.iter_mut().find(|message| message.kind == new.kind) {
-            Some(message) => message.body = new.body,
+            Some(message) => {
+                message.body = new.body;
+                message.flags &= !SHARED;
+            }
             None => self.messages.push(new),
         }
     }
@@ -251,17 +260,27 @@ impl AttMessage {
     }
 }
 
-/// What holds the attributes and links of an object outside of its header.
-fn dense_extents(file: &File, object: &Object) -> Result<Vec<(FileAddr, u64)>, HdfError> {
+/// The attributes and links of an object that are outside of its header.
+fn outside(file: &File, object: &Object) -> Result<Vec<Dense>, HdfError> {
     let header = object.header();
+    let reader = |kind| header.find(kind).map(|message| header.reader(file.sizes(), message));
     let mut out = Vec::new();
-    if let Some(message) = header.find(kind::ATTRIBUTE_INFO) {
-        let info = AttributeInfo::decode(header.reader(file.sizes(), message))?;
-        out.extend(attributes::dense_extents(file, &info)?);
+    if let Some(reader) = reader(kind::ATTRIBUTE_INFO) {
+        let info = AttributeInfo::decode(reader)?;
+        let extents = attributes::dense_extents(file, &info)?;
+        out.push(Dense { hash: None, what: Outside::Attributes(info), extents });
     }
-    if let Some(message) = header.find(kind::LINK_INFO) {
-        let info = LinkInfo::decode(header.reader(file.sizes(), message))?;
-        out.extend(links::dense_extents(file, &info)?);
+    if let Some(reader) = reader(kind::LINK_INFO) {
+        let info = LinkInfo::decode(reader)?;
+        let extents = links::dense_extents(file, &info)?;
+        out.push(Dense { hash: None, what: Outside::Links(info), extents });
     }
+    if let Some(reader) = reader(kind::SYMBOL_TABLE) {
+        let table = SymbolTableMessage::decode(reader)?;
+        let extents = symbol_table_extents(file, &table)?;
+        out.push(Dense { hash: None, what: Outside::Symbols(table), extents });
+    }
+    // With no space of its own all is in the header.
+    out.retain(|dense| !dense.extents.is_empty());
     Ok(out)
 }

@@ -378,10 +378,7 @@ fn put_linear(
                         None => linear::fill(&**storage, position, len, &fill)?,
                     }
                 }
-                store.keep = Keep::Contiguous { addr: Some(at), len, run: RunState::Fresh };
-                store.is_changed = true;
-                file.grown_to(at.0.saturating_add(len));
-                store.publish(file);
+                store.keep_run(at, len, file);
             }
             linear::put(&**storage, position, extent, slab, elem, encode, src)
         }

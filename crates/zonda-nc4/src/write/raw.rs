@@ -227,6 +227,32 @@ impl Nc4File {
         Ok(chunks.put_stored(array, key, mask, bytes, &mut Room { space, heap, copies, file })?)
     }
 
+    /// Gives a contiguous variable its place in the file, if it has none, without fill values: for
+    /// callers who put every element. What they do not put is undefined. Other variables stay as
+    /// they are.
+    ///
+    /// # Errors
+    /// As [`Nc4File::put`].
+    pub fn place_unfilled(&mut self, group: GroupId, var: VarId) -> Result<()> {
+        let placed = self.place_run(group, var);
+        placed.map_err(|fault| self.put_fault(group, var, fault))
+    }
+
+    fn place_run(&mut self, group: GroupId, id: VarId) -> std::result::Result<(), GetFault> {
+        let refused = || GetFault::Refused(NcError::Internal);
+        let number = self.begin_raw(group, id)?;
+        let file = self.files.main();
+        let Writing { stores, space, .. } = self.writing.as_deref_mut().ok_or_else(refused)?;
+        let store = stores.get_mut(number).ok_or_else(refused)?;
+        if let Keep::Contiguous { addr: None, len, .. } = store.keep
+            && !store.data.form.has_pointers()
+        {
+            let at = space.alloc(len).map_err(GetFault::Hdf)?;
+            store.keep_run(at, len, file);
+        }
+        Ok(())
+    }
+
     /// Makes a variable as long as this along the dimensions that can grow, as a put of its last
     /// element would.
     ///

@@ -3,41 +3,45 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_hdf5::journal::{self, Recovered};
 use zonda_hdf5::message::FileSpaceStrategy;
-use zonda_hdf5::{File, HdfError, Sizes};
+use zonda_hdf5::{File, Sizes};
 use zonda_model::{DimId, NcError, VarId};
-use zonda_storage::Storage;
+use zonda_storage::{Beside, Storage};
 
 use super::create::space;
 use super::scales::{Apart, Scales};
 use super::{CreateHow, ObjectKey, Writing};
 use crate::file::{Nc4File, OpenHow, hdf};
+use crate::hidden;
 use crate::model::{GroupId, Model};
 use crate::{Nc4Error, Result};
 
 impl Nc4File {
     /// Opens a file for writing, in data mode, and walks its objects. `name` is for messages.
+    /// A journal that a dead writer left beside the file is completed.
     ///
     /// # Errors
-    /// As [`Nc4File::open`] and [`Nc4File::model`]; `NC_ECANTWRITE` where a group does not keep the
-    /// order in which its objects were made, for which netCDF has no other; `NC_ENOTBUILT` for files
-    /// that manage their space in ways that are not kept up yet.
+    /// As [`Nc4File::open`] and [`Nc4File::model`]; `NC_ENOTBUILT` for files that manage their space
+    /// in ways that are not kept up yet; `NC_EHDFERR` where a writer is at work that others read
+    /// beside, or died so.
     pub fn open_for_writing(
         storage: Arc<dyn Storage>,
         name: &Path,
         how: OpenHow,
     ) -> Result<Nc4File> {
+        if let Some(beside) = &how.beside
+            && recover(&*storage, &**beside, name)? == Recovered::InUse
+        {
+            let object = format!("{}: another program is writing it", name.display());
+            return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
+        }
         let mut file = Nc4File::open(storage, name, how)?;
         let model = file.model()?;
         let below = file.hdf5();
-        let refused = |object: String, code| Nc4Error::Refused { object, code };
-        if let Some(path) = unordered_group(below, model)? {
-            let why = "does not keep the order in which its objects were made";
-            return Err(refused(format!("{path}: {why}"), NcError::CantWrite));
-        }
-        if let Some(why) = foreign_space(below) {
+        if let Some((why, code)) = foreign_space(below) {
             let object = format!("{}: {why}", name.display());
-            return Err(refused(object, NcError::NotBuilt));
+            return Err(Nc4Error::Refused { object, code });
         }
         let apart = apart(model);
         let root = below.object(below.root()).map_err(|error| hdf(String::from("/"), error))?;
@@ -47,46 +51,42 @@ impl Nc4File {
             attach_scales: true,
             properties: Vec::new(),
         };
+        let has_properties = root.attribute(below, hidden::PROPERTIES);
+        let has_properties = has_properties.map_err(|error| hdf(String::from("/"), error))?;
         let eof = below.superblock().eof.saturating_sub(below.superblock().base);
+        let page = below.file_space_info();
+        let page = page.filter(|space| space.strategy == FileSpaceStrategy::Pages);
+        let page = page.map(|space| space.page_size);
+        let alignment = file.how.alignment.or(page.map(|page| (page, page)));
         let writing = Writing {
             scales: Scales::of(model, true, &apart),
             apart,
-            ..Writing::new(create, space(eof, &file.how), below.sizes())
+            beside: file.how.beside.clone(),
+            owns_references: has_properties.is_some(),
+            page,
+            ..Writing::new(create, space(eof, alignment), below.sizes())
         };
         file.writing = Some(Box::new(writing));
         Ok(file)
     }
 }
 
-/// The path of a group that does not keep the order of what is in it.
-fn unordered_group(file: &File, model: &Model) -> Result<Option<String>> {
-    for (id, group) in (0u16..).map(GroupId).zip(&model.groups) {
-        // Those of other files are not changed.
-        if group.at.file != 0 {
-            continue;
-        }
-        let object = file.object(group.at.addr);
-        let ordered = object.and_then(|object| object.tracks_creation_order(file));
-        if !ordered.map_err(|error: HdfError| hdf(model.group_path(id), error))? {
-            return Ok(Some(model.group_path(id)));
-        }
-    }
-    Ok(None)
+/// Completes the commit of a writer that died, by the journal beside the file. `name` is for messages.
+///
+/// # Errors
+/// What the storage reports.
+pub fn recover(storage: &dyn Storage, beside: &dyn Beside, name: &Path) -> Result<Recovered> {
+    journal::recover(storage, beside).map_err(|error| hdf(name.display().to_string(), error))
 }
 
-/// Why new structures cannot be put into a file.
-fn foreign_space(file: &File) -> Option<&'static str> {
-    let space = file.file_space_info();
-    if file.has_cache_image() {
-        Some("its metadata are in an image of a cache")
-    } else if space.is_some_and(|space| space.persistent) {
-        Some("it keeps what space is free")
-    } else if space.is_some_and(|space| space.strategy == FileSpaceStrategy::Pages) {
-        Some("its space is managed in pages")
-    } else if file.shared_message_table().is_some() {
-        Some("objects share their messages")
+/// Why new structures cannot be put into a file, and the code that says so.
+fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
+    if file.superblock().marked_swmr() {
+        let why =
+            "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
+        Some((why, NcError::HdfErr))
     } else if file.sizes() != Sizes::EIGHT {
-        Some("its addresses have not 8 bytes")
+        Some(("its addresses have not 8 bytes", NcError::NotBuilt))
     } else {
         None
     }

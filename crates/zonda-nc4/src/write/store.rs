@@ -72,8 +72,6 @@ pub(super) enum RunState {
     Fresh,
     /// The last commit does.
     Referred,
-    /// The header that says where it is cannot be changed.
-    Pinned,
 }
 
 /// How elements are stored.
@@ -271,9 +269,8 @@ impl Writing {
         var: &Var,
         details: &Details,
     ) -> Result<VarStore> {
-        let not_built = || GetFault::Refused(NcError::NotBuilt);
         if details.at.file != 0 {
-            return Err(not_built());
+            return Err(GetFault::Unwritable("it is in another file"));
         }
         let hdf = GetFault::Hdf;
         let object = details.object().map_err(hdf)?;
@@ -283,13 +280,9 @@ impl Writing {
         let fill = user_fill(file, &object).map_err(hdf)?;
         let fill = fill.filter(|fill| fill.len() == form.file_size);
         if object.external_files(file).map_err(hdf)?.is_some() {
-            return Err(not_built());
+            return Err(GetFault::Unwritable("its elements are in other files"));
         }
         let layout = object.layout(file).map_err(hdf)?;
-        let is_in_place = matches!(layout, DataLayout::Contiguous { addr: Some(_), .. });
-        if object.header().version != 2 && !is_in_place {
-            return Err(not_built());
-        }
         let mut lacks = None;
         let keep = match layout {
             DataLayout::Contiguous { addr, len } => {
@@ -297,9 +290,8 @@ impl Writing {
                 if let Some(addr) = addr {
                     file.locate("raw data", addr, need).map_err(hdf)?;
                 }
-                let is_pinned = object.header().version != 2;
-                let run = if is_pinned { RunState::Pinned } else { RunState::Referred };
-                Keep::Contiguous { addr, len: len.unwrap_or(need).max(need), run }
+                let (len, run) = (len.unwrap_or(need).max(need), RunState::Referred);
+                Keep::Contiguous { addr, len, run }
             }
             DataLayout::Compact { data } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
@@ -324,7 +316,9 @@ impl Writing {
                 };
                 self.chunked(file, find, &form, layout, &filters, tree, fill.as_deref(), fixed)?
             }
-            DataLayout::Virtual { .. } => return Err(not_built()),
+            DataLayout::Virtual { .. } => {
+                return Err(GetFault::Unwritable("its elements are in other datasets"));
+            }
         };
         let mut data = Data::made(file, form, fill.clone(), &var.extent);
         data.missing = lacks;
@@ -428,6 +422,14 @@ impl VarStore {
             Keep::Chunked { array, .. } => Some(*array),
             _ => None,
         }
+    }
+
+    /// The elements lie in a run that is new in the file.
+    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, file: &File) {
+        self.keep = Keep::Contiguous { addr: Some(addr), len, run: RunState::Fresh };
+        self.is_changed = true;
+        file.grown_to(addr.0.saturating_add(len));
+        self.publish(file);
     }
 
     /// Makes readers see where the elements are that lie in one run.

@@ -4,7 +4,7 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS};
-use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{Create, SyncLevel};
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
@@ -61,11 +61,29 @@ impl File {
             Create::Truncate => libc::O_CREAT | libc::O_TRUNC,
             Create::Exclusive => libc::O_CREAT | libc::O_EXCL,
         };
+        File::with_flags(path, access | flags, level)
+    }
+
+    /// Opens `path` for writing, making it if it is not there, and leaves what is in it.
+    pub(crate) fn open_or_make(path: &Path, level: SyncLevel) -> Result<File, StorageError> {
+        File::with_flags(path, libc::O_RDWR | libc::O_CREAT, level)
+    }
+
+    fn with_flags(path: &Path, flags: libc::c_int, level: SyncLevel) -> Result<File, StorageError> {
         let path: Arc<Path> = Arc::from(path);
-        let fd = Fd::open(&path, access | flags)
+        let fd = Fd::open(&path, flags)
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
-        let folder_pending = AtomicBool::new(create != Create::MustExist);
+        let folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
+        let writable = flags & libc::O_ACCMODE == libc::O_RDWR;
         Ok(File { fd, path, writable, level, waiting: AtomicU64::new(0), folder_pending })
+    }
+
+    /// Throws away what is in it. A device has nothing that could be.
+    pub(crate) fn empty(&self) -> Result<(), StorageError> {
+        match self.fd.status() {
+            Ok(status) if !status.regular => Ok(()),
+            _ => self.set_len(0),
+        }
     }
 
     /// The path as it was given to open.
@@ -265,6 +283,10 @@ impl Storage for File {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.fd.stamp().map_err(|e| self.error(Op::Len, 0, 0, e))
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,12 +4,12 @@
 //! parallel, growing moves nothing, and a gap that was never written costs nothing.
 
 use crate::error::{Op, StorageError, range_end};
-use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Bytes per segment: large enough that a copy dwarfs the look-up, small enough to share.
 const SEGMENT_BYTES: u64 = 1 << 20;
@@ -23,6 +23,8 @@ pub struct Memory {
     segments: RwLock<BTreeMap<u64, Segment>>,
     len: AtomicU64,
     limit: u64,
+    /// How often something was written.
+    n_changes: AtomicI64,
 }
 
 impl Default for Memory {
@@ -41,7 +43,8 @@ impl Memory {
     /// An empty storage that refuses to become longer than `limit` bytes.
     #[must_use]
     pub fn with_limit(limit: u64) -> Memory {
-        Memory { segments: RwLock::default(), len: AtomicU64::new(0), limit }
+        let n_changes = AtomicI64::new(0);
+        Memory { segments: RwLock::default(), len: AtomicU64::new(0), limit, n_changes }
     }
 
     /// A storage that holds a copy of `bytes`.
@@ -106,7 +109,8 @@ impl Memory {
             };
         }
         let limit = self.limit;
-        Memory { segments: RwLock::new(segments), len: AtomicU64::new(len), limit }.to_vec()
+        let (segments, len) = (RwLock::new(segments), AtomicU64::new(len));
+        Memory { segments, len, limit, n_changes: AtomicI64::new(0) }.to_vec()
     }
 
     fn over(&self, op: Op, at: u64, len: usize) -> StorageError {
@@ -190,6 +194,7 @@ impl Storage for Memory {
             }
         }
         self.len.fetch_max(end, Ordering::AcqRel);
+        self.n_changes.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
@@ -219,6 +224,7 @@ impl Storage for Memory {
         if let Some(last) = segments.get(&(len / SEGMENT_BYTES)) {
             last.write().truncate((len % SEGMENT_BYTES) as usize);
         }
+        self.n_changes.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
@@ -232,6 +238,11 @@ impl Storage for Memory {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         Ok(())
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        let n_changes = self.n_changes.load(Ordering::Acquire);
+        Ok(Stamp { len: self.len.load(Ordering::Acquire), changed: [n_changes, 0, 0, 0, 0] })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
-use crate::{Advice, Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -233,6 +233,10 @@ impl<S: Storage> Storage for Count<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.note(Op::Invalidate, 0, self.inner.invalidate(), |()| 0)
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

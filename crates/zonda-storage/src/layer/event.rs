@@ -9,7 +9,7 @@
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
-use crate::{Advice, Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -290,6 +290,10 @@ impl<S: Storage> Storage for Event<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.record(Op::Invalidate, false, &[(0, 0)], || self.inner.invalidate(), |(), _| 0)
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

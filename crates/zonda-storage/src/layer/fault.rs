@@ -11,7 +11,7 @@ pub use log::{Entry, Log, WriteLog};
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
-use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -290,6 +290,10 @@ impl<S: Storage> Storage for Fault<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

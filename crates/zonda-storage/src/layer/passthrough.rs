@@ -1,7 +1,7 @@
 //! `passthrough`: forwards everything, changes nothing. The layer to copy.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 
@@ -90,6 +90,10 @@ impl<S: Storage> Storage for Passthrough<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

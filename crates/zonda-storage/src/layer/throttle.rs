@@ -5,7 +5,7 @@
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
 use crate::storage::fill_by_writes;
-use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -144,6 +144,10 @@ impl<S: Storage> Storage for Throttle<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

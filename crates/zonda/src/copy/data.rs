@@ -118,7 +118,13 @@ impl Transfer<'_> {
         let (from, to) =
             (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
         let array = Array { lens: &lens, from: from.as_deref(), to: to.as_deref(), elem };
-        let goal = match self.sparse(made)? {
+        let sparse = self.sparse(made)?;
+        if sparse.is_none() && self.target.is_hdf5() {
+            // Each element is put: fill values would be written over.
+            let (group, id) = (made.target.group, made.target.var);
+            self.target.change_nc4(|file| file.place_unfilled(group, id))?;
+        }
+        let goal = match sparse {
             // What is missing in a box is written with it.
             Some(_) => SPARSE_GOAL,
             None if from.is_none() && to.is_none() => RUN_GOAL,

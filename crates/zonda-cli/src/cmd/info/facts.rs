@@ -31,6 +31,9 @@ pub(super) struct Facts {
     pub(super) stack: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) superblock: Option<Superblock>,
+    /// What the bytes of the file are for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) space: Option<Space>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) layout: Option<Layout>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,6 +55,21 @@ pub(super) struct Superblock {
     pub(super) version: u8,
     /// What is before it, for other programs.
     pub(super) user_block_bytes: u64,
+}
+
+/// What the bytes of an HDF5 file are for.
+#[derive(Debug, Serialize)]
+pub(super) struct Space {
+    /// Data as they are stored.
+    pub(super) data_bytes: u64,
+    /// What describes them, and what is before the superblock.
+    pub(super) metadata_bytes: u64,
+    /// What nothing refers to: free, or lost.
+    pub(super) unaccounted_bytes: u64,
+    /// Extents that lie on another one. None do in a sound file.
+    pub(super) overlaps: usize,
+    /// What could not be counted, as it is damaged.
+    pub(super) faults: usize,
 }
 
 /// Where things lie; all in bytes.

@@ -3,9 +3,11 @@
 use std::io::Write;
 
 use serde::Serialize;
-use zonda::{Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, VarId, VarRef};
+use zonda::{
+    Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId, VarRef,
+};
 
-use super::facts::{Dimension, Facts, Superblock, Variable, rounded, set_percents, text, version};
+use super::facts::{Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version};
 use super::{Table, grouped};
 use crate::failure::Result;
 
@@ -27,6 +29,15 @@ pub(super) struct Stored {
     /// Bytes in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     stored_bytes: Option<u64>,
+    /// Bytes of its header, attributes and index of chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata_bytes: Option<u64>,
+    /// Bytes of chunks without filters that are outside of its shape.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unused_bytes: Option<u64>,
+    /// Chunks that do not lie behind the one before them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    jumps: Option<u64>,
     /// How many times the data are as large as what is stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
@@ -47,17 +58,14 @@ struct Filter {
 impl Filter {
     fn of(spec: &FilterSpec) -> Filter {
         let FilterSpec { id, name, params, .. } = spec;
-        let name = known(*id).map_or_else(|| name.clone(), str::to_owned);
+        let name = zonda::filter_name(*id).map_or_else(|| name.clone(), str::to_owned);
         Filter { id: *id, name, params: params.clone(), available: zonda::filter_is_available(*id) }
     }
 
     /// `deflate(4)`, `filter 305(1,2) not available`
     fn shown(&self) -> String {
-        let mut text = if self.name.is_empty() || known(self.id).is_none() {
-            format!("filter {}", self.id)
-        } else {
-            self.name.clone()
-        };
+        let mut text = zonda::filter_name(self.id)
+            .map_or_else(|| format!("filter {}", self.id), str::to_owned);
         if !self.params.is_empty() {
             let params: Vec<String> = self.params.iter().map(u32::to_string).collect();
             text.push_str(&format!("({})", params.join(",")));
@@ -69,27 +77,6 @@ impl Filter {
     }
 }
 
-/// What filters are called whose names in files differ or are missing.
-fn known(id: u32) -> Option<&'static str> {
-    Some(match id {
-        1 => "deflate",
-        2 => "shuffle",
-        3 => "fletcher32",
-        4 => "szip",
-        5 => "nbit",
-        6 => "scaleoffset",
-        307 => "bzip2",
-        32000 => "lzf",
-        32001 => "blosc",
-        32004 => "lz4",
-        32008 => "bitshuffle",
-        32013 => "zfp",
-        32015 => "zstd",
-        32026 => "blosc2",
-        _ => return None,
-    })
-}
-
 pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     let (superblock, user_block_bytes) = file.superblock().unwrap_or_default();
     let mut facts = Facts {
@@ -99,12 +86,14 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         groups: Some(Vec::new()),
         ..blank
     };
+    let usage = file.usage()?;
+    facts.space = Some(Space::of(&usage));
     let mut groups = vec![GroupId::ROOT];
     // In the order in which a dump shows them.
     while let Some(group) = groups.pop() {
         file.in_group(group, |meta| {
             groups.extend(meta.groups().iter().rev());
-            add_group(file, meta, &mut facts)
+            add_group(file, meta, &usage, &mut facts)
         })??;
     }
     set_percents(&mut facts.variables, |variable| {
@@ -117,7 +106,12 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     Ok(facts)
 }
 
-fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Result<()> {
+fn add_group(
+    file: &Dataset,
+    meta: &Meta<'_>,
+    usage: &Usage,
+    facts: &mut Facts,
+) -> zonda::Result<()> {
     let group = meta.group_id();
     let path = text(&meta.group_path());
     let within = |name: &[u8]| match group {
@@ -142,7 +136,7 @@ fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Resul
             dimensions.push(text(dim.name));
             shape.push(dim.len);
         }
-        let (stored, bytes) = stored(file, VarRef { group, var: id });
+        let (stored, bytes) = stored(file, usage, VarRef { group, var: id });
         facts.variables.push(Variable {
             name: within(var.name),
             r#type: type_name(meta, var.nc_type),
@@ -168,7 +162,7 @@ fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
 }
 
 /// How a variable is stored, and the bytes of its data before filters.
-fn stored(file: &Dataset, var: VarRef) -> (Stored, u64) {
+fn stored(file: &Dataset, usage: &Usage, var: VarRef) -> (Stored, u64) {
     let mut stored = Stored { storage: "unknown", ..Stored::default() };
     let mut bytes = 0;
     match file.var_info(var) {
@@ -198,7 +192,47 @@ fn stored(file: &Dataset, var: VarRef) -> (Stored, u64) {
         }
         Err(error) => stored.error = stored.error.or_else(|| Some(error.to_string())),
     }
+    if let Some(found) = file.var_usage(usage, var) {
+        stored.metadata_bytes = Some(found.metadata_bytes);
+        if stored.storage == "chunked" {
+            stored.unused_bytes = Some(found.unused_bytes);
+            stored.jumps = Some(found.n_jumps);
+        }
+    }
     (stored, bytes)
+}
+
+impl Space {
+    fn of(usage: &Usage) -> Space {
+        Space {
+            data_bytes: usage.bytes(|kind| kind.is_raw_data()),
+            metadata_bytes: usage.bytes(|kind| !kind.is_raw_data()),
+            unaccounted_bytes: usage.unaccounted_bytes(),
+            overlaps: usage.overlaps.len(),
+            faults: usage.faults.len(),
+        }
+    }
+
+    /// `data 1_000, metadata 200, unaccounted for 30 (2.4%)`
+    fn shown(&self, file_bytes: u64) -> String {
+        let mut text = format!(
+            "data {}, metadata {}, unaccounted for {}",
+            grouped(self.data_bytes),
+            grouped(self.metadata_bytes),
+            grouped(self.unaccounted_bytes)
+        );
+        if self.unaccounted_bytes > 0 && file_bytes > 0 {
+            let share = self.unaccounted_bytes as f64 / file_bytes as f64 * 1e2;
+            text.push_str(&format!(" ({share:.1}%)"));
+        }
+        if self.overlaps > 0 {
+            text.push_str(&format!(", {} overlap", self.overlaps));
+        }
+        if self.faults > 0 {
+            text.push_str(&format!(", {} damaged", self.faults));
+        }
+        text
+    }
 }
 
 impl Stored {
@@ -211,6 +245,19 @@ impl Stored {
             }
             None => self.storage.to_owned(),
         }
+    }
+
+    /// `1_200 bytes of chunks outside of its shape, 3 of 12 chunks not behind the one before`
+    fn waste(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if let Some(bytes) = self.unused_bytes.filter(|&bytes| bytes > 0) {
+            parts.push(format!("{} bytes of chunks outside of its shape", grouped(bytes)));
+        }
+        if let (Some(jumps), Some(chunks)) = (self.jumps.filter(|&n| n > 0), self.chunks) {
+            let (jumps, chunks) = (grouped(jumps), grouped(chunks));
+            parts.push(format!("{jumps} of {chunks} chunks not behind the one before"));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     /// `12`, `3 of 12`
@@ -231,6 +278,9 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
             bytes => format!(", behind a user block of {} bytes", grouped(bytes)),
         };
         line("superblock", format!("version {}{user_block}", superblock.version))?;
+    }
+    if let Some(space) = &facts.space {
+        line("space", space.shown(facts.file_bytes.unwrap_or(0)))?;
     }
     line("layers", facts.stack.clone().unwrap_or_default())?;
     if let Some(groups) = facts.groups.as_ref().filter(|groups| !groups.is_empty()) {
@@ -259,7 +309,13 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
             format!("{:.1}", variable.percent),
         ]);
     }
-    table.write(out)
+    table.write(out)?;
+    for variable in &facts.variables {
+        if let Some(waste) = variable.stored.as_ref().and_then(Stored::waste) {
+            writeln!(out, "    {}: {waste}", variable.name)?;
+        }
+    }
+    Ok(())
 }
 
 fn dimension(dim: &Dimension) -> String {

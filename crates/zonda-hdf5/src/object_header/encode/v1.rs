@@ -7,7 +7,10 @@ use crate::{HdfError, Result, Sizes, Writer};
 
 /// Bytes before the messages of a first block. 4 of them are nothing, so that messages begin at a
 /// multiple of 8.
-pub(super) const BESIDES: u64 = 16;
+const BESIDES: u64 = 16;
+/// Least bytes of messages in a new first block: those of a reference to another one. The library
+/// puts one over what is there when it needs more room, whether it fits or not.
+const LEAST: u64 = 24;
 /// Bytes before the body of a message.
 const HEAD: u64 = 8;
 /// Where the number of messages is.
@@ -25,6 +28,11 @@ fn padded(message: &NewMessage) -> u64 {
 
 pub(super) fn message_len(message: &NewMessage) -> u64 {
     padded(message).saturating_add(HEAD)
+}
+
+/// Bytes of a new first block with so many bytes of messages.
+pub(super) fn first_len(messages: u64) -> u64 {
+    messages.max(LEAST).saturating_add(BESIDES)
 }
 
 /// The prefix of a first block, and what is left for messages.

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zonda_hdf5::global_heap::HeapId;
-use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget};
+use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage};
 use zonda_hdf5::object_header::{
     EncodedHeader, HeaderSpace, NewMessage, encode_header, first_chunk_len,
 };
 use zonda_hdf5::space::SECTOR;
+use zonda_hdf5::symbol_table::write_symbol_table;
 use zonda_hdf5::{Attribute, File, FileAddr, Fresh, HdfError, Sizes, Writer, attributes, links};
 
 use super::plan::{Made, Plan};
@@ -20,7 +21,7 @@ use crate::hidden;
 use crate::model::{GroupId, Model};
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, Stored};
+use crate::write::objects::{AttMessage, Block, Dense, Outside, Stored};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing, header};
 
@@ -28,6 +29,8 @@ use crate::write::{ObjectKey, Writing, header};
 const SPLIT_LEN: u64 = 256;
 /// Least bytes of a first block.
 const LEAST_LEN: u64 = 128;
+/// A symbol table before it is known where it is.
+const NO_SYMBOLS: SymbolTableMessage = SymbolTableMessage { btree: FileAddr(0), heap: FileAddr(0) };
 
 /// A commit while it is laid out.
 struct Layout<'a> {
@@ -64,13 +67,14 @@ pub(super) fn lay_out(
     model: &Model,
     writing: &mut Writing,
 ) -> Laid<(Decided, Vec<ObjectKey>)> {
-    let Plan { mut made, scales, links } = plan;
+    let Plan { mut made, scales, links, all_or_none } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
     let defining = BTreeMap::new();
     let mut layout = Layout { file, sizes, model, writing, names: links, places, defining, out };
     let result = layout.run(&mut made, scales.as_ref());
-    let Layout { writing, names, out, .. } = layout;
+    let Layout { writing, names, mut out, .. } = layout;
+    out.decided.all_or_none = all_or_none;
     if let Err(error) = result {
         for (addr, len) in out.taken {
             writing.space.free(addr, len);
@@ -273,16 +277,24 @@ impl Layout<'_> {
             order_index: None,
         };
         let is_long = |att: &&AttMessage| att.body.len() > usize::from(u16::MAX);
-        if atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long) {
-            out.push(header::attribute_info(&info, self.sizes)?);
+        // Those of a header of version 1 are always within.
+        let is_old = stored.style.version == 1;
+        let fit = atts.len() <= usize::from(header::PHASE_CHANGE.0) && !atts.iter().any(is_long);
+        if is_old || fit {
+            if !is_old {
+                out.push(header::attribute_info(&info, self.sizes)?);
+            }
             out.extend((0..).zip(atts).map(|(order, att)| header::attribute(att, Some(order))));
             return Ok(());
         }
         if let Some(dense) = dense {
-            let hash = hash_of(atts);
-            let before = stored.dense.iter().find(|dense| dense.hash == hash);
-            let before = before.and_then(|dense| Some((dense, dense.attributes?)));
-            if let Some((before, same)) = before {
+            let hash = Some(hash_of(atts));
+            let before = stored.dense.iter().filter(|dense| dense.hash == hash);
+            let before = before.filter_map(|dense| match dense.what {
+                Outside::Attributes(info) => Some((dense, info)),
+                _ => None,
+            });
+            if let Some((before, same)) = before.last() {
                 info = same;
                 dense.push(before.clone());
             } else {
@@ -294,7 +306,7 @@ impl Layout<'_> {
                 info = attributes::write_dense(&list, &info, self.sizes, &mut fresh)?;
                 let blocks = fresh.into_blocks();
                 let extents = self.out.take(blocks);
-                dense.push(Dense { hash, attributes: Some(info), links: None, extents });
+                dense.push(Dense { hash, what: Outside::Attributes(info), extents });
             }
         }
         out.push(header::attribute_info(&info, self.sizes)?);
@@ -309,6 +321,14 @@ impl Layout<'_> {
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
     ) -> Laid<()> {
+        let is_same = !self.names.contains_key(&id);
+        let before =
+            stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
+        if let Some(before) = before.filter(|_| is_same) {
+            out.insert(0, self.link_message(&before.what)?);
+            dense.into_iter().for_each(|dense| dense.push(before.clone()));
+            return Ok(());
+        }
         let entries = self.names.get(&id).or_else(|| self.writing.links.get(&id));
         let entries = entries.map_or(&[][..], |entries| entries);
         let info = stored.link_info();
@@ -321,29 +341,48 @@ impl Layout<'_> {
             target: self.target(entry),
         };
         let list: Vec<_> = (0..).zip(entries).map(link).collect();
-        if list.len() <= usize::from(header::PHASE_CHANGE.0) {
+        let mut what = Outside::Links(info);
+        if stored.has_symbols {
+            what = Outside::Symbols(NO_SYMBOLS);
+        } else if list.len() <= usize::from(header::PHASE_CHANGE.0) {
             for link in &list {
                 out.push(header::link(link, self.sizes)?);
             }
-        } else if let Some(dense) = dense {
+            out.insert(0, self.link_message(&what)?);
+            return Ok(());
+        }
+        if let Some(dense) = dense {
             let mut bytes = Writer::new("links", self.sizes);
             list.iter().try_for_each(|link| link.encode(&mut bytes))?;
-            let hash = hash_of(bytes.bytes());
-            let before = stored.dense.iter().find(|dense| dense.hash == hash);
-            let before = before.and_then(|dense| Some((dense, dense.links?)));
-            if let Some((before, same)) = before {
-                info = same;
+            let hash = Some(hash_of(bytes.bytes()));
+            if let Some(before) = before.filter(|before| before.hash == hash) {
+                what = before.what.clone();
                 dense.push(before.clone());
             } else {
                 let mut fresh = Fresh::new(&mut self.writing.space);
-                info = links::write_dense(&list, &info, self.sizes, &mut fresh)?;
+                what = if stored.has_symbols {
+                    let superblock = self.file.superblock();
+                    Outside::Symbols(write_symbol_table(&list, superblock, &mut fresh)?)
+                } else {
+                    info = links::write_dense(&list, &info, self.sizes, &mut fresh)?;
+                    Outside::Links(info)
+                };
                 let blocks = fresh.into_blocks();
                 let extents = self.out.take(blocks);
-                dense.push(Dense { hash, attributes: None, links: Some(info), extents });
+                dense.push(Dense { hash, what: what.clone(), extents });
             }
         }
-        out.insert(0, header::link_info(&info, self.sizes)?);
+        out.insert(0, self.link_message(&what)?);
         Ok(())
+    }
+
+    /// What the header of a group says of its links.
+    fn link_message(&self, what: &Outside) -> Laid<NewMessage> {
+        match what {
+            Outside::Symbols(table) => header::symbol_table(table, self.sizes),
+            Outside::Links(info) => header::link_info(info, self.sizes),
+            Outside::Attributes(info) => header::attribute_info(info, self.sizes),
+        }
     }
 
     /// What a name stands for.
@@ -386,8 +425,8 @@ impl Layout<'_> {
         freed.extend(gone.flat_map(|before| &before.extents));
         stored.dense = dense;
         let addr = stored.space.addr;
-        if key == ObjectKey::Group(GroupId::ROOT) && addr != self.file.root() {
-            self.out.decided.root = Some(addr);
+        if key == ObjectKey::Group(GroupId::ROOT) {
+            self.cache_symbols(&stored)?;
         }
         if is_fresh {
             self.out.decided.blocks.push((addr, first.clone()));
@@ -405,6 +444,22 @@ impl Layout<'_> {
         }
         stored.first = first.into();
         self.out.objects.push((key, stored));
+        Ok(())
+    }
+
+    /// Where the superblock says where the root group's symbol table is, too, it goes on to do so.
+    fn cache_symbols(&mut self, root: &Stored) -> Laid<()> {
+        let table = root.dense.iter().find_map(|dense| match &dense.what {
+            Outside::Symbols(table) if dense.hash.is_some() => Some(table),
+            _ => None,
+        });
+        let superblock = self.file.superblock();
+        if let Some(table) = table
+            && let Some((at, bytes)) = superblock.encode_root_cache(table)?
+        {
+            let addr = FileAddr(at.saturating_sub(superblock.base));
+            self.out.decided.switches.push((addr, bytes.into()));
+        }
         Ok(())
     }
 

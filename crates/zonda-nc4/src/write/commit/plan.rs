@@ -2,16 +2,15 @@
 //! What cannot be changed is refused here, before anything is written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
-use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
-use zonda_hdf5::{FileAddr, HdfError, Sizes};
-use zonda_model::{NcError, VarId};
+use zonda_hdf5::object_header::HeaderStyle;
+use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
+use zonda_model::VarId;
 
-use super::super::links::{Entry, wanted};
-use super::super::objects::{AttMessage, Fixed, Stored};
+use super::super::links::{Entry, name, wanted};
+use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
 use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
@@ -48,7 +47,12 @@ pub(super) struct Plan {
     pub(super) scales: Option<Scales>,
     /// Names in groups in which they change.
     pub(super) links: BTreeMap<GroupId, Vec<Entry>>,
+    /// What is written over is to change all at once.
+    pub(super) all_or_none: bool,
 }
+
+/// Why an object that is two variables is not changed by both.
+const TWO_NAMES: &str = "it was changed by another of its names, and not written yet";
 
 /// A plan in the making.
 struct Planner<'a> {
@@ -63,6 +67,7 @@ struct Planner<'a> {
     renamed: BTreeSet<ObjectKey>,
     links: BTreeMap<GroupId, Vec<Entry>>,
     moved: BTreeSet<ObjectKey>,
+    all_or_none: bool,
 }
 
 impl Plan {
@@ -79,12 +84,14 @@ impl Plan {
             renamed: BTreeSet::new(),
             links: BTreeMap::new(),
             moved: BTreeSet::new(),
+            all_or_none: false,
         };
         planner.find_structure()?;
         planner.find_moves()?;
         let keys = std::mem::take(&mut planner.keys);
         let made = keys.into_iter().map(|key| planner.make(key)).collect::<Result<_>>()?;
-        Ok(Plan { made, scales: planner.new_scales, links: planner.links })
+        let Planner { new_scales: scales, links, all_or_none, .. } = planner;
+        Ok(Plan { made, scales, links, all_or_none })
     }
 }
 
@@ -184,33 +191,30 @@ impl Planner<'_> {
         self.writing.objects.get(&key).ok_or_else(|| root_error(missing))
     }
 
-    /// Finds headers that have to go elsewhere: those that no single write within a sector changes,
-    /// and those of variables that become scales or are none any more. These change with the names
-    /// of their group, in which a placeholder goes or comes.
+    /// Finds headers that have to go elsewhere: those of variables that become scales or are none any
+    /// more. These change with the names of their group, in which a placeholder goes or comes.
     ///
     /// What refers to them changes, too. Variables come to refer to a new scale before the group
     /// does, which readers do not mind: the dimensions that a variable has it says by their ids.
+    /// Where something may refer to them that is not known, they stay, and a journal is needed.
     fn find_moves(&mut self) -> Result<()> {
         let mut waiting: Vec<_> = self.keys.iter().copied().collect();
+        let mut changed = BTreeMap::new();
         while let Some(key) = waiting.pop() {
-            if self.place(key).is_none() {
-                continue;
+            let Some(at) = self.place(key) else { continue };
+            if changed.insert(at.addr, key).is_some_and(|other| other != key) {
+                return Err(self.fixed(key, Fixed::Foreign(TWO_NAMES)));
             }
-            let file = Arc::clone(self.files.main());
-            let stored = self.load(key)?;
-            let (is_within, links) = (stored.is_switchable(&file), stored.has_several_links());
+            let has_one_link = !self.load(key)?.has_several_links();
             let role = |scales: &Scales| scales.dim_of.get(&key).copied();
             let (before, after) = (role(&self.writing.scales), role(self.scales()));
-            let is_switchable = is_within && before == after;
-            if is_switchable || self.moved.contains(&key) {
+            if before == after || self.moved.contains(&key) {
                 continue;
             }
-            let is_known = before.is_none() || self.writing.apart.vars.is_empty();
-            // Old superblocks cannot be changed within a sector.
-            let is_root = key == ObjectKey::Group(GroupId::ROOT);
-            let is_pinned = is_root && file.superblock().version < 2;
-            if is_pinned || links || !is_known {
-                return Err(self.fixed(key, CROSSES));
+            let are_known = before.is_none() || self.writing.apart.vars.is_empty();
+            if !(has_one_link && are_known && self.writing.owns_references) {
+                self.all_or_none = true;
+                continue;
             }
             self.moved.insert(key);
             for referrer in self.referrers(key)? {
@@ -297,7 +301,10 @@ impl Planner<'_> {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
                 target => self.files.follow(at, target),
             };
-            let key = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)).copied());
+            let at = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)));
+            // An object may have several names, and is as many variables.
+            let is_named = |key: &&ObjectKey| *name(self.model, **key) == *link.name;
+            let key = at.and_then(|keys| keys.iter().find(is_named).or(keys.first())).copied();
             let key = key.or_else(|| types.get(&*link.name).copied());
             Entry { name: link.name, charset: link.charset, key, target: Some(link.target) }
         };
@@ -305,15 +312,15 @@ impl Planner<'_> {
     }
 
     /// The objects that a group has in the model, by where they are.
-    fn keys_by_place(&self, id: GroupId) -> BTreeMap<(FileAddr, u16), ObjectKey> {
-        let mut keys = BTreeMap::new();
+    fn keys_by_place(&self, id: GroupId) -> BTreeMap<(FileAddr, u16), Vec<ObjectKey>> {
+        let mut keys: BTreeMap<_, Vec<_>> = BTreeMap::new();
         let Some(group) = self.model.group(id) else { return keys };
         let children = group.children.iter().map(|&child| ObjectKey::Group(child));
         let dims = group.dims.iter().map(|&dim| ObjectKey::Scale(dim));
         let vars = (0..).map(VarId).zip(&group.vars).map(|(var, _)| ObjectKey::Var(id, var));
         for key in children.chain(dims).chain(vars) {
             if let Some(at) = self.place(key) {
-                keys.insert((at.addr, at.file), key);
+                keys.entry((at.addr, at.file)).or_default().push(key);
             }
         }
         keys
@@ -461,7 +468,7 @@ impl Planner<'_> {
         let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
         recipe.map_err(|fault| match fault {
             GetFault::Hdf(error) => error,
-            GetFault::Chunk(_) | GetFault::Refused(_) => {
+            GetFault::Chunk(_) | GetFault::Refused(_) | GetFault::Unwritable(_) => {
                 HdfError::Missing { structure: "object", at: 0, what: "its definition" }
             }
         })
@@ -493,16 +500,18 @@ impl Planner<'_> {
             stored.replace(header::dataspace(&space, self.sizes)?);
             return Ok(());
         }
-        let found = stored.messages.iter().find(|message| message.kind == kind::DATASPACE);
-        if let Some(message) = found.filter(|message| message.flags & 2 == 0) {
-            let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);
-            let space = Dataspace::decode(reader, self.files.main().limits())?;
-            if *space.dims != *var.extent {
-                let space = Dataspace { dims: var.extent.to_vec(), ..space };
-                let flags = message.flags;
-                let new = NewMessage { flags, ..header::dataspace(&space, self.sizes)? };
-                stored.replace(new);
-            }
+        let Some(message) = stored.message(kind::DATASPACE) else { return Ok(()) };
+        let file = self.files.main();
+        let reader = zonda_hdf5::Reader::new("dataspace", &message.body, 0, self.sizes);
+        let space = if message.flags & SHARED == 0 {
+            Dataspace::decode(reader, file.limits())?
+        } else {
+            let body = shared::resolve(file, reader, kind::DATASPACE)?;
+            Dataspace::decode(body.reader(file), file.limits())?
+        };
+        if *space.dims != *var.extent {
+            let space = Dataspace { dims: var.extent.to_vec(), ..space };
+            stored.replace(header::dataspace(&space, self.sizes)?);
         }
         Ok(())
     }
@@ -551,7 +560,7 @@ impl Planner<'_> {
         match key {
             ObjectKey::Group(id) => self.model.group_path(id),
             ObjectKey::Type(_) | ObjectKey::Scale(_) | ObjectKey::Var(..) => {
-                self.inside(self.group_of(key), super::super::links::name(self.model, key))
+                self.inside(self.group_of(key), name(self.model, key))
             }
         }
     }
@@ -568,14 +577,7 @@ impl Planner<'_> {
     fn fixed(&self, key: ObjectKey, fixed: Fixed) -> Nc4Error {
         match fixed {
             Fixed::Damaged(error) => hdf(self.path(key), error),
-            Fixed::Foreign(why) => Nc4Error::Refused {
-                object: format!("{}: cannot be changed yet: {why}", self.path(key)),
-                code: NcError::NotBuilt,
-            },
+            Fixed::Foreign(why) => GetFault::Unwritable(why).at(|| self.path(key)),
         }
     }
 }
-
-/// Why a header stays as it is.
-const CROSSES: Fixed =
-    Fixed::Foreign("its header is not within one sector, and has to stay where it is");

@@ -198,3 +198,41 @@ fn nothing_refers_to_what_an_outer_group_does_not_show_yet() {
     }
     assert!(n_alone > 4, "{n_alone} writes");
 }
+
+#[test]
+fn a_variable_that_is_placed_unfilled_is_written_once() {
+    const LEN: usize = 100_000;
+    let halves: [Vec<u8>; 2] =
+        [1i32, 2].map(|value| value.to_ne_bytes().into_iter().cycle().take(2 * LEN).collect());
+    for unfilled in [false, true] {
+        let log = Log::new(Memory::new()).unwrap();
+        let handle = log.handle();
+        let mut file = create(Arc::new(log));
+        let x = def_dim(&mut file, ROOT, "x", LEN);
+        let var = def_var(&mut file, ROOT, "v", &[x]);
+        if unfilled {
+            file.place_unfilled(ROOT, var).unwrap();
+        }
+        for (i, half) in halves.iter().enumerate() {
+            let (start, count) = ([i * LEN / 2], [LEN / 2]);
+            let slab = Hyperslab { start: &start, count: &count, stride: None };
+            let source = Source::Atomic(MemType::I32);
+            let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(half));
+            assert_eq!(put.unwrap().out_of_range, 0);
+        }
+        // It is where it is: to place it again changes nothing.
+        file.place_unfilled(ROOT, var).unwrap();
+        file.close().unwrap();
+        let written =
+            |entry: &Entry| if let Entry::Write { data, .. } = entry { data.len() } else { 0 };
+        let all: usize = handle.entries().iter().map(written).sum();
+        assert_eq!(all < 4 * LEN + 10_000, unfilled, "{all} bytes");
+        let file = open(Arc::new(Memory::from_slice(&handle.replay(handle.len(), 0))));
+        let mut out = vec![0; 4 * LEN];
+        let slab = Hyperslab { start: &[0], count: &[LEN], stride: None };
+        let target = Target::Atomic(MemType::I32);
+        let got = file.get(ROOT, var, |_| slab, target, |_| Ok::<_, Nc4Error>(&mut out[..]));
+        assert_eq!(got.unwrap().out_of_range, 0);
+        assert!(out == halves.concat());
+    }
+}

@@ -8,7 +8,7 @@
 use super::{Cache, CacheShape, LEAST_PAGES};
 use crate::StorageError;
 use crate::spec::{Below, Building, Plan};
-use crate::storage::{Advice, ReadRange, Storage, WriteRange};
+use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -148,6 +148,10 @@ impl<S: Storage + Clone> Storage for Adaptive<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.now().invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -26,7 +26,7 @@ mod table;
 mod transfer;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
-use crate::storage::{Advice, ReadRange, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use parking_lot::Mutex;
 use std::fmt;
@@ -359,6 +359,10 @@ impl<S: Storage> Storage for Cache<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.forget_clean()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

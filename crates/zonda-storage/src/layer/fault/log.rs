@@ -3,7 +3,7 @@
 use super::page_cuts;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::fill_by_writes;
-use crate::{Advice, ReadRange, Storage, StorageError, WriteRange};
+use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
@@ -214,6 +214,10 @@ impl<S: Storage> Storage for Log<S> {
 
     fn invalidate(&self) -> Result<(), StorageError> {
         self.inner.invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -57,6 +57,7 @@ fn bodies_are_filled_up() {
     let messages = [message(12, 0), message(12, 1), message(12, 8), message(12, 13)];
     let len = first_chunk_len(&STYLE, &messages);
     assert_eq!(len, 16 + 4 * 8 + 8 + 8 + 16);
+    assert_eq!(first_chunk_len(&STYLE, &messages[2..3]), 16 + 24, "room for a reference");
     let encoded = encode(&messages, len).unwrap();
     assert_eq!((encoded.first.len() as u64, count(&encoded.first)), (len, 4));
     let header = read(&encoded.first, None);

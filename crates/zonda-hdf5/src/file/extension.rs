@@ -1,0 +1,104 @@
+//! Superblock extension: an object header with what the superblock has no room for.
+//! Spec: HDF5 File Format, "Disk Format: Level 0C - Superblock Extension".
+//! What it says of free space and of cached metadata holds until somebody else writes to the file,
+//! so who does takes it back first.
+
+use std::sync::atomic::Ordering;
+
+use super::{File, refuse_split};
+use crate::cache_image::Overlay;
+use crate::message::{
+    CacheImageMessage, FileSpaceInfo, KValues, SharedMessageTable, decode_driver_info, kind,
+};
+use crate::object_header::{NewMessage, ObjectHeader};
+use crate::{FileAddr, Result, Writer};
+
+/// What has to be written before a file is changed that keeps its free space, or that has an image
+/// of the metadata cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionEdit {
+    /// Metadata of the image, for their own places. Nobody looks there as long as there is an image.
+    pub entries: Vec<(FileAddr, Vec<u8>)>,
+    /// Blocks of the extension's header, each where it is already, to be written when the entries
+    /// have been. They need not lie in one sector.
+    pub switches: Vec<(FileAddr, Vec<u8>)>,
+    /// What is not used any more then: the image.
+    pub freed: Vec<(FileAddr, u64)>,
+}
+
+impl File {
+    /// Takes what the superblock extension says. Its messages are never shared, and those that do
+    /// not matter for reading are passed over.
+    pub(super) fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
+        let header = ObjectHeader::read(self, addr)?;
+        let mut image = None;
+        for message in &header.messages {
+            let reader = header.reader(self.sizes(), message);
+            match message.kind {
+                kind::SHARED_MESSAGE_TABLE => {
+                    self.shared_messages = Some(SharedMessageTable::decode(reader)?);
+                }
+                kind::K_VALUES => {
+                    let k = KValues::decode(reader)?;
+                    self.superblock.chunk_k = k.chunk;
+                    self.superblock.group_internal_k = k.group_internal;
+                    self.superblock.group_leaf_k = k.group_leaf;
+                }
+                kind::DRIVER_INFO => refuse_split(&reader, decode_driver_info(reader)?)?,
+                kind::FILE_SPACE_INFO => self.file_space = Some(FileSpaceInfo::decode(reader)?),
+                kind::CACHE_IMAGE => image = Some(CacheImageMessage::decode(reader)?),
+                _ => {}
+            }
+        }
+        if let Some(CacheImageMessage { addr: Some(addr), len }) = image {
+            self.overlay = Some(Overlay::read(self, addr, len)?);
+        }
+        Ok(())
+    }
+
+    /// What the extension has to say before something is put into the file, if that is not what it
+    /// says: no space is known to be free, and there is no image of the metadata cache. When all of
+    /// it is written, [`File::extension_edited`] is to be called.
+    ///
+    /// The free-space managers themselves stay where they are, unused.
+    ///
+    /// # Errors
+    /// Damage of the extension.
+    pub fn edit_extension(&self) -> Result<Option<ExtensionEdit>> {
+        let kept = self.file_space.as_ref().filter(|space| space.persistent);
+        if kept.is_none() && !self.has_cache_image() {
+            return Ok(None);
+        }
+        let Some(addr) = self.superblock.extension else { return Ok(None) };
+        let header = ObjectHeader::read(self, addr)?;
+        let switches = header.rewrite(self, &mut |message| match message.kind {
+            kind::CACHE_IMAGE => Ok(None),
+            kind::FILE_SPACE_INFO => {
+                let info = FileSpaceInfo::decode(header.reader(self.sizes(), message))?;
+                let mut writer = Writer::new(kind::name(message.kind), self.sizes());
+                info.without_managers().encode(&mut writer)?;
+                let body = writer.finish().into();
+                Ok(Some(NewMessage { body, ..header.carry(message) }))
+            }
+            _ => Ok(Some(header.carry(message))),
+        })?;
+        let mut edit = ExtensionEdit { switches, ..ExtensionEdit::default() };
+        if let Some(overlay) = self.overlay.as_ref().filter(|_| self.has_cache_image()) {
+            edit.freed.push(overlay.extent());
+            let base = self.superblock.base;
+            for (at, bytes) in overlay.entries() {
+                edit.entries.push((FileAddr(at.saturating_sub(base)), bytes.to_vec()));
+            }
+        }
+        Ok(Some(edit))
+    }
+
+    /// Says that all of [`File::edit_extension`] has been written: metadata are where they belong.
+    pub fn extension_edited(&self) {
+        self.overlay_is_old.store(true, Ordering::Release);
+        self.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests;

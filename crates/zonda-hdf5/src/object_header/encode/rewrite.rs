@@ -1,0 +1,77 @@
+//! A header written again where it is, block by block.
+
+use super::{Block, NewMessage};
+use crate::message::kind;
+use crate::object_header::{CONTINUATION_NAME, Message, NAME, ObjectHeader};
+use crate::{File, FileAddr, HdfError, Result};
+
+impl ObjectHeader {
+    /// Encodes all blocks of the header again, each at its place and as long as it is, with what
+    /// `change` gives for a message instead of that, or with nothing. Gives the blocks whose bytes
+    /// are others then.
+    ///
+    /// Messages stay in their blocks; free space and messages about blocks are not given to
+    /// `change`, and what is no more leaves free space.
+    ///
+    /// # Errors
+    /// [`HdfError::TooLarge`] where a block has no room for what is longer than before; those of
+    /// `change`.
+    pub fn rewrite(
+        &self,
+        file: &File,
+        change: &mut dyn FnMut(&Message) -> Result<Option<NewMessage>>,
+    ) -> Result<Vec<(FileAddr, Vec<u8>)>> {
+        let (style, sizes, space) = (self.style(), file.sizes(), self.space());
+        let mut messages = self.messages.iter().peekable();
+        let mut put_those_of = |block: &mut Block<'_>, addr, len, room: Option<u64>| {
+            let too_large = HdfError::TooLarge { structure: NAME, value: len };
+            let mut room = room.ok_or_else(|| too_large.clone())?;
+            let start = file.position(addr);
+            // A message without a body may have it where the block ends.
+            let in_block = start..=start.saturating_add(len);
+            while let Some(message) = messages.next_if(|message| in_block.contains(&message.at)) {
+                let new = match message.kind {
+                    kind::NIL => None,
+                    kind::CONTINUATION => Some(self.carry(message)),
+                    _ => change(message)?,
+                };
+                if let Some(new) = new {
+                    let left = room.checked_sub(style.message_len(&new));
+                    room = left.ok_or_else(|| too_large.clone())?;
+                    block.put(&new)?;
+                }
+            }
+            block.fill(room)
+        };
+        let (mut first, room) = match style.first_block(&space, sizes)? {
+            Some((block, room)) => (block, Some(room)),
+            None => return Err(HdfError::TooLarge { structure: NAME, value: space.len }),
+        };
+        put_those_of(&mut first, space.addr, space.len, room)?;
+        let mut n_messages = first.n_messages;
+        let mut others = Vec::new();
+        for (addr, len) in self.continuations(sizes) {
+            let mut block = style.other_block(sizes);
+            put_those_of(&mut block, addr, len, style.other_room(len))?;
+            n_messages = n_messages.saturating_add(block.n_messages);
+            others.push((addr, block.finish()));
+        }
+        if let Some(left) = messages.next() {
+            // Blocks that lie over each other.
+            let (structure, at) = (CONTINUATION_NAME, left.at);
+            return Err(HdfError::Cycle { structure, at });
+        }
+        let mut out = vec![(space.addr, first.finish_first(n_messages)?)];
+        out.append(&mut others);
+        let mut changed = Vec::new();
+        for (addr, bytes) in out {
+            if file.read(NAME, addr, bytes.len() as u64)? != bytes {
+                changed.push((addr, bytes));
+            }
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests;

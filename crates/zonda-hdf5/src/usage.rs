@@ -1,0 +1,233 @@
+//! What of a file is used, by what, and for whom: every extent that can be reached.
+//!
+//! A walk from the superblock through all objects. What is damaged is told of and passed over, so
+//! that the rest is known all the same. Extents that overlap are told of, too: in a sound file none
+//! do.
+//!
+//! Collections of the global heap are known from the values that refer to them, and values are not
+//! read here. They are looked for by their signature in what nothing else takes, so one that nobody
+//! refers to any more counts as used.
+//!
+//! Memory is in proportion to the number of extents, where pieces of one object that lie side by
+//! side count once; [`MOST_EXTENTS`] bounds it.
+
+mod chunks;
+mod gaps;
+mod walk;
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+
+use crate::{File, FileAddr, HdfError};
+
+/// Most extents that are kept.
+const MOST_EXTENTS: usize = 1 << 25;
+/// Most overlaps and faults that are told of one by one.
+const MOST_TOLD: usize = 1000;
+
+/// What an extent holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ExtentKind {
+    /// Before the superblock: for other programs.
+    UserBlock,
+    /// Superblock and driver information.
+    Superblock,
+    /// A block of an object header.
+    ObjectHeader,
+    /// Links of a group outside of its header: B-trees, symbol tables, heaps.
+    Links,
+    /// Attributes of an object outside of its header: heaps and B-trees.
+    Attributes,
+    /// An index of chunks.
+    ChunkIndex,
+    /// Chunks, as they are stored.
+    Chunks,
+    /// Data in one run.
+    Contiguous,
+    /// Names of external files.
+    ExternalNames,
+    /// A collection of the global heap.
+    GlobalHeap,
+    /// Shared messages: table, indexes, heaps.
+    SharedMessages,
+    /// Free-space managers with their lists.
+    FreeSpace,
+    /// The image of a metadata cache.
+    CacheImage,
+}
+
+impl ExtentKind {
+    /// Whether it is data as they are stored, and not what describes them.
+    #[must_use]
+    pub fn is_raw_data(self) -> bool {
+        matches!(self, ExtentKind::Chunks | ExtentKind::Contiguous | ExtentKind::GlobalHeap)
+    }
+}
+
+/// A run of bytes of the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte, user block included.
+    pub at: u64,
+    /// Bytes.
+    pub len: u64,
+    /// What it holds.
+    pub kind: ExtentKind,
+    /// Header of the object that it belongs to; `None` for what belongs to the file.
+    pub owner: Option<FileAddr>,
+}
+
+impl Extent {
+    /// The byte behind it.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.at.saturating_add(self.len)
+    }
+}
+
+/// What one object takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ObjectUsage {
+    /// Bytes that describe it: header, attributes, links, index of chunks.
+    pub metadata_bytes: u64,
+    /// Bytes of data as they are stored.
+    pub data_bytes: u64,
+    /// Of these, bytes in chunks without filters that are outside of the extent.
+    pub unused_bytes: u64,
+    /// Chunks in the file.
+    pub n_chunks: u64,
+    /// Chunks that do not begin where the chunk before them, in the order of the index, ends.
+    pub n_jumps: u64,
+}
+
+/// Something that is damaged.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// Header of the object that it belongs to; `None` for what belongs to the file.
+    pub owner: Option<FileAddr>,
+    /// What is wrong, and where.
+    pub error: HdfError,
+}
+
+/// What of a file is used.
+#[derive(Clone, Debug, Default)]
+pub struct Usage {
+    /// Bytes of the storage.
+    pub file_bytes: u64,
+    /// Extents in ascending order, those of one object and kind that touch put together.
+    pub extents: Vec<Extent>,
+    /// Pairs of extents that overlap, the first thousand.
+    pub overlaps: Vec<(Extent, Extent)>,
+    /// What is damaged, the first thousand.
+    pub faults: Vec<Fault>,
+    /// What each object takes, by the address of its header.
+    pub objects: HashMap<FileAddr, ObjectUsage>,
+    /// Something could not be counted: `faults` says what.
+    pub is_partial: bool,
+}
+
+impl Usage {
+    /// Walks a file.
+    ///
+    /// What the storage reports ends the part of the walk that met it, as damage does.
+    #[must_use]
+    pub fn of(file: &Arc<File>) -> Usage {
+        let mut walk = walk::Walk::new(file);
+        walk.whole_file();
+        let mut usage = walk.usage;
+        usage.settle();
+        gaps::find_collections(file, &mut usage);
+        usage.settle();
+        usage.find_overlaps();
+        usage
+    }
+
+    /// Bytes of all extents of some kinds. What overlaps counts once for each.
+    #[must_use]
+    pub fn bytes(&self, counts: impl Fn(ExtentKind) -> bool) -> u64 {
+        let counted = self.extents.iter().filter(|extent| counts(extent.kind));
+        counted.fold(0, |sum, extent| sum.saturating_add(extent.len))
+    }
+
+    /// Bytes of the file that belong to nothing, all gaps together.
+    #[must_use]
+    pub fn unaccounted_bytes(&self) -> u64 {
+        self.gaps().fold(0, |sum, (_, len)| sum.saturating_add(len))
+    }
+
+    /// Where nothing is: first byte and bytes.
+    pub fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut reached = 0u64;
+        let ends = std::iter::once((self.file_bytes, self.file_bytes));
+        let extents = self.extents.iter().map(|extent| (extent.at, extent.end()));
+        extents.chain(ends).filter_map(move |(at, end)| {
+            let at = at.min(self.file_bytes);
+            let gap = at.checked_sub(reached).filter(|&len| len > 0).map(|len| (reached, len));
+            reached = reached.max(end);
+            gap
+        })
+    }
+
+    /// Takes an extent in, and counts it for its owner.
+    fn claim(&mut self, extent: Extent) {
+        if extent.len == 0 {
+            return;
+        }
+        if let Some(owner) = extent.owner {
+            let of = self.objects.entry(owner).or_default();
+            let bytes =
+                if extent.kind.is_raw_data() { &mut of.data_bytes } else { &mut of.metadata_bytes };
+            *bytes = bytes.saturating_add(extent.len);
+        }
+        let touches = |last: &&mut Extent| {
+            last.kind == extent.kind && last.owner == extent.owner && last.end() == extent.at
+        };
+        if let Some(last) = self.extents.last_mut().filter(touches) {
+            last.len = last.len.saturating_add(extent.len);
+        } else if self.extents.len() < MOST_EXTENTS {
+            self.extents.push(extent);
+        } else if !self.is_partial {
+            let (structure, what, limit) = ("file", "extents", MOST_EXTENTS as u64);
+            let error = HdfError::Limit { structure, at: extent.at, what, limit };
+            self.fault(extent.owner, error);
+        }
+    }
+
+    fn fault(&mut self, owner: Option<FileAddr>, error: HdfError) {
+        self.is_partial = true;
+        if self.faults.len() < MOST_TOLD {
+            self.faults.push(Fault { owner, error });
+        }
+    }
+
+    /// Puts extents in order, and those together that touch.
+    fn settle(&mut self) {
+        self.extents.sort_unstable_by_key(|extent| (extent.at, extent.len));
+        self.extents.dedup_by(|next, last| {
+            let touches =
+                next.kind == last.kind && next.owner == last.owner && next.at == last.end();
+            if touches {
+                last.len = last.len.saturating_add(next.len);
+            }
+            touches
+        });
+    }
+
+    fn find_overlaps(&mut self) {
+        let mut reaches: Option<Extent> = None;
+        for extent in &self.extents {
+            if let Some(before) = reaches.filter(|before| extent.at < before.end())
+                && self.overlaps.len() < MOST_TOLD
+            {
+                self.overlaps.push((before, *extent));
+            }
+            if reaches.is_none_or(|before| before.end() < extent.end()) {
+                reaches = Some(*extent);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,221 @@
+//! Reading again what others have changed in a file that is open.
+//!
+//! Whether anything changed is asked of the storage ([`Stamp`]): one system call, and nothing else
+//! where nobody writes. Looking at bytes instead would be more: no single block changes with every
+//! change. A new record in space that was free moves neither the end of the file nor, where libhdf5
+//! writes, more than one block of one of many headers. A file system's clock has steps, though, so a
+//! stamp is believed only once it was seen for longer than the longest of them.
+//!
+//! What changed is not asked: all that was decoded is dropped, objects are walked again, and the
+//! definitions keep their numbers ([`renumber`]).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zonda_hdf5::{File, HdfError};
+use zonda_model::{NcError, VarId};
+use zonda_storage::{Stamp, Storage};
+
+use crate::file::{Nc4File, hdf};
+use crate::files::Files;
+use crate::model::{GroupId, Model};
+use crate::walk::Walk;
+use crate::{Nc4Error, Result};
+
+mod renumber;
+
+/// Longer than the steps of any file system's clock.
+const SETTLED: Duration = Duration::from_millis(2100);
+
+/// A file that was changed so many seconds ago may be in the middle of a change.
+const IN_THE_MIDDLE: u64 = 5;
+/// The first pause before what another program may be writing is read again; later ones are longer.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often it is read again where it is seen to change, and how often where it is not.
+const TRIES: (u32, u32) = (8, 3);
+
+/// For one who reads what does not fit together: another program may be writing it just now. Others
+/// than this library write metadata where they are, in several pieces.
+///
+/// A file that nobody changed lately is damaged, and is not read again.
+#[derive(Debug)]
+pub(crate) struct Patience<'a> {
+    storage: &'a dyn Storage,
+    stamp: Option<Stamp>,
+    tries: u32,
+}
+
+impl<'a> Patience<'a> {
+    /// To be made before the first try.
+    pub(crate) fn with(storage: &'a dyn Storage, read: &Read) -> Patience<'a> {
+        Patience { storage, stamp: read.stamp, tries: 0 }
+    }
+
+    /// Whether to try again, after a pause and with nothing kept of what was read.
+    pub(crate) fn is_left(&mut self) -> bool {
+        let stamp = self.storage.stamp().ok();
+        let changes = stamp != self.stamp;
+        let may_change = changes || stamp.is_some_and(|stamp| stamp.is_younger_than(IN_THE_MIDDLE));
+        let (most, most_of_the_same) = TRIES;
+        if !may_change || self.tries >= if changes { most } else { most_of_the_same } {
+            return false;
+        }
+        std::thread::sleep(PAUSE.saturating_mul(1 << self.tries.min(4)));
+        (self.stamp, self.tries) = (stamp, self.tries.saturating_add(1));
+        self.storage.invalidate().is_ok()
+    }
+}
+
+/// Whether an error can come from reading in the middle of a change.
+pub(crate) fn may_be_torn(error: &HdfError) -> bool {
+    !matches!(error, HdfError::Storage(_) | HdfError::Unsupported { .. })
+}
+
+/// What was read, and when.
+#[derive(Debug)]
+pub(crate) struct Read {
+    stamp: Option<Stamp>,
+    /// When this state of the file was first seen.
+    since: Instant,
+    /// It was read when it had been seen for long enough: whatever is written next has another stamp.
+    is_settled: bool,
+}
+
+impl Read {
+    /// The state of a storage from which nothing was read yet.
+    pub(crate) fn now(storage: &dyn Storage) -> Read {
+        Read { stamp: storage.stamp().ok(), since: Instant::now(), is_settled: false }
+    }
+
+    /// The state now; `None` where it is the same for certain.
+    fn next(&self, storage: &dyn Storage) -> Option<Read> {
+        let now = Read::now(storage);
+        if now.stamp.is_none() || now.stamp != self.stamp {
+            return Some(now);
+        }
+        if self.is_settled {
+            return None;
+        }
+        let is_settled = self.since.elapsed() > SETTLED;
+        Some(Read { since: self.since, is_settled, ..now })
+    }
+}
+
+impl Nc4File {
+    /// For a file that is open for reading: sees what was committed since, by whom ever. Groups,
+    /// dimensions, types and variables keep their numbers, those that are new follow, and those that
+    /// are gone stay as names without a type. Chunk caches stay as they were set. True where
+    /// something may have changed.
+    ///
+    /// # Errors
+    /// As [`Nc4File::open`] and [`Nc4File::model`]; the file is then as it was before.
+    pub fn refresh(&mut self) -> Result<bool> {
+        let storage = Arc::clone(self.hdf5().storage());
+        if self.writing.is_some() {
+            return Ok(false);
+        }
+        let Some(read) = self.read.next(&*storage) else { return Ok(false) };
+        storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
+        let mut patience = Patience::with(&*storage, &read);
+        let (files, model) = loop {
+            match self.anew(&storage) {
+                Ok((files, Some(model))) if !model.is_whole() && patience.is_left() => {
+                    drop((files, model));
+                }
+                Err(Nc4Error::Hdf { error, .. }) if may_be_torn(&error) && patience.is_left() => {}
+                done => break done?,
+            }
+        };
+        let model = match (self.model.get(), model) {
+            (Some(old), Some(new)) => Some(renumber::as_before(old, new)),
+            (_, new) => new,
+        };
+        let caches = self.caches_set();
+        (self.files, self.read) = (files, read);
+        self.model = model.map(Into::into).unwrap_or_default();
+        for (group, var, (bytes, slots, preemption)) in caches {
+            // One that cannot be read any more needs no cache.
+            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+        }
+        Ok(true)
+    }
+
+    /// To be asked when reading failed, again and again with the same `tries`, which begins at 0:
+    /// whether another program may have been writing what was read, after a pause and with all of it
+    /// read again. False where the file is open for writing, or damaged.
+    pub fn read_again(&mut self, tries: &mut u32) -> bool {
+        if self.writing.is_some() {
+            return false;
+        }
+        let storage = Arc::clone(self.hdf5().storage());
+        let mut patience = Patience { tries: *tries, ..Patience::with(&*storage, &self.read) };
+        let is_left = patience.is_left();
+        *tries = patience.tries;
+        // Torn itself, it is read once more the next time.
+        let _ = is_left && self.refresh().is_ok();
+        is_left
+    }
+
+    /// For a file that is open for writing and of which nothing is changed: the same, after another
+    /// writer of this process changed it.
+    ///
+    /// # Errors
+    /// As [`Nc4File::open_for_writing`]; `NC_EHDFERR` where definitions have other numbers than
+    /// before, which a writer cannot take over. The file is then as it was before.
+    pub fn reread(&mut self) -> Result<()> {
+        let storage = Arc::clone(self.hdf5().storage());
+        storage.invalidate().map_err(|error| hdf(String::from("/"), error.into()))?;
+        let mut anew = Nc4File::open_for_writing(storage, Path::new("/"), self.how.clone())?;
+        if let (Some(old), Some(new)) = (self.model.get(), anew.model.get())
+            && !renumber::goes_on(old, new)
+        {
+            let why = "definitions were changed by another id, and have other numbers now";
+            let object = String::from(why);
+            return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
+        }
+        if let (Some(old), Some(new)) = (&self.writing, &mut anew.writing) {
+            new.is_defining = old.is_defining;
+            new.is_redefining = old.is_redefining;
+            new.has_defined = old.has_defined;
+            new.takes_any_name = old.takes_any_name;
+            new.no_fill = old.no_fill;
+        }
+        let caches = self.caches_set();
+        *self = anew;
+        for (group, var, (bytes, slots, preemption)) in caches {
+            let _ = self.set_chunk_cache(group, var, bytes, slots, preemption);
+        }
+        Ok(())
+    }
+
+    /// The file as it is now, with its definitions if somebody asked for them before: until then
+    /// nothing has a number.
+    fn anew(&self, storage: &Arc<dyn Storage>) -> Result<(Files, Option<Model>)> {
+        let fail = |error| hdf(String::from("/"), error);
+        let below = File::open(Arc::clone(storage)).map_err(fail)?;
+        let below = below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone()));
+        below.object(below.root()).map_err(fail)?;
+        let files = Files::new(Arc::new(below), self.how.folder.clone());
+        let model = match self.model.get() {
+            Some(_) => Some(Walk::run(&files).map_err(|fault| hdf(fault.path, fault.error))?),
+            None => None,
+        };
+        Ok((files, model))
+    }
+
+    /// Chunk caches that were set.
+    fn caches_set(&self) -> Vec<(GroupId, VarId, (usize, usize, f32))> {
+        let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
+        let mut set = Vec::new();
+        for (group, list) in (0u16..).map(GroupId).zip(groups) {
+            for (id, var) in (0..).map(VarId).zip(&list.vars) {
+                let cache = var.details.get().and_then(|details| {
+                    *details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+                });
+                set.extend(cache.map(|cache| (group, id, cache)));
+            }
+        }
+        set
+    }
+}

@@ -1,0 +1,318 @@
+//! Locks of files that are being written, against others who would write them.
+//!
+//! Two locks, both gone with the process whatever ends it:
+//!
+//! - a shared `flock`. HDF5 takes this lock exclusively to write and shared to read, so its writers
+//!   are refused and its readers are not;
+//! - a lock of one byte that belongs to the open file (`F_OFD_SETLK`), against other writers of this
+//!   library, which all may have the shared `flock`. It is the last but one of the bytes that a lock
+//!   can name: no file is so long, so nobody who locks what he reads or writes meets it.
+//!
+//! Who only reads takes neither, and is never in a writer's way. `HDF5_USE_FILE_LOCKING` has the
+//! meaning that HDF5 gives it ([`Locking`]).
+//!
+//! The writers of one process share the locks, as they do in HDF5: which of them may write is for
+//! who has both of them to say.
+
+use crate::StorageError;
+use crate::backend::File;
+use crate::os::{Errno, Fd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::time::{Duration, Instant};
+
+/// The byte that writers of this library lock.
+const WRITERS_BYTE: i64 = i64::MAX - 1;
+
+/// How long the list of locks is waited for, which is kept for moments only. In the child of a fork
+/// that fell into such a moment it is never given back.
+const WAIT_FOR_LIST: Duration = Duration::from_millis(200);
+
+/// Whether files are locked (`HDF5_USE_FILE_LOCKING`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Locking {
+    /// `FALSE` or `0`: they are not.
+    Off,
+    /// Nothing is said, or what HDF5 does not know: they are; a file system that refuses is worth a
+    /// warning.
+    #[default]
+    Warn,
+    /// `BEST_EFFORT`: they are where the file system allows it.
+    BestEffort,
+    /// `TRUE` or `1`: they are, or nothing is written.
+    Always,
+}
+
+impl Locking {
+    /// As the environment says it now.
+    #[must_use]
+    pub fn from_env() -> Locking {
+        let text = std::env::var_os("HDF5_USE_FILE_LOCKING");
+        Locking::of(text.as_deref().and_then(|text| text.to_str()))
+    }
+
+    /// The words are compared as HDF5 does, letter by letter.
+    fn of(text: Option<&str>) -> Locking {
+        match text {
+            Some("FALSE" | "0") => Locking::Off,
+            Some("BEST_EFFORT") => Locking::BestEffort,
+            Some("TRUE" | "1") => Locking::Always,
+            _ => Locking::Warn,
+        }
+    }
+}
+
+/// What a writer has locked, until it is dropped.
+///
+/// In a forked child dropping it gives nothing back: the locks are the parent's, who keeps them.
+#[derive(Debug)]
+pub struct WriterLock(Arc<Held>);
+
+/// The locks that writers of one process share.
+#[derive(Debug)]
+struct Held {
+    /// The open file that was locked, which outlives who opened it.
+    fd: Fd,
+    identity: Identity,
+    /// Who has them.
+    pid: u32,
+    turn: Mutex<Turn>,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+/// Which of the writers of a process may change the file.
+#[derive(Debug, Default)]
+struct Turn {
+    /// The one whose changes are not all in the file.
+    holder: Option<u64>,
+    /// How often the file may have changed.
+    changes: u64,
+    n_writers: u64,
+}
+
+/// The locks of this process. Kept for the time that it takes to lock a file without waiting.
+static LIST: Mutex<Vec<Weak<Held>>> = Mutex::new(Vec::new());
+
+/// Whether somebody was told that files are not locked.
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// What a writer is going to do with what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Change it, while others read.
+    Change,
+    /// Throw it away, which nobody of HDF5 may be reading.
+    Empty,
+}
+
+impl WriterLock {
+    /// Locks a file for one who will write it. `None` where files are not locked.
+    pub(crate) fn take(
+        file: &File,
+        intent: Intent,
+        locking: Locking,
+    ) -> Result<Option<WriterLock>, StorageError> {
+        if locking == Locking::Off {
+            return Ok(None);
+        }
+        let path = file.path();
+        let identity = file.fd.status().map(|status| status.identity);
+        let identity = identity.map_err(|errno| refused(path, errno))?;
+        let mut list = list();
+        if let Some(list) = &mut list {
+            list.retain(|held| held.strong_count() > 0);
+            let mine = |held: &Arc<Held>| held.identity == identity && held.is_mine();
+            if let Some(held) = list.iter().filter_map(Weak::upgrade).find(mine) {
+                return match intent {
+                    Intent::Change => Ok(Some(WriterLock(held))),
+                    Intent::Empty => Err(taken(path, "this program has it open for writing")),
+                };
+            }
+        }
+        match lock(file, intent) {
+            Ok(fd) => {
+                let held = Held { fd, identity, pid: std::process::id(), turn: Mutex::default() };
+                let held = Arc::new(held);
+                if let Some(list) = &mut list {
+                    list.push(Arc::downgrade(&held));
+                }
+                Ok(Some(WriterLock(held)))
+            }
+            Err(Failed::Taken(by)) => Err(taken(path, by)),
+            Err(Failed::Refused(errno)) if locking == Locking::Always => Err(refused(path, errno)),
+            Err(Failed::Refused(Errno(errno))) => {
+                if locking == Locking::Warn && !WARNED.swap(true, Ordering::Relaxed) {
+                    warn(path, errno);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// A writer of its own among those that have this lock.
+    #[must_use]
+    pub fn writer(self) -> Writer {
+        let mut turn = self.0.turn();
+        turn.n_writers += 1;
+        let (id, seen) = (turn.n_writers, turn.changes);
+        drop(turn);
+        Writer { lock: self, id, seen }
+    }
+}
+
+/// One of the writers of a file in this process. They change the file in turns.
+#[derive(Debug)]
+pub struct Writer {
+    lock: WriterLock,
+    id: u64,
+    /// Changes of the file that it knows of.
+    seen: u64,
+}
+
+/// Whether a writer may change the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MayWrite {
+    /// It may.
+    Now,
+    /// It may when it has read what another one changed ([`Writer::has_read`]).
+    AfterReading,
+    /// Another one has changes that are not in the file yet.
+    NotYet,
+}
+
+impl Writer {
+    /// Asks to change the file. After [`MayWrite::Now`] nobody else may, until
+    /// [`Writer::is_done`].
+    pub fn begin(&mut self) -> MayWrite {
+        let mut turn = self.lock.0.turn();
+        match turn.holder {
+            Some(holder) if holder == self.id => MayWrite::Now,
+            Some(_) => MayWrite::NotYet,
+            None if turn.changes != self.seen => MayWrite::AfterReading,
+            None => {
+                turn.holder = Some(self.id);
+                MayWrite::Now
+            }
+        }
+    }
+
+    /// Whether another one changed what this one has read.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        let turn = self.lock.0.turn();
+        turn.holder.is_none() && turn.changes != self.seen
+    }
+
+    /// Says that all of the file was read anew, while it was [`MayWrite::AfterReading`].
+    pub fn has_read(&mut self) {
+        self.seen = self.lock.0.turn().changes;
+    }
+
+    /// Says that all its changes are in the file.
+    pub fn is_done(&mut self) {
+        let mut turn = self.lock.0.turn();
+        if turn.holder == Some(self.id) {
+            turn.holder = None;
+            turn.changes += 1;
+            self.seen = turn.changes;
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.is_done();
+    }
+}
+
+impl Held {
+    fn is_mine(&self) -> bool {
+        self.pid == std::process::id()
+    }
+
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the same open file: closing it here alone would
+        // leave it locked for as long as the child lives.
+        if self.is_mine() {
+            let _ = self.fd.lock_byte(WRITERS_BYTE, libc::F_UNLCK);
+            let _ = self.fd.flock(libc::LOCK_UN);
+        }
+    }
+}
+
+/// The list, if it can be had.
+fn list() -> Option<MutexGuard<'static, Vec<Weak<Held>>>> {
+    let end = Instant::now() + WAIT_FOR_LIST;
+    loop {
+        match LIST.try_lock() {
+            Ok(list) => return Some(list),
+            Err(TryLockError::Poisoned(list)) => return Some(list.into_inner()),
+            Err(TryLockError::WouldBlock) if Instant::now() >= end => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}
+
+/// Why a file was not locked.
+#[derive(Debug)]
+enum Failed {
+    /// Somebody else has it, who did what is said.
+    Taken(&'static str),
+    /// There are no locks here.
+    Refused(Errno),
+}
+
+/// Takes both locks, or none, and gives the open file that has them.
+fn lock(file: &File, intent: Intent) -> Result<Fd, Failed> {
+    const WRITTEN: &str = "another program has it open for writing";
+    const OPEN: &str = "another program has it open";
+    let fd = file.fd.again().map_err(Failed::Refused)?;
+    let failed = |by| {
+        move |errno| match errno {
+            Errno(libc::EAGAIN | libc::EACCES) => Failed::Taken(by),
+            errno => Failed::Refused(errno),
+        }
+    };
+    if intent == Intent::Empty {
+        fd.flock(libc::LOCK_EX | libc::LOCK_NB).map_err(failed(OPEN))?;
+    }
+    fd.flock(libc::LOCK_SH | libc::LOCK_NB).map_err(failed(WRITTEN))?;
+    // Once the first is had, whatever is refused gives it back.
+    fd.lock_byte(WRITERS_BYTE, libc::F_WRLCK).map_err(|errno| {
+        let _ = fd.flock(libc::LOCK_UN);
+        failed(WRITTEN)(errno)
+    })?;
+    Ok(fd)
+}
+
+fn taken(path: &Path, by: &'static str) -> StorageError {
+    StorageError::Locked { path: Arc::from(path), by }
+}
+
+fn refused(path: &Path, Errno(errno): Errno) -> StorageError {
+    StorageError::NoLocks { path: Arc::from(path), errno }
+}
+
+fn warn(path: &Path, errno: i32) {
+    use std::io::Write;
+    let why = std::io::Error::from_raw_os_error(errno);
+    // A program whose standard error is closed still runs.
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "zonda: {}: cannot be locked ({why}): nothing keeps other programs from writing it, too; \
+         HDF5_USE_FILE_LOCKING=BEST_EFFORT or FALSE says that this is known",
+        path.display()
+    );
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+# Cases of `zonda view`, read by ../run.sh.
+
+test_view() {
+    if [ -z "$ncgen" ]; then
+        skip "view: there is no ncgen to make a file with"
+        return
+    fi
+    export ZONDA_IO=file
+    "$ncgen" -k nc3 -o field.nc "$here/view/field.cdl"
+    local name variable
+    # NAME, the variable and its options, one case a line: text first, then the picture.
+    while IFS='|' read -r name variable; do
+        # shellcheck disable=SC2086
+        golden "view $name" "$here/view/$name.txt" "$zonda" view field.nc $variable
+        # shellcheck disable=SC2086
+        picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view field.nc $variable
+    done <<'CASES'
+map|T
+last|T --at time=-1 --at lev=-1
+section|T --at lon=2
+profile|T --at time=0 --at lat=1 --at lon=-1
+both-signs|wind --diverging
+narrow|wind --width 480
+line|line
+jumps|jumps
+all-missing|filled
+scalar|scalar
+CASES
+    # The same picture of the same numbers in a group, packed into chunks.
+    "$ncgen" -k nc4 -o grouped.nc "$here/view/grouped.cdl"
+    golden "view of a group" "$here/view/grouped.txt" "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    picture "view of a group as SVG" "$here/view/grouped.svg.txt" \
+        "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    golden "view of no group" "$here/view/no-group.txt" "$zonda" view grouped.nc /ocean/T
+    "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
+    is_png "view as PNG" one.png
+    if cmp -s one.png two.PNG; then pass "view gives the same bytes"; else fail "view gives the same bytes"; fi
+    unset ZONDA_IO
+}
