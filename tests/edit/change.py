@@ -569,6 +569,9 @@ def apply(library, name, path):
         e.give_up()
         return "not here", str(why)
     except nc.NcError as why:
+        if why.code == -112:
+            e.give_up()
+            return "not here", "the classic model"
         message = c.c_char_p
         try:
             last = e.lib.so.nc_zonda_last_error
