@@ -78,7 +78,7 @@ def files(tools):
 
 # ---- Who writes
 
-def write(library, path, committed, begun, stop, answer):
+def write(library, path, pause, committed, begun, stop, answer):
     """Appends until it is told to stop; answer gets what went wrong, or how many records there are."""
     r = 0
     try:
@@ -94,6 +94,7 @@ def write(library, path, committed, begun, stop, answer):
             lib.call("nc_sync", f)
             r += 1
             committed.value = r
+            time.sleep(pause)
         lib.call("nc_close", f)
         answer.put(("written", r))
     except nc.NcError as why:
@@ -188,7 +189,7 @@ def readers(tools, path):
     }
 
 
-def one(tools, path, seconds):
+def one(tools, path, seconds, pause=0):
     """{who: (what, details)} of a writer and its readers."""
     context = multiprocessing.get_context("fork")
     committed, begun, stop = context.Value("q", 0), context.Value("q", 0), context.Event()
@@ -199,7 +200,7 @@ def one(tools, path, seconds):
         processes[who] = context.Process(target=function, args=(*args, committed, begun, stop, answers[who]))
         processes[who].start()
 
-    start("the writer", write, tools.library, path)
+    start("the writer", write, tools.library, path, pause)
     end = time.monotonic() + 10
     while not committed.value and processes["the writer"].is_alive() and time.monotonic() < end:
         time.sleep(0.01)
@@ -235,7 +236,7 @@ def run(o, tools, scratch):
         if os.path.exists(path):
             os.unlink(path)
         child.call(make, path)
-        for who, (what, details) in one(tools, path, every).items():
+        for who, (what, details) in one(tools, path, every, o.pause).items():
             if what == "refused":
                 known = any(matrix.fnmatch.fnmatchcase("beside " + name, x[0]) and matrix.fnmatch.fnmatchcase(details, x[2]) for x in listed)
                 counts["refused" if known else "failed"] += 1

@@ -487,12 +487,13 @@ def group_variable(e):
 
 @operation
 def type_add(e):
+    # Where no order is kept, netCDF-C wants types before the variables that have them by name, too.
     e.lib.define_types(e.nc)
     t = c.c_int()
-    e.def_enum(e.nc, nc.BYTE, b"edit_enum", c.byref(t))
+    e.def_enum(e.nc, nc.BYTE, b"edit_a_type", c.byref(t))
     for i, name in enumerate((b"red", b"green")):
         e.insert_enum(e.nc, t, name, c.byref(c.c_byte(i)))
-    e.added += ["/" + nc.PAIR, "/" + nc.LIST, "/edit_enum"]
+    e.added += ["/" + nc.PAIR, "/" + nc.LIST, "/edit_a_type"]
     v = e.var(b"edit_colours", t, [e.dim(b"edit_n", 3)])
     e.fill(e.nc, v, "/edit_colours", nc.BYTE, np.array([0, 1, 0], "i1"))
 
@@ -568,6 +569,9 @@ def apply(library, name, path):
         e.give_up()
         return "not here", str(why)
     except nc.NcError as why:
+        if why.code == -112:
+            e.give_up()
+            return "not here", "the classic model"
         message = c.c_char_p
         try:
             last = e.lib.so.nc_zonda_last_error

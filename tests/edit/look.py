@@ -139,7 +139,11 @@ def text_moved(value, renamed):
         return {k: text_moved(v, renamed) for k, v in value.items()}
     if isinstance(value, list):
         return [text_moved(v, renamed) for v in value]
-    return moved(value, renamed) if isinstance(value, str) and value.startswith("/") else value
+    if not isinstance(value, str):
+        return value
+    # References are shown as quoted paths, where a text is short enough to be shown.
+    value = re.sub(r"'(/[^']*)'", lambda m: "'%s'" % moved(m[1], renamed), value)
+    return moved(value, renamed) if value.startswith("/") else value
 
 
 def differences(before, after, result):

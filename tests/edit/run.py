@@ -60,6 +60,7 @@ def options():
     p.add_argument("--refusals", action="store_true", help="print what was refused as lines of refused.txt")
     p.add_argument("--corpus", type=int, default=None, help="files of the corpus")
     p.add_argument("--seconds", type=int, default=None, help="of the part beside")
+    p.add_argument("--pause", type=float, default=0, help="seconds between two commits, of the part beside")
     p.add_argument("--jobs", type=int, default=min(4, os.cpu_count() or 1))
     return p.parse_args()
 
