@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash interop model conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash interop beside model conformance)
 
 # The command of each stage.
 stage() {
@@ -40,6 +40,7 @@ stage() {
         cli) tests/cli/run.sh ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/run.py ;;
+        beside) tests/beside/run.py ;;
         model) tests/model/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;
         *)
