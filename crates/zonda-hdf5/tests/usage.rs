@@ -76,7 +76,7 @@ fn the_chunks_are_those_of_the_indexes() {
             assert_eq!(usage.objects[addr].n_chunks, n, "{name} {addr:?}");
             n_chunks += n;
         }
-        assert!(n_chunks > 100, "{name}: {n_chunks}");
+        assert!(n_chunks > 10, "{name}: {n_chunks}");
     }
 }
 
@@ -84,8 +84,8 @@ fn the_chunks_are_those_of_the_indexes() {
 fn damage_is_told_of_and_ends_nothing() {
     let mut n_faults = 0;
     for (name, whole) in files() {
-        // Every byte of small files, every so many of larger ones.
-        let step = whole.len().div_ceil(3000).max(1);
+        // Every so many bytes.
+        let step = whole.len().div_ceil(400).max(1);
         for at in (0..whole.len()).step_by(step) {
             for value in [0xff, whole[at] ^ 1] {
                 let mut bytes = whole.clone();
@@ -98,7 +98,7 @@ fn damage_is_told_of_and_ends_nothing() {
             }
         }
     }
-    assert!(n_faults > 1000, "{n_faults}");
+    assert!(n_faults > 100, "{n_faults}");
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub(super) struct Superblock {
 pub(super) struct Space {
     /// Data as they are stored.
     pub(super) data_bytes: u64,
+    /// Of these, collections of strings, sequences and references, also those nobody uses any more.
+    pub(super) heap_bytes: u64,
     /// What describes them, and what is before the superblock.
     pub(super) metadata_bytes: u64,
     /// What nothing refers to: free, or lost.

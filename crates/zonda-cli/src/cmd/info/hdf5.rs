@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use zonda::{
-    Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId, VarRef,
+    Dataset, ExtType, ExtentKind, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId, VarRef,
 };
 
 use super::facts::{Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version};
@@ -230,6 +230,7 @@ impl Space {
     fn of(usage: &Usage) -> Space {
         Space {
             data_bytes: usage.bytes(|kind| kind.is_raw_data()),
+            heap_bytes: usage.bytes(|kind| kind == ExtentKind::GlobalHeap),
             metadata_bytes: usage.bytes(|kind| !kind.is_raw_data()),
             unaccounted_bytes: usage.unaccounted_bytes(),
             overlaps: usage.overlaps.len(),
