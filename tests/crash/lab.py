@@ -588,7 +588,7 @@ def arguments(about, **defaults):
     if options.seed is None:
         options.seed = int(time.time())
     options.h5py = python_with_h5py()
-    options.h5py_every = 1 if options.long else 3
+    options.h5py_every = 1 if options.long else 4
     options.recoveries = 10**9 if options.long else 40
     if ORACLE is None:
         print(
