@@ -7,6 +7,7 @@
 //! the first byte is written; from then on a commit is decided, and what an error stops the next
 //! commit completes.
 
+mod ahead;
 mod layout;
 mod plan;
 
@@ -18,6 +19,7 @@ use zonda_hdf5::{File, FileAddr, HdfError};
 use zonda_model::VarId;
 use zonda_storage::WriteRange;
 
+use self::ahead::Ends;
 use self::layout::lay_out;
 use self::plan::Plan;
 use super::define::owned;
@@ -145,6 +147,7 @@ fn complete(file: &File, writing: &mut Writing) -> Result<()> {
     if writing.decided.is_some() {
         finish(file, writing).map_err(root_error)?;
         writing.decided = None;
+        writing.n_commits = writing.n_commits.saturating_add(1);
         writing.space.committed();
     }
     Ok(())
@@ -177,7 +180,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     if !writing.is_prepared {
         prepare(file, writing)?;
     }
-    let Writing { decided, heap, space, end, beside, .. } = writing;
+    let Writing { decided, heap, space, end, beside, n_commits, page, .. } = writing;
     let storage = file.storage();
     let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
     heap.commit(file, space)?;
@@ -187,15 +190,18 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
     let ranges: Vec<_> = ranges.collect();
     storage.write_ranges(&ranges)?;
-    let len = file.position(FileAddr(space.end()));
-    if storage.len()? < len {
-        storage.set_len(len)?;
+    let base = file.position(FileAddr(0));
+    let len = storage.len()?.saturating_sub(base);
+    let ends = Ends { used: space.end(), said: *end, len };
+    let next = ends.next(*n_commits, page.unwrap_or(1));
+    if next.len > len {
+        storage.set_len(file.position(FileAddr(next.len)))?;
     }
     storage.barrier()?;
-    if decided.is_first || space.end() > *end {
-        file.write_superblock(space.end())?;
+    if decided.is_first || next.said > *end {
+        file.write_superblock(next.said)?;
         storage.barrier()?;
-        *end = space.end();
+        *end = next.said;
     }
     let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
     let mut all = decided.defining.values().flatten().chain(&decided.switches);

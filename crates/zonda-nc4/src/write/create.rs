@@ -95,6 +95,7 @@ impl Writing {
             heap: Mutex::new(HeapWriter::new(sizes)),
             stores: Default::default(),
             end: space.end(),
+            n_commits: 0,
             decided: None,
             page: None,
             is_prepared: false,

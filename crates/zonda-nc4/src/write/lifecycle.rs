@@ -174,8 +174,9 @@ impl Nc4File {
         let Some(writing) = &self.writing else { return Ok(false) };
         let is_begun = writing.is_defining && !writing.has_defined;
         if is_begun || (writing.is_defining && writing.is_redefining) {
+            let done = self.end_where_used();
             self.writing = None;
-            return Ok(is_begun);
+            return done.map(|()| is_begun);
         }
         self.close()?;
         Ok(false)
@@ -190,7 +191,7 @@ impl Nc4File {
             Some(writing) => {
                 let modes = (writing.is_defining, writing.is_redefining, writing.has_defined);
                 self.leave_define_mode()?;
-                let done = self.commit();
+                let done = self.commit().and_then(|()| self.end_where_used());
                 if done.is_err()
                     && let Some(writing) = &mut self.writing
                 {

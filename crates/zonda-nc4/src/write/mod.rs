@@ -137,8 +137,11 @@ pub(crate) struct Writing {
     pub(crate) heap: Mutex<HeapWriter>,
     /// Data that were put.
     pub(crate) stores: Stores,
-    /// End of the file as the superblock has it, as addresses are counted.
+    /// End of the file as the superblock has it, as addresses are counted. What is used may end
+    /// before it.
     pub(crate) end: u64,
+    /// Commits so far.
+    pub(crate) n_commits: u64,
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
 }

@@ -1,0 +1,115 @@
+//! How long the file is while it is written.
+//!
+//! libhdf5 takes the end of the file from the superblock when it opens the file, and refuses what
+//! lies behind that, though headers that it reads later lead there. So who commits again and again
+//! says in time that the file is longer than what is used of it: a reader finds all that is written
+//! until half of what was ahead is used up. The storage grows before the superblock says so, and one
+//! step ahead, since a reader takes its length first. What is ahead takes no space on the disk, and
+//! goes when the file is closed.
+
+use zonda_hdf5::File;
+use zonda_hdf5::FileAddr;
+
+use super::{Laid, Writing, root_error};
+use crate::Result;
+use crate::file::Nc4File;
+
+/// Commits after which somebody is taken to commit again and again.
+const OFTEN: u64 = 3;
+/// Least bytes ahead.
+const AHEAD_BYTES: u64 = 8 << 20;
+
+/// Ends of the file, as addresses are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    /// Behind what is used.
+    pub(super) used: u64,
+    /// What the superblock says.
+    pub(super) said: u64,
+    /// What the storage has.
+    pub(super) len: u64,
+}
+
+impl Ends {
+    /// What is to be after the next commit, `n_commits` having been made; multiples of `page`.
+    pub(super) fn next(self, n_commits: u64, page: u64) -> Ends {
+        let Ends { used, said, len } = self;
+        let round = |end: u64| end.checked_next_multiple_of(page).unwrap_or(end);
+        if n_commits < OFTEN {
+            let said = said.max(used);
+            return Ends { used, said, len: len.max(said) };
+        }
+        let ahead = AHEAD_BYTES.max(used.checked_shr(3).unwrap_or(0));
+        let least = used.saturating_add(ahead.checked_shr(1).unwrap_or(0));
+        if said >= least {
+            return Ends { used, said, len: len.max(said) };
+        }
+        // What the storage has already, if that is enough: it was so long for a while.
+        let said = if len >= least { len } else { round(used.saturating_add(ahead)) };
+        Ends { used, said, len: round(said.saturating_add(ahead)) }
+    }
+}
+
+impl Nc4File {
+    /// Lets the file end where what is used of it does.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn end_where_used(&mut self) -> Result<()> {
+        let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
+        if writing.is_new || writing.decided.is_some() || writing.n_commits <= OFTEN {
+            return Ok(());
+        }
+        end_where_used(files.main(), writing).map_err(root_error)
+    }
+}
+
+fn end_where_used(file: &File, writing: &mut Writing) -> Laid<()> {
+    let (storage, used) = (file.storage(), writing.space.end());
+    if writing.end > used {
+        file.write_superblock(used)?;
+        writing.end = used;
+        storage.barrier()?;
+    }
+    let len = file.position(FileAddr(used));
+    if storage.len()? > len {
+        storage.set_len(len)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_commits_seldom_has_nothing_ahead() {
+        let ends = Ends { used: 1000, said: 600, len: 900 };
+        assert_eq!(ends.next(0, 1), Ends { used: 1000, said: 1000, len: 1000 });
+        assert_eq!(ends.next(2, 1), Ends { used: 1000, said: 1000, len: 1000 });
+    }
+
+    #[test]
+    fn what_is_said_was_there_before_and_lasts() {
+        let mut ends = Ends { used: 1000, said: 1000, len: 1000 };
+        let mut said = 0;
+        for commits in OFTEN..4000 {
+            let before = ends;
+            ends = ends.next(commits, 512);
+            assert!(ends.said >= ends.used + AHEAD_BYTES / 2 && ends.len >= ends.said);
+            assert!(ends.len <= ends.used + 3 * AHEAD_BYTES.max(ends.used / 8) + 512);
+            if ends.said != before.said {
+                said += 1;
+                assert!(said == 1 || ends.said == before.len, "the storage was so long");
+            }
+            ends.used += 9000;
+        }
+        assert!(said < 20, "{said}");
+    }
+
+    #[test]
+    fn no_end_is_behind_the_last_number() {
+        let ends = Ends { used: u64::MAX - 5, said: 0, len: 0 };
+        assert_eq!(ends.next(9, 4096).said, u64::MAX);
+    }
+}
