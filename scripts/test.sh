@@ -39,7 +39,7 @@ stage() {
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
         crash) tests/crash/run.sh ;;
-        interop) tests/interop/run.py ;;
+        interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;
         model) tests/model/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;

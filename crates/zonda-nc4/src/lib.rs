@@ -44,8 +44,8 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
-pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
 pub use write::{CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest};
+pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
 
 /// What an operation gives.
 pub type Result<T> = std::result::Result<T, Nc4Error>;

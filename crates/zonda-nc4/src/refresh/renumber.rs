@@ -108,10 +108,8 @@ fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
     ) -> Vec<Option<((u16, &[u8]), ObjectAt)>> {
         let key = |dim: &'_ Dim| group(dim.group);
         let all = model.dims.iter().map(|dim| dim.as_ref());
-        all.map(|dim| {
-            dim.map(|dim| ((key(dim), &*dim.name), dim.at.unwrap_or(ObjectAt::NOWHERE)))
-        })
-        .collect()
+        all.map(|dim| dim.map(|dim| ((key(dim), &*dim.name), dim.at.unwrap_or(ObjectAt::NOWHERE))))
+            .collect()
     }
     let new_keys = keys(new, |group| moved(groups, group));
     let places = places(&keys(old, |group| group.0), &new_keys);
@@ -164,7 +162,8 @@ impl Renumbering {
             let group = old.groups.get(place);
             let name = group.map(|group| group.name.clone()).unwrap_or_default();
             let mut gone = Group::new(name, group.and_then(|g| g.parent), ObjectAt::NOWHERE);
-            gone.vars = group.map(|group| group.vars.iter().map(none_left)).into_iter().flatten().collect();
+            gone.vars =
+                group.map(|group| group.vars.iter().map(none_left)).into_iter().flatten().collect();
             gone
         };
         let n_groups = list.len().max(old.groups.len());
@@ -216,8 +215,7 @@ impl Renumbering {
 
     /// A group with its variables in the order that they had.
     fn one_group(&self, before: Option<&Group>, group: Group) -> Group {
-        let mut anew =
-            Group::new(group.name, group.parent.map(|id| self.group(id)), group.at);
+        let mut anew = Group::new(group.name, group.parent.map(|id| self.group(id)), group.at);
         anew.children = group.children.into_iter().map(|id| self.group(id)).collect();
         anew.dims = group.dims.into_iter().map(|id| self.dim(id)).collect();
         anew.dims.sort_unstable();

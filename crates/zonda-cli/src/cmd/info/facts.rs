@@ -1,5 +1,6 @@
 //! What `zonda info` says, as data.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -62,12 +63,13 @@ pub(super) struct Superblock {
 pub(super) struct Space {
     /// Data as they are stored.
     pub(super) data_bytes: u64,
-    /// Of these, collections of strings, sequences and references, also those nobody uses any more.
-    pub(super) heap_bytes: u64,
     /// What describes them, and what is before the superblock.
     pub(super) metadata_bytes: u64,
     /// What nothing refers to: free, or lost.
     pub(super) unaccounted_bytes: u64,
+    /// All that is used, by what it is; collections of the global heap also where nobody uses them
+    /// any more.
+    pub(super) kinds: BTreeMap<&'static str, u64>,
     /// Extents that lie on another one. None do in a sound file.
     pub(super) overlaps: usize,
     /// What could not be counted, as it is damaged.
