@@ -115,7 +115,7 @@ class Runner:
                     row["grown"][peer] = self.file.stat().st_size - row["bytes"]
                     digests.setdefault(peer, set()).add(self.engine("edit4", REFERENCE, check)["digest"])
                 except Failed as why:
-                    row["errors"][peer] = str(why)[:150]
+                    row["errors"][peer] = str(why).replace(f"{ROOT}/", "")[:150]
                     continue
                 if number > 0:
                     row["seconds"].setdefault(peer, []).append(line["seconds"])
