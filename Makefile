@@ -32,6 +32,7 @@ bench: ## measurements against the distribution's library and the limit; hours
 	bench/run.py
 	bench/reads.py
 	bench/writes.py
+	bench/edits.py
 
 bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo

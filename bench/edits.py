@@ -47,8 +47,9 @@ CASES = [
     Case("append 1 record, 10^5 chunks, by netCDF-C", "append", [REFERENCE, *CHUNKS], 100_000, 10_000),
     Case("append 1 record, 10^5 chunks, by h5py, earliest", "append",
          ["h5py", *CHUNKS, "--libver", "earliest"], 100_000, 10_000),
-    Case("append 1 record, 10^5 chunks, by h5py, latest", "append",
-         ["h5py", *CHUNKS, "--libver", "latest"], 100_000, 10_000),
+    # The newest that the distribution's HDF5 1.10 reads.
+    Case("append 1 record, 10^5 chunks, by h5py, latest (v110)", "append",
+         ["h5py", *CHUNKS, "--libver", "v110"], 100_000, 10_000),
     Case("change 1 attribute, 10 GB (sparse)", "attribute", [REFERENCE, "--make", "sparse"], 1, 1),
     Case("add 1 variable to 10,000", "variable", [REFERENCE, "--make", "variables"], 10_000, 1_000),
 ]

@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash interop model edit conformance)
+all=("${quick[@]}" c oracle programs corpus cli crash interop beside edit model conformance)
 
 # The command of each stage.
 stage() {
@@ -39,7 +39,8 @@ stage() {
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
         crash) tests/crash/run.sh ;;
-        interop) tests/interop/run.py ;;
+        interop) tests/interop/usage.py && tests/interop/run.py ;;
+        beside) tests/beside/run.py ;;
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """edit4 with h5py: `--op` as there, and `--make chunks` with the oldest and the newest structures
-(`--libver earliest|latest`). The dimensions are scales, and names keep their order, so that netCDF-C
+(`--libver earliest|v110`). The dimensions are scales, and names keep their order, so that netCDF-C
 may write to the file."""
 
 import json
@@ -17,7 +17,7 @@ start = time.perf_counter()
 if "--make" in options:
     n = int(options["--n"])
     values = (np.arange(n, dtype="f4")[:, None] + np.float32(0.5) * np.arange(WIDTH, dtype="f4")).astype("f4")
-    with h5py.File(path, "w", libver=(options["--libver"], "latest"), track_order=True) as file:
+    with h5py.File(path, "w", libver=(options["--libver"], "v110"), track_order=True) as file:
         scales = [file.create_dataset("time", (n,), "f4", maxshape=(None,), chunks=(4096,)),
                   file.create_dataset("x", (WIDTH,), "f4")]
         variable = file.create_dataset("v", data=values, maxshape=(None, WIDTH), chunks=(1, WIDTH), track_order=True)
@@ -31,7 +31,9 @@ elif op == "append":
         variable[-1] = np.float32(-1.5) * np.arange(WIDTH, dtype="f4")
 elif op == "attribute":
     with h5py.File(path, "r+") as file:
-        file["v"].attrs.modify("units", np.bytes_("9876543210"))
+        # In the type that it has: h5py's own would put a NUL at the end.
+        attribute = h5py.h5a.open(file["v"].id, b"units")
+        attribute.write(np.array(b"9876543210"), mtype=attribute.get_type())
 else:
     with h5py.File(path, "r+") as file:
         file.create_dataset("added", (10,), "f4", track_order=True).dims[0].attach_scale(file["x"])

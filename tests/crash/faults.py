@@ -11,6 +11,7 @@ import os
 import shutil
 
 import lab
+import parts
 
 # (kind for the shim, what the writer does, under ZONDA_SYNC)
 KINDS = (
@@ -80,11 +81,11 @@ def faults(job, judge):
 
 
 def main():
-    options = lab.arguments(__doc__)
+    options = parts.arguments(__doc__)
     # Scenarios that differ only in what they put add nothing here, and take long.
     skipped = () if options.long else lab.LARGE
-    chosen = [(s, v) for s, v in lab.each_once(options) if s not in skipped]
-    lab.finish([lab.run("faults", faults, options, chosen)])
+    chosen = [(s, v) for s, v in parts.each_once(options) if s not in skipped]
+    parts.finish([parts.run("faults", faults, options, chosen)])
 
 
 if __name__ == "__main__":

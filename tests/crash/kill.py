@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import lab
+import parts
 
 # Scenarios long enough to be hit in the middle, with the rounds that make them so: of classic
 # files, and of netCDF-4 files.
@@ -98,7 +99,7 @@ def kills(job, judge):
 
 
 def main():
-    options = lab.arguments(__doc__, kills=(int, 0, "how many (default 60, 500 with --long)"))
+    options = parts.arguments(__doc__, kills=(int, 0, "how many (default 60, 500 with --long)"))
     total = options.kills or (500 if options.long else 60)
     classic = [(s, v) for s, v in lab.scenarios() if s in KILLED and v in lab.CLASSIC]
     if not options.long and "/" not in options.only:
@@ -112,8 +113,8 @@ def main():
         if chosen:
             options.kills_of_each = max(1, -(-total // len(chosen)))
             options.rounds = rounds
-            results.append(lab.run(kind, kills, options, chosen))
-    lab.finish(results)
+            results.append(parts.run(kind, kills, options, chosen))
+    parts.finish(results)
 
 
 if __name__ == "__main__":

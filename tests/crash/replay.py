@@ -12,6 +12,7 @@ import shutil
 import subprocess
 
 import lab
+import parts
 import power
 
 
@@ -154,7 +155,7 @@ def untouched(job, judge, folder):
 
 
 def main():
-    options = lab.arguments(
+    options = parts.arguments(
         __doc__,
         bound=(int, 400, "states of one run, beyond which they are sampled"),
         power_bound=(int, 150, "random states of one run under ZONDA_SYNC=data"),
@@ -167,14 +168,14 @@ def main():
     if options.long:
         options.interrupted, options.go_on_every = 6, 5
     results = []
-    parts = options.part.split(",")
-    if "prefix" in parts:
-        results.append(lab.run("prefix", prefix, options))
-    if "power" in parts:
-        results.append(lab.run("power", power.pages, options, lab.each_once(options)))
-    if "sector" in parts:
-        results.append(lab.run("sector", power.sectors, options, lab.each_once(options)))
-    lab.finish(results)
+    wanted = options.part.split(",")
+    if "prefix" in wanted:
+        results.append(parts.run("prefix", prefix, options))
+    if "power" in wanted:
+        results.append(parts.run("power", power.pages, options, parts.each_once(options)))
+    if "sector" in wanted:
+        results.append(parts.run("sector", power.sectors, options, parts.each_once(options)))
+    parts.finish(results)
 
 
 if __name__ == "__main__":

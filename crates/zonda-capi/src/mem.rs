@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
-use zonda::storage::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange, fill_by_writes};
+use zonda::storage::{
+    Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange, fill_by_writes,
+};
 
 use crate::boundary::{CallResult, Failure, answering, boundary};
 use crate::handles::{self, OpenFile};

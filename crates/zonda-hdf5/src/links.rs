@@ -196,7 +196,9 @@ impl Object {
                 Ok(found)
             }
             LinkStorage::SymbolTable { btree, heap } => {
-                find_in_symbol_table(file, btree, &LocalHeap::read(file, heap)?, name)
+                let names = LocalHeap::read(file, heap)?;
+                let found = find_entry(file, btree, &names, name)?;
+                found.map(|(_, _, entry)| entry_link(&names, &entry)).transpose()
             }
             LinkStorage::Dense { heap, names } => {
                 let dense = Dense::open(file, heap, names)?;
@@ -221,13 +223,14 @@ impl Object {
     }
 }
 
-/// Descends to the one symbol table node that can hold the name.
-fn find_in_symbol_table(
+/// Descends to the one symbol table node that can hold the name: the node, the place of the entry in
+/// it, and the entry.
+fn find_entry(
     file: &File,
     btree: FileAddr,
     names: &LocalHeap,
     name: &[u8],
-) -> Result<Option<Link>> {
+) -> Result<Option<(FileAddr, usize, Entry)>> {
     let key_len = usize::from(file.sizes().length);
     let mut node = btree_v1::read_root(file, btree, NodeType::Group, key_len)?;
     loop {
@@ -248,15 +251,36 @@ fn find_in_symbol_table(
         }
         let child = node.child(low)?;
         let Some(below) = node.level().checked_sub(1) else {
-            for entry in symbol_table::read_node(file, child)? {
+            for (i, entry) in symbol_table::read_node(file, child)?.into_iter().enumerate() {
                 if names.name(entry.name)? == name {
-                    return entry_link(names, &entry).map(Some);
+                    return Ok(Some((child, i, entry)));
                 }
             }
             return Ok(None);
         };
         node = Node::read(file, child, NodeType::Group, Some(below), key_len)?;
     }
+}
+
+/// What makes the entry of a group in the symbol table of another say nothing of its own symbol
+/// table, for who moves that: the place of the bytes, and the bytes. `None` where it says nothing of
+/// it, or where there is no such name.
+///
+/// Libraries do not look there, but other programs do.
+///
+/// # Errors
+/// Damage on the way to the entry.
+pub fn uncache_entry(
+    file: &File,
+    table: &SymbolTableMessage,
+    name: &[u8],
+) -> Result<Option<(FileAddr, Vec<u8>)>> {
+    let names = LocalHeap::read(file, table.heap)?;
+    let Some((node, i, _)) = find_entry(file, table.btree, &names, name)? else { return Ok(None) };
+    let (at, len) = symbol_table::cache_at(file.sizes(), i);
+    let at = FileAddr(node.0.saturating_add(at));
+    let cache = file.read(GROUP, at, len)?;
+    Ok(cache.starts_with(&symbol_table::CACHED_TABLE).then(|| (at, vec![0; cache.len()])))
 }
 
 impl File {

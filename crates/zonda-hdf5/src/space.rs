@@ -2,13 +2,14 @@
 //!
 //! Nothing that the last commit refers to is ever written over, so space given back serves again
 //! only after the next commit but one: until then a reader that opened the file before may look
-//! there. The same calls give the same places.
+//! there. Readers of files that are committed often need longer ([`Space::wait`]). The same calls
+//! give the same places.
 //!
 //! What is taken begins at a multiple of 8, so the bytes from its end up to the next one belong to
 //! it: without that, each chunk of odd length would leave a hole. Others end where they like, so
 //! this does not hold before the end of the file as it was found.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use zonda_storage::WriteRange;
 
@@ -33,8 +34,14 @@ pub struct Space {
     free: BTreeMap<u64, u64>,
     /// The same by length, then by address.
     by_len: BTreeSet<(u64, u64)>,
-    /// Given back since the last commit, and between it and the one before.
-    given_back: [Vec<(u64, u64)>; 2],
+    /// Given back, and after how many commits; the first ones first.
+    given_back: VecDeque<(u64, u64, u64)>,
+    /// Bytes of them.
+    waiting: u64,
+    /// Least bytes given back later than what serves again.
+    wait: u64,
+    /// Commits so far.
+    n_commits: u64,
     /// Structures that could not be written when they should have been.
     unwritten: Vec<(FileAddr, Vec<u8>)>,
     /// What has so many bytes begins at a multiple of the other number.
@@ -45,9 +52,25 @@ impl Space {
     /// All up to `end` is in use.
     #[must_use]
     pub fn new(end: u64) -> Space {
-        let (free, by_len, given_back, unwritten) = Default::default();
-        let own = end.checked_next_multiple_of(ALIGN).unwrap_or(end);
-        Space { end, own, free, by_len, given_back, unwritten, aligned: (u64::MAX, ALIGN) }
+        Space {
+            end,
+            own: end.checked_next_multiple_of(ALIGN).unwrap_or(end),
+            free: BTreeMap::new(),
+            by_len: BTreeSet::new(),
+            given_back: VecDeque::new(),
+            waiting: 0,
+            wait: 0,
+            n_commits: 0,
+            unwritten: Vec::new(),
+            aligned: (u64::MAX, ALIGN),
+        }
+    }
+
+    /// From now on what is given back serves again only when so many bytes, or a sixteenth of the
+    /// file where that is more, were given back after it: a reader that takes as long as the commits
+    /// that do so finds what it looks for. The file is longer by as much at most.
+    pub fn wait(&mut self, bytes: u64) {
+        self.wait = bytes;
     }
 
     /// From now on what [`Space::alloc`] gives of at least `threshold` bytes begins at a multiple of
@@ -137,8 +160,8 @@ impl Space {
     /// last bytes of it.
     pub fn free(&mut self, addr: FileAddr, len: u64) {
         if len > 0 {
-            let [now, _] = &mut self.given_back;
-            now.push((addr.0, len));
+            self.given_back.push_back((addr.0, len, self.n_commits));
+            self.waiting = self.waiting.saturating_add(len);
         }
     }
 
@@ -159,11 +182,17 @@ impl Space {
 
     /// Says that a commit was made.
     pub fn committed(&mut self) {
-        let [now, before] = &mut self.given_back;
-        std::mem::swap(now, before);
-        for (at, len) in std::mem::take(now) {
+        let share = if self.wait == 0 { 0 } else { self.end.checked_shr(4).unwrap_or(0) };
+        let wait = self.wait.max(share);
+        while let Some(&(at, len, given_back)) = self.given_back.front()
+            && given_back < self.n_commits
+            && self.waiting.saturating_sub(len) >= wait
+        {
+            self.given_back.pop_front();
+            self.waiting = self.waiting.saturating_sub(len);
             self.release(at, len);
         }
+        self.n_commits = self.n_commits.saturating_add(1);
     }
 
     /// Makes a run free for use, joined with its neighbours.
@@ -282,6 +311,35 @@ mod tests {
         assert_eq!(space.alloc(60).unwrap(), FileAddr(48));
         assert_eq!(space.alloc(40).unwrap(), FileAddr(112));
         assert_eq!(space.alloc(40).unwrap(), FileAddr(360));
+    }
+
+    #[test]
+    fn what_readers_may_look_for_waits_until_enough_came_after_it() {
+        let mut space = Space::new(0);
+        space.wait(250);
+        let mut end = 0;
+        for commits in 0.. {
+            let at = space.alloc(96).unwrap();
+            if at.0 < end {
+                // Three others have 288 bytes, and two 192.
+                assert_eq!((commits, at), (4, FileAddr(0)));
+                break;
+            }
+            end = space.end();
+            space.free(at, 96);
+            space.committed();
+        }
+        let mut large = Space::new(1 << 20);
+        large.wait(250);
+        let taken: Vec<_> = (0..800).map(|_| large.alloc(96).unwrap()).collect();
+        for at in &taken {
+            large.free(*at, 96);
+            large.committed();
+        }
+        // A sixteenth of the file is 68 KiB, 733 of the 800 runs.
+        let end = large.end();
+        let again = (0..).take_while(|_| large.alloc(96).unwrap().0 < end).count();
+        assert_eq!(again, 800 - 733);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! superblock is; where it is decides.
 
 use crate::message::SymbolTableMessage;
+use crate::symbol_table::CACHED_TABLE;
 use crate::{FileAddr, HdfError, Reader, Result, Sizes, Writer};
 
 /// What a superblock begins with.
@@ -211,7 +212,7 @@ impl Superblock {
         let addrs = u64::from(self.sizes.offset).saturating_mul(5);
         let skip = addrs.saturating_add(u64::from(self.sizes.length)).saturating_add(fields);
         let mut writer = Writer::new(NAME, self.sizes);
-        writer.u32(CACHED_SYMBOL_TABLE).u32(0);
+        writer.put(&CACHED_TABLE).u32(0);
         table.encode(&mut writer)?;
         Ok(Some((self.base.saturating_add(skip), writer.finish())))
     }
@@ -239,9 +240,6 @@ const FIRST_BYTES: u64 = 48;
 /// File consistency flags.
 const OPEN_FOR_WRITING: u32 = 1;
 const OPEN_FOR_SWMR: u32 = 4;
-
-/// Cache type of an entry that has the symbol table of its group.
-const CACHED_SYMBOL_TABLE: u32 = 1;
 
 const DEFAULT_GROUP_LEAF_K: u16 = 4;
 const DEFAULT_GROUP_INTERNAL_K: u16 = 16;

@@ -19,6 +19,18 @@ const NODE: &str = "symbol table node";
 /// Bytes of a node that are asked for first: a node of the default size, 2 x 4 entries.
 const FIRST_READ: u64 = 8 + 8 * 40;
 
+/// Cache type of an entry that has the symbol table of its group.
+pub(crate) const CACHED_TABLE: [u8; 4] = 1u32.to_le_bytes();
+
+/// Where in a node the cache type of entry `i` is, with what the entry caches behind it, and how
+/// long that is.
+pub(crate) fn cache_at(sizes: Sizes, i: usize) -> (u64, u64) {
+    let entry_len = Entry::encoded_len(sizes) as u64;
+    let places = u64::from(sizes.length).saturating_add(u64::from(sizes.offset));
+    let at = entry_len.saturating_mul(i as u64).saturating_add(8).saturating_add(places);
+    (at, entry_len.saturating_sub(places))
+}
+
 /// One member of an old group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {

@@ -58,6 +58,43 @@ pub enum ExtentKind {
 }
 
 impl ExtentKind {
+    /// All of them.
+    pub const ALL: [ExtentKind; 13] = [
+        ExtentKind::UserBlock,
+        ExtentKind::Superblock,
+        ExtentKind::ObjectHeader,
+        ExtentKind::Links,
+        ExtentKind::Attributes,
+        ExtentKind::ChunkIndex,
+        ExtentKind::Chunks,
+        ExtentKind::Contiguous,
+        ExtentKind::ExternalNames,
+        ExtentKind::GlobalHeap,
+        ExtentKind::SharedMessages,
+        ExtentKind::FreeSpace,
+        ExtentKind::CacheImage,
+    ];
+
+    /// A word or two for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ExtentKind::UserBlock => "user block",
+            ExtentKind::Superblock => "superblock",
+            ExtentKind::ObjectHeader => "object headers",
+            ExtentKind::Links => "links",
+            ExtentKind::Attributes => "attributes",
+            ExtentKind::ChunkIndex => "chunk indexes",
+            ExtentKind::Chunks => "chunks",
+            ExtentKind::Contiguous => "contiguous data",
+            ExtentKind::ExternalNames => "names of external files",
+            ExtentKind::GlobalHeap => "global heap",
+            ExtentKind::SharedMessages => "shared messages",
+            ExtentKind::FreeSpace => "free-space managers",
+            ExtentKind::CacheImage => "cache image",
+        }
+    }
+
     /// Whether it is data as they are stored, and not what describes them.
     #[must_use]
     pub fn is_raw_data(self) -> bool {

@@ -9,14 +9,18 @@ use std::process::Command;
 use std::sync::Arc;
 
 use zonda_hdf5::message::{
-    AllocTime, ByteOrder, Charset, Class, DataLayout, Dataspace, Datatype, FillTime, FillValue,
-    FixedPoint, Link, LinkTarget, SpaceKind, SymbolTableMessage, kind,
+    AllocTime, AttributeInfo, ByteOrder, Charset, ChunkIndexKind, ChunkedLayout, Class, DataLayout,
+    Dataspace, Datatype, FillTime, FillValue, FixedPoint, GroupInfo, Link, LinkInfo, LinkTarget,
+    Padding, SpaceKind, SymbolTableMessage, kind,
 };
 use zonda_hdf5::object_header::{
     HeaderSpace, HeaderStyle, NewMessage, encode_header, first_chunk_len,
 };
 use zonda_hdf5::symbol_table::{symbol_table_extents, write_symbol_table};
-use zonda_hdf5::{Attribute, File, FileAddr, Fresh, ObjectHeader, Result, Sizes, Space, Writer};
+use zonda_hdf5::{
+    Attribute, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HeapId, HeapWriter, ObjectHeader,
+    Result, Sizes, Space, Writer, attributes, links,
+};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
@@ -42,32 +46,38 @@ fn message(
 }
 
 /// Scalar attributes "added 0" and so on, of these values.
-fn attributes(count: i32, sizes: Sizes) -> impl Iterator<Item = NewMessage> {
-    (0..count).map(move |i| {
-        let attribute = Attribute {
-            name: format!("added {i}").into_bytes().into(),
-            charset: Charset::Ascii,
-            creation_order: None,
-            datatype: int(),
-            committed: None,
-            dataspace: scalar(),
-            data: i.to_le_bytes().into(),
-        };
-        message(kind::ATTRIBUTE, 0, sizes, |writer| attribute.encode(writer))
-    })
+fn added(count: i32) -> Vec<Attribute> {
+    let one = |i: i32| Attribute {
+        name: format!("added {i}").into_bytes().into(),
+        charset: Charset::Ascii,
+        creation_order: None,
+        datatype: int(),
+        committed: None,
+        dataspace: scalar(),
+        data: i.to_le_bytes().into(),
+    };
+    (0..count).map(one).collect()
 }
 
-fn dataset(value: i32, sizes: Sizes) -> Vec<NewMessage> {
+fn dataset(
+    space: &Dataspace,
+    datatype: &Datatype,
+    layout: &DataLayout,
+    sizes: Sizes,
+) -> Vec<NewMessage> {
+    let alloc_time = match layout {
+        DataLayout::Compact { .. } => AllocTime::Early,
+        _ => AllocTime::Incremental,
+    };
     let fill = FillValue {
-        alloc_time: Some(AllocTime::Early),
+        alloc_time: Some(alloc_time),
         fill_time: Some(FillTime::IfSet),
         undefined: false,
         value: None,
     };
-    let layout = DataLayout::Compact { data: value.to_le_bytes().into() };
     vec![
-        message(kind::DATASPACE, 0, sizes, |writer| scalar().encode(writer)),
-        message(kind::DATATYPE, 1, sizes, |writer| int().encode(writer)),
+        message(kind::DATASPACE, 0, sizes, |writer| space.encode(writer)),
+        message(kind::DATATYPE, 1, sizes, |writer| datatype.encode(writer)),
         message(kind::FILL_VALUE, 1, sizes, |writer| fill.encode(writer)),
         message(kind::DATA_LAYOUT, 0, sizes, |writer| layout.encode(writer)),
     ]
@@ -104,6 +114,86 @@ fn put_group(fresh: &mut Fresh<'_>, file: &File, links: &[Link]) -> FileAddr {
     put_header(fresh, 1, &[table], file.sizes())
 }
 
+/// A dataset of 100 chunks of 4 numbers, chunk `i` being filled with `i`.
+fn put_chunks(fresh: &mut Fresh<'_>, file: &Arc<File>) -> FileAddr {
+    let mut tree = ChunkTree::new(file, &[4], 4).unwrap();
+    for i in 0..100u8 {
+        let addr = fresh.put(i32::from(i).to_le_bytes().repeat(4)).unwrap();
+        let location = ChunkLocation { at: file.position(addr), len: 16, mask: 0 };
+        tree.insert(&[u64::from(i)], location).unwrap();
+    }
+    let commit = tree.commit(fresh).unwrap();
+    assert!(commit.patches.is_empty());
+    let layout = DataLayout::Chunked(ChunkedLayout {
+        chunk_dims: vec![4],
+        elem_size: 4,
+        index: ChunkIndexKind::BtreeV1,
+        addr: commit.root,
+        partial_edge_unfiltered: false,
+        wide_filtered_sizes: false,
+    });
+    let (dims, max_dims) = (vec![400], vec![u64::MAX]);
+    let space = Dataspace { kind: SpaceKind::Simple, dims, max_dims };
+    put_header(fresh, 1, &dataset(&space, &int(), &layout, file.sizes()), file.sizes())
+}
+
+/// A dataset of 300 texts.
+fn put_texts(fresh: &mut Fresh<'_>, file: &File) -> FileAddr {
+    let sizes = file.sizes();
+    let mut heap = HeapWriter::new(sizes);
+    let mut data = Vec::new();
+    for i in 0..300 {
+        let text = format!("text {i}");
+        let id = heap.put(text.as_bytes(), fresh.space()).unwrap();
+        let len = u32::try_from(text.len()).unwrap();
+        HeapId::encode(Some(id), len, sizes, &mut data).unwrap();
+    }
+    heap.commit(file, fresh.space()).unwrap();
+    let layout = DataLayout::Compact { data: data.into() };
+    let (padding, charset) = (Padding::NullTerminated, Charset::Utf8);
+    let class = Class::VarLenString { padding, charset };
+    let text = Datatype { size: 8 + u32::from(sizes.offset), class };
+    let space = Dataspace { kind: SpaceKind::Simple, dims: vec![300], max_dims: Vec::new() };
+    put_header(fresh, 1, &dataset(&space, &text, &layout, sizes), sizes)
+}
+
+/// A new group, whose 500 links and 200 attributes are outside of its header.
+fn put_dense(fresh: &mut Fresh<'_>, sizes: Sizes) -> FileAddr {
+    let info = LinkInfo {
+        tracked: false,
+        indexed: false,
+        max_creation_index: None,
+        heap: None,
+        name_index: None,
+        order_index: None,
+    };
+    let path = || LinkTarget::Soft(b"/a dataset".as_slice().into());
+    let all: Vec<_> = (0..500).map(|i| link(&name(i), path())).collect();
+    let info = links::write_dense(&all, &info, sizes, fresh).unwrap();
+    let group_info = GroupInfo { phase_change: None, estimates: None };
+    let no_attributes = AttributeInfo {
+        tracked: false,
+        indexed: false,
+        max_creation_index: None,
+        heap: None,
+        name_index: None,
+        order_index: None,
+    };
+    let attributes = attributes::write_dense(&added(200), &no_attributes, sizes, fresh).unwrap();
+    let messages = [
+        message(kind::LINK_INFO, 0, sizes, |writer| info.encode(writer)),
+        message(kind::GROUP_INFO, 1, sizes, |writer| group_info.encode(writer)),
+        message(kind::ATTRIBUTE_INFO, 4, sizes, |writer| attributes.encode(writer)),
+    ];
+    let style = HeaderStyle::default();
+    let len = first_chunk_len(&style, &messages);
+    let space = HeaderSpace { addr: fresh.space().alloc(len).unwrap(), len };
+    let mut none = |_| panic!("one block");
+    let header = encode_header(&style, &messages, &space, sizes, &mut none).unwrap();
+    fresh.put_at(space.addr, header.first);
+    space.addr
+}
+
 /// The message of a group that is a symbol table.
 fn table_of(file: &File, header: &ObjectHeader) -> SymbolTableMessage {
     let table = header.find(kind::SYMBOL_TABLE).unwrap();
@@ -111,17 +201,20 @@ fn table_of(file: &File, header: &ObjectHeader) -> SymbolTableMessage {
 }
 
 /// Adds to the root group: 20 attributes, a dataset, a group without links and one with `count`, two
-/// of three of which are hard ones to the dataset.
+/// of three of which are hard ones to the dataset; and what has its own structures: a dataset of
+/// chunks, one of texts, a group with links and attributes outside of its header.
 fn edited(bytes: &[u8], count: u32) -> Vec<u8> {
     let storage = Arc::new(Memory::from_slice(bytes));
-    let file = File::open(Arc::clone(&storage) as Arc<dyn Storage>).unwrap();
+    let file = Arc::new(File::open(Arc::clone(&storage) as Arc<dyn Storage>).unwrap());
     let sizes = file.sizes();
     let (base, eof) = (file.superblock().base, file.superblock().eof);
     let mut space = Space::new(eof - base);
     let mut fresh = Fresh::new(&mut space);
 
     let hard = u32::try_from((0..count).filter(|i| i % 3 != 0).count()).unwrap();
-    let dataset = put_header(&mut fresh, hard + 1, &dataset(42, sizes), sizes);
+    let layout = DataLayout::Compact { data: 42i32.to_le_bytes().into() };
+    let dataset = dataset(&scalar(), &int(), &layout, sizes);
+    let dataset = put_header(&mut fresh, hard + 1, &dataset, sizes);
     let one = |i: u32| match i % 3 {
         0 => link(&name(i), LinkTarget::Soft(b"/a dataset".as_slice().into())),
         _ => link(&name(i), LinkTarget::Hard(dataset)),
@@ -129,10 +222,20 @@ fn edited(bytes: &[u8], count: u32) -> Vec<u8> {
     let links: Vec<_> = (0..count).rev().map(one).collect();
     let many = put_group(&mut fresh, &file, &links);
     let empty = put_group(&mut fresh, &file, &[]);
+    let chunks = put_chunks(&mut fresh, &file);
+    let texts = put_texts(&mut fresh, &file);
+    let dense = put_dense(&mut fresh, sizes);
 
     let root = file.object(file.root()).unwrap();
     let mut links = root.links(&file).unwrap();
-    for (name, addr) in [("a dataset", dataset), ("many", many), ("empty", empty)] {
+    for (name, addr) in [
+        ("a dataset", dataset),
+        ("many", many),
+        ("empty", empty),
+        ("chunks", chunks),
+        ("texts", texts),
+        ("dense", dense),
+    ] {
         links.push(link(name, LinkTarget::Hard(addr)));
     }
     let header = root.header();
@@ -151,7 +254,9 @@ fn edited(bytes: &[u8], count: u32) -> Vec<u8> {
             _ => messages.push(header.carry(kept)),
         }
     }
-    messages.extend(attributes(20, sizes));
+    for attribute in added(20) {
+        messages.push(message(kind::ATTRIBUTE, 0, sizes, |writer| attribute.encode(writer)));
+    }
     let mut place = |len| fresh.space().alloc(len);
     let new =
         encode_header(&header.style(), &messages, &header.space(), sizes, &mut place).unwrap();
@@ -209,9 +314,10 @@ fn old_files_are_edited() {
         eprintln!("skipped: ZONDA_PYTHON names no Python with h5py");
     }
     // Nodes of two entries and children; addresses of 4 bytes, lengths of 8, behind a user block.
-    for (base, in_root) in [("symbol_table.h5", "link00"), ("old_narrow.h5", "words")] {
+    let bases = [("symbol_table.h5", "link00", 2000), ("old_narrow.h5", "words", 10_000)];
+    for (base, in_root, most) in bases {
         let bytes = std::fs::read(folder.join(base)).unwrap();
-        for count in [0, 1, 8, 9, 300, 10_000] {
+        for count in [0, 1, 8, 9, 300, most] {
             let bytes = edited(&bytes, count);
             let file = open(&bytes);
             assert_eq!(names(&file, b"empty"), BTreeSet::new());
@@ -240,4 +346,33 @@ fn old_files_are_edited() {
             std::fs::remove_file(path).unwrap();
         }
     }
+}
+
+#[test]
+fn what_entries_say_of_groups_goes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let storage =
+        Arc::new(Memory::from_slice(&std::fs::read(folder.join("symbol_table.h5")).unwrap()));
+    let file = File::open(Arc::clone(&storage) as Arc<dyn Storage>).unwrap();
+    let root = file.object(file.root()).unwrap();
+    let table = table_of(&file, root.header());
+    let mut count = 0;
+    let before = root.links(&file).unwrap();
+    for link in &before {
+        let edit = links::uncache_entry(&file, &table, &link.name).unwrap();
+        // The library says it of all groups, of which there is but the root group.
+        assert_eq!(edit.is_some(), matches!(link.target, LinkTarget::Hard(_)), "{link:?}");
+        let Some((at, bytes)) = edit else { continue };
+        // The cache type, nothing, the table, as it is in the header.
+        let old = file.read("entry", at, bytes.len() as u64).unwrap();
+        let addrs = [table.btree, table.heap].map(|addr| addr.0.to_le_bytes());
+        assert_eq!(old, [&[1, 0, 0, 0, 0, 0, 0, 0], addrs.as_flattened()].concat());
+        storage.write_at(file.position(at), &bytes).unwrap();
+        file.forget();
+        assert_eq!(links::uncache_entry(&file, &table, &link.name).unwrap(), None);
+        count += 1;
+    }
+    assert!(count > 10, "{count}");
+    assert_eq!(links::uncache_entry(&file, &table, b"no such name").unwrap(), None);
+    assert_eq!(root.links(&file).unwrap(), before);
 }

@@ -219,3 +219,6 @@ impl Nc4File {
         set
     }
 }
+
+#[cfg(test)]
+mod tests;

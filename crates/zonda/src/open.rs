@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use zonda_model::NcError;
 use zonda_storage::backend::Memory;
-use zonda_storage::{
-    Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
-};
+use zonda_storage::{Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock};
 
 use crate::error::{Error, Result};
 use crate::format::Format;

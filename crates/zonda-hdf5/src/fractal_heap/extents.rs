@@ -71,7 +71,11 @@ impl FractalHeap {
 }
 
 /// A manager's header, and its list of free sections where there is one.
-pub(crate) fn free_space_extents(file: &File, addr: FileAddr, out: &mut Vec<(FileAddr, u64)>) -> Result<()> {
+pub(crate) fn free_space_extents(
+    file: &File,
+    addr: FileAddr,
+    out: &mut Vec<(FileAddr, u64)>,
+) -> Result<()> {
     let sizes = file.sizes();
     let (offset, length) = (u64::from(sizes.offset), u64::from(sizes.length));
     let len = length.saturating_mul(7).saturating_add(offset).saturating_add(18);

@@ -73,12 +73,7 @@ impl Walk<'_> {
     }
 
     /// What the index takes.
-    fn index(
-        &self,
-        layout: &ChunkedLayout,
-        index: &ChunkIndex,
-        filtered: bool,
-    ) -> Result<Extents> {
+    fn index(&self, layout: &ChunkedLayout, index: &ChunkIndex, filtered: bool) -> Result<Extents> {
         let Some(addr) = layout.addr else { return Ok(Vec::new()) };
         match layout.index {
             ChunkIndexKind::BtreeV1 => {

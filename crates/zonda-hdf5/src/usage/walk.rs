@@ -83,10 +83,11 @@ impl<'a> Walk<'a> {
         let offset = u64::from(superblock.sizes.offset);
         let len = match version {
             // Four addresses and the entry of the root group.
-            0 | 1 => offset
-                .saturating_mul(6)
-                .saturating_add(48)
-                .saturating_add(if version == 1 { 4 } else { 0 }),
+            0 | 1 => offset.saturating_mul(6).saturating_add(48).saturating_add(if version == 1 {
+                4
+            } else {
+                0
+            }),
             _ => offset.saturating_mul(4).saturating_add(16),
         };
         let user_block = Extent { at: 0, len: base, kind: ExtentKind::UserBlock, owner: None };

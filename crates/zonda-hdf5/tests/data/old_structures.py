@@ -17,6 +17,12 @@ def check(file, names):
     assert file["a dataset"][()] == 42
     for i in range(20):
         assert file.attrs[f"added {i}"] == i
+    assert file["chunks"][:400].tolist() == [i // 4 for i in range(400)]
+    assert file["texts"].asstr()[:].tolist() == [f"text {i}" for i in range(300)]
+    for i in range(500):
+        assert file["dense"][f"name {i:05}" + "x" * (i % 30)][()] == 42
+    for i in range(200):
+        assert file["dense"].attrs[f"added {i}"] == i
 
 
 with h5py.File(path, "r") as file:
@@ -49,6 +55,11 @@ with h5py.File(path, "r+") as file:
     for i in range(10):
         file.attrs[f"more {i}"] = i
     file["a dataset"].attrs["text"] = "of h5py"
+    file["chunks"].resize((4000,))
+    file["chunks"][400:] = np.arange(3600)
+    for i in range(100):
+        file["dense"].create_group(f"new {i}")
+        file["dense"].attrs[f"new {i}"] = f"value {i}"
     file.create_group("sub/sub/sub")
 
 with h5py.File(path, "r") as file:
@@ -61,6 +72,9 @@ with h5py.File(path, "r") as file:
     assert file["more"][:].tolist() == [0, 1, 2, 3, 4]
     assert file["a dataset"].attrs["text"] == "of h5py"
     assert "sub/sub/sub" in file
+    assert np.array_equal(file["chunks"][400:], np.arange(3600))
+    assert len(file["dense"]) == 600
+    assert file["dense"].attrs["new 99"] == "value 99"
 
 for name in names:
     print(name)

@@ -55,6 +55,11 @@ struct Renumbering {
     types: Vec<i32>,
 }
 
+/// By what things are known: a key, and the place of a header.
+type Known<K> = Vec<Option<(K, ObjectAt)>>;
+/// The group, and the name in it.
+type InGroup<'m> = (u16, &'m [u8]);
+
 /// For each of `new` the place of the one in `old` that it is: by key, else by the address of its
 /// header. Those that are in none get the places behind.
 fn places<K: Eq + std::hash::Hash>(
@@ -93,7 +98,7 @@ fn places<K: Eq + std::hash::Hash>(
 }
 
 fn groups(old: &Model, new: &Model) -> Vec<u16> {
-    fn keys(model: &Model) -> Vec<Option<(String, ObjectAt)>> {
+    fn keys(model: &Model) -> Known<String> {
         let groups = (0u16..).map(GroupId).zip(&model.groups);
         groups.map(|(id, group)| Some((model.group_path(id), group.at))).collect()
     }
@@ -102,16 +107,11 @@ fn groups(old: &Model, new: &Model) -> Vec<u16> {
 }
 
 fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(
-        model: &Model,
-        group: impl Fn(GroupId) -> u16,
-    ) -> Vec<Option<((u16, &[u8]), ObjectAt)>> {
-        let key = |dim: &'_ Dim| group(dim.group);
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
+        let key = |dim: &Dim| group(dim.group);
+        let at = |dim: &Dim| dim.at.unwrap_or(ObjectAt::NOWHERE);
         let all = model.dims.iter().map(|dim| dim.as_ref());
-        all.map(|dim| {
-            dim.map(|dim| ((key(dim), &*dim.name), dim.at.unwrap_or(ObjectAt::NOWHERE)))
-        })
-        .collect()
+        all.map(|dim| dim.map(|dim| ((key(dim), &*dim.name), at(dim)))).collect()
     }
     let new_keys = keys(new, |group| moved(groups, group));
     let places = places(&keys(old, |group| group.0), &new_keys);
@@ -119,10 +119,7 @@ fn dims(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
 }
 
 fn types(old: &Model, new: &Model, groups: &[u16]) -> Vec<i32> {
-    fn keys(
-        model: &Model,
-        group: impl Fn(GroupId) -> u16,
-    ) -> Vec<Option<((u16, &[u8]), ObjectAt)>> {
+    fn keys(model: &Model, group: impl Fn(GroupId) -> u16) -> Known<InGroup<'_>> {
         model
             .types
             .iter()
@@ -164,7 +161,8 @@ impl Renumbering {
             let group = old.groups.get(place);
             let name = group.map(|group| group.name.clone()).unwrap_or_default();
             let mut gone = Group::new(name, group.and_then(|g| g.parent), ObjectAt::NOWHERE);
-            gone.vars = group.map(|group| group.vars.iter().map(none_left)).into_iter().flatten().collect();
+            gone.vars =
+                group.map(|group| group.vars.iter().map(none_left)).into_iter().flatten().collect();
             gone
         };
         let n_groups = list.len().max(old.groups.len());
@@ -216,8 +214,7 @@ impl Renumbering {
 
     /// A group with its variables in the order that they had.
     fn one_group(&self, before: Option<&Group>, group: Group) -> Group {
-        let mut anew =
-            Group::new(group.name, group.parent.map(|id| self.group(id)), group.at);
+        let mut anew = Group::new(group.name, group.parent.map(|id| self.group(id)), group.at);
         anew.children = group.children.into_iter().map(|id| self.group(id)).collect();
         anew.dims = group.dims.into_iter().map(|id| self.dim(id)).collect();
         anew.dims.sort_unstable();

@@ -73,6 +73,8 @@ impl Nc4File {
                 return Err(NcError::NameInUse.into());
             }
             definer.check_scale(home, &name)?;
+            // One that no object stands for needs one, to have a name.
+            definer.writing()?.apart.dims.remove(&dim);
             let vars = [&old, &name].map(|name| definer.group(home).ok()?.find_var(name));
             definer.model.rename_dim(dim, name).ok_or(NcError::Internal)?;
             definer.mark(ObjectKey::Scale(dim));

@@ -144,6 +144,6 @@ pub(crate) struct Writing {
 }
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,8 @@ fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
         let why =
             "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
         Some((why, NcError::HdfErr))
+    } else if file.shared_message_table().is_some() {
+        Some(("objects share their messages", NcError::NotBuilt))
     } else if file.sizes() != Sizes::EIGHT {
         Some(("its addresses have not 8 bytes", NcError::NotBuilt))
     } else {

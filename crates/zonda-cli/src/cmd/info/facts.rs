@@ -1,5 +1,6 @@
 //! What `zonda info` says, as data.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,6 +67,9 @@ pub(super) struct Space {
     pub(super) metadata_bytes: u64,
     /// What nothing refers to: free, or lost.
     pub(super) unaccounted_bytes: u64,
+    /// All that is used, by what it is; collections of the global heap also where nobody uses them
+    /// any more.
+    pub(super) kinds: BTreeMap<&'static str, u64>,
     /// Extents that lie on another one. None do in a sound file.
     pub(super) overlaps: usize,
     /// What could not be counted, as it is damaged.

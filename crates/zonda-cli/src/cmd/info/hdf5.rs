@@ -4,10 +4,13 @@ use std::io::Write;
 
 use serde::Serialize;
 use zonda::{
-    Dataset, ExtType, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId, VarRef,
+    Dataset, ExtType, ExtentKind, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId,
+    VarRef,
 };
 
-use super::facts::{Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version};
+use super::facts::{
+    Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version,
+};
 use super::{Table, grouped};
 use crate::failure::Result;
 
@@ -204,7 +207,9 @@ fn stored(file: &Dataset, usage: &Usage, var: VarRef) -> (Stored, u64) {
 
 impl Space {
     fn of(usage: &Usage) -> Space {
+        let kinds = ExtentKind::ALL.map(|kind| (kind.name(), usage.bytes(|it| it == kind)));
         Space {
+            kinds: kinds.into_iter().filter(|&(_, bytes)| bytes > 0).collect(),
             data_bytes: usage.bytes(|kind| kind.is_raw_data()),
             metadata_bytes: usage.bytes(|kind| !kind.is_raw_data()),
             unaccounted_bytes: usage.unaccounted_bytes(),

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
 use zonda_hdf5::object_header::HeaderStyle;
 use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
-use zonda_model::VarId;
+use zonda_model::{DimId, VarId};
 
 use super::super::links::{Entry, name, wanted};
 use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
@@ -404,7 +404,10 @@ impl Planner<'_> {
             }
             ObjectKey::Var(group, id) => {
                 let var = self.model.var(group, id);
-                if let Some(var) = var.filter(|var| !var.dims.is_empty()) {
+                // Readers take dimensions that have no objects for damage.
+                let has = |dim: &DimId| self.scales().of_dim.contains_key(dim);
+                let said = |var: &&Var| !var.dims.is_empty() && var.dims.iter().all(has);
+                if let Some(var) = var.filter(said) {
                     coordinates = Some(scales::coordinates(&var.dims));
                     name = dim.map(|_| scales::coordinate_name(var));
                 }
