@@ -91,6 +91,8 @@ class Worker:
                     return self.failed(name, operation, "refused (%(where)s: %(code)d, %(message)r)%(hurt)s" % {
                         **result, "hurt": "" if result["kept"] else ", but the file is changed"}, path)
                 return what, result
+            if not any(result.values()) and change.sha256(path) == change.sha256(original):
+                return "edited", ""     # nothing was to be done, and nothing was
             wrong, digests = self.judge(before, result, path, "")
             if not wrong:
                 wrong = self.go_on(before, digests, path)

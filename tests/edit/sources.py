@@ -241,6 +241,12 @@ def scalar(f, form):
     around(f, form, dataset(f, form, data=np.int32(42)))
 
 
+@source("v1 latest")
+def null(f, form):
+    """No space for any element; netCDF shows one."""
+    around(f, form, dataset(f, form, data=h5py.Empty("i4")))
+
+
 # ---- Types
 
 @source("v1 v108 latest")
