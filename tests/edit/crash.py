@@ -29,7 +29,7 @@ sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import lab  # noqa: E402
 import replay  # noqa: E402
 
-CASES = 60          # in a short run
+CASES = 45          # in a short run
 STATES = 10         # of one edit in a short run
 STATES_LONG = 150
 NAME = lab.FILE_NAME
