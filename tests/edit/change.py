@@ -324,6 +324,7 @@ def attribute_delete(e):
     name = e.attribute_of(v, b"extra")
     e.define()
     e.del_att(v.group, v.number, name)
+    e.facts = [f for f in e.facts if f[:3] != ("attribute", v.path, name.decode())]
     e.facts.append(("attribute gone", v.path, name.decode()))
     e.touch(v.path, "@" + name.decode())
 

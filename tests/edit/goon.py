@@ -5,13 +5,14 @@ import h5py
 import hdf5plugin  # noqa: F401, it registers filters
 import numpy as np
 
+import look
+
 ROWS = 40           # enough chunks to split a node of a v1 B-tree where chunks are small
 
 
 def first(f):
     """A dataset of numbers and, if there is one, one that grows."""
-    found = []
-    f.visititems(lambda name, o: found.append(o) if isinstance(o, h5py.Dataset) and o.shape and o.dtype.kind in "iuf" else None)
+    found = [f[path] for path, o in look.Look(f).members if isinstance(o, h5py.Dataset) and o.shape and o.dtype.kind in "iuf"]
     growing = [d for d in found if d.chunks and d.maxshape[0] is None and not d.is_scale and d.size < 1 << 20]
     return (growing or found or [None])[0], bool(growing)
 

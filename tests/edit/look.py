@@ -29,25 +29,25 @@ LARGE = 1 << 24     # bytes of a dataset that are not read
 class Look:
     def __init__(self, f):
         self.f, self.found, self.names, self.members = f, {}, {}, []
-        self.walk("/", f["/"])
+        self.walk()
         for path, o in self.members:
             self.found[path] = self.one(o)
 
-    def walk(self, path, o):
-        """Names all objects before any is shown: references say where they lead."""
-        self.names[h5o.get_info(o.id).addr] = path
-        self.members.append((path, o))
-        if isinstance(o, h5py.Group):
-            for name in o:
+    def walk(self):
+        """Names all objects before any is shown: references say where they lead. Of several names it is one
+        nearest to the root, which a change of the others leaves as it is."""
+        queue = [("/", self.f["/"])]
+        for path, o in queue:
+            if self.names.setdefault(h5o.get_info(o.id).addr, path) != path:
+                continue
+            self.members.append((path, o))
+            for name in o if isinstance(o, h5py.Group) else ():
                 below = path.rstrip("/") + "/" + name
                 if isinstance(o.get(name, getlink=True), h5py.HardLink):
                     try:
-                        member = o[name]
+                        queue.append((below, o[name]))
                     except Exception as why:
                         self.found[below] = {"kind": "!" + type(why).__name__}
-                        continue
-                    if h5o.get_info(member.id).addr not in self.names:
-                        self.walk(below, member)
 
     def target(self, reference):
         if not reference:
