@@ -212,7 +212,11 @@ def others(before, reader, after, result):
 def comparable(text):
     """A digest without what the releases of netCDF-C say otherwise."""
     text = re.sub(r" quantize \d+ \d+", "", text)
-    lines = text.splitlines()
+    # Which unlimited dimension of several a variable without names has depends on lengths that are
+    # known at different moments; the shape of the variable stays to be compared.
+    lines = [x for x in text.splitlines() if not re.fullmatch(r' dim "phony_dim_\d+" \d+ unlimited', x)]
+    # Nor has what libhdf5 made of new variables without names; their elements stay to be compared.
+    lines = [re.sub(r" \(.*?\) ", " ", x) if x.startswith(' var "by h5py') else x for x in lines]
     if sum(x.endswith(" unlimited") for x in lines) > 1:
         # netCDF-C puts elements in the wrong place where a variable is shorter than several of these.
         lines = [x for x in lines if not x.startswith("  data ")]

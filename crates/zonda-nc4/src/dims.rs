@@ -18,20 +18,28 @@ pub(crate) struct Unmatched {
 }
 
 /// Finds the dimensions of all variables: groups after the groups in them, variables in order, so
-/// that invented dimensions get the numbers they get in the reference.
+/// that invented dimensions get the numbers they get in the reference. It knows by then how long
+/// unlimited ones are that variables name.
 pub(crate) fn match_all(walk: &mut Walk<'_>) {
     let mut by_scale: HashMap<ObjectAt, Vec<(GroupId, DimId)>> = HashMap::new();
     for &(at, group, id) in &walk.scales {
         by_scale.entry(at).or_default().push((group, id));
     }
+    let mut nameless = Vec::new();
     for group in children_first(&walk.model) {
         let list = walk.unmatched.get_mut(usize::from(group.0)).map(std::mem::take);
         for unmatched in list.unwrap_or_default() {
             match &unmatched.scales {
                 Some(scales) => attach(walk, group, unmatched.var, scales, &by_scale),
-                None => invent(walk, group, &unmatched),
+                None => nameless.push((group, unmatched)),
             }
         }
+    }
+    if !nameless.is_empty() {
+        lengths(&mut walk.model);
+    }
+    for (group, unmatched) in nameless {
+        invent(walk, group, &unmatched);
     }
     for group in &mut walk.model.groups {
         group.dims.sort_unstable();

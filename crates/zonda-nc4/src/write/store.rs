@@ -10,7 +10,9 @@ use zonda_chunk::{
     NewArray, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
-use zonda_hdf5::message::{ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription};
+use zonda_hdf5::message::{
+    ChunkIndexKind, ChunkedLayout, DataLayout, FilterDescription, SpaceKind,
+};
 use zonda_hdf5::{
     ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
 };
@@ -274,6 +276,9 @@ impl Writing {
         }
         let hdf = GetFault::Hdf;
         let object = details.object().map_err(hdf)?;
+        if object.dataspace(file).map_err(hdf)?.kind == SpaceKind::Null {
+            return Err(GetFault::Unwritable("it has no elements"));
+        }
         let datatype = object.datatype(file).map_err(hdf)?;
         let mut form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
         form.show(model.forms.shown_fields(var.nc_type));

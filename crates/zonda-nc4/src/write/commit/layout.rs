@@ -290,11 +290,11 @@ impl Layout<'_> {
         if let Some(dense) = dense {
             let hash = Some(hash_of(atts));
             let before = stored.dense.iter().filter(|dense| dense.hash == hash);
-            let before = before.filter_map(|dense| match dense.what {
+            let mut before = before.filter_map(|dense| match dense.what {
                 Outside::Attributes(info) => Some((dense, info)),
                 _ => None,
             });
-            if let Some((before, same)) = before.last() {
+            if let Some((before, same)) = before.next() {
                 info = same;
                 dense.push(before.clone());
             } else {
