@@ -335,9 +335,7 @@ def refresh(world):
 
     for maker in world.who:
         for writer in world.who:
-            # What old headers say is not changed yet.
-            if not (maker == "h5py" and writer == "zonda"):
-                yield "refresh/%s-on-%s" % (writer, maker), lambda a=(writer, maker): follows(*a)
+            yield "refresh/%s-on-%s" % (writer, maker), lambda a=(writer, maker): follows(*a)
     for writer in ("zonda", "netcdf"):
         yield "refresh/late-%s" % writer, lambda a=writer: without_sync(a)
         yield "refresh/ids-%s" % writer, lambda a=writer: keeps_ids(a)

@@ -34,7 +34,7 @@ pub enum Recovery {
 ///
 /// # Errors
 /// What the operating system reports, for one that the file cannot be written; it can then be tried
-/// again.
+/// again. `NC_EHDFERR` where another program has an HDF5 file open for writing.
 ///
 /// ```no_run
 /// let done = zonda::recover("history.nc".as_ref())?;
@@ -44,8 +44,10 @@ pub enum Recovery {
 pub fn recover(path: &Path) -> Result<Recovery> {
     let work = || {
         let opened = open::for_recovery(path)?;
+        let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
+        let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
         let beside = opened.beside.ok_or(NcError::Inval)?;
-        if matches!(detect_in(&*opened.storage)?, Detected::Hdf5) {
+        if is_hdf5 {
             // Errors get the path of the file below.
             return Ok(zonda_nc4::recover(&*opened.storage, &*beside, Path::new("/"))?.into());
         }
