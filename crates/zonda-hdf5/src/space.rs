@@ -20,6 +20,8 @@ const ALIGN: u64 = 8;
 /// Free runs, from the shortest that may do, that are tried before one that surely does: a file of
 /// many objects has many short runs between them.
 const TRIES: usize = 64;
+/// Up to this half of the file waits to be used again.
+const MOST_HALF: u64 = 64 << 20;
 /// What a disk writes wholly or not at all.
 pub const SECTOR: u64 = 512;
 
@@ -66,9 +68,10 @@ impl Space {
         }
     }
 
-    /// From now on what is given back serves again only when so many bytes, or a sixteenth of the
-    /// file where that is more, were given back after it: a reader that takes as long as the commits
-    /// that do so finds what it looks for. The file is longer by as much at most.
+    /// From now on what is given back serves again only when so many bytes were given back after it,
+    /// or half of what the file has, up to 64 MiB, or a sixteenth of it, whatever is most: a reader
+    /// that takes as long as the commits that do so finds what it looks for, and how long it takes
+    /// follows from the length of the file. The file is longer by as much at most.
     pub fn wait(&mut self, bytes: u64) {
         self.wait = bytes;
     }
@@ -182,8 +185,10 @@ impl Space {
 
     /// Says that a commit was made.
     pub fn committed(&mut self) {
-        let share = if self.wait == 0 { 0 } else { self.end.checked_shr(4).unwrap_or(0) };
-        let wait = self.wait.max(share);
+        let wait = match self.wait {
+            0 => 0,
+            least => least.max(self.end.div_ceil(2).min(MOST_HALF)).max(self.end.div_ceil(16)),
+        };
         while let Some(&(at, len, given_back)) = self.given_back.front()
             && given_back < self.n_commits
             && self.waiting.saturating_sub(len) >= wait
@@ -329,17 +334,21 @@ mod tests {
             space.free(at, 96);
             space.committed();
         }
-        let mut large = Space::new(1 << 20);
-        large.wait(250);
-        let taken: Vec<_> = (0..800).map(|_| large.alloc(96).unwrap()).collect();
-        for at in &taken {
-            large.free(*at, 96);
-            large.committed();
+        // So many of 1000 runs wait in a file of so many bytes: half of it, all, a sixteenth.
+        for (len, run, waiting) in
+            [(10_000, 96, 553), (8 << 20, 8192, 1000), (4 << 30, 1 << 20, 319)]
+        {
+            let mut space = Space::new(len);
+            space.wait(250);
+            let taken: Vec<_> = (0..1000).map(|_| space.alloc(run).unwrap()).collect();
+            for at in &taken {
+                space.free(*at, run);
+                space.committed();
+            }
+            let end = space.end();
+            let again = (0..).take_while(|_| space.alloc(run).unwrap().0 < end).count();
+            assert_eq!(1000 - again, waiting, "{len}");
         }
-        // A sixteenth of the file is 68 KiB, 733 of the 800 runs.
-        let end = large.end();
-        let again = (0..).take_while(|_| large.alloc(96).unwrap().0 < end).count();
-        assert_eq!(again, 800 - 733);
     }
 
     #[test]
