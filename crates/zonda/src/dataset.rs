@@ -99,8 +99,8 @@ impl Dataset {
     /// # Errors
     /// What the operating system reports; `NC_ENOTNC` for files of no known format and damaged ones;
     /// `NC_EHDFERR` for HDF5 files that are to be written and that another program writes;
-    /// `NC_ECANTWRITE` for those that do not keep the order of what is in them; `NC_EINVAL` for a bad
-    /// layer spec.
+    /// `NC_ENOTBUILT` for those whose space is managed in a way that is not kept up; `NC_EINVAL` for a
+    /// bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
         let persists = options.write && options.in_memory == Some(Persist::Yes);

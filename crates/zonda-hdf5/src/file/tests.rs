@@ -294,8 +294,8 @@ fn what_was_read_at_first_is_forgotten() {
     bytes.resize(5000, 0);
     let file = open(&bytes).unwrap();
     let start = || file.read("test", FileAddr(48), 3).unwrap();
-    file.storage().write_at(48, b"new").unwrap();
     assert_eq!(start(), b"old");
+    file.storage().write_at(48, b"new").unwrap();
     file.forget();
     assert_eq!(start(), b"new");
     let collection = |text: &[u8; 8]| {
