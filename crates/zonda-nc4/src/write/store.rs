@@ -15,10 +15,12 @@ use zonda_hdf5::message::{
 };
 use zonda_hdf5::{
     ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
+    TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use super::absent;
+use super::commit::is_often;
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
@@ -42,12 +44,19 @@ pub(crate) struct Stores {
     pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
     /// Fill values of chunked ones that point to something.
     pub(super) copies: CopiesOf,
-    /// Nodes of chunk trees for the next commit.
-    blocks: Vec<(FileAddr, Vec<u8>)>,
-    /// Words of nodes that stay where they are.
-    patches: Vec<(FileAddr, Vec<u8>)>,
+    /// What the next commit writes of them.
+    trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
     pub(crate) put_bytes: u64,
+}
+
+/// Chunk trees on their way to the file.
+#[derive(Debug, Default)]
+pub(super) struct TreeBlocks {
+    /// Nodes at new places.
+    pub(super) nodes: Vec<(FileAddr, Vec<u8>)>,
+    /// What changes of nodes that stay, of all the trees.
+    pub(super) in_place: TreeCommit,
 }
 
 /// Where the elements of one variable go.
@@ -148,10 +157,9 @@ impl Stores {
         }
     }
 
-    /// Chunk trees and other structures that a commit has to write to fresh space, and words that
-    /// it changes in place when it switches headers.
-    pub(super) fn take_blocks(&mut self) -> [Vec<(FileAddr, Vec<u8>)>; 2] {
-        [std::mem::take(&mut self.blocks), std::mem::take(&mut self.patches)]
+    /// Chunk trees that a commit has to write.
+    pub(super) fn take_trees(&mut self) -> TreeBlocks {
+        std::mem::take(&mut self.trees)
     }
 }
 
@@ -167,8 +175,9 @@ impl Writing {
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
-        let Writing { stores, space, changed, heap, .. } = self;
-        let Stores { list, chunks, copies, blocks, patches, put_bytes, .. } = stores;
+        let Writing { stores, space, changed, heap, n_commits, .. } = self;
+        let often = is_often(*n_commits);
+        let Stores { list, chunks, copies, trees, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
             let mut room = Room { space: &mut *space, heap, copies, file };
@@ -185,9 +194,12 @@ impl Writing {
                 let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
                 if tree.is_dirty() {
                     let mut fresh = Fresh::new(&mut *space);
-                    let commit = tree.commit(&mut fresh).map_err(GetFault::Hdf)?;
-                    blocks.extend(fresh.into_blocks());
-                    patches.extend(commit.patches);
+                    let commit = tree.commit(&mut fresh, often).map_err(GetFault::Hdf)?;
+                    trees.nodes.extend(fresh.into_blocks());
+                    let all = &mut trees.in_place;
+                    all.appended.extend(commit.appended);
+                    all.switches.extend(commit.switches);
+                    all.patches.extend(commit.patches);
                     layout.addr = commit.root;
                     store.is_changed = true;
                 }
@@ -311,7 +323,9 @@ impl Writing {
                 }
                 let filters = object.filters(file).map_err(hdf)?;
                 lacks = missing(find, &filters);
-                let tree = load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
+                let mut tree =
+                    load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
+                drop_behind(&mut tree, &layout, &var.extent).map_err(hdf)?;
                 let fixed = fixed(model, var);
                 let layout = ChunkedLayout {
                     index: ChunkIndexKind::BtreeV1,
@@ -392,6 +406,26 @@ fn load_tree(
     let (dims, max) = (&space.dims, &space.max_dims);
     let index = ChunkIndex::new(Arc::clone(file), layout, dims, max, filtered)?;
     ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
+}
+
+/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
+/// variable would have their elements, not its fill value, as soon as it became longer.
+fn drop_behind(
+    tree: &mut ChunkTree,
+    layout: &ChunkedLayout,
+    extent: &[u64],
+) -> std::result::Result<(), HdfError> {
+    let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
+        return Ok(());
+    };
+    let mut first = vec![0; layout.chunk_dims.len()];
+    let last = vec![u64::MAX; first.len()];
+    if let Some(slowest) = first.first_mut() {
+        *slowest = len.div_ceil(chunk.max(1));
+    }
+    let mut behind = Vec::new();
+    tree.for_each_in(&first, &last, &mut |key, _| behind.push(key.to_vec()))?;
+    behind.iter().try_for_each(|key| tree.remove(key).map(drop))
 }
 
 /// The length of each dimension that cannot grow.
