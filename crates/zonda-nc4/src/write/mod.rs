@@ -10,6 +10,7 @@ mod att_list;
 mod atts;
 mod chunk_sizes;
 mod commit;
+mod contiguous;
 mod create;
 mod datatypes;
 mod define;

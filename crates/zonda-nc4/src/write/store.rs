@@ -18,9 +18,12 @@ use zonda_hdf5::{
     TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+use zonda_storage::StorageError;
 
 use super::absent;
 use super::commit::is_often;
+use super::contiguous::Contiguous;
+use super::linear::{self, Span};
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
@@ -76,20 +79,11 @@ pub(crate) struct VarStore {
     pub(super) is_changed: bool,
 }
 
-/// What becomes of a run of elements that is put to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunState {
-    /// No commit refers to it.
-    Fresh,
-    /// The last commit does.
-    Referred,
-}
-
 /// How elements are stored.
 #[derive(Debug)]
 pub(super) enum Keep {
-    /// In one run, which is allocated when something is put.
-    Contiguous { addr: Option<FileAddr>, len: u64, run: RunState },
+    /// In one run.
+    Contiguous(Contiguous),
     /// In the header.
     Compact { bytes: Arc<[u8]> },
     /// In chunks.
@@ -153,6 +147,11 @@ impl Stores {
                 chunks.read(*array, extent, slab, decode, out)
             }
             (Keep::Compact { bytes }, _) => store.data.read_here(bytes, slab, decode, out),
+            (Keep::Contiguous(run), _) => {
+                let span = Span::of(extent, slab, store.data.form.file_size);
+                store.fill_run(run, span.map_or(u64::MAX, |span| span.end))?;
+                store.data.read(slab, decode, out)
+            }
             _ => store.data.read(slab, decode, out),
         }
     }
@@ -187,8 +186,11 @@ impl Writing {
             }
         }
         for (key, store) in list {
-            if let Keep::Contiguous { run: run @ RunState::Fresh, .. } = &mut store.keep {
-                *run = RunState::Referred;
+            if let Keep::Contiguous(run) = &store.keep {
+                store.fill_run(run, u64::MAX).map_err(linear::storage_fault)?;
+            }
+            if let Keep::Contiguous(run) = &mut store.keep {
+                run.is_referred = true;
             }
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +256,7 @@ impl Writing {
         let Recipe { form, layout, filters, fill, quantize } = recipe;
         let keep = match layout {
             DataLayout::Contiguous { len, .. } => {
-                Keep::Contiguous { addr: None, len: len.unwrap_or(0), run: RunState::Fresh }
+                Keep::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
             }
             DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
             DataLayout::Chunked(layout) => {
@@ -307,8 +309,7 @@ impl Writing {
                 if let Some(addr) = addr {
                     file.locate("raw data", addr, need).map_err(hdf)?;
                 }
-                let (len, run) = (len.unwrap_or(need).max(need), RunState::Referred);
-                Keep::Contiguous { addr, len, run }
+                Keep::Contiguous(Contiguous::committed(addr, len.unwrap_or(need).max(need)))
             }
             DataLayout::Compact { data } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
@@ -447,9 +448,7 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous { addr, len, .. } => {
-                DataLayout::Contiguous { addr: *addr, len: Some(*len) }
-            }
+            Keep::Contiguous(run) => DataLayout::Contiguous { addr: run.addr, len: Some(run.len) },
             Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
             Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
@@ -463,9 +462,9 @@ impl VarStore {
         }
     }
 
-    /// The elements lie in a run that is new in the file.
-    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, file: &File) {
-        self.keep = Keep::Contiguous { addr: Some(addr), len, run: RunState::Fresh };
+    /// The elements lie in a run that is new in the file, and `filled` bytes have their values.
+    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, filled: u64, file: &File) {
+        self.keep = Keep::Contiguous(Contiguous::fresh(addr, len, filled));
         self.is_changed = true;
         file.grown_to(addr.0.saturating_add(len));
         self.publish(file);
@@ -473,9 +472,16 @@ impl VarStore {
 
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
-        if let Keep::Contiguous { addr: Some(addr), len, .. } = &self.keep {
+        if let Keep::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
             self.data.set_run(file.position(*addr), *len);
         }
+    }
+
+    /// Writes fill values to what was not put to of a run, before byte `end`.
+    fn fill_run(&self, run: &Contiguous, end: u64) -> std::result::Result<(), StorageError> {
+        let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
+        let file = &self.data.file;
+        run.fill_to(&**file.storage(), file.position(addr), fill, end)
     }
 
     /// One element that was never written; `None` where it may be anything.

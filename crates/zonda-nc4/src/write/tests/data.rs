@@ -213,7 +213,8 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         if unfilled {
             file.place_unfilled(ROOT, var).unwrap();
         }
-        for (i, half) in halves.iter().enumerate() {
+        // The last half first: what comes before it is not there yet.
+        for (i, half) in halves.iter().enumerate().rev() {
             let (start, count) = ([i * LEN / 2], [LEN / 2]);
             let slab = Hyperslab { start: &start, count: &count, stride: None };
             let source = Source::Atomic(MemType::I32);
