@@ -242,7 +242,7 @@ fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>) {
 
 /// A character of a string, with its escape. Beyond ASCII it is taken for UTF-8.
 pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
-    match super::data::escape(byte) {
+    match super::rows::escape(byte) {
         _ if byte == b'\n' => out.extend_from_slice(b"\\n"),
         Some(escape) => out.extend_from_slice(escape),
         None if byte.is_ascii_control() => {
@@ -258,7 +258,7 @@ fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     out.push(b'"');
     for &byte in &bytes[..len] {
-        if byte == b'\n' || super::data::escape(byte).is_some() {
+        if byte == b'\n' || super::rows::escape(byte).is_some() {
             out.extend_from_slice(&[b'\\', byte]);
         } else if byte == b' ' || byte.is_ascii_graphic() {
             out.push(byte);
