@@ -12,7 +12,8 @@ use super::rows::Rows;
 use super::times::{Bounds, Times};
 use super::types::{Kind, Type};
 use super::values::{Format, Precision};
-use super::{Options, Selection, named, names};
+use super::select::named;
+use super::{Options, Selection, names};
 use crate::failure::Result;
 use crate::placed::{self, Pieces};
 

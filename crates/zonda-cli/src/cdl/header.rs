@@ -3,6 +3,7 @@
 use zonda::{Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
 use super::lines::Lines;
+use super::times::{Bounds, Times};
 use super::types::{Kind, Type, outward, push_hex};
 use super::{Options, names, special, types, values};
 use crate::failure::Result;
@@ -17,6 +18,7 @@ pub(super) fn write(
     file: &Dataset,
     meta: &Meta<'_>,
     options: &Options,
+    bounds: &mut Bounds,
 ) -> Result<()> {
     let group = meta.group_id();
     types::write(lines, meta)?;
@@ -45,9 +47,9 @@ pub(super) fn write(
         push_var(&mut text, meta, id)?;
         lines.indented(&text)?;
         let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
-        owner.write(lines, options)?;
+        owner.write(lines, options, bounds)?;
         if options.special {
-            special::write_var(lines, &owner)?;
+            special::write_var(lines, &owner, options)?;
         }
     }
     let owner = Owner { file, meta, var: VarRef::group(group), name: b"" };
@@ -57,7 +59,7 @@ pub(super) fn write(
         let kind = if is_root { "global" } else { "group" };
         lines.indented(format!("// {kind} attributes:\n").as_bytes())?;
     }
-    owner.write(lines, options)?;
+    owner.write(lines, options, bounds)?;
     if options.special && is_root {
         special::write_global(lines, &owner)?;
     }
@@ -65,7 +67,7 @@ pub(super) fn write(
 }
 
 /// Ids are `i32` in netCDF, and so files have no more.
-pub(super) fn var_id(index: usize) -> VarId {
+pub(crate) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
@@ -129,14 +131,20 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    fn write(&self, lines: &mut Lines<'_>, options: &Options) -> Result<()> {
+    fn write(&self, lines: &mut Lines<'_>, options: &Options, bounds: &mut Bounds) -> Result<()> {
         for index in 0..self.meta.n_atts(self.var.var)? {
-            self.write_att(lines, index, options)?;
+            self.write_att(lines, index, options, bounds)?;
         }
         Ok(())
     }
 
-    fn write_att(&self, lines: &mut Lines<'_>, index: usize, options: &Options) -> Result<()> {
+    fn write_att(
+        &self,
+        lines: &mut Lines<'_>,
+        index: usize,
+        options: &Options,
+        bounds: &mut Bounds,
+    ) -> Result<()> {
         let att = self.meta.att(self.var.var, index)?;
         if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
             return Ok(());
@@ -197,9 +205,56 @@ impl Owner<'_> {
                 }
             }
         }
-        text.extend_from_slice(b" ;\n");
-        Ok(lines.raw(&text)?)
+        text.extend_from_slice(b" ;");
+        lines.raw(&text)?;
+        if let Some(style) = options.times {
+            // One without values is shown as a string.
+            let is_text = n == 0 || att.ty() == Some(ExtType::Char);
+            if let Some(ty) = att.ty().filter(|_| !is_text && self.var.var != VarId::GLOBAL) {
+                // It has no name of its own, and so is nobody's bounds.
+                let times = Times::of(self.file, self.meta, self.var, b"", bounds, style)?;
+                if let Some(times) = times {
+                    write_times(lines, &times, ty, &bytes)?;
+                }
+            }
+            if is_text && *att.name == *b"bounds" {
+                bounds.add(&bytes, self.var);
+            }
+        }
+        Ok(lines.raw(b"\n")?)
     }
+}
+
+/// The values of an attribute as dates, in a comment: one or two on its line, more on lines of their
+/// own.
+fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
+    /// Where `ncdump` takes lines of such a list to begin.
+    const START: usize = 18;
+    let n = bytes.len() / ty.size();
+    let mut text = Vec::new();
+    let mut at = 0;
+    for (index, element) in bytes.chunks_exact(ty.size()).enumerate() {
+        text.clear();
+        times.push(&mut text, values::Value::native(ty, element));
+        if index + 1 < n {
+            text.push(b',');
+        }
+        at += 1 + text.len();
+        let breaks = n > 2 && (index == 0 || at > lines.line_len());
+        if breaks {
+            lines.raw(b"\n")?;
+            lines.indented(b"\t\t  ")?;
+            at = START + text.len();
+        } else {
+            lines.raw(b" ")?;
+        }
+        if index == 0 || breaks {
+            lines.raw(b"// ")?;
+            at += 3;
+        }
+        lines.raw(&text)?;
+    }
+    Ok(())
 }
 
 /// A text attribute. NULs at its end are left out; with `cut` the string goes on in a new line after

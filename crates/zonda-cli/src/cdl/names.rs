@@ -1,6 +1,15 @@
 //! Names in CDL: characters that mean something there are escaped.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::failure::{Failure, Result};
+
+/// The names of a list with commas; empty ones are left out.
+pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
+    let names = text.as_bytes().split(|&byte| byte == b',');
+    names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
+}
 
 /// Appends a name with its escapes.
 ///

@@ -1,10 +1,10 @@
 //! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
 
-use zonda::{Endianness, FilterSpec, StorageKind};
+use zonda::{Endianness, ExtType, FilterSpec, StorageKind};
 
 use super::header::Owner;
 use super::lines::Lines;
-use super::names;
+use super::{Options, names};
 use crate::failure::Result;
 use crate::placed;
 
@@ -22,7 +22,11 @@ fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> R
 }
 
 /// Those of a variable; classic files have none.
-pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+pub(super) fn write_var(
+    lines: &mut Lines<'_>,
+    owner: &Owner<'_>,
+    options: &Options,
+) -> Result<()> {
     if !owner.file.is_hdf5() {
         return Ok(());
     }
@@ -41,20 +45,30 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> 
         let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
         say("_ChunkSizes", &shape.join(", "))?;
     }
-    let filter = |id| info.filters.iter().find(|filter| filter.id == id);
-    if filter(FLETCHER32).is_some() {
-        say("_Fletcher32", "\"true\"")?;
+    if !options.filters {
+        let filter = |id| info.filters.iter().find(|filter| filter.id == id);
+        if filter(FLETCHER32).is_some() {
+            say("_Fletcher32", "\"true\"")?;
+        }
+        if filter(SHUFFLE).is_some() {
+            say("_Shuffle", "\"true\"")?;
+        }
+        if let Some(deflate) = filter(DEFLATE) {
+            let level = deflate.params.first().map_or(0, |level| *level);
+            say("_DeflateLevel", &level.to_string())?;
+        }
     }
-    if filter(SHUFFLE).is_some() {
-        say("_Shuffle", "\"true\"")?;
-    }
-    if let Some(deflate) = filter(DEFLATE) {
-        say("_DeflateLevel", &deflate.params.first().map_or(0, |level| *level).to_string())?;
-    }
-    let others = info.filters.iter().filter(|f| !matches!(f.id, DEFLATE | SHUFFLE | FLETCHER32));
-    let others: Vec<String> = others.map(numbers).collect();
+    let own = |id: u32| !options.filters && matches!(id, DEFLATE | SHUFFLE | FLETCHER32);
+    let others: Vec<String> = info.filters.iter().filter(|f| !own(f.id)).map(numbers).collect();
     if !others.is_empty() {
         say("_Filter", &format!("\"{}\"", others.join("|")))?;
+    }
+    if let Ok((_, att)) = owner.meta.find_att(owner.var.var, b"_Codecs")
+        && att.ty() == Some(ExtType::Char)
+        && att.len > 0
+    {
+        let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
+        say("_Codecs", &quoted(&bytes))?;
     }
     let order = match info.endianness {
         Endianness::Little => Some("\"little\""),
@@ -68,6 +82,23 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> 
         say("_NoFill", "\"true\"")?;
     }
     Ok(())
+}
+
+/// JSON in quotes: quotes in it follow a backslash, control characters become `\%xx`.
+fn quoted(bytes: &[u8]) -> String {
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    let mut out = String::from("\"");
+    for letter in String::from_utf8_lossy(text).chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            _ if letter.is_ascii_control() => {
+                out.push_str(&format!("\\%{:02x}", u32::from(letter)));
+            }
+            _ => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
 }
 
 /// A filter's number and its parameters: `307,9`.
@@ -85,7 +116,7 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
             };
             let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
             let value = match bytes.first_chunk() {
-                Some(number) if att.ty() == Some(zonda::ExtType::Int) => {
+                Some(number) if att.ty() == Some(ExtType::Int) => {
                     i32::from_ne_bytes(*number).to_string()
                 }
                 _ => format!("\"{}\"", String::from_utf8_lossy(&bytes)),
@@ -95,4 +126,15 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
     }
     let kind = format!("\"{}\"", owner.meta.format().kind());
     write(lines, owner, "_Format", &kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_quotes() {
+        assert_eq!(quoted(b"[{\"id\":\t5}]\0x"), "\"[{\\\"id\\\":\\%095}]\"");
+        assert_eq!(quoted(b""), "\"\"");
+    }
 }
