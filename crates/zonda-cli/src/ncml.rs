@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use zonda::{Dataset, ExtType, Meta, NcError, VarId, VarRef};
+use zonda::{Dataset, ExtType, GroupId, Meta, NcError, VarId, VarRef};
 
 use crate::cdl::header::var_id;
 use crate::cdl::values::{Precision, Value, push_with_point};
@@ -33,13 +33,13 @@ pub(crate) struct Options {
 /// `NC_ENOTVAR` for a name with a path; what reading meets. What was made before goes out.
 pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
     let mut text = Vec::new();
-    let done = file.meta(|meta| {
+    let done = file.in_group(GroupId::ROOT, |meta| {
         let found = options.variables.iter().map(|name| meta.find_var(name));
         let wanted = found.collect::<zonda::Result<Vec<VarId>>>()?;
         Ncml { out: &mut text, file, meta, options, wanted }.write()
     });
     out.write_all(&text)?;
-    done
+    done?
 }
 
 /// A dataset on its way into a text.

@@ -1,6 +1,6 @@
 //! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
 
-use zonda::{Endianness, ExtType, FilterSpec, StorageKind};
+use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
 use super::header::Owner;
 use super::lines::Lines;
@@ -107,6 +107,20 @@ pub(crate) fn numbers(filter: &FilterSpec) -> String {
     all.map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Whether `ncdump` 4.9.0 could take the file for one of netCDF: it does not look at the attribute
+/// that says so, but at marks that netCDF leaves on dimensions, and not at all in the classic model.
+fn is_marked(owner: &Owner<'_>) -> Result<bool> {
+    let mut left = vec![owner.meta.group_id()];
+    while let Some(group) = left.pop().filter(|_| owner.meta.format() == Format::NetCdf4) {
+        let group = owner.meta.group(group)?;
+        if group.n_dims() > 0 {
+            return Ok(true);
+        }
+        left.extend_from_slice(group.groups());
+    }
+    Ok(false)
+}
+
 /// Those of the file.
 pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
     if owner.file.is_hdf5() {
@@ -116,6 +130,7 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
             };
             let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
             let value = match bytes.first_chunk() {
+                Some(_) if name == "_IsNetcdf4" && !is_marked(owner)? => "0".to_owned(),
                 Some(number) if att.ty() == Some(ExtType::Int) => {
                     i32::from_ne_bytes(*number).to_string()
                 }
