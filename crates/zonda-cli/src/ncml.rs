@@ -90,7 +90,8 @@ impl Ncml<'_> {
         let var = self.meta.var(id)?;
         self.put(&[b"  <variable name=\"", var.name, b"\""]);
         for (axis, &dim) in var.dims.iter().enumerate() {
-            self.put(&[if axis == 0 { b" shape=\"" } else { b" " }, self.meta.dim(dim)?.name]);
+            let before: &[u8] = if axis == 0 { b" shape=\"" } else { b" " };
+            self.put(&[before, self.meta.dim(dim)?.name]);
         }
         if !var.dims.is_empty() {
             self.put(&[b"\""]);

@@ -216,7 +216,7 @@ impl Variable {
         let (mut block, mut at) = (Arc::new(Vec::new()), 0);
         // Place in its row of the element that comes next.
         let mut column = 0;
-        let next = || {
+        let next = || -> Result<Option<_>> {
             if at == block.len() {
                 let Some((start, count, n_elems)) = blocks.next() else { return Ok(None) };
                 let slab = Hyperslab { start, count, stride: None };

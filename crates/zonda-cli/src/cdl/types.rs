@@ -235,7 +235,11 @@ fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>) {
     let Some(text) = text else { return out.extend_from_slice(b"NIL") };
     out.push(b'"');
     for &byte in text {
-        push_char(out, byte);
+        match byte {
+            // So in the reference.
+            b'\x0b' => out.extend_from_slice(b"\\n"),
+            _ => push_char(out, byte),
+        }
     }
     out.push(b'"');
 }
