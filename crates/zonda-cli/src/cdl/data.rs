@@ -95,7 +95,7 @@ impl Form {
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
-            return Ok(Form::Other { ty: Type::of(meta, nc_type)?, fill, precision });
+            return Ok(Form::Other { ty: Type::of(meta, nc_type, options.exact)?, fill, precision });
         };
         let c_format = att(b"C_format")
             .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len))

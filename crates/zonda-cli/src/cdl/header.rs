@@ -61,7 +61,7 @@ pub(super) fn write(
     }
     owner.write(lines, options, bounds)?;
     if options.special && is_root {
-        special::write_global(lines, &owner)?;
+        special::write_global(lines, &owner, options)?;
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ impl Owner<'_> {
             return Ok(());
         }
         let mut text = b"\t\t".to_vec();
-        let ty = Type::of(self.meta, att.nc_type)?;
+        let ty = Type::of(self.meta, att.nc_type, options.exact)?;
         if att.nc_type == NC_STRING || att.ty().is_none() {
             types::push_name(&mut text, self.meta, att.nc_type)?;
             text.push(b' ');
@@ -178,7 +178,7 @@ impl Owner<'_> {
                             let value = values::Value::native(*ty, element);
                             values::push_att_value(&mut text, *ty, value, options.precision);
                         }
-                        Kind::String => {
+                        Kind::String { .. } => {
                             let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
                             match number.and_then(|number| pieces.get(number)) {
                                 Some(string) => push_string(&mut text, string, cut),

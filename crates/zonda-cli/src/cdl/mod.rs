@@ -80,6 +80,9 @@ pub(crate) struct Options {
     pub(crate) filters: bool,
     /// Numbers whose units are those of time as dates.
     pub(crate) times: Option<TimeStyle>,
+    /// Byte by byte as `ncdump` 4.9.0 also where that loses something: `_IsNetcdf4` of files without
+    /// dimensions and of the classic model, vertical tabs in strings.
+    pub(crate) exact: bool,
 }
 
 impl Default for Options {
@@ -98,6 +101,7 @@ impl Default for Options {
             special: false,
             filters: false,
             times: None,
+            exact: false,
         }
     }
 }

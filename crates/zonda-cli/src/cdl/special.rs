@@ -122,7 +122,11 @@ fn is_marked(owner: &Owner<'_>) -> Result<bool> {
 }
 
 /// Those of the file.
-pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+pub(super) fn write_global(
+    lines: &mut Lines<'_>,
+    owner: &Owner<'_>,
+    options: &Options,
+) -> Result<()> {
     if owner.file.is_hdf5() {
         for name in ["_NCProperties", "_SuperblockVersion", "_IsNetcdf4"] {
             let Ok((_, att)) = owner.meta.find_att(owner.var.var, name.as_bytes()) else {
@@ -130,7 +134,9 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
             };
             let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
             let value = match bytes.first_chunk() {
-                Some(_) if name == "_IsNetcdf4" && !is_marked(owner)? => "0".to_owned(),
+                Some(_) if options.exact && name == "_IsNetcdf4" && !is_marked(owner)? => {
+                    "0".to_owned()
+                }
                 Some(number) if att.ty() == Some(ExtType::Int) => {
                     i32::from_ne_bytes(*number).to_string()
                 }

@@ -155,6 +155,7 @@ impl Args {
             special: self.special,
             filters: self.filters,
             times: (self.times || self.iso_times).then_some(TimeStyle { separator }),
+            exact: false,
         }
     }
 }

@@ -61,7 +61,7 @@ impl Options {
         }
         let mut options = Options {
             output: Output::Text { ncml: false },
-            text: cdl::Options::default(),
+            text: cdl::Options { exact: true, ..cdl::Options::default() },
             coordinates: false,
             in_memory: false,
             file: PathBuf::new(),
