@@ -65,6 +65,65 @@ SETS = {
 LONG = ("brief", "brief-f", "indices", "all-digits", "lines")
 
 
+# Calls on generated files: right and wrong ones.
+CALLS = [
+    "-g first nc4_groups-nc4.nc",
+    "-g /first nc4_groups-nc4.nc",
+    "-g first/own nc4_groups-nc4.nc",
+    "-g / nc4_groups-nc4.nc",
+    "-c -g first nc4_groups-nc4.nc",
+    "-g nope nc4_groups-nc4.nc",
+    "-g first,/nope nc4_groups-nc4.nc",
+    "-g first fill-nc3.nc",
+    "-v x nc4_groups-nc4.nc",
+    "-v first/x nc4_groups-nc4.nc",
+    "-v /first/b,still/own nc4_groups-nc4.nc",
+    "-v nope fill-nc3.nc",
+    "-x -v nope fill-nc3.nc",
+    "-k -v nope fill-nc3.nc",
+    "-x -c fill-nc3.nc",
+    "-x -v time,noleap times-nc3.nc",
+    "-t times-nc4.nc",
+    "-i times-cdf5.nc",
+    "-t -i times-nc3.nc",
+    "-i -t -h times-nc3.nc",
+    "-t -l 60 times-nc7.nc",
+    "-d 3,5 numbers-nc3.nc",
+    "-p ,5 numbers-nc3.nc",
+    "-p 3,5 -p 4 formats-nc3.nc",
+    "-d 3,5 formats-nc3.nc",
+    "-p 20,20 numbers-nc4.nc",
+    "-p 1,1 numbers-nc4.nc",
+    "-p 0 numbers-nc3.nc",
+    "-p 3,21 numbers-nc3.nc",
+    "-p 3, numbers-nc3.nc",
+    "-p x numbers-nc3.nc",
+    "-l 9 numbers-nc3.nc",
+    "-l 0x14 numbers-nc3.nc",
+    "-l 011 numbers-nc3.nc",
+    "-l 1000000 numbers-nc3.nc",
+    "-b x fill-nc3.nc",
+    "-f x fill-nc3.nc",
+    "-b FORTRAN -f C shapes-nc3.nc",
+    "-X q fill-nc3.nc",
+    "-Xp -s -h fill-nc4.nc",
+    "-Xm -h fill-nc3.nc",
+    "-hk fill-nc7.nc",
+    "-kK fill-nc6.nc",
+    "fill-nc3.nc -h",
+    "-h -- fill-nc3.nc",
+    "-n 1x -h fill-nc3.nc",
+    "-n a/b.c -h ./fill-nc3.nc",
+    "no-such-file",
+    ".",
+    "/dev/null",
+    "odd",
+    "-- -h",
+]
+# How they are called wrongly: the text of that is our own.
+MISUSES = ["", "-z fill-nc3.nc", "-v", "fill-nc3.nc fill-nc3.nc", "-h", "--help", "-l"]
+
+
 @dataclass
 class Subject:
     """A file and what is known of it."""
@@ -129,8 +188,9 @@ def line_around(data, at):
 class Pair:
     """The two tools on one file with one set of options."""
 
-    def __init__(self, reference, path, options):
-        self.command = ["ncdump", *options, str(path)]
+    def __init__(self, reference, arguments, folder=None):
+        self.command = ["ncdump", *arguments]
+        self.folder = folder
         self.programs = (reference, str(OURS))
         self.late = False
 
@@ -140,7 +200,7 @@ class Pair:
         errors = [tempfile.TemporaryFile(), tempfile.TemporaryFile()]
         both = [
             subprocess.Popen(
-                self.command, executable=program, env=ENV, stdin=subprocess.DEVNULL,
+                self.command, executable=program, env=ENV, cwd=self.folder, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=error,
             )
             for program, error in zip(self.programs, errors)
@@ -178,7 +238,7 @@ class Pair:
 
 def verdict(subject, reference, options):
     """What came of it, and why."""
-    pair = Pair(reference, subject.path, options)
+    pair = Pair(reference, [*options, subject.path])
     (expected, got), is_start, difference = pair.run()
     if got.status < 0 and not pair.late or "panicked" in got.error:
         return "differs", f"ours ends with {got.status}: {got.error[:200]}"
@@ -281,6 +341,20 @@ def check(subject, reference, known, count):
     return lines
 
 
+def calls(reference, folder):
+    """Lines about calls that are answered otherwise."""
+    for call in CALLS + MISUSES:
+        (expected, got), _, difference = Pair(reference, call.split(), folder).run()
+        first = [run.error.splitlines()[0] if run.error else "" for run in (expected, got)]
+        if call in MISUSES and not first[0].startswith("ncdump: "):
+            # The complaint is only there if something can be named.
+            first = [run.error[:8] for run in (expected, got)]
+        if difference or expected.status != got.status or first[0] != first[1]:
+            yield f"FAILED  ncdump {call}\n        exit {expected.status} is {got.status}: " + (
+                difference or f"{first[0]!r} is {first[1]!r}"
+            )
+
+
 def main():
     wanted = re.compile(sys.argv[1] if len(sys.argv) > 1 else "")
     reference = shutil.which("ncdump")
@@ -293,7 +367,13 @@ def main():
     known, count = exceptions(), Counter()
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(os.environ.get("JOBS", 2))) as pool:
-        subjects = [s for s in [*generated(Path(folder)), *real()] if wanted.search(s.name)]
+        made = list(generated(Path(folder)))
+        if not wanted.pattern:
+            wrong = list(calls(reference, folder))
+            print(*wrong, sep="\n", flush=True)
+            failed += len(wrong)
+            passed += len(CALLS) + len(MISUSES) - len(wrong)
+        subjects = [s for s in [*made, *real()] if wanted.search(s.name)]
         for subject, lines in zip(subjects, pool.map(lambda s: check(s, reference, known, count), subjects)):
             if lines:
                 failed += 1
