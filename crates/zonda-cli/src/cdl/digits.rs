@@ -180,7 +180,7 @@ pub(super) fn text(value: u64) -> [u8; 24] {
     let (upper, lower) = (value / STEP, value % STEP);
     let (first, rest) = out.split_at_mut(8);
     let (second, third) = rest.split_at_mut(8);
-    let mut put = |to: &mut [u8], value: u64| {
+    let put = |to: &mut [u8], value: u64| {
         if let Some(to) = to.first_chunk_mut() {
             eight(to, value as u32);
         }
