@@ -276,6 +276,12 @@ pub(crate) fn push_general(
     keep_point: bool,
 ) {
     let digits = digits.max(1);
+    if !keep_zeros
+        && !keep_point
+        && let Some((text, len)) = digits::general(value, digits)
+    {
+        return out.extend_from_slice(&text[..len]);
+    }
     if value.is_sign_negative() {
         out.push(b'-');
     }

@@ -90,6 +90,7 @@ fn first_bits(words: &[u64; WORDS]) -> (u64, u64, i32, bool) {
 
 /// The digits of a positive finite number: an integer of exactly `digits` digits, 1 to [`MOST`], and
 /// the power of ten that its first digit stands for. `None` where that is not certain.
+#[inline]
 pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
     debug_assert!(value > 0.0 && value.is_finite() && (1..=MOST).contains(&digits));
     let bits = value.to_bits();
@@ -164,13 +165,15 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Writes the last eight digits of a number.
-fn eight(to: &mut [u8; 8], value: u32) {
+/// The last eight digits of a number. Arrays all the way: slices would be copied by calls.
+#[inline]
+fn eight(value: u32) -> [u8; 8] {
     let (upper, lower) = (value / 10_000 % 10_000, value % 10_000);
-    let pairs = [upper / 100, upper % 100, lower / 100, lower % 100];
-    for (to, pair) in to.chunks_exact_mut(2).zip(pairs) {
-        to.copy_from_slice(&PAIRS[pair as usize]);
-    }
+    let [a, b] = PAIRS[(upper / 100) as usize];
+    let [c, d] = PAIRS[(upper % 100) as usize];
+    let [e, f] = PAIRS[(lower / 100) as usize];
+    let [g, h] = PAIRS[(lower % 100) as usize];
+    [a, b, c, d, e, f, g, h]
 }
 
 /// The last 24 digits of a number, of which 20 are all that there can be, with zeros in front.
@@ -178,20 +181,81 @@ pub(super) fn text(value: u64) -> [u8; 24] {
     const STEP: u64 = 100_000_000;
     let mut out = [b'0'; 24];
     let (upper, lower) = (value / STEP, value % STEP);
-    let (first, rest) = out.split_at_mut(8);
-    let (second, third) = rest.split_at_mut(8);
-    let put = |to: &mut [u8], value: u64| {
-        if let Some(to) = to.first_chunk_mut() {
-            eight(to, value as u32);
+    let mut put = |at: usize, value: u64| {
+        if let Some(to) = out[at..].first_chunk_mut() {
+            *to = eight(value as u32);
         }
     };
-    put(third, lower);
+    put(16, lower);
     if upper > 0 {
-        put(second, upper % STEP);
-        put(first, upper / STEP);
+        put(8, upper % STEP);
+        put(0, upper / STEP);
     }
     out
 }
+
+/// Room for the text of a number.
+pub(super) const ROOM: usize = 40;
+/// Most digits of [`general`].
+const MOST_GENERAL: usize = 16;
+
+/// A number as `%.{digits}g`: its text and how many bytes of it count. `None` for more than 16 digits,
+/// for what is not finite, and where the digits are not certain.
+#[inline]
+pub(super) fn general(value: f64, digits: usize) -> Option<([u8; ROOM], usize)> {
+    // Nothing here is copied in a length that depends on the number: that would take longest.
+    let size = value.abs();
+    if !(1..=MOST_GENERAL).contains(&digits) || !size.is_finite() {
+        return None;
+    }
+    let (all, exponent) = if size == 0.0 { (0, 0) } else { of(size, digits)? };
+    let all = all * TENS[MOST_GENERAL - digits];
+    let (upper, lower) = (eight((all / TENS[8]) as u32), eight((all % TENS[8]) as u32));
+    let mut from = [b'0'; ROOM];
+    *from.first_chunk_mut()? = upper;
+    *from[8..].first_chunk_mut()? = lower;
+    let significant = u128::from_le_bytes(*from.first_chunk()?) ^ ZEROS;
+    let kept = MOST_GENERAL - significant.leading_zeros() as usize / 8;
+
+    let mut text = [b'-'; ROOM];
+    let at = usize::from(value.is_sign_negative());
+    let put = |text: &mut [u8; ROOM], to: usize, begin: usize| -> Option<()> {
+        *text[to..].first_chunk_mut::<MOST_GENERAL>()? = *from[begin..].first_chunk()?;
+        Some(())
+    };
+    if exponent >= digits as i32 || exponent < -4 {
+        put(&mut text, at + 1, 0)?;
+        text[at] = text[at + 1];
+        text[at + 1] = b'.';
+        let end = at + if kept > 1 { kept + 1 } else { 1 };
+        text[end] = b'e';
+        text[end + 1] = if exponent < 0 { b'-' } else { b'+' };
+        let size = exponent.unsigned_abs() as usize;
+        let last = PAIRS[size % 100];
+        if size < 100 {
+            [text[end + 2], text[end + 3]] = last;
+            return Some((text, end + 4));
+        }
+        text[end + 2] = b'0' + (size / 100) as u8;
+        [text[end + 3], text[end + 4]] = last;
+        return Some((text, end + 5));
+    }
+    if exponent < 0 {
+        // A point, and zeros up to the first digit.
+        let zeros = exponent.unsigned_abs() as usize;
+        *text[at..].first_chunk_mut()? = *b"0.000000";
+        put(&mut text, at + 1 + zeros, 0)?;
+        return Some((text, at + 1 + zeros + kept));
+    }
+    let whole = exponent.unsigned_abs() as usize + 1;
+    put(&mut text, at, 0)?;
+    put(&mut text, at + whole + 1, whole)?;
+    text[at + whole] = b'.';
+    Some((text, at + if kept > whole { kept + 1 } else { whole }))
+}
+
+/// Sixteen times the digit 0.
+const ZEROS: u128 = u128::from_le_bytes([b'0'; 16]);
 
 /// Appends an integer.
 pub(super) fn push_integer(out: &mut Vec<u8>, magnitude: u64, negative: bool) {
@@ -268,6 +332,31 @@ mod tests {
             }
         }
         assert!(certain * 1000 > all * 999, "{certain} of {all}");
+    }
+
+    #[test]
+    fn text_of_numbers() {
+        for (value, digits, expected) in [
+            (0.0, 7, "0"),
+            (-0.0, 7, "-0"),
+            (-1.5, 7, "-1.5"),
+            (1e6, 7, "1000000"),
+            (1e7, 7, "1e+07"),
+            (1234567.5, 7, "1234568"),
+            (0.0001234, 7, "0.0001234"),
+            (-0.00001234, 7, "-1.234e-05"),
+            (0.05, 1, "0.05"),
+            (1e100, 15, "1e+100"),
+            (-1.7976931348623157e308, 16, "-1.797693134862316e+308"),
+            (123456789012345.0, 15, "123456789012345"),
+            (1234567890123456.0, 16, "1234567890123456"),
+            (99.5, 2, "1e+02"),
+            (100.0, 3, "100"),
+        ] {
+            let (text, len) = general(value, digits).unwrap();
+            assert_eq!(std::str::from_utf8(&text[..len]).unwrap(), expected);
+        }
+        assert!(general(f64::NAN, 7).is_none() && general(1.0, 17).is_none());
     }
 
     #[test]

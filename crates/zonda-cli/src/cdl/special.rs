@@ -21,13 +21,17 @@ fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> R
     Ok(lines.indented(&text)?)
 }
 
-/// Those of a variable; classic files have none.
+/// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
 pub(super) fn write_var(
     lines: &mut Lines<'_>,
     owner: &Owner<'_>,
     options: &Options,
 ) -> Result<()> {
     if !owner.file.is_hdf5() {
+        // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
+        if options.exact && owner.meta.format() == Format::Cdf5 {
+            write(lines, owner, "_Storage", "\"contiguous\"")?;
+        }
         return Ok(());
     }
     let info = owner.file.var_info(owner.var)?;
@@ -37,6 +41,9 @@ pub(super) fn write_var(
         StorageKind::Contiguous => "contiguous",
         StorageKind::Compact => "compact",
         StorageKind::Chunked(_) => "chunked",
+        // These two as 4.9.0, where it has to be.
+        StorageKind::Virtual if options.exact => "unknown",
+        StorageKind::External if options.exact => "contiguous",
         StorageKind::Virtual => "virtual",
         StorageKind::External => "unknown",
     };

@@ -55,6 +55,7 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 impl Value {
     /// From one element in native byte order.
+    #[inline]
     pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> Value {
         match ty {
             ExtType::Byte => Value::Int(i8::from_ne_bytes(array(bytes)).into()),
@@ -229,6 +230,12 @@ impl Format {
     /// The text of elements of `size` bytes, the first of which is at that column of a row.
     pub(super) fn texts(&self, bytes: &[u8], size: usize, column: usize, row_len: usize) -> Texts {
         let n_elems = bytes.len() / size;
+        if self.is_plain() {
+            return match self.ty {
+                ExtType::Float => self.general_texts::<4>(bytes, column, row_len),
+                _ => self.general_texts::<8>(bytes, column, row_len),
+            };
+        }
         let mut text = Vec::with_capacity(n_elems * LIKELY);
         let mut lens = Vec::with_capacity(n_elems);
         let mut left = row_len - column;
@@ -244,6 +251,62 @@ impl Format {
             // The widest formats that are taken make some thousand bytes.
             lens.push(u16::try_from(text.len() - start).unwrap_or(u16::MAX));
         }
+        Texts { text, lens }
+    }
+
+    /// Whether values are floating-point numbers and nothing is said on how to write them.
+    fn is_plain(&self) -> bool {
+        matches!(self.ty, ExtType::Float | ExtType::Double)
+            && self.custom.is_none()
+            && self.times.is_none()
+    }
+
+    /// [`Format::texts`] of such, of `N` bytes each.
+    fn general_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
+        /// Room for a value and its delimiter.
+        const ROOM: usize = digits::ROOM + 2;
+        let elements = bytes.as_chunks::<N>().0;
+        let mut text = vec![0; elements.len() * LIKELY + ROOM];
+        let mut lens = Vec::with_capacity(elements.len());
+        let mut other = Vec::new();
+        let mut end = 0;
+        let mut left = row_len - column;
+        for element in elements {
+            if end + ROOM > text.len() {
+                text.resize(2 * text.len(), 0);
+            }
+            let value = Value::native(self.ty, element);
+            let number = match value {
+                Value::Float(value) => f64::from(value),
+                Value::Double(value) => value,
+                _ => f64::NAN,
+            };
+            let start = end;
+            if self.fill.is_some_and(|fill| is_fill(fill, value)) {
+                text[end] = b'_';
+                end += 1;
+            } else if let Some((number, len)) = digits::general(number, self.digits) {
+                if let Some(to) = text[end..].first_chunk_mut() {
+                    *to = number;
+                }
+                end += len;
+            } else {
+                // Of at most 20 digits, and so no longer than the others.
+                other.clear();
+                self.push(&mut other, element);
+                text[end..end + other.len()].copy_from_slice(&other);
+                end += other.len();
+            }
+            left -= 1;
+            if left == 0 {
+                left = row_len;
+            } else {
+                (text[end], text[end + 1]) = (b',', b' ');
+                end += 2;
+            }
+            lens.push((end - start) as u16);
+        }
+        text.truncate(end);
         Texts { text, lens }
     }
 }
@@ -274,6 +337,7 @@ pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) 
 
 /// Whether a value is the fill value; for floating point, within one unit of its last place, and all
 /// not-a-numbers are one.
+#[inline]
 pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
     match (fill, value) {
         (Value::Float(fill), Value::Float(value)) => {

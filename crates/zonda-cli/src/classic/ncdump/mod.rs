@@ -16,6 +16,7 @@ use zonda::{Dataset, Format, OpenOptions, Persist};
 
 use crate::cdl::select::{find_groups, missing_variable};
 use crate::cdl::{self, Selection};
+use crate::classic::text_of;
 use crate::failure::Failure;
 use crate::ncml;
 use options::{Options, Output};
@@ -74,7 +75,7 @@ impl Refusal {
 
 impl From<zonda::Error> for Refusal {
     fn from(error: zonda::Error) -> Refusal {
-        Refusal::Broken(error.code().to_string(), error.to_string())
+        Refusal::Broken(text_of(error.code()), error.to_string())
     }
 }
 
@@ -113,8 +114,9 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
 fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
-    let file = Dataset::open(&options.file, &open)
-        .map_err(|error| Refusal::Text(format!("{}: {}", options.file.display(), error.code())))?;
+    let file = Dataset::open(&options.file, &open).map_err(|error| {
+        Refusal::Text(format!("{}: {}", options.file.display(), text_of(error.code())))
+    })?;
     match options.output {
         Output::Kind => writeln!(out, "{}", file.format().kind())?,
         Output::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
