@@ -276,9 +276,10 @@ pub(crate) fn push_general(
     keep_point: bool,
 ) {
     let digits = digits.max(1);
+    let mut text = [0; digits::ROOM];
     if !keep_zeros
         && !keep_point
-        && let Some((text, len)) = digits::general(value, digits)
+        && let Some(len) = digits::general(&mut text, value, digits)
     {
         return out.extend_from_slice(&text[..len]);
     }

@@ -199,11 +199,12 @@ pub(super) const ROOM: usize = 40;
 /// Most digits of [`general`].
 const MOST_GENERAL: usize = 16;
 
-/// A number as `%.{digits}g`: its text and how many bytes of it count. `None` for more than 16 digits,
-/// for what is not finite, and where the digits are not certain.
+/// Writes a number as `%.{digits}g` and returns how many bytes of `text` count. `None` for more than
+/// 16 digits, for what is not finite, and where the digits are not certain.
 #[inline]
-pub(super) fn general(value: f64, digits: usize) -> Option<([u8; ROOM], usize)> {
-    // Nothing here is copied in a length that depends on the number: that would take longest.
+pub(super) fn general(text: &mut [u8; ROOM], value: f64, digits: usize) -> Option<usize> {
+    // All digits are in a register, and nothing is copied in a length that depends on the number: both
+    // would take longest. What is written too far does not count.
     let size = value.abs();
     if !(1..=MOST_GENERAL).contains(&digits) || !size.is_finite() {
         return None;
@@ -211,47 +212,39 @@ pub(super) fn general(value: f64, digits: usize) -> Option<([u8; ROOM], usize)> 
     let (all, exponent) = if size == 0.0 { (0, 0) } else { of(size, digits)? };
     let all = all * TENS[MOST_GENERAL - digits];
     let (upper, lower) = (eight((all / TENS[8]) as u32), eight((all % TENS[8]) as u32));
-    let mut from = [b'0'; ROOM];
-    *from.first_chunk_mut()? = upper;
-    *from[8..].first_chunk_mut()? = lower;
-    let significant = u128::from_le_bytes(*from.first_chunk()?) ^ ZEROS;
-    let kept = MOST_GENERAL - significant.leading_zeros() as usize / 8;
+    // From the first digit in the lowest byte on.
+    let all = u128::from(u64::from_le_bytes(upper)) | u128::from(u64::from_le_bytes(lower)) << 64;
+    let kept = MOST_GENERAL - (all ^ ZEROS).leading_zeros() as usize / 8;
+    let from = |digit: usize| all.checked_shr(8 * digit as u32).unwrap_or(0).to_le_bytes();
 
-    let mut text = [b'-'; ROOM];
+    text[0] = b'-';
     let at = usize::from(value.is_sign_negative());
-    let put = |text: &mut [u8; ROOM], to: usize, begin: usize| -> Option<()> {
-        *text[to..].first_chunk_mut::<MOST_GENERAL>()? = *from[begin..].first_chunk()?;
-        Some(())
-    };
     if exponent >= digits as i32 || exponent < -4 {
-        put(&mut text, at + 1, 0)?;
-        text[at] = text[at + 1];
+        text[at] = all as u8;
         text[at + 1] = b'.';
+        *text[at + 2..].first_chunk_mut()? = from(1);
         let end = at + if kept > 1 { kept + 1 } else { 1 };
+        let size = exponent.unsigned_abs() as usize;
+        let [tens, ones] = PAIRS[size % 100];
         text[end] = b'e';
         text[end + 1] = if exponent < 0 { b'-' } else { b'+' };
-        let size = exponent.unsigned_abs() as usize;
-        let last = PAIRS[size % 100];
-        if size < 100 {
-            [text[end + 2], text[end + 3]] = last;
-            return Some((text, end + 4));
-        }
         text[end + 2] = b'0' + (size / 100) as u8;
-        [text[end + 3], text[end + 4]] = last;
-        return Some((text, end + 5));
+        let end = end + if size < 100 { 2 } else { 3 };
+        (text[end], text[end + 1]) = (tens, ones);
+        return Some(end + 2);
     }
     if exponent < 0 {
         // A point, and zeros up to the first digit.
         let zeros = exponent.unsigned_abs() as usize;
         *text[at..].first_chunk_mut()? = *b"0.000000";
-        put(&mut text, at + 1 + zeros, 0)?;
-        return Some((text, at + 1 + zeros + kept));
+        *text[at + 1 + zeros..].first_chunk_mut()? = from(0);
+        return Some(at + 1 + zeros + kept);
     }
     let whole = exponent.unsigned_abs() as usize + 1;
-    put(&mut text, at, 0)?;
-    put(&mut text, at + whole + 1, whole)?;
+    *text[at..].first_chunk_mut()? = from(0);
     text[at + whole] = b'.';
-    Some((text, at + if kept > whole { kept + 1 } else { whole }))
+    *text[at + whole + 1..].first_chunk_mut()? = from(whole);
+    Some(at + if kept > whole { kept + 1 } else { whole })
 }
 
 /// Sixteen times the digit 0.
@@ -353,10 +346,13 @@ mod tests {
             (99.5, 2, "1e+02"),
             (100.0, 3, "100"),
         ] {
-            let (text, len) = general(value, digits).unwrap();
+            let mut text = [0; ROOM];
+            let len = general(&mut text, value, digits).unwrap();
             assert_eq!(std::str::from_utf8(&text[..len]).unwrap(), expected);
         }
-        assert!(general(f64::NAN, 7).is_none() && general(1.0, 17).is_none());
+        let mut text = [0; ROOM];
+        assert_eq!(general(&mut text, f64::NAN, 7), None);
+        assert_eq!(general(&mut text, 1.0, 17), None);
     }
 
     #[test]

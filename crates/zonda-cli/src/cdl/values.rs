@@ -48,9 +48,7 @@ pub(crate) enum Value {
 
 /// The first bytes as an array; the caller hands over one element, so that they are there.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(&bytes[..N]);
-    out
+    bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
 impl Value {
@@ -282,21 +280,19 @@ impl Format {
                 _ => f64::NAN,
             };
             let start = end;
-            if self.fill.is_some_and(|fill| is_fill(fill, value)) {
-                text[end] = b'_';
-                end += 1;
-            } else if let Some((number, len)) = digits::general(number, self.digits) {
-                if let Some(to) = text[end..].first_chunk_mut() {
-                    *to = number;
-                }
-                end += len;
-            } else {
-                // Of at most 20 digits, and so no longer than the others.
+            let room = text[end..].first_chunk_mut();
+            let is_fill = self.fill.is_some_and(|fill| is_fill(fill, value));
+            end += match room {
+                Some(room) if !is_fill => digits::general(room, number, self.digits),
+                _ => None,
+            }
+            .unwrap_or_else(|| {
+                // `_` and the like; at most 20 digits, and so no longer than the others.
                 other.clear();
                 self.push(&mut other, element);
                 text[end..end + other.len()].copy_from_slice(&other);
-                end += other.len();
-            }
+                other.len()
+            });
             left -= 1;
             if left == 0 {
                 left = row_len;
