@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use zonda::{Dataset, ExtType, GroupId, Meta, NcError, VarId, VarRef};
+use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, NcError, VarId, VarRef};
 
 use crate::cdl::header::var_id;
 use crate::cdl::values::{Precision, Value, push_with_point};
@@ -127,7 +127,9 @@ impl Ncml<'_> {
         let indent: &[u8] = if owner == VarId::GLOBAL { b"" } else { b"  " };
         for index in 0..self.meta.n_atts(owner)? {
             let att = self.meta.att(owner, index)?;
-            let ty = att.ty().ok_or(zonda::Error::from(NcError::BadType))?;
+            // Strings are asked for as text there, which they are not.
+            let other = if att.nc_type == NC_STRING { NcError::Char } else { NcError::BadType };
+            let ty = att.ty().ok_or(zonda::Error::from(other))?;
             let at = VarRef { group: self.meta.group_id(), var: owner };
             let (bytes, _) = placed::attribute(self.file, at, &att)?;
             self.put(&[indent, b"  <attribute name=\"", &att.name, b"\""]);

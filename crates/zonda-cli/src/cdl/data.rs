@@ -14,7 +14,7 @@ use super::types::{Kind, Type};
 use super::values::{Format, Precision};
 use super::select::named;
 use super::{Options, Selection, names};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::placed::{self, Pieces};
 
 /// Elements whose text is made in one go, by one thread.
@@ -197,7 +197,11 @@ impl Variable {
             buffer.resize(n_elems * self.elem_bytes, 0);
             pieces.clear();
             // In its own type nothing is out of range.
-            let _ = file.get_placed(self.var, |_| slab, &mut pieces, |_| Ok(&mut buffer))?;
+            let got = file.get_placed(self.var, |_| slab, &mut pieces, |_| Ok(&mut buffer));
+            if got.is_err() {
+                rows.announce(lines)?;
+            }
+            let _ = got?;
             rows.put(lines, &buffer, &pieces)?;
         }
         Ok(())
@@ -236,13 +240,17 @@ impl Variable {
             at = end;
             Ok(Some(span))
         };
-        ordered::in_order(
+        let done = ordered::in_order(
             next,
             |(block, range, column)| {
                 format.texts(&block[range], self.elem_bytes, column, row_len)
             },
             |texts| Ok(rows.put_texts(lines, &texts)?),
-        )
+        );
+        if let Err(Failure::Library(_)) = &done {
+            rows.announce(lines)?;
+        }
+        done
     }
 }
 

@@ -44,8 +44,10 @@ pub(super) fn write(
     }
     for id in (0..meta.n_vars()).map(var_id) {
         text.clear();
-        push_var(&mut text, meta, id)?;
+        let pushed = push_var(&mut text, meta, id);
+        // As far as it can be said.
         lines.indented(&text)?;
+        pushed?;
         let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
         owner.write(lines, options, bounds)?;
         if options.special {

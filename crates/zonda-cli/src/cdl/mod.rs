@@ -191,9 +191,9 @@ fn open_group(
     let parts = file.in_group(group, |meta| -> Result<_> {
         let mut name = Vec::new();
         if group != GroupId::ROOT {
-            names::push_escaped(&mut name, meta.group_name())?;
             lines.raw(b"\n")?;
             lines.indented(b"group: ")?;
+            names::push_escaped(&mut name, meta.group_name())?;
             lines.raw(&name)?;
             lines.raw(b" {\n")?;
             lines.deeper();

@@ -21,9 +21,10 @@ pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
 pub(crate) fn push_escaped(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     if let Some(&first) = name.first() {
         if first <= b' ' || first == 0x7F {
-            let name = String::from_utf8_lossy(name);
+            // In the words of ncdump.
             return Err(Failure::InFile(format!(
-                "the name {name:?} begins with a space or a control character, which CDL cannot say"
+                "name begins with space or control-character: {}",
+                char::from(first)
             )));
         }
         if first.is_ascii_digit() {

@@ -14,14 +14,20 @@ const AHEAD: usize = 2;
 /// `done`. Few jobs are under way at a time; `next` and `done` run in this thread. A single job, too.
 ///
 /// # Errors
-/// The first of `next` or `done`.
+/// The first of `done`; that of `next`, once all jobs before it are done.
 pub(super) fn in_order<J: Send, R: Send>(
     mut next: impl FnMut() -> Result<Option<J>>,
     work: impl Fn(J) -> R + Sync,
     mut done: impl FnMut(R) -> Result<()>,
 ) -> Result<()> {
     let Some(first) = next()? else { return Ok(()) };
-    let Some(second) = next()? else { return done(work(first)) };
+    let second = match next() {
+        Ok(Some(second)) => second,
+        end => {
+            done(work(first))?;
+            return end.map(|_| ());
+        }
+    };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let most = threads * (1 + AHEAD);
     let (give, take) = mpsc::sync_channel::<(J, SyncSender<R>)>(most);
@@ -39,22 +45,25 @@ pub(super) fn in_order<J: Send, R: Send>(
         }
         let mut waiting: VecDeque<Receiver<R>> = VecDeque::new();
         let mut ready = VecDeque::from([first, second]);
-        let mut is_over = false;
+        // How the jobs ended, once they did.
+        let mut end = None;
         loop {
-            while !is_over && waiting.len() < most {
+            while end.is_none() && waiting.len() < most {
                 let job = match ready.pop_front() {
-                    Some(job) => Some(job),
-                    None => next()?,
+                    Some(job) => Ok(Some(job)),
+                    None => next(),
                 };
-                let Some(job) = job else {
-                    is_over = true;
-                    break;
-                };
-                let (result, wait) = mpsc::sync_channel(1);
-                give.send((job, result)).map_err(|_| gone())?;
-                waiting.push_back(wait);
+                match job {
+                    Ok(Some(job)) => {
+                        let (result, wait) = mpsc::sync_channel(1);
+                        give.send((job, result)).map_err(|_| gone())?;
+                        waiting.push_back(wait);
+                    }
+                    Ok(None) => end = Some(Ok(())),
+                    Err(failure) => end = Some(Err(failure)),
+                }
             }
-            let Some(wait) = waiting.pop_front() else { return Ok(()) };
+            let Some(wait) = waiting.pop_front() else { return end.unwrap_or(Ok(())) };
             done(wait.recv().map_err(|_| gone())?)?;
         }
     })
@@ -79,7 +88,10 @@ mod tests {
         let end = in_order(
             || {
                 at += 1;
-                Ok((at <= n).then_some(at))
+                match at {
+                    13 => Err(Failure::text("unlucky")),
+                    _ => Ok((at <= n).then_some(at)),
+                }
             },
             |n| {
                 // The earlier ones take longer.
@@ -96,7 +108,7 @@ mod tests {
 
     #[test]
     fn results_are_in_order() {
-        for n in [0, 1, 2, 3, 100] {
+        for n in [0, 1, 2, 3, 11] {
             let (end, seen) = squares(n, None);
             assert!(end.is_ok());
             assert_eq!(seen, (1..=n).map(|n| n * n).collect::<Vec<_>>());
@@ -105,6 +117,9 @@ mod tests {
 
     #[test]
     fn a_failure_ends_it() {
+        let (end, seen) = squares(1000, None);
+        assert!(end.is_err());
+        assert_eq!(seen, (1..13).map(|n| n * n).collect::<Vec<_>>());
         let (end, seen) = squares(1000, Some(16));
         assert!(end.is_err());
         assert_eq!(seen, [1, 4, 9, 16]);

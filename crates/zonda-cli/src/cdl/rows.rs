@@ -34,6 +34,17 @@ impl<'a> Rows<'a> {
         Rows { variable, options, row_len, corner, at: 0, nuls: 0, text: Vec::new() }
     }
 
+    /// Writes what comes before the elements of the next row, which cannot be read.
+    pub(super) fn announce(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
+        if self.at > 0 {
+            return Ok(());
+        }
+        for _ in 0..self.n_braces(|at, _| at == 0) {
+            lines.put(b"{")?;
+        }
+        self.put_brief(lines)
+    }
+
     /// Elements of a row.
     pub(super) fn len(&self) -> usize {
         self.row_len
@@ -92,6 +103,15 @@ impl<'a> Rows<'a> {
         for _ in 0..self.n_braces(|at, _| at == 0) {
             lines.put(b"{")?;
         }
+        self.put_brief(lines)?;
+        if self.variable.form.is_text() {
+            lines.raw(b"\"")?;
+        }
+        Ok(())
+    }
+
+    /// The comment before a row, if it is asked for.
+    fn put_brief(&mut self, lines: &mut Lines<'_>) -> io::Result<()> {
         if self.options.brief && !self.corner.is_empty() {
             self.text.clear();
             self.push_brief();
@@ -99,9 +119,6 @@ impl<'a> Rows<'a> {
             lines.raw(b")\n")?;
             lines.indented(b"    ")?;
             lines.set_position(4);
-        }
-        if self.variable.form.is_text() {
-            lines.raw(b"\"")?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::process::ExitCode;
 
 use zonda::{Dataset, Format, OpenOptions, Persist};
@@ -49,6 +50,17 @@ impl Refusal {
     /// That something which was asked for by name is not there.
     fn none(what: &str, name: &[u8]) -> Refusal {
         Refusal::Text(format!("{}: No such {what}", String::from_utf8_lossy(name)))
+    }
+
+    /// Names the file, where what it is about does not.
+    fn within(self, path: &Path) -> Refusal {
+        let path = path.display().to_string();
+        match self {
+            Refusal::Broken(code, about) if !about.starts_with(&path) => {
+                Refusal::Broken(code, format!("{path}: {about}"))
+            }
+            other => other,
+        }
     }
 
     /// Says it on standard error, and gives the exit status.
@@ -120,7 +132,9 @@ fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
     match options.output {
         Output::Kind => writeln!(out, "{}", file.format().kind())?,
         Output::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
-        Output::Text { ncml } => write(options, ncml, &file, out)?,
+        Output::Text { ncml } => {
+            write(options, ncml, &file, out).map_err(|refusal| refusal.within(&options.file))?;
+        }
     }
     Ok(file.close()?)
 }
