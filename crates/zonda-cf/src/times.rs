@@ -50,8 +50,12 @@ pub enum Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Problem::NoUnits(text) => write!(f, "there are no units in \"{}\"", text.escape_ascii()),
-            Problem::UnknownUnit(name) => write!(f, "\"{}\" is no unit of time", name.escape_ascii()),
+            Problem::NoUnits(text) => {
+                write!(f, "there are no units in \"{}\"", text.escape_ascii())
+            }
+            Problem::UnknownUnit(name) => {
+                write!(f, "\"{}\" is no unit of time", name.escape_ascii())
+            }
             Problem::NoYears => f.write_str("a calendar without years has no unit of years"),
             Problem::NoDate(text) => write!(f, "\"{}\" is no date", text.escape_ascii()),
             Problem::Field(what, value) => write!(f, "invalid {what} = {value}"),

@@ -222,15 +222,7 @@ mod tests {
             Cdh2e(std::ptr::null_mut(), &mut hours);
             cdChar2Comp(mixed, null, std::ptr::null_mut());
             cdRel2Iso(mixed, null, 32, 0.0, null);
-            assert_eq!(
-                cdParseRelunits(
-                    mixed,
-                    null,
-                    std::ptr::null_mut(),
-                    std::ptr::null_mut()
-                ),
-                1
-            );
+            assert_eq!(cdParseRelunits(mixed, null, std::ptr::null_mut(), std::ptr::null_mut()), 1);
         }
         assert_eq!(hours, -1.0);
     }

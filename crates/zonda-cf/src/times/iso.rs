@@ -207,7 +207,11 @@ mod tests {
             ("noon", midnight(0, 1, 1)),
             ("", midnight(0, 1, 1)),
         ] {
-            assert_eq!(date(Calendar(STANDARD), text.as_bytes(), &mut Vec::new()), expected, "{text}");
+            assert_eq!(
+                date(Calendar(STANDARD), text.as_bytes(), &mut Vec::new()),
+                expected,
+                "{text}"
+            );
         }
         assert_eq!(
             date(CLIM, b"3-15 6", &mut Vec::new()),

@@ -63,7 +63,8 @@ impl Since {
             problems.push(Problem::NoUnits(text.to_vec()));
             return None;
         };
-        let unit = unit(calendar, cut(name, UNIT_LEN)).map_err(|problem| problems.push(problem)).ok()?;
+        let unit =
+            unit(calendar, cut(name, UNIT_LEN)).map_err(|problem| problems.push(problem)).ok()?;
         let base = base(&mut scan)
             .unwrap_or_else(|| if calendar.has_years() { b"1979".to_vec() } else { b"1".to_vec() });
         Some(Since { unit, base: iso::date(calendar, &base, problems) })

@@ -9,10 +9,10 @@ use super::header::var_id;
 use super::lines::Lines;
 use super::ordered;
 use super::rows::Rows;
+use super::select::named;
 use super::times::{Bounds, Times};
 use super::types::{Kind, Type};
 use super::values::{Format, Precision};
-use super::select::named;
 use super::{Options, Selection, names};
 use crate::failure::{Failure, Result};
 use crate::placed::{self, Pieces};
@@ -44,7 +44,8 @@ pub(super) fn write(
             continue;
         }
         let var = VarRef { group, var: id };
-        let variable = file.in_group(group, |meta| Variable::new(file, meta, var, options, bounds))??;
+        let variable =
+            file.in_group(group, |meta| Variable::new(file, meta, var, options, bounds))??;
         let Some(variable) = variable else { continue };
         variable.write(lines, file, options)?;
     }
@@ -95,7 +96,11 @@ impl Form {
             let mut none = || empty.place(b"", true).map(|number| number.to_ne_bytes().to_vec());
             let default = if nc_type == NC_STRING { none() } else { None };
             let fill = fill.or_else(|| Some((default?, empty)));
-            return Ok(Form::Other { ty: Type::of(meta, nc_type, options.exact)?, fill, precision });
+            return Ok(Form::Other {
+                ty: Type::of(meta, nc_type, options.exact)?,
+                fill,
+                precision,
+            });
         };
         let c_format = att(b"C_format")
             .filter(|att| att.ty() == Some(ExtType::Char) && (1..C_FORMAT_END).contains(&att.len))
@@ -242,9 +247,7 @@ impl Variable {
         };
         let done = ordered::in_order(
             next,
-            |(block, range, column)| {
-                format.texts(&block[range], self.elem_bytes, column, row_len)
-            },
+            |(block, range, column)| format.texts(&block[range], self.elem_bytes, column, row_len),
             |texts| Ok(rows.put_texts(lines, &texts)?),
         );
         if let Err(Failure::Library(_)) = &done {

@@ -78,7 +78,12 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    pub(super) fn put(&mut self, lines: &mut Lines<'_>, bytes: &[u8], pieces: &Pieces) -> io::Result<()> {
+    pub(super) fn put(
+        &mut self,
+        lines: &mut Lines<'_>,
+        bytes: &[u8],
+        pieces: &Pieces,
+    ) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
             if self.at == 0 {

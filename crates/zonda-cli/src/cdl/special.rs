@@ -22,11 +22,7 @@ fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> R
 }
 
 /// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
-pub(super) fn write_var(
-    lines: &mut Lines<'_>,
-    owner: &Owner<'_>,
-    options: &Options,
-) -> Result<()> {
+pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Options) -> Result<()> {
     if !owner.file.is_hdf5() {
         // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
         if options.exact && owner.meta.format() == Format::Cdf5 {

@@ -62,12 +62,7 @@ impl Type {
         Type::nested(meta, nc_type, exact, 0)
     }
 
-    fn nested(
-        meta: &Meta<'_>,
-        nc_type: i32,
-        exact: bool,
-        depth: usize,
-    ) -> zonda::Result<Type> {
+    fn nested(meta: &Meta<'_>, nc_type: i32, exact: bool, depth: usize) -> zonda::Result<Type> {
         if let Some(ty) = ExtType::from_nc_type(nc_type) {
             return Ok(Type { size: ty.size(), kind: Kind::Atomic(ty) });
         }
