@@ -188,10 +188,8 @@ impl Calendar {
     /// Days from the start of the year to the date. A month that is none counts as January; days
     /// may lie outside of their month.
     fn day_of_year(self, year: i128, month: i16, day: i16) -> i128 {
-        let month = match usize::try_from(month) {
-            Ok(month @ 1..=12) => month,
-            _ => 1,
-        };
+        let month = usize::try_from(month).ok().filter(|month| (1..=12).contains(month));
+        let month = month.unwrap_or(1);
         let whole: i128 = (0..month - 1).map(|m| self.month_days(m, false)).sum();
         let leap = month > 2 && self.is_leap(self.table_year(year));
         whole + i128::from(leap) + i128::from(day) - 1

@@ -55,7 +55,7 @@ fn fields(
 ) -> Result<(), Stop> {
     let end = || Stop::End;
     if calendar.has_years() {
-        date.year = scan.integer().ok_or_else(end)? as i64;
+        date.year = scan.integer().ok_or_else(end)?;
         scan.literal(b"-").ok_or_else(end)?;
     }
     // Numbers too large for a field are cut to its bits, as C cuts them.
