@@ -13,6 +13,8 @@ pub(crate) type Result<T> = std::result::Result<T, Failure>;
 pub(crate) enum Failure {
     /// Failed, for the reason given: exit status 1.
     Failed(String),
+    /// The library refused or could not.
+    Library(zonda::Error),
     /// Failed because of something in a file that is not named yet, see [`Failure::within`].
     InFile(String),
     /// Called wrongly: exit status 2.
@@ -47,6 +49,7 @@ impl Failure {
     /// The reason.
     pub(crate) fn into_text(self) -> String {
         match self {
+            Failure::Library(error) => error.to_string(),
             Failure::Failed(text) | Failure::InFile(text) | Failure::Usage(text) => text,
             Failure::NotStarted(text, _) => text,
             Failure::ReaderGone => "nobody reads the output".to_owned(),
@@ -57,6 +60,7 @@ impl Failure {
     /// Says it on standard error, and gives the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (text, status) = match self {
+            Failure::Library(error) => (error.to_string(), 1),
             Failure::Failed(text) | Failure::InFile(text) => (text, 1),
             Failure::Usage(text) => (text, 2),
             Failure::NotStarted(text, status) => (text, status),
@@ -70,7 +74,7 @@ impl Failure {
 
 impl From<zonda::Error> for Failure {
     fn from(error: zonda::Error) -> Failure {
-        Failure::Failed(error.to_string())
+        Failure::Library(error)
     }
 }
 

@@ -1,26 +1,18 @@
 //! Times of the distribution's tools: `ncdump -t`, `ncdump -i` and time literals of `ncgen`.
 //!
-//! Relative times ("days since 1990-01-01") become dates and text, and dates become hours, as the
-//! tools of 4.9.0 expect it. That is older and looser than UDUNITS: unit names are recognised by
-//! their beginnings, months and years count calendar months, and zones are ignored.
+//! What they mean is in [`zonda_cf::times`].
 //!
 //! Errors are not returned: what is wrong is skipped and, if [`cdSetErrOpts`] says so, reported on
 //! standard error.
 
-mod calendar;
-mod iso;
-mod scan;
-mod since;
-
 use std::ffi::{c_char, c_double, c_int, c_long, c_short, c_uint};
-use std::fmt;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use zonda_cf::times::{self, Calendar, Problem, Since};
+
 use crate::boundary::put;
 use crate::foreign::{bytes, put_text};
-use calendar::Calendar;
-use since::Since;
 
 /// `CU_FATAL`: an error ends the program with status 1.
 const FATAL: c_int = 1;
@@ -56,16 +48,31 @@ pub struct HumanTime {
     pub time_type: c_uint,
 }
 
+impl From<times::CompTime> for CompTime {
+    fn from(date: times::CompTime) -> CompTime {
+        let times::CompTime { year, month, day, hour } = date;
+        CompTime { year: year as c_long, month, day, hour }
+    }
+}
+
 /// Tells that something is wrong, in the way that [`cdSetErrOpts`] chose.
-fn report(what: fmt::Arguments<'_>) {
+fn report(problem: &Problem) {
     let options = ERROR_OPTIONS.load(Ordering::Relaxed);
     if options & VERBOSE != 0 {
         // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(std::io::stderr().lock(), "netCDF time: {what}");
+        let _ = writeln!(std::io::stderr().lock(), "netCDF time: {problem}");
     }
     if options & FATAL != 0 {
         std::process::exit(1);
     }
+}
+
+/// What `with` makes, after a report of what it found wrong.
+fn reported<T>(with: impl FnOnce(&mut Vec<Problem>) -> T) -> T {
+    let mut problems = Vec::new();
+    let made = with(&mut problems);
+    problems.iter().for_each(report);
+    made
 }
 
 /// `int cdSetErrOpts(int opts);`
@@ -94,11 +101,13 @@ pub unsafe extern "C" fn cdParseRelunits(
 ) -> c_int {
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let Some(since) = Since::parse(Calendar(timetype), text) else { return 1 };
+    let Some(since) = reported(|list| Since::parse(Calendar(timetype), text, list)) else {
+        return 1;
+    };
     // SAFETY: the contract above is that of `put`.
     unsafe {
         put(unit, since.unit as c_int);
-        put(base_comptime, since.base);
+        put(base_comptime, since.base.into());
     }
     0
 }
@@ -125,9 +134,11 @@ pub unsafe extern "C" fn cdRel2Iso(
     let calendar = Calendar(timetype);
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
-    let written = Since::parse(calendar, text)
-        .and_then(|since| since.date_after(calendar, reltime))
-        .and_then(|date| iso::text(calendar, separator as u8, &date));
+    let written = reported(|list| Since::parse(calendar, text, list)).and_then(|since| {
+        let date = since.date_after(calendar, reltime);
+        let written = date.and_then(|date| times::text(calendar, separator as u8, &date));
+        written.map_err(|problem| report(&problem)).ok()
+    });
     // SAFETY: the contract above is that of `put_text`.
     unsafe { put_text(chartime, &written.unwrap_or_default()) };
 }
@@ -149,7 +160,7 @@ pub unsafe extern "C" fn cdChar2Comp(
     // SAFETY: the contract above is that of `bytes`.
     let text = unsafe { bytes(chartime) }.unwrap_or_default();
     // SAFETY: the contract above is that of `put`.
-    unsafe { put(comptime, iso::date(Calendar(timetype), text)) };
+    unsafe { put(comptime, reported(|list| times::date(Calendar(timetype), text, list)).into()) };
 }
 
 /// `void Cdh2e(CdTime *htime, double *etime);`
@@ -164,7 +175,14 @@ pub unsafe extern "C" fn cdChar2Comp(
 pub unsafe extern "C" fn Cdh2e(htime: *mut HumanTime, etime: *mut c_double) {
     // SAFETY: null or valid by contract.
     let Some(human) = (unsafe { htime.as_ref() }) else { return };
-    let hours = Calendar(human.time_type).hours(&human.date, human.base_year);
+    let CompTime { year, month, day, hour } = human.date;
+    if !(1..=12).contains(&month) {
+        report(&Problem::Field("month", month.into()));
+    }
+    #[allow(clippy::useless_conversion)] // not everywhere has `long` 64 bits
+    let date = times::CompTime { year: i64::from(year), month, day, hour };
+    #[allow(clippy::useless_conversion)] // likewise
+    let hours = Calendar(human.time_type).hours(&date, i64::from(human.base_year));
     // SAFETY: the contract above is that of `put`.
     unsafe { put(etime, hours) };
 }
@@ -198,20 +216,13 @@ mod tests {
     fn null_pointers_are_no_crash() {
         let mut hours = -1.0;
         let null = std::ptr::null_mut();
+        let mixed = Calendar::MIXED.0;
         // SAFETY: every function here takes null.
         unsafe {
             Cdh2e(std::ptr::null_mut(), &mut hours);
-            cdChar2Comp(calendar::STANDARD, null, std::ptr::null_mut());
-            cdRel2Iso(calendar::STANDARD, null, 32, 0.0, null);
-            assert_eq!(
-                cdParseRelunits(
-                    calendar::STANDARD,
-                    null,
-                    std::ptr::null_mut(),
-                    std::ptr::null_mut()
-                ),
-                1
-            );
+            cdChar2Comp(mixed, null, std::ptr::null_mut());
+            cdRel2Iso(mixed, null, 32, 0.0, null);
+            assert_eq!(cdParseRelunits(mixed, null, std::ptr::null_mut(), std::ptr::null_mut()), 1);
         }
         assert_eq!(hours, -1.0);
     }

@@ -7,6 +7,7 @@ use std::io::Write;
 
 use zonda::ExtType;
 
+use super::digits;
 use super::values::Value;
 
 /// Largest width and precision: a format is a few characters, what it asks for should not be gigabytes.
@@ -275,43 +276,105 @@ pub(crate) fn push_general(
     keep_point: bool,
 ) {
     let digits = digits.max(1);
-    let (mantissa, exponent) = scientific(value, digits - 1);
-    let (sign, mantissa) = match mantissa.strip_prefix('-') {
-        Some(rest) => ("-", rest),
-        None => ("", &*mantissa),
-    };
-    out.extend_from_slice(sign.as_bytes());
-    let mut all: Vec<u8> = mantissa.bytes().filter(|&byte| byte != b'.').collect();
-    let point_always = keep_zeros || keep_point;
-    let fixed = exponent >= -4 && i32::try_from(digits).is_ok_and(|digits| exponent < digits);
-    // Digits that stand before the point.
-    let before = if fixed { exponent + 1 } else { 1 };
-    if fixed && before <= 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', before.unsigned_abs() as usize));
-        trim(&mut all, 0, point_always);
-        out.extend_from_slice(&all);
-        if all.is_empty() && !point_always {
-            out.pop();
-        }
-        return;
+    let mut text = [0; digits::ROOM];
+    if !keep_zeros
+        && !keep_point
+        && let Some(len) = digits::general(&mut text, value, digits)
+    {
+        return out.extend_from_slice(&text[..len]);
     }
-    let before = before.unsigned_abs() as usize;
-    trim(&mut all, before, point_always);
-    out.extend_from_slice(&all[..before]);
-    if all.len() > before || point_always {
-        out.push(b'.');
-        out.extend_from_slice(&all[before..]);
+    if value.is_sign_negative() {
+        out.push(b'-');
     }
-    if !fixed {
-        push_exponent(out, exponent);
+    let size = value.abs();
+    let keep = keep_zeros || keep_point;
+    if let Some((all, exponent)) = quickly(size, digits) {
+        let text = digits::text(all);
+        return lay_out(out, &text[text.len() - digits..], exponent, keep);
+    }
+    let (mantissa, exponent) = scientific(size, digits - 1);
+    let all: Vec<u8> = mantissa.bytes().filter(|&byte| byte != b'.').collect();
+    lay_out(out, &all, exponent, keep);
+}
+
+/// The digits of a value that is not negative and the power of ten of the first, where they are found
+/// the fast way.
+fn quickly(size: f64, digits: usize) -> Option<(u64, i32)> {
+    match digits {
+        _ if size == 0.0 && digits <= digits::MOST => Some((0, 0)),
+        1..=digits::MOST => digits::of(size, digits),
+        _ => None,
     }
 }
 
-/// Takes zeros off the end, down to `least` digits, unless they are kept.
-fn trim(digits: &mut Vec<u8>, least: usize, keep: bool) {
-    while !keep && digits.len() > least && digits.last() == Some(&b'0') {
-        digits.pop();
+/// Room for what is written of a number at once: sign, digits, zeros before them, exponent.
+const WIDE: usize = 32;
+
+/// Appends digits, the first of which stands for that power of ten, as `%g` does; unless they are to
+/// be kept, without zeros at the end.
+fn lay_out(out: &mut Vec<u8>, digits: &[u8], exponent: i32, keep: bool) {
+    let fixed = exponent >= -4 && i32::try_from(digits.len()).is_ok_and(|len| exponent < len);
+    // Digits that stand before the point.
+    let before = if fixed { exponent + 1 } else { 1 };
+    let least = usize::try_from(before).unwrap_or(0);
+    let mut len = digits.len();
+    while !keep && len > least && digits[len - 1] == b'0' {
+        len -= 1;
+    }
+    let digits = &digits[..len];
+    if digits.len() + 6 > WIDE {
+        return lay_out_long(out, digits, before, (!fixed).then_some(exponent), keep);
+    }
+    // In one piece, since most of the time goes into appending.
+    let mut text = [b'0'; WIDE];
+    let end = if before <= 0 {
+        // A point, and zeros up to the first digit.
+        let zeros = 2 + before.unsigned_abs() as usize;
+        text[1] = b'.';
+        text[zeros..zeros + len].copy_from_slice(digits);
+        // Of a zero nothing is left but the one before the point.
+        if len == 0 { 1 } else { zeros + len }
+    } else {
+        let (whole, fraction) = digits.split_at(least);
+        text[..least].copy_from_slice(whole);
+        text[least] = b'.';
+        text[least + 1..=len].copy_from_slice(fraction);
+        if len > least || keep { len + 1 } else { least }
+    };
+    if fixed {
+        out.extend_from_slice(&text[..end]);
+        return;
+    }
+    text[end] = b'e';
+    text[end + 1] = if exponent < 0 { b'-' } else { b'+' };
+    let size = exponent.unsigned_abs();
+    let mut end = end + 2;
+    for (divisor, least) in [(100, 100), (10, 0), (1, 0)] {
+        if size >= least {
+            text[end] = b'0' + (size / divisor % 10) as u8;
+            end += 1;
+        }
+    }
+    out.extend_from_slice(&text[..end]);
+}
+
+/// The same for any number of digits.
+fn lay_out_long(out: &mut Vec<u8>, digits: &[u8], before: i32, exponent: Option<i32>, keep: bool) {
+    let least = usize::try_from(before).unwrap_or(0);
+    if before <= 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', before.unsigned_abs() as usize));
+        out.extend_from_slice(digits);
+        return;
+    }
+    let (whole, fraction) = digits.split_at(least);
+    out.extend_from_slice(whole);
+    if !fraction.is_empty() || keep {
+        out.push(b'.');
+        out.extend_from_slice(fraction);
+    }
+    if let Some(exponent) = exponent {
+        push_exponent(out, exponent);
     }
 }
 
@@ -343,6 +406,13 @@ mod tests {
             (5e-324, 15, "4.94065645841247e-324"),
             (100.0, 3, "100"),
             (1000.0, 3, "1e+03"),
+            (-1.5, 7, "-1.5"),
+            (0.0001234, 2, "0.00012"),
+            (1e22, 20, "1e+22"),
+            (123456789012345678.0, 20, "123456789012345680"),
+            (1.0 / 3.0, 20, "0.33333333333333331483"),
+            (1e-5 / 3.0, 20, "3.3333333333333337472e-06"),
+            (0.0001 / 3.0, 30, "3.33333333333333349307245341286e-05"),
         ] {
             assert_eq!(general(value, digits), text);
         }

@@ -3,6 +3,7 @@
 use zonda::{Dataset, DimId, ExtType, Format, GroupId, Meta, NC_STRING, VarId, VarRef};
 
 use super::lines::Lines;
+use super::times::{Bounds, Times};
 use super::types::{Kind, Type, outward, push_hex};
 use super::{Options, names, special, types, values};
 use crate::failure::Result;
@@ -17,6 +18,7 @@ pub(super) fn write(
     file: &Dataset,
     meta: &Meta<'_>,
     options: &Options,
+    bounds: &mut Bounds,
 ) -> Result<()> {
     let group = meta.group_id();
     types::write(lines, meta)?;
@@ -42,12 +44,14 @@ pub(super) fn write(
     }
     for id in (0..meta.n_vars()).map(var_id) {
         text.clear();
-        push_var(&mut text, meta, id)?;
+        let pushed = push_var(&mut text, meta, id);
+        // As far as it can be said.
         lines.indented(&text)?;
+        pushed?;
         let owner = Owner { file, meta, var: VarRef { group, var: id }, name: meta.var(id)?.name };
-        owner.write(lines, options)?;
+        owner.write(lines, options, bounds)?;
         if options.special {
-            special::write_var(lines, &owner)?;
+            special::write_var(lines, &owner, options)?;
         }
     }
     let owner = Owner { file, meta, var: VarRef::group(group), name: b"" };
@@ -57,15 +61,15 @@ pub(super) fn write(
         let kind = if is_root { "global" } else { "group" };
         lines.indented(format!("// {kind} attributes:\n").as_bytes())?;
     }
-    owner.write(lines, options)?;
+    owner.write(lines, options, bounds)?;
     if options.special && is_root {
-        special::write_global(lines, &owner)?;
+        special::write_global(lines, &owner, options)?;
     }
     Ok(())
 }
 
 /// Ids are `i32` in netCDF, and so files have no more.
-pub(super) fn var_id(index: usize) -> VarId {
+pub(crate) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
@@ -129,20 +133,26 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    fn write(&self, lines: &mut Lines<'_>, options: &Options) -> Result<()> {
+    fn write(&self, lines: &mut Lines<'_>, options: &Options, bounds: &mut Bounds) -> Result<()> {
         for index in 0..self.meta.n_atts(self.var.var)? {
-            self.write_att(lines, index, options)?;
+            self.write_att(lines, index, options, bounds)?;
         }
         Ok(())
     }
 
-    fn write_att(&self, lines: &mut Lines<'_>, index: usize, options: &Options) -> Result<()> {
+    fn write_att(
+        &self,
+        lines: &mut Lines<'_>,
+        index: usize,
+        options: &Options,
+        bounds: &mut Bounds,
+    ) -> Result<()> {
         let att = self.meta.att(self.var.var, index)?;
         if self.var == VarRef::group(GroupId::ROOT) && *att.name == *PROVENANCE {
             return Ok(());
         }
         let mut text = b"\t\t".to_vec();
-        let ty = Type::of(self.meta, att.nc_type)?;
+        let ty = Type::of(self.meta, att.nc_type, options.exact)?;
         if att.nc_type == NC_STRING || att.ty().is_none() {
             types::push_name(&mut text, self.meta, att.nc_type)?;
             text.push(b' ');
@@ -170,7 +180,7 @@ impl Owner<'_> {
                             let value = values::Value::native(*ty, element);
                             values::push_att_value(&mut text, *ty, value, options.precision);
                         }
-                        Kind::String => {
+                        Kind::String { .. } => {
                             let number = element.first_chunk().map(|n| u64::from_ne_bytes(*n));
                             match number.and_then(|number| pieces.get(number)) {
                                 Some(string) => push_string(&mut text, string, cut),
@@ -197,9 +207,56 @@ impl Owner<'_> {
                 }
             }
         }
-        text.extend_from_slice(b" ;\n");
-        Ok(lines.raw(&text)?)
+        text.extend_from_slice(b" ;");
+        lines.raw(&text)?;
+        if let Some(style) = options.times {
+            // One without values is shown as a string.
+            let is_text = n == 0 || att.ty() == Some(ExtType::Char);
+            if let Some(ty) = att.ty().filter(|_| !is_text && self.var.var != VarId::GLOBAL) {
+                // It has no name of its own, and so is nobody's bounds.
+                let times = Times::of(self.file, self.meta, self.var, b"", bounds, style)?;
+                if let Some(times) = times {
+                    write_times(lines, &times, ty, &bytes)?;
+                }
+            }
+            if is_text && *att.name == *b"bounds" {
+                bounds.add(&bytes, self.var);
+            }
+        }
+        Ok(lines.raw(b"\n")?)
     }
+}
+
+/// The values of an attribute as dates, in a comment: one or two on its line, more on lines of their
+/// own.
+fn write_times(lines: &mut Lines<'_>, times: &Times, ty: ExtType, bytes: &[u8]) -> Result<()> {
+    /// Where `ncdump` takes lines of such a list to begin.
+    const START: usize = 18;
+    let n = bytes.len() / ty.size();
+    let mut text = Vec::new();
+    let mut at = 0;
+    for (index, element) in bytes.chunks_exact(ty.size()).enumerate() {
+        text.clear();
+        times.push(&mut text, values::Value::native(ty, element));
+        if index + 1 < n {
+            text.push(b',');
+        }
+        at += 1 + text.len();
+        let breaks = n > 2 && (index == 0 || at > lines.line_len());
+        if breaks {
+            lines.raw(b"\n")?;
+            lines.indented(b"\t\t  ")?;
+            at = START + text.len();
+        } else {
+            lines.raw(b" ")?;
+        }
+        if index == 0 || breaks {
+            lines.raw(b"// ")?;
+            at += 3;
+        }
+        lines.raw(&text)?;
+    }
+    Ok(())
 }
 
 /// A text attribute. NULs at its end are left out; with `cut` the string goes on in a new line after

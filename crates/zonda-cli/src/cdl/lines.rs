@@ -6,12 +6,18 @@ use std::io::{self, Write};
 const CONTINUATION: &[u8] = b"    ";
 /// Spaces for each level of groups.
 const LEVEL: usize = 2;
+/// Bytes that are kept free at the end of a line.
+const END: usize = 2;
+/// Bytes that are worth handing over.
+const ENOUGH: usize = 64 << 10;
 
 /// Writes CDL, and values so that lines keep to a length, counted as `ncdump` counts: by the position
 /// that callers set after writing what is not wrapped. It is kept from one part of the file to the
 /// next, as there.
 pub(crate) struct Lines<'a> {
     out: &'a mut dyn Write,
+    /// What is not handed to `out` yet.
+    waiting: Vec<u8>,
     at: usize,
     max: usize,
     indent: usize,
@@ -20,7 +26,7 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// Lines of at most `line_len` bytes; two of them are kept for the delimiter at the end.
     pub(crate) fn new(out: &'a mut dyn Write, line_len: usize) -> Lines<'a> {
-        Lines { out, at: 0, max: line_len.saturating_sub(2), indent: 0 }
+        Lines { out, waiting: Vec::new(), at: 0, max: line_len.saturating_sub(END), indent: 0 }
     }
 
     /// One level deeper from here on.
@@ -40,12 +46,26 @@ impl<'a> Lines<'a> {
 
     /// Writes the indentation of a line.
     pub(crate) fn indent(&mut self) -> io::Result<()> {
-        write!(self.out, "{:1$}", "", self.indent)
+        self.waiting.extend(std::iter::repeat_n(b' ', self.indent));
+        Ok(())
     }
 
     /// Writes bytes as they are, without counting them.
     pub(crate) fn raw(&mut self, text: &[u8]) -> io::Result<()> {
-        self.out.write_all(text)
+        self.waiting.extend_from_slice(text);
+        if self.waiting.len() < ENOUGH { Ok(()) } else { self.hand_over() }
+    }
+
+    /// Hands over what is waiting.
+    pub(crate) fn hand_over(&mut self) -> io::Result<()> {
+        let done = self.out.write_all(&self.waiting);
+        self.waiting.clear();
+        done
+    }
+
+    /// The longest line that was asked for.
+    pub(crate) fn line_len(&self) -> usize {
+        self.max + END
     }
 
     /// Writes an indented line, or its beginning.
@@ -56,24 +76,53 @@ impl<'a> Lines<'a> {
 
     /// Hands over what was written.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.hand_over()?;
         self.out.flush()
     }
 
     /// Writes a text that must not be split, on a new line if it does not fit in this one. One or
     /// two bytes (delimiters) always stay.
     pub(crate) fn put(&mut self, text: &[u8]) -> io::Result<()> {
-        if text.len() > 2 && self.at + text.len() > self.max {
-            self.out.write_all(b"\n")?;
-            self.indent()?;
-            self.out.write_all(CONTINUATION)?;
-            self.set_position(CONTINUATION.len());
+        if self.is_beyond(text.len()) {
+            self.break_line()?;
         }
-        self.out.write_all(text)?;
+        self.raw(text)?;
         if text.ends_with(b"\n") {
             self.set_position(0);
         } else {
             self.at += text.len();
         }
+        Ok(())
+    }
+
+    /// As [`Lines::put`] for texts of these lengths, one after the other, none of which ends a line.
+    /// Returns how many bytes they are together.
+    pub(crate) fn put_run(&mut self, text: &[u8], lens: &[u16]) -> io::Result<usize> {
+        let (mut from, mut to) = (0, 0);
+        for &len in lens {
+            let len = usize::from(len);
+            if self.is_beyond(len) {
+                self.raw(&text[from..to])?;
+                self.break_line()?;
+                from = to;
+            }
+            to += len;
+            self.at += len;
+        }
+        self.raw(&text[from..to])?;
+        Ok(to)
+    }
+
+    /// Whether a text of that length is not for this line.
+    fn is_beyond(&self, len: usize) -> bool {
+        len > END && self.at + len > self.max
+    }
+
+    fn break_line(&mut self) -> io::Result<()> {
+        self.raw(b"\n")?;
+        self.indent()?;
+        self.raw(CONTINUATION)?;
+        self.set_position(CONTINUATION.len());
         Ok(())
     }
 }
@@ -92,7 +141,29 @@ mod tests {
             lines.put(value).unwrap();
         }
         lines.put(b" ;").unwrap();
+        lines.hand_over().unwrap();
         String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn runs_wrap_as_single_texts_do() {
+        let (mut one, mut all) = (Vec::new(), Vec::new());
+        let values: Vec<String> = (0..300).map(|n| format!("{}, ", n * n * n % 1009)).collect();
+        let lens: Vec<u16> = values.iter().map(|value| value.len() as u16).collect();
+        let mut lines = Lines::new(&mut one, 40);
+        lines.set_position(9);
+        for value in &values {
+            lines.put(value.as_bytes()).unwrap();
+        }
+        lines.hand_over().unwrap();
+        let mut lines = Lines::new(&mut all, 40);
+        lines.set_position(9);
+        let text = values.concat();
+        let first = lines.put_run(text.as_bytes(), &lens[..123]).unwrap();
+        let second = lines.put_run(&text.as_bytes()[first..], &lens[123..]).unwrap();
+        lines.hand_over().unwrap();
+        assert_eq!(first + second, text.len());
+        assert_eq!(String::from_utf8(one).unwrap(), String::from_utf8(all).unwrap());
     }
 
     #[test]

@@ -2,24 +2,35 @@
 //!
 //! Spec: the netCDF User's Guide, "CDL Syntax", and byte by byte the output of `ncdump` 4.9.0, which
 //! programs and people compare. One file for each part: [`names`] and their escapes, [`values`] and
-//! their text, [`types`] for those that netCDF-4 files define, [`cformat`] for the `C_format` attribute,
-//! [`lines`] for indenting and wrapping, [`header`], [`special`] attributes, [`data`].
+//! their text with the [`digits`] of floating-point numbers, [`types`] for those that netCDF-4 files
+//! define, [`cformat`] for the `C_format` attribute, [`times`] for numbers that are dates, [`lines`] for
+//! indenting and wrapping, [`header`], [`special`] attributes, what is
+//! [`select`]ed by name, [`data`] with its [`blocks`] and
+//! [`rows`], the text of which is made by all cores ([`ordered`]).
 
+mod blocks;
 pub(crate) mod cformat;
-pub(crate) mod data;
+mod data;
+mod digits;
 pub(crate) mod header;
-pub(crate) mod lines;
+mod lines;
 pub(crate) mod names;
+mod ordered;
+mod rows;
+pub(crate) mod select;
 pub(crate) mod special;
+pub(crate) mod times;
 pub(crate) mod types;
 pub(crate) mod values;
 
 use std::io::Write;
 
-use zonda::{Dataset, GroupId, Meta, VarId};
+use zonda::{Dataset, GroupId};
 
 use crate::failure::{Failure, Result};
 use lines::Lines;
+use select::{find_groups, missing_variable};
+use times::{Bounds, TimeStyle};
 use values::Precision;
 
 /// Which variables' data is written.
@@ -51,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) selection: Selection,
     /// Data of these variables only; empty for all. With a path, those of one group.
     pub(crate) variables: Vec<Vec<u8>>,
+    /// Data of these groups only; empty for all. Without a `/` in front, of all that have the name.
+    pub(crate) groups: Vec<Vec<u8>>,
     /// A comment before each row.
     pub(crate) brief: bool,
     /// A comment after each value.
@@ -63,6 +76,34 @@ pub(crate) struct Options {
     pub(crate) precision: Precision,
     /// Also the virtual attributes (`_Format`, `_ChunkSizes`, ...).
     pub(crate) special: bool,
+    /// Of these, one `_Filter` for all filters instead of `_Shuffle`, `_DeflateLevel`, `_Fletcher32`.
+    pub(crate) filters: bool,
+    /// Numbers whose units are those of time as dates.
+    pub(crate) times: Option<TimeStyle>,
+    /// Byte by byte as `ncdump` 4.9.0 also where that loses something: `_IsNetcdf4` of files without
+    /// dimensions and of the classic model, vertical tabs in strings.
+    pub(crate) exact: bool,
+}
+
+impl Default for Options {
+    /// Those of `ncdump` where nothing is asked for.
+    fn default() -> Options {
+        Options {
+            name: Vec::new(),
+            selection: Selection::Data,
+            variables: Vec::new(),
+            groups: Vec::new(),
+            brief: false,
+            full: false,
+            order: IndexOrder::C,
+            line_len: 80,
+            precision: Precision::default(),
+            special: false,
+            filters: false,
+            times: None,
+            exact: false,
+        }
+    }
 }
 
 /// What is still to be written of a tree of groups.
@@ -72,18 +113,54 @@ enum Step {
 }
 
 /// Writes a dataset as CDL. The header of each group is handed over before its data is read.
+///
+/// # Errors
+/// Names of variables and groups that are none; what reading meets. What was made before goes out.
 pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> Result<()> {
-    check_variables(file, &options.variables)?;
+    let none = |what: &str, name: &[u8]| {
+        let name = String::from_utf8_lossy(name);
+        Err(Failure::at(file.path(), format!("{name}: no such {what}")))
+    };
+    if let Some(name) = missing_variable(file, &options.variables)? {
+        return none("variable", name);
+    }
+    let groups = match find_groups(file, &options.groups)? {
+        Ok(groups) => groups,
+        Err(name) => return none("group", name),
+    };
     let mut lines = Lines::new(out, options.line_len);
+    let done = write_all(&mut lines, file, options, &groups);
+    let handed_over = lines.hand_over();
+    done.and(handed_over.map_err(Failure::from))
+}
+
+/// Writes all groups; data of `groups` only, if there are any.
+fn write_all(
+    lines: &mut Lines<'_>,
+    file: &Dataset,
+    options: &Options,
+    groups: &[GroupId],
+) -> Result<()> {
     let mut head = b"netcdf ".to_vec();
     names::push_escaped(&mut head, &options.name)?;
     head.extend_from_slice(b" {\n");
     lines.raw(&head)?;
+    let mut bounds = Bounds::default();
     // A list and not recursion: groups may be nested as deep as the file says.
     let mut steps = vec![Step::Open(GroupId::ROOT)];
     while let Some(step) = steps.pop() {
         match step {
-            Step::Open(group) => open_group(&mut lines, file, group, options, &mut steps)?,
+            Step::Open(group) => {
+                let parts = open_group(lines, file, group, options, &mut bounds)?;
+                let is_wanted = groups.is_empty() || groups.contains(&group);
+                if options.selection != Selection::Header && is_wanted {
+                    data::write(lines, file, group, options, &bounds)?;
+                }
+                if group != GroupId::ROOT {
+                    steps.push(Step::Close(parts.name));
+                }
+                steps.extend(parts.groups.into_iter().rev().map(Step::Open));
+            }
             Step::Close(name) => {
                 lines.indented(b"} // group ")?;
                 lines.raw(&name)?;
@@ -95,69 +172,35 @@ pub(crate) fn write(out: &mut dyn Write, file: &Dataset, options: &Options) -> R
     Ok(lines.raw(b"}\n")?)
 }
 
-/// Writes a group, and lists those in it.
+/// What is left to write of a group behind its data.
+struct Parts {
+    /// Its name as it is written.
+    name: Vec<u8>,
+    /// The groups in it.
+    groups: Vec<GroupId>,
+}
+
+/// Writes a group up to its data.
 fn open_group(
     lines: &mut Lines<'_>,
     file: &Dataset,
     group: GroupId,
     options: &Options,
-    steps: &mut Vec<Step>,
-) -> Result<()> {
-    let (name, children) = file.in_group(group, |meta| -> Result<_> {
+    bounds: &mut Bounds,
+) -> Result<Parts> {
+    let parts = file.in_group(group, |meta| -> Result<_> {
         let mut name = Vec::new();
         if group != GroupId::ROOT {
-            names::push_escaped(&mut name, meta.group_name())?;
             lines.raw(b"\n")?;
             lines.indented(b"group: ")?;
+            names::push_escaped(&mut name, meta.group_name())?;
             lines.raw(&name)?;
             lines.raw(b" {\n")?;
             lines.deeper();
         }
-        header::write(lines, file, meta, options)?;
-        Ok((name, meta.groups().to_vec()))
+        header::write(lines, file, meta, options, bounds)?;
+        Ok(Parts { name, groups: meta.groups().to_vec() })
     })??;
     lines.flush()?;
-    if options.selection != Selection::Header {
-        data::write(lines, file, group, options)?;
-    }
-    if group != GroupId::ROOT {
-        steps.push(Step::Close(name));
-    }
-    steps.extend(children.into_iter().rev().map(Step::Open));
-    Ok(())
-}
-
-/// The variable of the group that is looked at that `name` is for. A name without a path is for a
-/// variable of any group, a path that does not begin with `/` for the end of a group's path.
-fn named(meta: &Meta<'_>, name: &[u8]) -> Option<VarId> {
-    let Some(slash) = name.iter().rposition(|&byte| byte == b'/') else {
-        return meta.find_var(name).ok();
-    };
-    let (group, name) = (&name[..slash], &name[slash + 1..]);
-    let path = meta.group_path();
-    let is_here = match group {
-        b"" => path == b"/",
-        [b'/', ..] => path == group,
-        _ => path.ends_with(group),
-    };
-    if is_here { meta.find_var(name).ok() } else { None }
-}
-
-/// That each name is for some variable.
-fn check_variables(file: &Dataset, variables: &[Vec<u8>]) -> Result<()> {
-    let mut missing: Vec<&Vec<u8>> = variables.iter().collect();
-    let mut groups = vec![GroupId::ROOT];
-    while let Some(group) = groups.pop().filter(|_| !missing.is_empty()) {
-        file.in_group(group, |meta| {
-            missing.retain(|name| named(meta, name).is_none());
-            groups.extend_from_slice(meta.groups());
-        })?;
-    }
-    match missing.first() {
-        None => Ok(()),
-        Some(name) => {
-            let name = String::from_utf8_lossy(name);
-            Err(Failure::at(file.path(), format!("{name}: no such variable")))
-        }
-    }
+    Ok(parts)
 }

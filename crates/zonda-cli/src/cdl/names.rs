@@ -1,6 +1,15 @@
 //! Names in CDL: characters that mean something there are escaped.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::failure::{Failure, Result};
+
+/// The names of a list with commas; empty ones are left out.
+pub(crate) fn list(text: &OsStr) -> Vec<Vec<u8>> {
+    let names = text.as_bytes().split(|&byte| byte == b',');
+    names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
+}
 
 /// Appends a name with its escapes.
 ///
@@ -12,9 +21,10 @@ use crate::failure::{Failure, Result};
 pub(crate) fn push_escaped(out: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     if let Some(&first) = name.first() {
         if first <= b' ' || first == 0x7F {
-            let name = String::from_utf8_lossy(name);
+            // In the words of ncdump.
             return Err(Failure::InFile(format!(
-                "the name {name:?} begins with a space or a control character, which CDL cannot say"
+                "name begins with space or control-character: {}",
+                char::from(first)
             )));
         }
         if first.is_ascii_digit() {

@@ -1,10 +1,10 @@
 //! Virtual attributes: how a netCDF-4 file stores its variables, said as if they were attributes.
 
-use zonda::{Endianness, FilterSpec, StorageKind};
+use zonda::{Endianness, ExtType, FilterSpec, Format, StorageKind};
 
 use super::header::Owner;
 use super::lines::Lines;
-use super::names;
+use super::{Options, names};
 use crate::failure::Result;
 use crate::placed;
 
@@ -21,9 +21,13 @@ fn write(lines: &mut Lines<'_>, owner: &Owner<'_>, name: &str, value: &str) -> R
     Ok(lines.indented(&text)?)
 }
 
-/// Those of a variable; classic files have none.
-pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+/// Those of a variable; classic files have none but what `ncdump` says of CDF-5.
+pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>, options: &Options) -> Result<()> {
     if !owner.file.is_hdf5() {
+        // `ncdump` 4.9.0 asks in CDF-5, too, and fails behind this answer unless elements are bytes.
+        if options.exact && owner.meta.format() == Format::Cdf5 {
+            write(lines, owner, "_Storage", "\"contiguous\"")?;
+        }
         return Ok(());
     }
     let info = owner.file.var_info(owner.var)?;
@@ -33,6 +37,9 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> 
         StorageKind::Contiguous => "contiguous",
         StorageKind::Compact => "compact",
         StorageKind::Chunked(_) => "chunked",
+        // These two as 4.9.0, where it has to be.
+        StorageKind::Virtual if options.exact => "unknown",
+        StorageKind::External if options.exact => "contiguous",
         StorageKind::Virtual => "virtual",
         StorageKind::External => "unknown",
     };
@@ -41,20 +48,30 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> 
         let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
         say("_ChunkSizes", &shape.join(", "))?;
     }
-    let filter = |id| info.filters.iter().find(|filter| filter.id == id);
-    if filter(FLETCHER32).is_some() {
-        say("_Fletcher32", "\"true\"")?;
+    if !options.filters {
+        let filter = |id| info.filters.iter().find(|filter| filter.id == id);
+        if filter(FLETCHER32).is_some() {
+            say("_Fletcher32", "\"true\"")?;
+        }
+        if filter(SHUFFLE).is_some() {
+            say("_Shuffle", "\"true\"")?;
+        }
+        if let Some(deflate) = filter(DEFLATE) {
+            let level = deflate.params.first().map_or(0, |level| *level);
+            say("_DeflateLevel", &level.to_string())?;
+        }
     }
-    if filter(SHUFFLE).is_some() {
-        say("_Shuffle", "\"true\"")?;
-    }
-    if let Some(deflate) = filter(DEFLATE) {
-        say("_DeflateLevel", &deflate.params.first().map_or(0, |level| *level).to_string())?;
-    }
-    let others = info.filters.iter().filter(|f| !matches!(f.id, DEFLATE | SHUFFLE | FLETCHER32));
-    let others: Vec<String> = others.map(numbers).collect();
+    let own = |id: u32| !options.filters && matches!(id, DEFLATE | SHUFFLE | FLETCHER32);
+    let others: Vec<String> = info.filters.iter().filter(|f| !own(f.id)).map(numbers).collect();
     if !others.is_empty() {
         say("_Filter", &format!("\"{}\"", others.join("|")))?;
+    }
+    if let Ok((_, att)) = owner.meta.find_att(owner.var.var, b"_Codecs")
+        && att.ty() == Some(ExtType::Char)
+        && att.len > 0
+    {
+        let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
+        say("_Codecs", &quoted(&bytes))?;
     }
     let order = match info.endianness {
         Endianness::Little => Some("\"little\""),
@@ -70,14 +87,49 @@ pub(super) fn write_var(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> 
     Ok(())
 }
 
+/// JSON in quotes: quotes in it follow a backslash, control characters become `\%xx`.
+fn quoted(bytes: &[u8]) -> String {
+    let text = bytes.split(|&byte| byte == 0).next().unwrap_or_default();
+    let mut out = String::from("\"");
+    for letter in String::from_utf8_lossy(text).chars() {
+        match letter {
+            '"' => out.push_str("\\\""),
+            _ if letter.is_ascii_control() => {
+                out.push_str(&format!("\\%{:02x}", u32::from(letter)));
+            }
+            _ => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// A filter's number and its parameters: `307,9`.
 pub(crate) fn numbers(filter: &FilterSpec) -> String {
     let all = std::iter::once(&filter.id).chain(&filter.params);
     all.map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
+/// Whether `ncdump` 4.9.0 could take the file for one of netCDF: it does not look at the attribute
+/// that says so, but at marks that netCDF leaves on dimensions, and not at all in the classic model.
+fn is_marked(owner: &Owner<'_>) -> Result<bool> {
+    let mut left = vec![owner.meta.group_id()];
+    while let Some(group) = left.pop().filter(|_| owner.meta.format() == Format::NetCdf4) {
+        let group = owner.meta.group(group)?;
+        if group.n_dims() > 0 {
+            return Ok(true);
+        }
+        left.extend_from_slice(group.groups());
+    }
+    Ok(false)
+}
+
 /// Those of the file.
-pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<()> {
+pub(super) fn write_global(
+    lines: &mut Lines<'_>,
+    owner: &Owner<'_>,
+    options: &Options,
+) -> Result<()> {
     if owner.file.is_hdf5() {
         for name in ["_NCProperties", "_SuperblockVersion", "_IsNetcdf4"] {
             let Ok((_, att)) = owner.meta.find_att(owner.var.var, name.as_bytes()) else {
@@ -85,7 +137,10 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
             };
             let (bytes, _) = placed::attribute(owner.file, owner.var, &att)?;
             let value = match bytes.first_chunk() {
-                Some(number) if att.ty() == Some(zonda::ExtType::Int) => {
+                Some(_) if options.exact && name == "_IsNetcdf4" && !is_marked(owner)? => {
+                    "0".to_owned()
+                }
+                Some(number) if att.ty() == Some(ExtType::Int) => {
                     i32::from_ne_bytes(*number).to_string()
                 }
                 _ => format!("\"{}\"", String::from_utf8_lossy(&bytes)),
@@ -95,4 +150,15 @@ pub(super) fn write_global(lines: &mut Lines<'_>, owner: &Owner<'_>) -> Result<(
     }
     let kind = format!("\"{}\"", owner.meta.format().kind());
     write(lines, owner, "_Format", &kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_in_quotes() {
+        assert_eq!(quoted(b"[{\"id\":\t5}]\0x"), "\"[{\\\"id\\\":\\%095}]\"");
+        assert_eq!(quoted(b""), "\"\"");
+    }
 }

@@ -21,7 +21,10 @@ pub(crate) struct Type {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Atomic(ExtType),
-    String,
+    /// Exact in what `ncdump` 4.9.0 does to vertical tabs: they become newlines.
+    String {
+        exact: bool,
+    },
     Opaque,
     Enum(Symbols),
     Vlen(Box<Type>),
@@ -51,26 +54,26 @@ pub(crate) struct Part {
 const DEEPEST: usize = 64;
 
 impl Type {
-    /// The type with that number.
+    /// The type with that number; `exact` as in [`super::Options`].
     ///
     /// # Errors
     /// `NC_EBADTYPE`.
-    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32) -> zonda::Result<Type> {
-        Type::nested(meta, nc_type, 0)
+    pub(crate) fn of(meta: &Meta<'_>, nc_type: i32, exact: bool) -> zonda::Result<Type> {
+        Type::nested(meta, nc_type, exact, 0)
     }
 
-    fn nested(meta: &Meta<'_>, nc_type: i32, depth: usize) -> zonda::Result<Type> {
+    fn nested(meta: &Meta<'_>, nc_type: i32, exact: bool, depth: usize) -> zonda::Result<Type> {
         if let Some(ty) = ExtType::from_nc_type(nc_type) {
             return Ok(Type { size: ty.size(), kind: Kind::Atomic(ty) });
         }
         let size = meta.type_size(nc_type)?;
         if nc_type == NC_STRING {
-            return Ok(Type { size, kind: Kind::String });
+            return Ok(Type { size, kind: Kind::String { exact } });
         }
         if depth == DEEPEST {
             return Ok(Type { size, kind: Kind::Unknown });
         }
-        let inner = |nc_type| Type::nested(meta, nc_type, depth + 1);
+        let inner = |nc_type| Type::nested(meta, nc_type, exact, depth + 1);
         let kind = match &meta.user_type(nc_type)?.class {
             UserClass::Opaque => Kind::Opaque,
             UserClass::Enum { base, members } => {
@@ -103,7 +106,7 @@ impl Type {
     ) {
         match &self.kind {
             Kind::Atomic(ty) => push_plain(out, Value::native(*ty, element), precision),
-            Kind::String => push_string(out, piece(element, 0, pieces)),
+            Kind::String { exact } => push_string(out, piece(element, 0, pieces), *exact),
             Kind::Opaque | Kind::Unknown => push_hex(out, element),
             Kind::Enum(symbols) => symbols.push(out, element),
             Kind::Vlen(base) => {
@@ -142,7 +145,7 @@ impl Type {
     pub(crate) fn same(&self, fill: (&[u8], &Pieces), value: (&[u8], &Pieces)) -> bool {
         match &self.kind {
             Kind::Atomic(ty) => is_fill(Value::native(*ty, fill.0), Value::native(*ty, value.0)),
-            Kind::String => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
+            Kind::String { .. } => piece(fill.0, 0, fill.1) == piece(value.0, 0, value.1),
             Kind::Opaque | Kind::Unknown | Kind::Enum(_) => fill.0 == value.0,
             Kind::Vlen(base) => {
                 let items = |(element, pieces)| piece(element, 8, pieces).unwrap_or_default();
@@ -231,18 +234,21 @@ pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
 }
 
 /// A string of the data section; `NIL` for none.
-fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>) {
+fn push_string(out: &mut Vec<u8>, text: Option<&[u8]>, exact: bool) {
     let Some(text) = text else { return out.extend_from_slice(b"NIL") };
     out.push(b'"');
     for &byte in text {
-        push_char(out, byte);
+        match byte {
+            b'\x0b' if exact => out.extend_from_slice(b"\\n"),
+            _ => push_char(out, byte),
+        }
     }
     out.push(b'"');
 }
 
 /// A character of a string, with its escape. Beyond ASCII it is taken for UTF-8.
 pub(super) fn push_char(out: &mut Vec<u8>, byte: u8) {
-    match super::data::escape(byte) {
+    match super::rows::escape(byte) {
         _ if byte == b'\n' => out.extend_from_slice(b"\\n"),
         Some(escape) => out.extend_from_slice(escape),
         None if byte.is_ascii_control() => {
@@ -258,7 +264,7 @@ fn push_chars(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     out.push(b'"');
     for &byte in &bytes[..len] {
-        if byte == b'\n' || super::data::escape(byte).is_some() {
+        if byte == b'\n' || super::rows::escape(byte).is_some() {
             out.extend_from_slice(&[b'\\', byte]);
         } else if byte == b' ' || byte.is_ascii_graphic() {
             out.push(byte);
@@ -438,7 +444,7 @@ mod tests {
         let list = pieces.place(&items, false).unwrap();
         let label = pieces.place(b"a\"b\n\x07", true).unwrap();
         let vlen = Type { size: 16, kind: Kind::Vlen(Box::new(int())) };
-        let string = Type { size: 8, kind: Kind::String };
+        let string = Type { size: 8, kind: Kind::String { exact: false } };
         let chars = Type { size: 1, kind: Kind::Atomic(ExtType::Char) };
         let part = |offset, dims: &[usize], ty| Part { offset, dims: dims.to_vec(), ty };
         let parts = vec![

@@ -1,32 +1,33 @@
 //! Values in CDL.
 
-use std::io::Write;
-
 use zonda::{ExtType, default_fill};
 
 use super::cformat::{CFormat, push_general};
+use super::digits;
+use super::times::Times;
 
-/// Digits of a `float` where nothing else is asked for.
-const FLOAT_DIGITS: usize = 7;
-/// Digits of a `double` where nothing else is asked for.
-const DOUBLE_DIGITS: usize = 15;
-
-/// Significant digits of floating-point values; what is given here goes before `C_format`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Precision {
-    /// Of `float`, 1 to 20.
-    pub(crate) float: Option<usize>,
-    /// Of `double`, 1 to 20.
-    pub(crate) double: Option<usize>,
+/// Significant digits of floating-point values of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Digits {
+    /// How many, 1 to 20.
+    pub(crate) number: usize,
+    /// Whether they go before the `C_format` of a variable.
+    pub(crate) forced: bool,
 }
 
-impl Precision {
-    fn float_digits(self) -> usize {
-        self.float.unwrap_or(FLOAT_DIGITS)
-    }
+/// Significant digits of floating-point values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Precision {
+    /// Of `float`.
+    pub(crate) float: Digits,
+    /// Of `double`.
+    pub(crate) double: Digits,
+}
 
-    fn double_digits(self) -> usize {
-        self.double.unwrap_or(DOUBLE_DIGITS)
+impl Default for Precision {
+    fn default() -> Precision {
+        let digits = |number| Digits { number, forced: false };
+        Precision { float: digits(7), double: digits(15) }
     }
 }
 
@@ -47,13 +48,12 @@ pub(crate) enum Value {
 
 /// The first bytes as an array; the caller hands over one element, so that they are there.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
-    let mut out = [0; N];
-    out.copy_from_slice(&bytes[..N]);
-    out
+    bytes.first_chunk().copied().unwrap_or([0; N])
 }
 
 impl Value {
     /// From one element in native byte order.
+    #[inline]
     pub(crate) fn native(ty: ExtType, bytes: &[u8]) -> Value {
         match ty {
             ExtType::Byte => Value::Int(i8::from_ne_bytes(array(bytes)).into()),
@@ -70,36 +70,41 @@ impl Value {
         }
     }
 
-    /// The text for a floating-point value that is not finite; `suffix` tells `float` from `double`.
-    fn special(value: f64, suffix: &str) -> Option<String> {
-        if value.is_nan() {
-            Some(format!("NaN{suffix}"))
-        } else if value.is_infinite() {
-            let sign = if value < 0.0 { "-" } else { "" };
-            Some(format!("{sign}Infinity{suffix}"))
-        } else {
-            None
+    /// The text for a floating-point value that is not finite; a letter tells `float` from `double`.
+    fn special(self) -> Option<&'static str> {
+        match self {
+            Value::Float(value) if !value.is_finite() => Some(match value {
+                f32::INFINITY => "Infinityf",
+                f32::NEG_INFINITY => "-Infinityf",
+                _ => "NaNf",
+            }),
+            Value::Double(value) => special(value),
+            _ => None,
         }
+    }
+}
+
+/// The text for a `double` that is not finite.
+pub(super) fn special(value: f64) -> Option<&'static str> {
+    match value {
+        _ if value.is_finite() => None,
+        f64::INFINITY => Some("Infinity"),
+        f64::NEG_INFINITY => Some("-Infinity"),
+        _ => Some("NaN"),
     }
 }
 
 /// Appends an attribute's value, with the suffix that tells its type.
 pub(crate) fn push_att_value(out: &mut Vec<u8>, ty: ExtType, value: Value, precision: Precision) {
+    if let Some(text) = value.special() {
+        return out.extend_from_slice(text.as_bytes());
+    }
     match value {
         Value::Float(value) => {
-            let wide = f64::from(value);
-            match Value::special(wide, "f") {
-                Some(text) => out.extend_from_slice(text.as_bytes()),
-                None => {
-                    push_with_point(out, wide, precision.float_digits());
-                    out.push(b'f');
-                }
-            }
+            push_with_point(out, value.into(), precision.float.number);
+            out.push(b'f');
         }
-        Value::Double(value) => match Value::special(value, "") {
-            Some(text) => out.extend_from_slice(text.as_bytes()),
-            None => push_with_point(out, value, precision.double_digits()),
-        },
+        Value::Double(value) => push_with_point(out, value, precision.double.number),
         Value::Char(byte) => out.push(byte),
         Value::Int(_) | Value::UInt(_) => {
             push_integer(out, value);
@@ -122,17 +127,16 @@ fn suffix(ty: ExtType) -> &'static [u8] {
 }
 
 fn push_integer(out: &mut Vec<u8>, value: Value) {
-    // Writing to a Vec cannot fail.
-    let _ = match value {
-        Value::Int(value) => write!(out, "{value}"),
-        Value::UInt(value) => write!(out, "{value}"),
-        _ => Ok(()),
-    };
+    match value {
+        Value::Int(value) => digits::push_integer(out, value.unsigned_abs(), value < 0),
+        Value::UInt(value) => digits::push_integer(out, value, false),
+        _ => {}
+    }
 }
 
 /// The value with a decimal point always and without zeros at the end of its fraction, as attributes
 /// show that they are not integers: `1.`, `1.e+20`.
-fn push_with_point(out: &mut Vec<u8>, value: f64, digits: usize) {
+pub(crate) fn push_with_point(out: &mut Vec<u8>, value: f64, digits: usize) {
     let mut text = Vec::new();
     push_general(&mut text, value, digits, true, false);
     let exponent = text.iter().position(|&byte| byte == b'e').unwrap_or(text.len());
@@ -149,26 +153,29 @@ pub(crate) struct Format {
     custom: Option<CFormat>,
     digits: usize,
     fill: Option<Value>,
+    /// Where numbers are written as dates.
+    times: Option<Times>,
 }
 
 impl Format {
     /// For a variable of type `ty` with these attributes: `C_format` as text, and `_FillValue` as one
-    /// element in native bytes.
+    /// element in native bytes; `times` if its numbers are to be written as dates.
     pub(crate) fn new(
         ty: ExtType,
         c_format: Option<&[u8]>,
         fill: Option<&[u8]>,
+        times: Option<Times>,
         precision: Precision,
     ) -> Format {
         let forced = match ty {
-            ExtType::Float => precision.float.is_some(),
-            ExtType::Double => precision.double.is_some(),
+            ExtType::Float => precision.float.forced,
+            ExtType::Double => precision.double.forced,
             _ => false,
         };
         let custom = c_format.filter(|_| !forced).and_then(|text| CFormat::parse(text, ty));
         let digits = match ty {
-            ExtType::Float => precision.float_digits(),
-            _ => precision.double_digits(),
+            ExtType::Float => precision.float.number,
+            _ => precision.double.number,
         };
         let fill = match (fill, ty) {
             (Some(bytes), _) => Some(Value::native(ty, bytes)),
@@ -176,7 +183,7 @@ impl Format {
             (None, ExtType::Byte | ExtType::UByte) => None,
             (None, _) => Some(Value::native(ty, &default_fill(ty))),
         };
-        Format { ty, custom, digits, fill }
+        Format { ty, custom, digits, fill, times: times.filter(|_| ty != ExtType::Char) }
     }
 
     /// Whether rows of characters are written as strings.
@@ -191,12 +198,10 @@ impl Format {
             out.push(b'_');
             return;
         }
-        let special = match value {
-            Value::Float(value) => Value::special(value.into(), "f"),
-            Value::Double(value) => Value::special(value, ""),
-            _ => None,
-        };
-        if let Some(text) = special {
+        if let Some(times) = &self.times {
+            return times.push(out, value);
+        }
+        if let Some(text) = value.special() {
             out.extend_from_slice(text.as_bytes());
             return;
         }
@@ -204,6 +209,101 @@ impl Format {
             Some(custom) => custom.push(out, value),
             None => push_digits(out, value, self.digits),
         }
+    }
+}
+
+/// Text of elements that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Texts {
+    /// Of one after the other, each with a comma and a space behind it unless it ends its row.
+    pub(super) text: Vec<u8>,
+    /// Bytes of each.
+    pub(super) lens: Vec<u16>,
+}
+
+/// Bytes of a value with its delimiter, mostly.
+const LIKELY: usize = 12;
+
+impl Format {
+    /// The text of elements of `size` bytes, the first of which is at that column of a row.
+    pub(super) fn texts(&self, bytes: &[u8], size: usize, column: usize, row_len: usize) -> Texts {
+        let n_elems = bytes.len() / size;
+        if self.is_plain() {
+            return match self.ty {
+                ExtType::Float => self.general_texts::<4>(bytes, column, row_len),
+                _ => self.general_texts::<8>(bytes, column, row_len),
+            };
+        }
+        let mut text = Vec::with_capacity(n_elems * LIKELY);
+        let mut lens = Vec::with_capacity(n_elems);
+        let mut left = row_len - column;
+        for element in bytes.chunks_exact(size) {
+            let start = text.len();
+            self.push(&mut text, element);
+            left -= 1;
+            if left == 0 {
+                left = row_len;
+            } else {
+                text.extend_from_slice(b", ");
+            }
+            // The widest formats that are taken make some thousand bytes.
+            lens.push(u16::try_from(text.len() - start).unwrap_or(u16::MAX));
+        }
+        Texts { text, lens }
+    }
+
+    /// Whether values are floating-point numbers and nothing is said on how to write them.
+    fn is_plain(&self) -> bool {
+        matches!(self.ty, ExtType::Float | ExtType::Double)
+            && self.custom.is_none()
+            && self.times.is_none()
+    }
+
+    /// [`Format::texts`] of such, of `N` bytes each.
+    fn general_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
+        /// Room for a value and its delimiter.
+        const ROOM: usize = digits::ROOM + 2;
+        let elements = bytes.as_chunks::<N>().0;
+        let mut text = vec![0; elements.len() * LIKELY + ROOM];
+        let mut lens = Vec::with_capacity(elements.len());
+        let mut other = Vec::new();
+        let mut end = 0;
+        let mut left = row_len - column;
+        for element in elements {
+            if end + ROOM > text.len() {
+                text.resize(2 * text.len(), 0);
+            }
+            let value = Value::native(self.ty, element);
+            let number = match value {
+                Value::Float(value) => f64::from(value),
+                Value::Double(value) => value,
+                _ => f64::NAN,
+            };
+            let start = end;
+            let room = text[end..].first_chunk_mut();
+            let is_fill = self.fill.is_some_and(|fill| is_fill(fill, value));
+            end += match room {
+                Some(room) if !is_fill => digits::general(room, number, self.digits),
+                _ => None,
+            }
+            .unwrap_or_else(|| {
+                // `_` and the like; at most 20 digits, and so no longer than the others.
+                other.clear();
+                self.push(&mut other, element);
+                text[end..end + other.len()].copy_from_slice(&other);
+                other.len()
+            });
+            left -= 1;
+            if left == 0 {
+                left = row_len;
+            } else {
+                (text[end], text[end + 1]) = (b',', b' ');
+                end += 2;
+            }
+            lens.push((end - start) as u16);
+        }
+        text.truncate(end);
+        Texts { text, lens }
     }
 }
 
@@ -219,14 +319,13 @@ fn push_digits(out: &mut Vec<u8>, value: Value, digits: usize) {
 
 /// Appends a value within one of a user-defined type: no attribute of the variable is about it.
 pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) {
-    let (special, digits) = match value {
+    let digits = match value {
         // It ends what C takes for a string.
         Value::Char(0) => return,
-        Value::Float(value) => (Value::special(value.into(), "f"), precision.float_digits()),
-        Value::Double(value) => (Value::special(value, ""), precision.double_digits()),
-        _ => (None, 0),
+        Value::Float(_) => precision.float.number,
+        _ => precision.double.number,
     };
-    match special {
+    match value.special() {
         Some(text) => out.extend_from_slice(text.as_bytes()),
         None => push_digits(out, value, digits),
     }
@@ -234,6 +333,7 @@ pub(crate) fn push_plain(out: &mut Vec<u8>, value: Value, precision: Precision) 
 
 /// Whether a value is the fill value; for floating point, within one unit of its last place, and all
 /// not-a-numbers are one.
+#[inline]
 pub(crate) fn is_fill(fill: Value, value: Value) -> bool {
     match (fill, value) {
         (Value::Float(fill), Value::Float(value)) => {
@@ -282,8 +382,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_end_without_a_comma() {
+        let format = Format::new(ExtType::Short, None, None, None, Precision::default());
+        let bytes: Vec<u8> = [1i16, -20, 300, -32767, 5].map(i16::to_ne_bytes).concat();
+        let Texts { text, lens } = format.texts(&bytes, 2, 2, 4);
+        assert_eq!(String::from_utf8(text).unwrap(), "1, -20300, _, 5, ");
+        assert_eq!(lens, [3, 3, 5, 3, 3]);
+    }
+
+    #[test]
     fn fill_values_are_recognised() {
-        let format = Format::new(ExtType::Float, None, None, Precision::default());
+        let format = Format::new(ExtType::Float, None, None, None, Precision::default());
         let text = |value: f32| {
             let mut out = Vec::new();
             format.push(&mut out, &value.to_ne_bytes());
@@ -295,7 +404,7 @@ mod tests {
         assert_eq!(text(f32::from_bits(0x7CF0_0004)), "9.969213e+36");
         assert_eq!(text(-fill), "-9.96921e+36");
         assert_eq!(text(0.1), "0.1");
-        let bytes = Format::new(ExtType::Byte, None, None, Precision::default());
+        let bytes = Format::new(ExtType::Byte, None, None, None, Precision::default());
         let mut out = Vec::new();
         bytes.push(&mut out, &[0x81]);
         assert_eq!(out, b"-127");

@@ -8,7 +8,9 @@ use std::process::ExitCode;
 
 use clap::ArgAction;
 
-use crate::cdl::{self, IndexOrder, Options, Selection, names, values::Precision};
+use crate::cdl::times::TimeStyle;
+use crate::cdl::values::{Digits, Precision};
+use crate::cdl::{self, IndexOrder, Options, Selection, names};
 use crate::failure::Result;
 use crate::input;
 
@@ -56,6 +58,18 @@ pub(crate) struct Args {
     #[arg(short = 'p', value_name = "FLOAT[,DOUBLE]", value_parser = precision)]
     precision: Option<Precision>,
 
+    /// Data of these groups only, by name or by path
+    #[arg(short = 'g', value_name = "GROUP,...", value_parser = clap::value_parser!(OsString))]
+    groups: Option<OsString>,
+
+    /// Numbers whose units are those of time as dates
+    #[arg(short = 't', overrides_with = "iso_times")]
+    times: bool,
+
+    /// As -t, with a T between date and time
+    #[arg(short = 'i')]
+    iso_times: bool,
+
     /// Only the kind of file: classic, 64-bit offset, cdf5, netCDF-4 or netCDF-4 classic model
     #[arg(short = 'k')]
     kind: bool,
@@ -63,6 +77,10 @@ pub(crate) struct Args {
     /// Also virtual attributes, such as _Format, _Storage, _ChunkSizes and _DeflateLevel
     #[arg(short = 's')]
     special: bool,
+
+    /// With -s, one _Filter for all filters instead of _Shuffle, _DeflateLevel and _Fletcher32
+    #[arg(short = 'F')]
+    filters: bool,
 
     /// Prints help
     #[arg(long, action = ArgAction::Help)]
@@ -90,14 +108,15 @@ fn line_len(text: &str) -> std::result::Result<usize, String> {
 
 fn precision(text: &str) -> std::result::Result<Precision, String> {
     let digits = |text: &str| match text.parse() {
-        Ok(n) if (1..=MOST_DIGITS).contains(&n) => Ok(Some(n)),
+        Ok(number) if (1..=MOST_DIGITS).contains(&number) => Ok(Digits { number, forced: true }),
         _ => Err(format!("1 to {MOST_DIGITS} digits are possible")),
     };
     let (float, double) = match text.split_once(',') {
         Some((float, double)) => (float, Some(double)),
         None => (text, None),
     };
-    Ok(Precision { float: digits(float)?, double: double.map_or(Ok(None), digits)? })
+    let double = double.map_or(Ok(Precision::default().double), digits)?;
+    Ok(Precision { float: digits(float)?, double })
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
@@ -118,10 +137,7 @@ impl Args {
             None if input::is_stdin(&self.file) => b"stdin".to_vec(),
             None => names::of_path(self.file.as_os_str().as_bytes()),
         };
-        let variables = self.variables.as_ref().map_or(Vec::new(), |list| {
-            let names = list.as_bytes().split(|&byte| byte == b',');
-            names.filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
-        });
+        let separator = if self.iso_times { b'T' } else { b' ' };
         Options {
             name,
             selection: match (self.header, self.coordinates) {
@@ -129,13 +145,17 @@ impl Args {
                 (false, true) => Selection::Coordinates,
                 (false, false) => Selection::Data,
             },
-            variables,
+            variables: self.variables.as_deref().map_or(Vec::new(), names::list),
+            groups: self.groups.as_deref().map_or(Vec::new(), names::list),
             brief: self.brief.is_some(),
             full: self.full.is_some(),
             order: self.full.or(self.brief).unwrap_or(IndexOrder::C),
             line_len: self.line_len,
             precision: self.precision.unwrap_or_default(),
             special: self.special,
+            filters: self.filters,
+            times: (self.times || self.iso_times).then_some(TimeStyle { separator }),
+            exact: false,
         }
     }
 }
@@ -151,8 +171,10 @@ mod tests {
         assert!(order("x").is_err() && order("").is_err());
         assert_eq!(line_len("10"), Ok(10));
         assert!(line_len("9").is_err() && line_len("x").is_err());
-        assert_eq!(precision("3"), Ok(Precision { float: Some(3), double: None }));
-        assert_eq!(precision("3,17"), Ok(Precision { float: Some(3), double: Some(17) }));
+        let forced = |number| Digits { number, forced: true };
+        let double = Precision::default().double;
+        assert_eq!(precision("3"), Ok(Precision { float: forced(3), double }));
+        assert_eq!(precision("3,17"), Ok(Precision { float: forced(3), double: forced(17) }));
         assert!(precision("0").is_err() && precision("3,21").is_err() && precision(",3").is_err());
     }
 }

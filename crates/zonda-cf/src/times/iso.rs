@@ -1,16 +1,14 @@
 //! Dates as text, read and written.
 
-use std::ffi::{c_int, c_long, c_short};
-
 use super::calendar::{Calendar, int_of};
 use super::scan::Scan;
-use super::{CompTime, report};
+use super::{CompTime, Problem};
 
 /// Why reading a date ended before its last field.
 enum Stop {
     /// The text has no more.
     End,
-    /// A field is out of range, which has been reported.
+    /// A field is out of range, which is in the list.
     Wrong,
 }
 
@@ -19,53 +17,58 @@ fn is_outside(value: f64, last: f64) -> bool {
     value < 0.0 || value > last
 }
 
-/// Reports the first field that is out of range. A 31st of February is in range, and so is hour
-/// 24, which rounding makes.
-fn is_valid(date: &CompTime) -> bool {
+/// The first field that is out of range. A 31st of February is in range, and so is hour 24, which
+/// rounding makes.
+fn wrong_field(date: &CompTime) -> Option<Problem> {
     if !(1..=12).contains(&date.month) {
-        report(format_args!("there is no month {}", date.month));
+        Some(Problem::Field("month", date.month.into()))
     } else if !(1..=31).contains(&date.day) {
-        report(format_args!("no month has a day {}", date.day));
+        Some(Problem::Field("day", date.day.into()))
     } else if is_outside(date.hour, 24.0) {
-        report(format_args!("{} is no hour of a day", date.hour));
+        Some(Problem::Field("hour", date.hour))
     } else {
-        return true;
+        None
     }
-    false
 }
 
 /// The date that `text` names. What it does not say, or says after a mistake, is year 0, month 1,
 /// day 1, hour 0.
-pub(super) fn date(calendar: Calendar, text: &[u8]) -> CompTime {
+#[must_use]
+pub fn date(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> CompTime {
     let mut date = CompTime { year: 0, month: 1, day: 1, hour: 0.0 };
     let mut scan = Scan(text);
     if scan.clone().integer().is_none() {
-        report(format_args!("\"{}\" is no date", text.escape_ascii()));
-    } else if !matches!(fields(calendar, &mut scan, &mut date), Err(Stop::Wrong)) {
+        problems.push(Problem::NoDate(text.to_vec()));
+    } else if !matches!(fields(calendar, &mut scan, &mut date, problems), Err(Stop::Wrong)) {
         // A date that is out of range is delivered all the same.
-        is_valid(&date);
+        problems.extend(wrong_field(&date));
     }
     date
 }
 
 /// Reads one field after another into `date`.
-fn fields(calendar: Calendar, scan: &mut Scan<'_>, date: &mut CompTime) -> Result<(), Stop> {
+fn fields(
+    calendar: Calendar,
+    scan: &mut Scan<'_>,
+    date: &mut CompTime,
+    problems: &mut Vec<Problem>,
+) -> Result<(), Stop> {
     let end = || Stop::End;
     if calendar.has_years() {
-        date.year = scan.integer().ok_or_else(end)? as c_long;
+        date.year = scan.integer().ok_or_else(end)?;
         scan.literal(b"-").ok_or_else(end)?;
     }
     // Numbers too large for a field are cut to its bits, as C cuts them.
-    date.month = scan.integer().ok_or_else(end)? as c_short;
+    date.month = scan.integer().ok_or_else(end)? as i16;
     scan.literal(b"-").ok_or_else(end)?;
-    date.day = scan.integer().ok_or_else(end)? as c_short;
-    date.hour = f64::from(clock(scan, 23, "hour")?);
+    date.day = scan.integer().ok_or_else(end)? as i16;
+    date.hour = f64::from(clock(scan, 23, "hour", problems)?);
     scan.literal(b":").ok_or_else(end)?;
-    date.hour += f64::from(clock(scan, 59, "minute")?) / 60.0;
+    date.hour += f64::from(clock(scan, 59, "minute", problems)?) / 60.0;
     scan.literal(b":").ok_or_else(end)?;
     let seconds = scan.last_float().ok_or_else(end)?;
     if is_outside(seconds, 60.0) {
-        report(format_args!("{seconds} is no second of a minute"));
+        problems.push(Problem::Field("second", seconds));
         return Err(Stop::Wrong);
     }
     date.hour += seconds / 3600.0;
@@ -73,26 +76,34 @@ fn fields(calendar: Calendar, scan: &mut Scan<'_>, date: &mut CompTime) -> Resul
 }
 
 /// A number from 0 to `last`.
-fn clock(scan: &mut Scan<'_>, last: c_int, what: &str) -> Result<c_int, Stop> {
-    let value = scan.integer().ok_or(Stop::End)? as c_int;
+fn clock(
+    scan: &mut Scan<'_>,
+    last: i32,
+    what: &'static str,
+    problems: &mut Vec<Problem>,
+) -> Result<i32, Stop> {
+    let value = scan.integer().ok_or(Stop::End)? as i32;
     if (0..=last).contains(&value) {
         Ok(value)
     } else {
-        report(format_args!("there is no {what} {value}"));
+        problems.push(Problem::Field(what, value.into()));
         Err(Stop::Wrong)
     }
 }
 
-/// The date as text, as short as it can be; `None` after a report if it is none.
-pub(super) fn text(calendar: Calendar, separator: u8, date: &CompTime) -> Option<Vec<u8>> {
+/// The date as text, as short as it can be, with `separator` before the time of day.
+///
+/// # Errors
+/// The field that is out of range.
+pub fn text(calendar: Calendar, separator: u8, date: &CompTime) -> Result<Vec<u8>, Problem> {
     /// Half a microsecond, in seconds, minutes and hours: nearer than that to the next unit is
     /// rounding.
     const SECOND: f64 = 0.5e-6;
     const MINUTE: f64 = SECOND / 60.0;
     const HOUR: f64 = MINUTE / 60.0;
 
-    if !is_valid(date) {
-        return None;
+    if let Some(problem) = wrong_field(date) {
+        return Err(problem);
     }
     let hours = int_of(date.hour + HOUR);
     let minutes = 60.0 * (date.hour - f64::from(hours));
@@ -109,7 +120,7 @@ pub(super) fn text(calendar: Calendar, separator: u8, date: &CompTime) -> Option
     let day = format!("{year}{:02}-{:02}", date.month, date.day);
     let is_whole = seconds - f64::from(whole_seconds) < SECOND;
     let time = match (is_whole, hours, whole_minutes, whole_seconds) {
-        (true, 0, 0, 0) => return Some(day.into_bytes()),
+        (true, 0, 0, 0) => return Ok(day.into_bytes()),
         (true, _, 0, 0) => format!("{hours:02}"),
         (true, _, _, 0) => format!("{hours:02}:{whole_minutes:02}"),
         (true, ..) => format!("{hours:02}:{whole_minutes:02}:{whole_seconds:02}"),
@@ -118,7 +129,7 @@ pub(super) fn text(calendar: Calendar, separator: u8, date: &CompTime) -> Option
     let mut text = day.into_bytes();
     text.push(separator);
     text.extend_from_slice(time.as_bytes());
-    Some(text)
+    Ok(text)
 }
 
 /// Six decimals, as C writes them.
@@ -139,6 +150,23 @@ mod tests {
 
     fn written(date: CompTime) -> String {
         String::from_utf8(text(Calendar(STANDARD), b'T', &date).unwrap_or_default()).unwrap()
+    }
+
+    #[test]
+    fn problems_are_listed() {
+        for (text, problem) in [
+            ("noon", Some(Problem::NoDate(b"noon".to_vec()))),
+            ("1990-13-1", Some(Problem::Field("month", 13.0))),
+            ("1990-1-32", Some(Problem::Field("day", 32.0))),
+            ("1990-1-1 24", Some(Problem::Field("hour", 24.0))),
+            ("1990-1-1 1:60", Some(Problem::Field("minute", 60.0))),
+            ("1990-1-1 1:1:61", Some(Problem::Field("second", 61.0))),
+            ("1990-2-31", None),
+        ] {
+            let mut problems = Vec::new();
+            let _ = date(Calendar(STANDARD), text.as_bytes(), &mut problems);
+            assert_eq!(problems.first(), problem.as_ref(), "{text}");
+        }
     }
 
     #[test]
@@ -179,8 +207,15 @@ mod tests {
             ("noon", midnight(0, 1, 1)),
             ("", midnight(0, 1, 1)),
         ] {
-            assert_eq!(date(Calendar(STANDARD), text.as_bytes()), expected, "{text}");
+            assert_eq!(
+                date(Calendar(STANDARD), text.as_bytes(), &mut Vec::new()),
+                expected,
+                "{text}"
+            );
         }
-        assert_eq!(date(CLIM, b"3-15 6"), CompTime { hour: 6.0, ..midnight(0, 3, 15) });
+        assert_eq!(
+            date(CLIM, b"3-15 6", &mut Vec::new()),
+            CompTime { hour: 6.0, ..midnight(0, 3, 15) }
+        );
     }
 }

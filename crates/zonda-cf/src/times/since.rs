@@ -1,26 +1,30 @@
 //! "UNIT since DATE TIME".
 
-use std::ffi::c_int;
-
 use super::calendar::{Calendar, STANDARD, add_hours_mixed};
 use super::scan::Scan;
-use super::{CompTime, iso, report};
+use super::{CompTime, Problem, iso};
 
-/// `cdUnitTime`, by its numbers.
+/// A unit of time, by the numbers of `cdUnitTime`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(i32)]
-pub(super) enum Unit {
+pub enum Unit {
+    /// 60 seconds.
     Minute = 1,
+    /// 60 minutes.
     Hour = 2,
+    /// 24 hours.
     Day = 3,
+    /// 7 days.
     Week = 4,
+    /// To the first of the next month.
     Month = 5,
+    /// 3 months.
     Season = 6,
+    /// 12 months.
     Year = 7,
+    /// The unit of all others.
     Second = 8,
 }
-
-const _: () = assert!(size_of::<Unit>() == size_of::<c_int>());
 
 /// How units begin, in any case: what a name must start with, and a short form that must be the
 /// whole name.
@@ -42,28 +46,47 @@ const WORD_LEN: usize = 47;
 
 /// Relative units: what is counted, and from when.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Since {
-    pub(super) unit: Unit,
-    pub(super) base: CompTime,
+pub struct Since {
+    /// What is counted.
+    pub unit: Unit,
+    /// From when.
+    pub base: CompTime,
 }
 
 impl Since {
-    /// `None` after a report if the text names no unit. A base time that is wrong is reported,
-    /// and taken as far as it was read.
-    pub(super) fn parse(calendar: Calendar, text: &[u8]) -> Option<Since> {
+    /// `None` if the text names no unit. A base time that is wrong is taken as far as it was read.
+    /// `problems` has a line for either.
+    #[must_use]
+    pub fn parse(calendar: Calendar, text: &[u8], problems: &mut Vec<Problem>) -> Option<Since> {
         let mut scan = Scan(text);
         let Some(name) = scan.word() else {
-            report(format_args!("there are no units in \"{}\"", text.escape_ascii()));
+            problems.push(Problem::NoUnits(text.to_vec()));
             return None;
         };
-        let unit = unit(calendar, cut(name, UNIT_LEN))?;
+        let unit =
+            unit(calendar, cut(name, UNIT_LEN)).map_err(|problem| problems.push(problem)).ok()?;
         let base = base(&mut scan)
             .unwrap_or_else(|| if calendar.has_years() { b"1979".to_vec() } else { b"1".to_vec() });
-        Some(Since { unit, base: iso::date(calendar, &base) })
+        Some(Since { unit, base: iso::date(calendar, &base, problems) })
     }
 
-    /// The date `value` units after the base; `None` after a report in a calendar that is none.
-    pub(super) fn date_after(&self, calendar: Calendar, value: f64) -> Option<CompTime> {
+    /// Whether a text is what `ncdump` takes for units of time: a unit that it knows, "since", and
+    /// something behind it.
+    #[must_use]
+    pub fn is_meant(text: &[u8]) -> bool {
+        let mut scan = Scan(text);
+        let Some(name) = scan.word() else { return false };
+        scan.skip_space();
+        known(cut(name, UNIT_LEN)).is_some()
+            && scan.literal(b"since").is_some()
+            && scan.word().is_some()
+    }
+
+    /// The date `value` units after the base.
+    ///
+    /// # Errors
+    /// [`Problem::NoCalendar`] in a calendar that is none.
+    pub fn date_after(&self, calendar: Calendar, value: f64) -> Result<CompTime, Problem> {
         enum Span {
             Hours(f64),
             Months(f64),
@@ -78,14 +101,15 @@ impl Since {
             Unit::Season => Span::Months(3.0 * value),
             Unit::Year => Span::Months(12.0 * value),
         };
-        Some(match span {
+        let counting = || calendar.counting().ok_or(Problem::NoCalendar(calendar.0));
+        Ok(match span {
             Span::Hours(hours) if calendar.is_mixed() => add_hours_mixed(&self.base, hours),
-            Span::Hours(hours) => calendar.counting()?.add_hours(&self.base, hours),
+            Span::Hours(hours) => counting()?.add_hours(&self.base, hours),
             // Months of both calendars have the same names, so one of them will do.
             Span::Months(months) if calendar.is_mixed() => {
                 Calendar(STANDARD).add_months(&self.base, months)
             }
-            Span::Months(months) => calendar.counting()?.add_months(&self.base, months),
+            Span::Months(months) => counting()?.add_months(&self.base, months),
         })
     }
 }
@@ -94,21 +118,21 @@ fn cut(word: &[u8], len: usize) -> &[u8] {
     &word[..word.len().min(len)]
 }
 
-fn unit(calendar: Calendar, name: &[u8]) -> Option<Unit> {
+/// The unit with that name.
+fn known(name: &[u8]) -> Option<Unit> {
     let begins = |with: &[u8]| name.get(..with.len()).is_some_and(|b| b.eq_ignore_ascii_case(with));
-    let found = NAMES
+    NAMES
         .iter()
         .find(|(_, start, whole)| begins(start) || name.eq_ignore_ascii_case(whole))
-        .map(|&(unit, ..)| unit);
-    match found {
-        None => report(format_args!("\"{}\" is no unit of time", name.escape_ascii())),
-        Some(Unit::Year) if !calendar.has_years() => {
-            report(format_args!("a calendar without years has no unit of years"));
-            return None;
-        }
-        Some(_) => {}
+        .map(|&(unit, ..)| unit)
+}
+
+fn unit(calendar: Calendar, name: &[u8]) -> Result<Unit, Problem> {
+    match known(name) {
+        None => Err(Problem::UnknownUnit(name.to_vec())),
+        Some(Unit::Year) if !calendar.has_years() => Err(Problem::NoYears),
+        Some(unit) => Ok(unit),
     }
-    found
 }
 
 /// The base time in the words after the unit, with a space for the T of ISO 8601; `None` if there
@@ -139,7 +163,7 @@ mod tests {
     const CALENDAR: Calendar = Calendar(STANDARD);
 
     fn parsed(text: &str) -> Option<Since> {
-        Since::parse(CALENDAR, text.as_bytes())
+        Since::parse(CALENDAR, text.as_bytes(), &mut Vec::new())
     }
 
     #[test]
@@ -164,8 +188,29 @@ mod tests {
             let text = format!("{name} since 2000-1-1");
             assert_eq!(parsed(&text).map(|since| since.unit), unit, "{name}");
         }
-        assert_eq!(Since::parse(Calendar(0), b"years since 1"), None);
+        let mut problems = Vec::new();
+        assert_eq!(Since::parse(Calendar(0), b"years since 1", &mut problems), None);
+        assert_eq!(problems, [Problem::NoYears]);
         assert_eq!(parsed(" "), None);
+    }
+
+    #[test]
+    fn what_ncdump_takes_for_times() {
+        for (text, meant) in [
+            ("days since 1990-1-1", true),
+            ("days since noon", true),
+            ("hours since 1990-1-1T12:00Z", true),
+            ("months since 0", true),
+            ("days since T12", true),
+            ("days since ", false),
+            ("days", false),
+            ("days after 1990", false),
+            ("K", false),
+            ("parsecs since 1990", false),
+            ("", false),
+        ] {
+            assert_eq!(Since::is_meant(text.as_bytes()), meant, "{text}");
+        }
     }
 
     #[test]
@@ -191,7 +236,7 @@ mod tests {
     #[test]
     fn a_calendar_that_is_none_has_no_dates() {
         let since = parsed("days since 1990-1-1").unwrap();
-        assert_eq!(since.date_after(Calendar(3), 1.0), None);
-        assert!(since.date_after(CALENDAR, 1.0).is_some());
+        assert_eq!(since.date_after(Calendar(3), 1.0), Err(Problem::NoCalendar(3)));
+        assert!(since.date_after(CALENDAR, 1.0).is_ok());
     }
 }

@@ -1,45 +1,43 @@
 //! Days, months and years of the calendars, which differ in nothing but flags.
 
-use std::ffi::{c_int, c_long, c_short, c_uint};
-
-use super::{CompTime, report};
+use super::CompTime;
 
 /// Years are told apart; without it a date is a month and a day (climatological).
-const CHRONOLOGICAL: c_uint = 0x1;
+const CHRONOLOGICAL: u32 = 0x1;
 /// Hours count from 1970 whatever base year is given.
-const FROM_1970: c_uint = 0x10;
+const FROM_1970: u32 = 0x10;
 /// Every fourth year is longer by a day.
-const LEAP: c_uint = 0x100;
+const LEAP: u32 = 0x100;
 /// Months have their usual lengths (without this and the next: 30 days each).
-const DAYS_365: c_uint = 0x1000;
+const DAYS_365: u32 = 0x1000;
 /// As `DAYS_365`, and all years are leap years.
-const DAYS_366: c_uint = 0x2000;
+const DAYS_366: u32 = 0x2000;
 /// Centuries are leap years too.
-const JULIAN_RULE: c_uint = 0x1_0000;
+const JULIAN_RULE: u32 = 0x1_0000;
 /// Julian up to 1582-10-04, Gregorian from 1582-10-15 on.
-const BOTH_RULES: c_uint = 0x2_0000;
+const BOTH_RULES: u32 = 0x2_0000;
 
 /// `cdStandardCal`: any of these bits says that dates are written with a year.
-const HAS_YEARS: c_uint = CHRONOLOGICAL | FROM_1970;
+const HAS_YEARS: u32 = CHRONOLOGICAL | FROM_1970;
 
 /// `cdStandard`: proleptic Gregorian.
-pub(super) const STANDARD: c_uint = HAS_YEARS | LEAP | DAYS_365;
+pub(super) const STANDARD: u32 = HAS_YEARS | LEAP | DAYS_365;
 /// `cdJulian`.
-pub(super) const JULIAN: c_uint = STANDARD | JULIAN_RULE;
+pub(super) const JULIAN: u32 = STANDARD | JULIAN_RULE;
 /// `cdNoLeap`.
-const NO_LEAP: c_uint = HAS_YEARS | DAYS_365;
+const NO_LEAP: u32 = HAS_YEARS | DAYS_365;
 /// `cd360`.
-const D360: c_uint = HAS_YEARS;
+const D360: u32 = HAS_YEARS;
 /// `cd366`.
-const D366: c_uint = HAS_YEARS | DAYS_366;
+const D366: u32 = HAS_YEARS | DAYS_366;
 /// `cdClim`.
-const CLIM: c_uint = DAYS_365;
+const CLIM: u32 = DAYS_365;
 /// `cdClimLeap`.
-const CLIM_LEAP: c_uint = LEAP | DAYS_365;
+const CLIM_LEAP: u32 = LEAP | DAYS_365;
 /// `cdClim360`.
-const CLIM_360: c_uint = 0;
+const CLIM_360: u32 = 0;
 /// `cdMixed`: what CF calls standard or gregorian.
-const MIXED: c_uint = STANDARD | BOTH_RULES;
+const MIXED: u32 = STANDARD | BOTH_RULES;
 
 /// What base times are measured from where the reference goes through relative hours.
 const PIVOT: CompTime = midnight(1979, 1, 1);
@@ -51,32 +49,64 @@ const GREGORIAN_START: CompTime = midnight(1582, 10, 15);
 /// Days of the months of a common year.
 const MONTH_DAYS: [i128; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-const fn midnight(year: c_long, month: c_short, day: c_short) -> CompTime {
+const fn midnight(year: i64, month: i16, day: i16) -> CompTime {
     CompTime { year, month, day, hour: 0.0 }
 }
 
 /// A float as a C `int`, as x86 converts it: what does not fit is the lowest value, where Rust
 /// would take the nearest. Tools show what becomes of it.
-pub(super) fn int_of(value: f64) -> c_int {
-    if value > f64::from(c_int::MIN) - 1.0 && value < f64::from(c_int::MAX) + 1.0 {
-        value as c_int
+pub(super) fn int_of(value: f64) -> i32 {
+    if value > f64::from(i32::MIN) - 1.0 && value < f64::from(i32::MAX) + 1.0 {
+        value as i32
     } else {
-        c_int::MIN
+        i32::MIN
     }
 }
 
 /// The same for a C `long`.
-fn long_of(value: f64) -> c_long {
-    let limit = -(c_long::MIN as f64);
-    if value >= -limit && value < limit { value as c_long } else { c_long::MIN }
+fn long_of(value: f64) -> i64 {
+    let limit = -(i64::MIN as f64);
+    if value >= -limit && value < limit { value as i64 } else { i64::MIN }
 }
 
 /// A calendar: a `cdCalenType` or a `CdTimeType`, any bits, as C hands it in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Calendar(pub(super) c_uint);
+pub struct Calendar(pub u32);
+
+/// Names of calendars, as the attribute `calendar` gives them.
+const NAMES: [(&[u8], u32); 12] = [
+    (b"gregorian", MIXED),
+    (b"standard", MIXED),
+    (b"proleptic_gregorian", STANDARD),
+    (b"noleap", NO_LEAP),
+    (b"no_leap", NO_LEAP),
+    (b"365_day", NO_LEAP),
+    (b"allleap", D366),
+    (b"all_leap", D366),
+    (b"366_day", D366),
+    (b"360_day", D360),
+    (b"julian", JULIAN),
+    (b"none", CLIM),
+];
 
 impl Calendar {
-    fn has(self, flag: c_uint) -> bool {
+    /// Julian up to 1582-10-04, Gregorian from 1582-10-15 on: what holds where nothing is said.
+    pub const MIXED: Calendar = Calendar(MIXED);
+
+    /// The calendar with that name, in any case; the first of which it is the beginning. As the
+    /// reference has it, a name that is none stands for [`Calendar::MIXED`].
+    #[must_use]
+    pub fn named(name: &[u8]) -> Calendar {
+        let means = |known: &[u8]| match name.iter().position(|&byte| byte == 0) {
+            // Up to its NUL it must be the whole name.
+            Some(end) => known.eq_ignore_ascii_case(&name[..end]),
+            None => known.get(..name.len()).is_some_and(|k| k.eq_ignore_ascii_case(name)),
+        };
+        let found = NAMES.iter().find(|(known, _)| !name.is_empty() && means(known));
+        found.map_or(Calendar::MIXED, |&(_, flags)| Calendar(flags))
+    }
+
+    fn has(self, flag: u32) -> bool {
         self.0 & flag != 0
     }
 
@@ -96,10 +126,7 @@ impl Calendar {
             STANDARD | JULIAN | NO_LEAP | D360 | D366 | CLIM | CLIM_LEAP => Some(self),
             // So in the reference: climatologies of 360 days are counted with 365.
             CLIM_360 => Some(Calendar(CLIM)),
-            other => {
-                report(format_args!("no calendar has the type {other}"));
-                None
-            }
+            _ => None,
         }
     }
 
@@ -158,23 +185,18 @@ impl Calendar {
         }
     }
 
-    /// Days from the start of the year to the date. A month that is none is reported, and counts
-    /// as January; days may lie outside of their month.
-    fn day_of_year(self, year: i128, month: c_short, day: c_short) -> i128 {
-        let month = match usize::try_from(month) {
-            Ok(month @ 1..=12) => month,
-            _ => {
-                report(format_args!("there is no month {month}, counting from January"));
-                1
-            }
-        };
+    /// Days from the start of the year to the date. A month that is none counts as January; days
+    /// may lie outside of their month.
+    fn day_of_year(self, year: i128, month: i16, day: i16) -> i128 {
+        let month = usize::try_from(month).ok().filter(|month| (1..=12).contains(month));
+        let month = month.unwrap_or(1);
         let whole: i128 = (0..month - 1).map(|m| self.month_days(m, false)).sum();
         let leap = month > 2 && self.is_leap(self.table_year(year));
         whole + i128::from(leap) + i128::from(day) - 1
     }
 
     /// First year of the count of hours.
-    fn first_year(self, base_year: c_long) -> i128 {
+    fn first_year(self, base_year: i64) -> i128 {
         match (self.has(CHRONOLOGICAL), self.has(FROM_1970)) {
             (false, _) => 0,
             (true, true) => 1970,
@@ -184,7 +206,8 @@ impl Calendar {
 
     /// Hours from the start of the count to a date. `base_year` matters to calendars that neither
     /// count from 1970 nor are climatological.
-    pub(super) fn hours(self, date: &CompTime, base_year: c_long) -> f64 {
+    #[must_use]
+    pub fn hours(self, date: &CompTime, base_year: i64) -> f64 {
         let first = self.first_year(base_year);
         let year = match (self.has(CHRONOLOGICAL), self.has(FROM_1970)) {
             (false, _) => 0,
@@ -199,7 +222,7 @@ impl Calendar {
             + self.day_of_year(year, date.month, date.day);
         // Wraps at a C `int` as the reference's count does, about 5.9 million years from the first
         // year: "days since 20000101" is met in files, and ncdump shows what becomes of it.
-        f64::from(days as c_int) * 24.0 + date.hour
+        f64::from(days as i32) * 24.0 + date.hour
     }
 
     /// The inverse of [`Calendar::hours`], for calendars that count from 1970 or are
@@ -224,9 +247,9 @@ impl Calendar {
             month += 1;
         }
         CompTime {
-            year: if self.has(CHRONOLOGICAL) { year as c_long } else { 0 },
-            month: month as c_short + 1,
-            day: left as c_short + 1,
+            year: if self.has(CHRONOLOGICAL) { year as i64 } else { 0 },
+            month: month as i16 + 1,
+            day: left as i16 + 1,
             hour,
         }
     }
@@ -241,15 +264,14 @@ impl Calendar {
     pub(super) fn add_months(self, base: &CompTime, months: f64) -> CompTime {
         /// What keeps a whole number of months, computed from years, from falling just short.
         const SLACK: f64 = 1e-10;
-        // As the reference, and not after the test: a wrong base is reported in any case.
-        let from = self.hours(base, 0);
         if months == 0.0 {
             return *base;
         }
+        let from = self.hours(base, 0);
         let months = long_of(months + if months < 0.0 { -SLACK } else { SLACK });
         let from = self.date(from);
         let months = i128::from(months) + i128::from(from.month) - 1;
-        let first = CompTime { month: months.rem_euclid(12) as c_short + 1, ..midnight(0, 1, 1) };
+        let first = CompTime { month: months.rem_euclid(12) as i16 + 1, ..midnight(0, 1, 1) };
         let year = self.table_year(i128::from(from.year) + months.div_euclid(12));
         self.date(self.hours_between(self.first_year(0), year, &first))
     }
@@ -297,7 +319,7 @@ pub(super) fn add_hours_mixed(base: &CompTime, hours: f64) -> CompTime {
 mod tests {
     use super::*;
 
-    const COUNTING: [c_uint; 5] = [STANDARD, JULIAN, NO_LEAP, D360, D366];
+    const COUNTING: [u32; 5] = [STANDARD, JULIAN, NO_LEAP, D360, D366];
 
     #[test]
     fn every_day_of_many_years_comes_back() {
@@ -335,9 +357,9 @@ mod tests {
     #[test]
     fn far_years_take_no_time_and_do_not_overflow() {
         for flags in COUNTING {
-            for year in [c_long::MIN, -1_000_000_000_000, 1_000_000_000_000, c_long::MAX] {
-                let date = CompTime { year, month: 12, day: c_short::MAX, hour: 1e300 };
-                assert!(Calendar(flags).hours(&date, c_long::MAX).is_finite());
+            for year in [i64::MIN, -1_000_000_000_000, 1_000_000_000_000, i64::MAX] {
+                let date = CompTime { year, month: 12, day: i16::MAX, hour: 1e300 };
+                assert!(Calendar(flags).hours(&date, i64::MAX).is_finite());
             }
             for hours in [f64::NAN, f64::INFINITY, f64::MIN, f64::MAX, 5.1e10, -5.2e10] {
                 Calendar(flags).date(hours);
@@ -363,6 +385,25 @@ mod tests {
         assert_eq!(calendar.add_months(&base, -1.0), midnight(2000, 12, 1));
         assert_eq!(calendar.add_months(&base, -25.0), midnight(1998, 12, 1));
         assert_eq!(Calendar(CLIM).add_months(&midnight(0, 6, 15), 7.0), midnight(0, 1, 1));
+    }
+
+    #[test]
+    fn names_of_calendars() {
+        for (name, flags) in [
+            (&b"gregorian"[..], MIXED),
+            (b"GREG", MIXED),
+            (b"Proleptic_Gregorian", STANDARD),
+            (b"no", NO_LEAP),
+            (b"none", CLIM),
+            (b"noleap\0", NO_LEAP),
+            (b"nole\0", MIXED),
+            (b"360_days", MIXED),
+            // The first of those that begin so.
+            (b"36", NO_LEAP),
+            (b"", MIXED),
+        ] {
+            assert_eq!(Calendar::named(name), Calendar(flags), "{}", name.escape_ascii());
+        }
     }
 
     #[test]

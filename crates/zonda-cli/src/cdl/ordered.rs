@@ -1,0 +1,127 @@
+//! Work for all cores, the results of which are taken in order.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::thread;
+
+use crate::failure::{Failure, Result};
+
+/// Jobs that are given out beyond those that threads are at.
+const AHEAD: usize = 2;
+
+/// Gives the jobs of `next` to threads, and what `work` makes of them, in the order of the jobs, to
+/// `done`. Few jobs are under way at a time; `next` and `done` run in this thread. A single job, too.
+///
+/// # Errors
+/// The first of `done`; that of `next`, once all jobs before it are done.
+pub(super) fn in_order<J: Send, R: Send>(
+    mut next: impl FnMut() -> Result<Option<J>>,
+    work: impl Fn(J) -> R + Sync,
+    mut done: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    let Some(first) = next()? else { return Ok(()) };
+    let second = match next() {
+        Ok(Some(second)) => second,
+        end => {
+            done(work(first))?;
+            return end.map(|_| ());
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let most = threads * (1 + AHEAD);
+    let (give, take) = mpsc::sync_channel::<(J, SyncSender<R>)>(most);
+    let take = Mutex::new(take);
+    thread::scope(|scope| {
+        // Of this scope, so that threads see its end when this one leaves.
+        let give = give;
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((job, result)) = receive(&take) {
+                    // Nobody waits for it if something failed.
+                    let _ = result.send(work(job));
+                }
+            });
+        }
+        let mut waiting: VecDeque<Receiver<R>> = VecDeque::new();
+        let mut ready = VecDeque::from([first, second]);
+        // How the jobs ended, once they did.
+        let mut end = None;
+        loop {
+            while end.is_none() && waiting.len() < most {
+                let job = match ready.pop_front() {
+                    Some(job) => Ok(Some(job)),
+                    None => next(),
+                };
+                match job {
+                    Ok(Some(job)) => {
+                        let (result, wait) = mpsc::sync_channel(1);
+                        give.send((job, result)).map_err(|_| gone())?;
+                        waiting.push_back(wait);
+                    }
+                    Ok(None) => end = Some(Ok(())),
+                    Err(failure) => end = Some(Err(failure)),
+                }
+            }
+            let Some(wait) = waiting.pop_front() else { return end.unwrap_or(Ok(())) };
+            done(wait.recv().map_err(|_| gone())?)?;
+        }
+    })
+}
+
+/// The next job, `None` when there will be no more.
+fn receive<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
+    from.lock().ok()?.recv().ok()
+}
+
+/// A thread that panicked has said why.
+fn gone() -> Failure {
+    Failure::text("a thread ended before its work was done")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn squares(n: u64, fail_at: Option<u64>) -> (Result<()>, Vec<u64>) {
+        let (mut at, mut seen) = (0, Vec::new());
+        let end = in_order(
+            || {
+                at += 1;
+                match at {
+                    13 => Err(Failure::text("unlucky")),
+                    _ => Ok((at <= n).then_some(at)),
+                }
+            },
+            |n| {
+                // The earlier ones take longer.
+                thread::sleep(std::time::Duration::from_micros(500 / n));
+                n * n
+            },
+            |square| {
+                seen.push(square);
+                if fail_at == Some(square) { Err(Failure::text("enough")) } else { Ok(()) }
+            },
+        );
+        (end, seen)
+    }
+
+    #[test]
+    fn results_are_in_order() {
+        for n in [0, 1, 2, 3, 11] {
+            let (end, seen) = squares(n, None);
+            assert!(end.is_ok());
+            assert_eq!(seen, (1..=n).map(|n| n * n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_failure_ends_it() {
+        let (end, seen) = squares(1000, None);
+        assert!(end.is_err());
+        assert_eq!(seen, (1..13).map(|n| n * n).collect::<Vec<_>>());
+        let (end, seen) = squares(1000, Some(16));
+        assert!(end.is_err());
+        assert_eq!(seen, [1, 4, 9, 16]);
+    }
+}

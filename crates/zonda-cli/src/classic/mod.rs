@@ -1,0 +1,64 @@
+//! The tools of netCDF-C under their own names: `ncdump` is this program, called by another name.
+//!
+//! Options, output, messages and exit statuses are those of the reference, for scripts that count on
+//! them. What Zonda adds is in the commands of `zonda`.
+
+mod getopt;
+mod ncdump;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use zonda::NcError;
+
+/// What runs a tool. The first argument is the name it was called by, which its messages begin with.
+type Run = fn(&[OsString]) -> ExitCode;
+
+/// Tools by name.
+const TOOLS: [(&str, Run); 1] = [("ncdump", ncdump::run)];
+
+/// The tool that the program was called as; `None` for `zonda` and whatever else.
+pub(crate) fn tool(called: &OsStr) -> Option<Run> {
+    let name = Path::new(called).file_name()?;
+    TOOLS.iter().find(|(known, _)| name == *known).map(|(_, run)| *run)
+}
+
+/// `EISDIR` of Linux.
+const IS_A_FOLDER: i32 = 21;
+
+/// What the reference says of an error of the library, as `nc_strerror` does.
+fn text_of(code: NcError) -> String {
+    match code {
+        // A folder is opened there, and no format is found in it.
+        NcError::System(IS_A_FOLDER) => NcError::NotNc.to_string(),
+        NcError::System(number) => {
+            let text = code.to_string();
+            let end = format!(" (os error {number})");
+            text.strip_suffix(&end).unwrap_or(&text).to_owned()
+        }
+        code => code.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_errors() {
+        assert_eq!(text_of(NcError::System(2)), "No such file or directory");
+        assert_eq!(text_of(NcError::System(21)), "NetCDF: Unknown file format");
+        assert_eq!(text_of(NcError::HdfErr), "NetCDF: HDF error");
+    }
+
+    #[test]
+    fn names_of_tools() {
+        for called in ["ncdump", "/usr/bin/ncdump", "./ncdump"] {
+            assert!(tool(OsStr::new(called)).is_some(), "{called}");
+        }
+        for called in ["zonda", "", "/", "ncdump.old", "ncdump/zonda"] {
+            assert!(tool(OsStr::new(called)).is_none(), "{called}");
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `ncdump`: a file as CDL or, its header, as NcML.
+//!
+//! Options, output, messages and exit statuses are those of `ncdump` 4.9.0. The text itself is that of
+//! `zonda dump` ([`crate::cdl`]). Where the reference ends with a line of its source, there is what
+//! went wrong.
+
+mod options;
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::ExitCode;
+
+use zonda::{Dataset, Format, OpenOptions, Persist};
+
+use crate::cdl::select::{find_groups, missing_variable};
+use crate::cdl::{self, Selection};
+use crate::classic::text_of;
+use crate::failure::Failure;
+use crate::ncml;
+use options::{Options, Output};
+
+/// Bytes collected before they are written.
+const OUTPUT_BUFFER: usize = 64 << 10;
+
+/// Why there is no output, or no more of it.
+#[derive(Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Called wrongly: a complaint, where there is one, and how to call it.
+    Usage(Option<String>),
+    /// Called without anything, which is asking how.
+    Asked,
+    /// A sentence.
+    Text(String),
+    /// An error of the library in the middle: its code's text, and what it is about.
+    Broken(String, String),
+    /// Nothing is said.
+    Silent,
+    /// Nobody reads on.
+    ReaderGone,
+}
+
+impl Refusal {
+    fn text(text: impl Into<String>) -> Refusal {
+        Refusal::Text(text.into())
+    }
+
+    /// That something which was asked for by name is not there.
+    fn none(what: &str, name: &[u8]) -> Refusal {
+        Refusal::Text(format!("{}: No such {what}", String::from_utf8_lossy(name)))
+    }
+
+    /// Names the file, where what it is about does not.
+    fn within(self, path: &Path) -> Refusal {
+        let path = path.display().to_string();
+        match self {
+            Refusal::Broken(code, about) if !about.starts_with(&path) => {
+                Refusal::Broken(code, format!("{path}: {about}"))
+            }
+            other => other,
+        }
+    }
+
+    /// Says it on standard error, and gives the exit status.
+    fn report(&self, program: impl Display) -> ExitCode {
+        match self {
+            Refusal::Usage(complaint) => {
+                if let Some(complaint) = complaint {
+                    eprintln!("{program}: {complaint}");
+                }
+                usage(program);
+            }
+            Refusal::Asked => {
+                usage(program);
+                return ExitCode::SUCCESS;
+            }
+            Refusal::Text(text) => eprintln!("{program}: {text}"),
+            Refusal::Broken(code, about) => eprintln!("{code}\nLocation: {about}"),
+            Refusal::Silent => {}
+            Refusal::ReaderGone => return ExitCode::SUCCESS,
+        }
+        ExitCode::FAILURE
+    }
+}
+
+impl From<zonda::Error> for Refusal {
+    fn from(error: zonda::Error) -> Refusal {
+        Refusal::Broken(text_of(error.code()), error.to_string())
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Refusal {
+        match failure {
+            Failure::Library(error) => error.into(),
+            Failure::ReaderGone => Refusal::ReaderGone,
+            other => Refusal::Text(other.into_text()),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Refusal {
+        Failure::from(error).into()
+    }
+}
+
+/// Runs `ncdump`; exit status 0 for a dump, else 1.
+pub(super) fn run(args: &[OsString]) -> ExitCode {
+    let (program, args) = match args.split_first() {
+        Some((program, args)) => (program.to_string_lossy(), args),
+        None => ("ncdump".into(), args),
+    };
+    let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    let done = Options::read(args).and_then(|options| dump(&options, &mut out));
+    // What was written before a failure is good and goes out, too.
+    let flushed = out.flush().map_err(Refusal::from);
+    match done.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(refusal) => refusal.report(program),
+    }
+}
+
+fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
+    let in_memory = options.in_memory.then_some(Persist::No);
+    let open = OpenOptions { in_memory, ..OpenOptions::default() };
+    let file = Dataset::open(&options.file, &open).map_err(|error| {
+        Refusal::Text(format!("{}: {}", options.file.display(), text_of(error.code())))
+    })?;
+    match options.output {
+        Output::Kind => writeln!(out, "{}", file.format().kind())?,
+        Output::ExtendedKind => writeln!(out, "{}", extended_kind(file.format()))?,
+        Output::Text { ncml } => {
+            write(options, ncml, &file, out).map_err(|refusal| refusal.within(&options.file))?;
+        }
+    }
+    Ok(file.close()?)
+}
+
+/// CDL or NcML, once everything that is named is there.
+fn write(
+    options: &Options,
+    as_ncml: bool,
+    file: &Dataset,
+    out: &mut dyn Write,
+) -> Result<(), Refusal> {
+    let text = &options.text;
+    if let Some(name) = missing_variable(file, &text.variables)? {
+        return Err(Refusal::none("variable", name));
+    }
+    if !text.groups.is_empty() {
+        if file.format() != Format::NetCdf4 {
+            return Err(Refusal::Silent);
+        }
+        if let Err(name) = find_groups(file, &text.groups)? {
+            return Err(Refusal::none("group", name));
+        }
+    }
+    if !as_ncml {
+        return Ok(cdl::write(out, file, text)?);
+    }
+    if file.format() == Format::NetCdf4 {
+        let text = "NcML output (-x) currently only permitted for netCDF classic model";
+        return Err(Refusal::text(text));
+    }
+    Ok(ncml::write(
+        out,
+        file,
+        &ncml::Options {
+            location: options.file.as_os_str().as_bytes().to_vec(),
+            has_data: text.selection != Selection::Header,
+            coordinates_only: options.coordinates,
+            variables: text.variables.clone(),
+            precision: text.precision,
+        },
+    )?)
+}
+
+/// The format and the mode flags that stand for it in `netcdf.h`.
+fn extended_kind(format: Format) -> String {
+    let (name, mode) = match format {
+        Format::Cdf1 => ("classic", 0),
+        Format::Cdf2 => ("64-bit offset", 0x200),
+        Format::Cdf5 => ("64-bit data", 0x20),
+        Format::NetCdf4 | Format::NetCdf4Classic => ("HDF5", 0x1000),
+    };
+    format!("{name} mode={mode:08x}")
+}
+
+/// Says on standard error how the tool is called.
+fn usage(program: impl Display) {
+    eprint!("{program} {USAGE}");
+    eprintln!("netcdf library version 4.9.0 of Zonda {} $", env!("CARGO_PKG_VERSION"));
+}
+
+/// What the tool says when it is called wrongly.
+const USAGE: &str = "\
+[-c|-h] [-v var,...] [-g grp,...] [-b|-f c|f] [-l n] [-n name] [-p n[,n]] [-k|-K] [-x] \
+[-s [-F]] [-t|-i] [-w] [-Xm|-Xp] [-Ln] file
+  [-h]           the header only, no data
+  [-c]           the header, and data of coordinate variables
+  [-v var,...]   data of these variables only; in groups by path
+  [-g grp,...]   data of these groups only
+  [-b c|f]       a comment before each row with its indices, as in C or Fortran
+  [-f c|f]       a comment after each value with its indices, as in C or Fortran
+  [-l n]         longest line of the data section (80)
+  [-n name]      name of the dataset, by default that of the file without extension
+  [-p n[,n]]     significant digits of float (7) and double (15) values, before C_format
+  [-k]           only the kind of file
+  [-K]           only the kind of file and the mode it is opened in
+  [-x]           NcML instead of CDL
+  [-s]           also special (virtual) attributes
+  [-F]           with -s, _Filter for all filters instead of _Fletcher32, _Shuffle and _DeflateLevel
+  [-t]           times as dates
+  [-i]           times as dates, with a T before the time of day
+  [-w]           accepted, for data of a DAP server
+  [-Xm]          reads the file into memory at once
+  [-Xp]          accepted, about the attribute _NCProperties
+  [-Ln]          accepted, a level of logging
+  file           the netCDF file
+";
