@@ -14,7 +14,7 @@ mod schema;
 mod source;
 
 pub use constant::{Constant, Item, Number};
-pub use data::{Sink, Slab, stream};
+pub use data::{Nowhere, Sink, Slab, stream};
 pub use element::{Elements, Pieces, attribute, encode, fill};
 pub use fault::Fault;
 pub use kind::Kind;

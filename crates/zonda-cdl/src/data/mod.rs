@@ -51,7 +51,8 @@ pub trait Sink {
 }
 
 /// Takes everything and keeps nothing.
-struct Nowhere;
+#[derive(Clone, Copy, Debug)]
+pub struct Nowhere;
 
 impl Sink for Nowhere {
     fn put(&mut self, _: &Schema, _: usize, _: Slab<'_>, _: &mut Elements) -> Result<(), String> {
