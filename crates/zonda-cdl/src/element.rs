@@ -72,14 +72,13 @@ impl Elements {
 /// A constant that is no value of the type.
 pub fn encode(
     schema: &Schema,
-    group: usize,
     ty: TypeRef,
     item: &Item,
     own_fill: Option<&Item>,
     out: &mut Elements,
 ) -> Result<(), Fault> {
     let mut bytes = std::mem::take(&mut out.bytes);
-    let encoder = Encoder { schema, group };
+    let encoder = Encoder { schema };
     let item = match (&item.value, own_fill) {
         (Constant::Fill, Some(own)) => own,
         _ => item,
@@ -95,7 +94,7 @@ pub fn encode(
 /// A `_FillValue` that is no value of the type; a type too large.
 pub fn fill(schema: &Schema, var: &Variable, out: &mut Elements) -> Result<(), Fault> {
     let item = Item { at: var.at, value: Constant::Fill };
-    encode(schema, var.group, var.ty, &item, var.fill.as_ref(), out)
+    encode(schema, var.ty, &item, var.fill.as_ref(), out)
 }
 
 /// Values of an attribute, and how many they are. Text of one of characters is joined; an empty one has
@@ -118,7 +117,7 @@ pub fn attribute(schema: &Schema, att: &Attribute) -> Result<(Elements, usize), 
         return Err(Fault::at(att.at, why));
     }
     for item in &att.values {
-        encode(schema, att.group, att.ty, item, None, &mut out)?;
+        encode(schema, att.ty, item, None, &mut out)?;
     }
     Ok((out, att.values.len()))
 }
@@ -142,8 +141,6 @@ pub(crate) fn characters(items: &[Item], out: &mut Vec<u8>) -> Result<(), Fault>
 
 struct Encoder<'a> {
     schema: &'a Schema,
-    /// Where names of enum members are looked for.
-    group: usize,
 }
 
 impl Encoder<'_> {

@@ -22,11 +22,19 @@ pub(crate) enum Space {
 pub(crate) enum Reference {
     Name(Vec<u8>),
     Path(Vec<Vec<u8>>),
-    /// A type whose name is no name for anything else.
-    Primitive(Primitive),
+    /// A type, by the word that is written: something may have that name all the same.
+    Primitive(Primitive, Vec<u8>),
 }
 
 impl Reference {
+    /// The name, if it is no path.
+    pub(crate) fn into_name(self) -> Option<Vec<u8>> {
+        match self {
+            Reference::Name(name) | Reference::Primitive(_, name) => Some(name),
+            Reference::Path(_) => None,
+        }
+    }
+
     /// As it is written, for messages.
     pub(crate) fn text(&self) -> String {
         match self {
@@ -35,7 +43,7 @@ impl Reference {
                 let parts = parts.iter().map(|part| String::from_utf8_lossy(part));
                 parts.fold(String::new(), |text, part| text + "/" + &part)
             }
-            Reference::Primitive(primitive) => primitive.name().to_owned(),
+            Reference::Primitive(_, word) => String::from_utf8_lossy(word).into_owned(),
         }
     }
 }
@@ -94,17 +102,19 @@ impl Names {
 
     pub(crate) fn dimension(&self, group: usize, reference: &Reference) -> Option<usize> {
         match reference {
-            Reference::Name(name) => self.find_outwards(Space::Dimension, group, name),
+            Reference::Name(name) | Reference::Primitive(_, name) => {
+                self.find_outwards(Space::Dimension, group, name)
+            }
             Reference::Path(parts) => self.at_path(Space::Dimension, parts),
-            Reference::Primitive(_) => None,
         }
     }
 
     pub(crate) fn variable(&self, group: usize, reference: &Reference) -> Option<usize> {
         match reference {
-            Reference::Name(name) => self.find(Space::Variable, group, name),
+            Reference::Name(name) | Reference::Primitive(_, name) => {
+                self.find(Space::Variable, group, name)
+            }
             Reference::Path(parts) => self.at_path(Space::Variable, parts),
-            Reference::Primitive(_) => None,
         }
     }
 
@@ -120,7 +130,7 @@ impl Names {
 
     pub(crate) fn type_ref(&self, group: usize, reference: &Reference) -> Option<TypeRef> {
         match reference {
-            Reference::Primitive(primitive) => Some(TypeRef::Primitive(*primitive)),
+            Reference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
             Reference::Path(parts) => self.at_path(Space::Type, parts).map(TypeRef::User),
             Reference::Name(name) => match soft_primitive(name) {
                 Some(primitive) => Some(TypeRef::Primitive(primitive)),

@@ -30,7 +30,7 @@ pub(super) fn read(
             let mut fill = Elements::default();
             let item = Item { at: variable.at, value: Constant::Fill };
             let own = variable.fill.as_ref();
-            element::encode(schema, variable.group, variable.ty, &item, own, &mut fill)?;
+            element::encode(schema, variable.ty, &item, own, &mut fill)?;
             let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
             stop = fast::numbers(source, (begin, end), ext, &fill.bytes, &mut put)?;
         }

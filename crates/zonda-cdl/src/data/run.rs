@@ -68,7 +68,7 @@ impl Run {
             return Ok(());
         }
         let var = &schema.vars[self.var];
-        element::encode(schema, var.group, var.ty, item, var.fill.as_ref(), &mut self.values)?;
+        element::encode(schema, var.ty, item, var.fill.as_ref(), &mut self.values)?;
         if self.values.bytes.len() + self.values.pieces.len() >= BLOCK {
             self.flush(schema, sink)?;
         }

@@ -140,7 +140,7 @@ impl Parser<'_> {
         self.only_enhanced("groups")?;
         self.tokens.advance()?;
         let at = self.tokens.at();
-        let name = self.tokens.name("the name of a group")?;
+        let name = self.tokens.word("the name of a group")?;
         self.schema.needs.enhanced(at, "groups");
         let index = self.schema.groups.len();
         if !self.names.add(Space::Group, self.group, &name, index) {
@@ -219,7 +219,7 @@ impl Parser<'_> {
         let known = match self.dialect {
             Dialect::Enhanced => self.names.type_ref(self.group, reference),
             Dialect::Classic => match reference {
-                Reference::Primitive(primitive) => Some(TypeRef::Primitive(*primitive)),
+                Reference::Primitive(primitive, _) => Some(TypeRef::Primitive(*primitive)),
                 Reference::Name(_) | Reference::Path(_) => None,
             },
         };
@@ -243,7 +243,7 @@ impl Parser<'_> {
 
     /// `name = length`, and more behind commas.
     fn dimensions(&mut self, mut at: u64, first: Reference) -> Result<(), Fault> {
-        let Reference::Name(mut name) = first else {
+        let Some(mut name) = first.into_name() else {
             return Err(Fault::at(at, "a dimension has a name, not a path"));
         };
         loop {
@@ -268,7 +268,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             at = self.tokens.at();
-            name = self.tokens.name("the name of a dimension")?;
+            name = self.tokens.word("the name of a dimension")?;
         }
     }
 
@@ -286,8 +286,8 @@ impl Parser<'_> {
 
     /// `type name(dims)`, and more names behind commas.
     fn variables(&mut self, ty: TypeRef, mut at: u64, first: Reference) -> Result<(), Fault> {
-        let Reference::Name(mut name) = first else {
-            return Err(Fault::at(at, "a variable has a name, not a path or a type"));
+        let Some(mut name) = first.into_name() else {
+            return Err(Fault::at(at, "a variable has a name, not a path"));
         };
         loop {
             let mut dims = Vec::new();
@@ -324,7 +324,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             at = self.tokens.at();
-            name = self.tokens.name("the name of a variable")?;
+            name = self.tokens.word("the name of a variable")?;
         }
     }
 

@@ -73,18 +73,6 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// The name of something that is defined.
-    pub(crate) fn name(&mut self, what: &str) -> Result<Vec<u8>, Fault> {
-        match &mut self.now {
-            Token::Name(name) => {
-                let name = std::mem::take(name);
-                self.advance()?;
-                Ok(name)
-            }
-            _ => Err(self.unexpected(what)),
-        }
-    }
-
     /// A name where nothing but a name can be: any word is one.
     pub(crate) fn word(&mut self, what: &str) -> Result<Vec<u8>, Fault> {
         match &self.now {
@@ -105,18 +93,20 @@ impl<'s> Tokens<'s> {
 
     /// Whether the token can name something.
     pub(crate) fn is_reference(&self) -> bool {
-        matches!(self.now, Token::Name(_) | Token::Path(_) | Token::Type(_))
+        matches!(self.now, Token::Name(_) | Token::Path(_)) || self.lexer.word().is_some()
     }
 
     pub(crate) fn reference(&mut self, what: &str) -> Result<Reference, Fault> {
         if !self.is_reference() {
             return Err(self.unexpected(what));
         }
+        // A keyword that begins nothing here is a name.
+        let word = self.lexer.word().unwrap_or_default();
         Ok(match self.advance()? {
             Token::Name(name) => Reference::Name(name),
             Token::Path(parts) => Reference::Path(parts),
-            Token::Type(primitive) => Reference::Primitive(primitive),
-            other => return Err(self.fault(format!("expected {what}, found {}", other.what()))),
+            Token::Type(primitive) => Reference::Primitive(primitive, word),
+            _ => Reference::Name(word),
         })
     }
 

@@ -51,7 +51,7 @@ impl Parser<'_> {
         self.tokens.advance()?;
         self.tokens.expect(b')')?;
         let at = self.tokens.at();
-        let name = self.tokens.name("the name of the type")?;
+        let name = self.tokens.word("the name of the type")?;
         self.define(at, name, Class::Opaque, (size, 1))
     }
 
@@ -62,7 +62,7 @@ impl Parser<'_> {
         self.tokens.expect(b'*')?;
         self.tokens.expect(b')')?;
         let at = self.tokens.at();
-        let name = self.tokens.name("the name of the type")?;
+        let name = self.tokens.word("the name of the type")?;
         self.define(at, name, Class::Vlen { base }, (2 * WORD, WORD))
     }
 
@@ -76,7 +76,7 @@ impl Parser<'_> {
         };
         self.tokens.advance()?;
         let at = self.tokens.at();
-        let name = self.tokens.name("the name of the type")?;
+        let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
         let mut members: Vec<Member> = Vec::new();
         let mut known = std::collections::HashSet::new();
@@ -107,7 +107,7 @@ impl Parser<'_> {
     fn compound_type(&mut self) -> Result<(), Fault> {
         self.tokens.advance()?;
         let at = self.tokens.at();
-        let name = self.tokens.name("the name of the type")?;
+        let name = self.tokens.word("the name of the type")?;
         self.tokens.expect(b'{')?;
         let mut fields: Vec<Field> = Vec::new();
         let mut known = std::collections::HashSet::new();

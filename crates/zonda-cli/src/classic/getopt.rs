@@ -26,9 +26,7 @@ impl Piece {
     pub(super) fn complaint(&self) -> Option<String> {
         match self {
             Piece::Unknown(letter) => Some(format!("invalid option -- '{letter}'")),
-            Piece::NoArgument(letter) => {
-                Some(format!("option requires an argument -- '{letter}'"))
-            }
+            Piece::NoArgument(letter) => Some(format!("option requires an argument -- '{letter}'")),
             Piece::Option(..) | Piece::Operand(_) => None,
         }
     }

@@ -28,9 +28,11 @@ pub(super) fn run_classic(args: &[OsString]) -> ExitCode {
 }
 
 fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
-    let (called, args) = args.split_first().map_or((None, args), |(first, rest)| (Some(first), rest));
+    let (called, args) =
+        args.split_first().map_or((None, args), |(first, rest)| (Some(first), rest));
     let program = called.and_then(|called| Path::new(called).file_name());
-    let program = program.map_or_else(|| "ncgen".to_owned(), |name| name.to_string_lossy().into_owned());
+    let program =
+        program.map_or_else(|| "ncgen".to_owned(), |name| name.to_string_lossy().into_owned());
     let options = match options::read(&program, args, dialect) {
         Ok(options) => options,
         Err(refusal) => return refuse(&program, dialect, &refusal),

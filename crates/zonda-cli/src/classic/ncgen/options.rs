@@ -95,11 +95,7 @@ fn language(name: &OsStr, dialect: Dialect) -> Option<Output> {
 }
 
 /// Reads arguments, without the name of the program.
-pub(super) fn read(
-    program: &str,
-    args: &[OsString],
-    dialect: Dialect,
-) -> Result<Options, Refusal> {
+pub(super) fn read(program: &str, args: &[OsString], dialect: Dialect) -> Result<Options, Refusal> {
     let letters = match dialect {
         Dialect::Enhanced => LETTERS,
         Dialect::Classic => LETTERS_CLASSIC,

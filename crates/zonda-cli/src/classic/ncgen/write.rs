@@ -41,10 +41,17 @@ pub(super) fn write(
         in_memory: how.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };
-    let dataset = Dataset::create(path, &options).map_err(|error| {
-        Fault::nowhere(said(&error.to_string(), path, how.target))
-    })?;
-    let writer = Writer { dataset, how, warn, types: Vec::new(), groups: Vec::new(), vars: Vec::new(), dims: Vec::new() };
+    let dataset = Dataset::create(path, &options)
+        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, how.target)))?;
+    let writer = Writer {
+        dataset,
+        how,
+        warn,
+        types: Vec::new(),
+        groups: Vec::new(),
+        vars: Vec::new(),
+        dims: Vec::new(),
+    };
     if let Err(fault) = writer.make(source, schema) {
         let message = said(&fault.message, path, how.target);
         return Err(Fault { message, ..fault });
@@ -136,7 +143,8 @@ impl Writer<'_> {
         }
         for dim in &schema.dims {
             let group = self.groups[dim.group];
-            let len = if dim.unlimited { 0 } else { usize::try_from(dim.len).unwrap_or(usize::MAX) };
+            let len =
+                if dim.unlimited { 0 } else { usize::try_from(dim.len).unwrap_or(usize::MAX) };
             let defined = self.dataset.def_dim_in(group, &dim.name, len);
             self.dims.push(defined.map_err(at(dim.at, "dimension", &dim.name))?);
         }
@@ -183,8 +191,11 @@ impl Writer<'_> {
                 let id = file.def_compound(group, ty.size, &ty.name)?;
                 for field in fields {
                     let base = self.nc_type(field.ty);
-                    let dims: Vec<i32> =
-                        field.dims.iter().map(|len| i32::try_from(*len).unwrap_or(i32::MAX)).collect();
+                    let dims: Vec<i32> = field
+                        .dims
+                        .iter()
+                        .map(|len| i32::try_from(*len).unwrap_or(i32::MAX))
+                        .collect();
                     file.insert_field((group, id), &field.name, field.offset, base, &dims)?;
                 }
                 Ok(id)
@@ -284,8 +295,12 @@ impl Sink for Writer<'_> {
         let (start, count) = (indices(slab.start), indices(slab.count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let Elements { bytes, pieces } = values;
-        let put =
-            self.dataset.put_placed(self.vars[var], |_| slab, &mut Fetched(pieces), |_| Ok(&*bytes));
+        let put = self.dataset.put_placed(
+            self.vars[var],
+            |_| slab,
+            &mut Fetched(pieces),
+            |_| Ok(&*bytes),
+        );
         put.map(drop).map_err(|error| error.to_string())
     }
 

@@ -45,7 +45,8 @@ impl<'a> Program<'a> {
             unique.give(format!("{}_{what}", plain(&with_groups(schema, group, name))))
         };
         let groups = schema.groups.iter();
-        let groups = groups.map(|group| give(group.parent.unwrap_or(0), &group.name, "grp")).collect();
+        let groups =
+            groups.map(|group| give(group.parent.unwrap_or(0), &group.name, "grp")).collect();
         let types = schema.types.iter().map(|ty| {
             let fields = match &ty.class {
                 Class::Compound(fields) => {
@@ -54,7 +55,11 @@ impl<'a> Program<'a> {
                 }
                 _ => Vec::new(),
             };
-            TypeNames { id: give(ty.group, &ty.name, "typ"), ty: give(ty.group, &ty.name, "t"), fields }
+            TypeNames {
+                id: give(ty.group, &ty.name, "typ"),
+                ty: give(ty.group, &ty.name, "t"),
+                fields,
+            }
         });
         let types = types.collect();
         let dims = schema.dims.iter().map(|dim| give(dim.group, &dim.name, "dim")).collect();
@@ -74,7 +79,9 @@ impl<'a> Program<'a> {
     }
 
     pub(super) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
-        self.line("#include <stdio.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <math.h>");
+        self.line(
+            "#include <stdio.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <math.h>",
+        );
         self.line("#include <netcdf.h>\n");
         for index in 0..schema.types.len() {
             self.declare_type(schema, index);
@@ -152,7 +159,9 @@ impl<'a> Program<'a> {
     /// The number of a type.
     fn nc_type(&self, ty: TypeRef) -> String {
         match ty {
-            TypeRef::Primitive(primitive) => format!("NC_{}", primitive.name().to_ascii_uppercase()),
+            TypeRef::Primitive(primitive) => {
+                format!("NC_{}", primitive.name().to_ascii_uppercase())
+            }
             TypeRef::User(user) => self.types[user].id.clone(),
         }
     }
@@ -161,7 +170,9 @@ impl<'a> Program<'a> {
         let UserType { class, size, .. } = &schema.types[index];
         let name = self.types[index].ty.clone();
         match class {
-            Class::Opaque => self.line(format!("typedef struct {{ unsigned char bytes[{size}]; }} {name};")),
+            Class::Opaque => {
+                self.line(format!("typedef struct {{ unsigned char bytes[{size}]; }} {name};"))
+            }
             Class::Enum { base, .. } => self.line(format!("typedef {} {name};", c_type(*base))),
             Class::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
             Class::Compound(fields) => {
@@ -187,7 +198,9 @@ impl<'a> Program<'a> {
         let name = quoted(&ty.name);
         self.line("");
         match &ty.class {
-            Class::Opaque => self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size)),
+            Class::Opaque => {
+                self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size))
+            }
             Class::Vlen { base } => {
                 let base = self.nc_type(*base);
                 self.call(format!("nc_def_vlen({group}, {name}, {base}, &{id})"));
@@ -213,12 +226,17 @@ impl<'a> Program<'a> {
                     let place = format!("offsetof({c_name}, {c_field})");
                     let field_name = quoted(&field.name);
                     if dims.is_empty() {
-                        self.call(format!("nc_insert_compound({group}, {id}, {field_name}, {place}, {base})"));
+                        self.call(format!(
+                            "nc_insert_compound({group}, {id}, {field_name}, {place}, {base})"
+                        ));
                         continue;
                     }
                     let lengths: Vec<String> = dims.iter().map(usize::to_string).collect();
                     let n = dims.len();
-                    self.line(format!("    {{\n    static const int dims[] = {{{}}};", lengths.join(", ")));
+                    self.line(format!(
+                        "    {{\n    static const int dims[] = {{{}}};",
+                        lengths.join(", ")
+                    ));
                     self.call(format!(
                         "nc_insert_array_compound({group}, {id}, {field_name}, {place}, {base}, {n}, dims)"
                     ));
@@ -251,7 +269,10 @@ impl<'a> Program<'a> {
             match special.chunk_sizes.as_ref().filter(|_| storage == Storage::Chunked) {
                 Some(sizes) => {
                     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-                    self.line(format!("    {{\n    static const size_t sizes[] = {{{}}};", sizes.join(", ")));
+                    self.line(format!(
+                        "    {{\n    static const size_t sizes[] = {{{}}};",
+                        sizes.join(", ")
+                    ));
                     self.call(format!("nc_def_var_chunking({group}, {id}, {what}, sizes)"));
                     self.line("    }");
                 }
@@ -284,7 +305,10 @@ impl<'a> Program<'a> {
             }
             let n = params.len();
             let params: Vec<String> = params.iter().map(|param| format!("{param}U")).collect();
-            self.line(format!("    {{\n    static const unsigned int params[] = {{{}}};", params.join(", ")));
+            self.line(format!(
+                "    {{\n    static const unsigned int params[] = {{{}}};",
+                params.join(", ")
+            ));
             self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, params)"));
             self.line("    }");
         }
@@ -455,7 +479,8 @@ fn c_type(ext: zonda::ExtType) -> &'static str {
 }
 
 fn number(ext: zonda::ExtType, bytes: &[u8]) -> String {
-    let special = |text: &str, negative: bool| if negative { format!("-{text}") } else { text.to_owned() };
+    let special =
+        |text: &str, negative: bool| if negative { format!("-{text}") } else { text.to_owned() };
     match value(ext, bytes) {
         // C has no negative constants, and none for the magnitude of this one.
         Value::Int(i64::MIN) => "(-9223372036854775807LL - 1)".to_owned(),
@@ -485,7 +510,8 @@ fn nested(items: &[String], dims: &[usize]) -> String {
     match dims {
         [_, inner @ ..] if !inner.is_empty() => {
             let per_part = inner.iter().product::<usize>().max(1);
-            let parts: Vec<String> = items.chunks(per_part).map(|part| nested(part, inner)).collect();
+            let parts: Vec<String> =
+                items.chunks(per_part).map(|part| nested(part, inner)).collect();
             format!("{{{}}}", parts.join(", "))
         }
         _ => format!("{{{}}}", items.join(", ")),

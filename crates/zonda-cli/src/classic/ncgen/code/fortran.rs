@@ -85,7 +85,8 @@ impl<'a> Program<'a> {
                 let id = self.dims[*dim].clone();
                 self.statement(&format!("dims({}) = {id}", at + 1));
             }
-            let (ty, rank, id) = (nf_type(atomic(var.ty)), var.dims.len(), self.vars[index].clone());
+            let (ty, rank, id) =
+                (nf_type(atomic(var.ty)), var.dims.len(), self.vars[index].clone());
             let name = quoted(&var.name);
             self.call(&format!("nf_def_var(ncid, {name}, {ty}, {rank}, dims, {id})"));
         }

@@ -54,13 +54,18 @@ impl<'a> Program<'a> {
             if dim.unlimited {
                 self.line(&format!("    Dimension {id} = ncfile.addUnlimitedDimension({name});"));
             } else {
-                self.line(&format!("    Dimension {id} = ncfile.addDimension({name}, {});", dim.len));
+                self.line(&format!(
+                    "    Dimension {id} = ncfile.addDimension({name}, {});",
+                    dim.len
+                ));
             }
         }
         for var in &schema.vars {
             let dims: Vec<&str> = var.dims.iter().map(|dim| &self.dims[*dim][..]).collect();
             let (name, ty, dims) = (quoted(&var.name), data_type(atomic(var.ty)), dims.join(", "));
-            let call = format!("    ncfile.addVariable({name}, DataType.{ty}, new Dimension[] {{{dims}}});");
+            let call = format!(
+                "    ncfile.addVariable({name}, DataType.{ty}, new Dimension[] {{{dims}}});"
+            );
             self.line(&call);
         }
         let (of_file, of_vars): (Vec<_>, Vec<_>) =
@@ -77,7 +82,9 @@ impl<'a> Program<'a> {
         let (ext, name) = (atomic(att.ty), quoted(&att.name));
         let add = match att.var {
             None => format!("ncfile.addGlobalAttribute({name}, "),
-            Some(var) => format!("ncfile.addVariableAttribute({}, {name}, ", quoted(&schema.vars[var].name)),
+            Some(var) => {
+                format!("ncfile.addVariableAttribute({}, {name}, ", quoted(&schema.vars[var].name))
+            }
         };
         if ext == ExtType::Char {
             self.line(&format!("    {add}{});", quoted(&content.bytes)));
@@ -240,7 +247,9 @@ mod tests {
     fn constants() {
         assert_eq!(quoted("é\"\\\n\u{1}".as_bytes()), "\"é\\\"\\\\\\n\\u0001\"");
         assert_eq!(quoted(b"\xff"), "\"ÿ\"");
-        let of = |ext, bytes: &[u8]| list(ext, &Elements { bytes: bytes.to_vec(), ..Elements::default() });
+        let of = |ext, bytes: &[u8]| {
+            list(ext, &Elements { bytes: bytes.to_vec(), ..Elements::default() })
+        };
         assert_eq!(of(ExtType::Float, &f32::INFINITY.to_ne_bytes()), "Float.POSITIVE_INFINITY");
         assert_eq!(of(ExtType::Double, &1e300f64.to_ne_bytes()), "1e300");
         assert_eq!(of(ExtType::Byte, &[0xff, 1]), "-1, 1");
