@@ -302,7 +302,8 @@ impl Encoder<'_> {
         let n_values = field.dims.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim));
         let size = self.schema.size_of(field.ty);
         let n_bytes = n_values.and_then(|n| n.checked_mul(size));
-        let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes.filter(|n| *n <= MOST_VALUE)) else {
+        let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes.filter(|n| *n <= MOST_VALUE))
+        else {
             return Err(Fault::at(item.at, format!("field {} is too large", shown(&field.name))));
         };
         let items: &[Item] = match &item.value {
@@ -383,7 +384,11 @@ fn put<const N: usize>(bytes: [u8; N]) -> [u8; 8] {
 #[allow(clippy::cast_possible_truncation)]
 pub(crate) fn int_of(value: f64) -> i64 {
     let cut = value.trunc();
-    if cut >= f64::from(i32::MIN) && cut <= f64::from(i32::MAX) { cut as i64 } else { i32::MIN.into() }
+    if cut >= f64::from(i32::MIN) && cut <= f64::from(i32::MAX) {
+        cut as i64
+    } else {
+        i32::MIN.into()
+    }
 }
 
 /// The same for 64 bits.
@@ -397,7 +402,11 @@ pub(crate) fn int64_of(value: f64) -> i64 {
 /// The same for 64 bits without a sign.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn uint64_of(value: f64) -> u64 {
-    if value >= 9_223_372_036_854_775_808.0 { value as u64 } else { int64_of(value).cast_unsigned() }
+    if value >= 9_223_372_036_854_775_808.0 {
+        value as u64
+    } else {
+        int64_of(value).cast_unsigned()
+    }
 }
 
 /// A number as a value of a type, converted as C converts it: what does not fit loses its upper bits.

@@ -7,8 +7,10 @@ use crate::source::Source;
 
 /// Most bytes of a line that are shown.
 const SHOWN: usize = 100;
-/// Bytes shown before the place, where a line is longer than that.
+/// Bytes shown before the place, where that is not near the beginning of a line.
 const BEFORE: usize = 60;
+/// Bytes of a line behind which a place is not near.
+const NEAR: u64 = 80;
 /// Bytes of the text that are looked at in one go.
 const BLOCK: usize = 64 << 10;
 
@@ -103,7 +105,7 @@ fn place(source: &Source, at: u64) -> io::Result<Place> {
         }
         offset += got as u64;
     }
-    let shown_from = line_begin.max(at.saturating_sub(BEFORE as u64));
+    let shown_from = if at - line_begin < NEAR { line_begin } else { at - BEFORE as u64 };
     let mut text = vec![0; SHOWN];
     let got = source.read_at(shown_from, &mut text)?;
     text.truncate(got);

@@ -74,11 +74,13 @@ mod tests {
     #[test]
     fn widest_wins() {
         use Constant::Number as N;
-        let (byte, int, uint) =
-            (N(Number::Byte(1)), N(Number::Int(1)), N(Number::UInt(1)));
+        let (byte, int, uint) = (N(Number::Byte(1)), N(Number::Int(1)), N(Number::UInt(1)));
         let (float, double) = (N(Number::Float(1.0)), N(Number::Double(1.0)));
         assert_eq!(infer(vec![]), Some(ExtType::Char));
-        assert_eq!(infer(vec![Constant::Text(vec![]), Constant::Text(vec![])]), Some(ExtType::Char));
+        assert_eq!(
+            infer(vec![Constant::Text(vec![]), Constant::Text(vec![])]),
+            Some(ExtType::Char)
+        );
         assert_eq!(infer(vec![byte.clone(), int.clone()]), Some(ExtType::Int));
         assert_eq!(infer(vec![int.clone(), byte.clone()]), Some(ExtType::Int));
         assert_eq!(infer(vec![uint.clone(), int.clone()]), Some(ExtType::Int));

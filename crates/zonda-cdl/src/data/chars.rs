@@ -88,7 +88,13 @@ impl<'a> Chars<'a> {
         Ok(())
     }
 
-    fn put(&mut self, text: &[u8], at: u64, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+    fn put(
+        &mut self,
+        text: &[u8],
+        at: u64,
+        run: &mut Run,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
         self.len += text.len() as u64;
         run.push_bytes(self.schema, text, at, sink)
     }
@@ -100,7 +106,13 @@ impl<'a> Chars<'a> {
         self.pad(missing, at, run, sink)
     }
 
-    fn pad(&mut self, mut n: u64, at: u64, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+    fn pad(
+        &mut self,
+        mut n: u64,
+        at: u64,
+        run: &mut Run,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
         const PART: usize = 4096;
         let fill = [self.fill; PART];
         while n > 0 {

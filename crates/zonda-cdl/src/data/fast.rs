@@ -124,7 +124,9 @@ fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize
     thread::scope(|scope| {
         let others: Vec<_> = others
             .iter()
-            .map(|piece| thread::Builder::new().spawn_scoped(scope, || parse(piece)).map_err(|_| *piece))
+            .map(|piece| {
+                thread::Builder::new().spawn_scoped(scope, || parse(piece)).map_err(|_| *piece)
+            })
             .collect();
         let mut done = vec![parse(first)];
         for thread in others {
@@ -250,7 +252,8 @@ fn value<C: Cell>(text: &[u8], ext: ExtType, fill: &[u8], out: &mut Vec<u8>) -> 
         return Some(len);
     }
     let first = *text.first()?;
-    if first.is_ascii_digit() || (matches!(first, b'+' | b'-' | b'.') && !begins_word(text.get(1))) {
+    if first.is_ascii_digit() || (matches!(first, b'+' | b'-' | b'.') && !begins_word(text.get(1)))
+    {
         let text = &text[..text.len().min(MOST_NUMBER)];
         return match number::lex(text) {
             (Lexeme::Number(number), len) if ends_number(text.get(len)) && len < MOST_NUMBER => {
@@ -380,8 +383,14 @@ mod tests {
 
     #[test]
     fn numbers_and_what_is_none() {
-        assert_eq!(doubles("1, -2.5 ,1e3,\n .5,5., 1E-2"), (vec![1., -2.5, 1e3, 0.5, 5., 0.01], None));
-        assert_eq!(doubles("_, Infinity, -Infinity"), (vec![-9., f64::INFINITY, f64::NEG_INFINITY], None));
+        assert_eq!(
+            doubles("1, -2.5 ,1e3,\n .5,5., 1E-2"),
+            (vec![1., -2.5, 1e3, 0.5, 5., 0.01], None)
+        );
+        assert_eq!(
+            doubles("_, Infinity, -Infinity"),
+            (vec![-9., f64::INFINITY, f64::NEG_INFINITY], None)
+        );
         assert!(doubles("NaN,NaNf").0.iter().all(|value| value.is_nan()));
         assert_eq!(doubles("1, // a, comment\n2"), (vec![1., 2.], None));
         assert_eq!(doubles("010, 1.5f, 0x10"), (vec![8., 1.5], Some(10)));
@@ -391,10 +400,16 @@ mod tests {
         assert_eq!(doubles("1,x"), (vec![1.], Some(2)));
         assert_eq!(doubles("1,-"), (vec![1.], Some(2)));
         assert_eq!(doubles("1.5.5"), (vec![], Some(0)));
-        assert_eq!(ints("1,-1,70000,255b,2.9,-2.9,_,3e9"), (vec![1, -1, 4464, -1, 2, -2, -9, 0], None));
+        assert_eq!(
+            ints("1,-1,70000,255b,2.9,-2.9,_,3e9"),
+            (vec![1, -1, 4464, -1, 2, -2, -9, 0], None)
+        );
         let large = f64::from_bits(0x4340_0000_0000_0001);
         assert_eq!(doubles("9007199254740994").0, [large]);
-        assert_eq!(doubles("123456789012345678901234567890.").0, [123_456_789_012_345_678_901_234_567_890.]);
+        assert_eq!(
+            doubles("123456789012345678901234567890.").0,
+            [123_456_789_012_345_678_901_234_567_890.]
+        );
     }
 
     #[test]

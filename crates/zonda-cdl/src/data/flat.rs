@@ -38,7 +38,10 @@ pub(super) fn read(
     slow(source, schema, var, (stop, end), &mut run, sink)?;
     run.flush(schema, sink)?;
     if let Some(at) = run.excess {
-        let why = format!("warning: {} has no room for this value and what follows", shown(&variable.name));
+        let why = format!(
+            "warning: {} has no room for this value and what follows",
+            shown(&variable.name)
+        );
         sink.warn(&Fault::at(at, why));
     }
     let n_values = run.len();

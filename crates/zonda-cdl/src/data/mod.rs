@@ -130,7 +130,9 @@ fn tokens<'s>(
 ) -> Result<Tokens<'s>, Fault> {
     let mut lexer = Lexer::over(Cursor::between(source, from, end));
     lexer.hex_integers = schema.dialect == Dialect::Classic;
-    Tokens::new(lexer)
+    let mut tokens = Tokens::new(lexer)?;
+    tokens.ends_before_semicolon = true;
+    Ok(tokens)
 }
 
 fn lengths(schema: &Schema, var: &Variable) -> Vec<u64> {

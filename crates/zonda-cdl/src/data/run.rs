@@ -95,7 +95,12 @@ impl Run {
     }
 
     /// Adds so many fill values.
-    pub(super) fn fill(&mut self, schema: &Schema, n: u64, sink: &mut dyn Sink) -> Result<(), Fault> {
+    pub(super) fn fill(
+        &mut self,
+        schema: &Schema,
+        n: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
         let at = schema.vars[self.var].at;
         if n.saturating_mul(self.size as u64) > MOST_FILL {
             let why = format!("{n} values that are not in the text would have to be filled in");

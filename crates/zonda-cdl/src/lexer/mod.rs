@@ -258,9 +258,11 @@ impl<'s> Lexer<'s> {
 
     fn number(&mut self) -> Result<Token, Fault> {
         let mut len = 0;
-        while self.cursor.peek(len).is_some_and(|byte| {
-            byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-')
-        }) {
+        while self
+            .cursor
+            .peek(len)
+            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'+' | b'-'))
+        {
             len += 1;
         }
         // Hexadecimal digits may be as many as bytes of an opaque value.
@@ -278,7 +280,9 @@ impl<'s> Lexer<'s> {
                 let digits = std::str::from_utf8(&self.cursor.take(len)[2..]).unwrap_or_default();
                 match u32::from_str_radix(digits, 16) {
                     Ok(value) => Ok(Token::Number(Number::Int(value.cast_signed()))),
-                    Err(_) => Err(Fault::at(self.at, "this integer has more than 32 bits").over(len)),
+                    Err(_) => {
+                        Err(Fault::at(self.at, "this integer has more than 32 bits").over(len))
+                    }
                 }
             }
             (Lexeme::Opaque, len) => {
@@ -448,9 +452,12 @@ mod tests {
             (r"'\'' '\\' ' '", [39, 92, 32].map(|n| number(Number::Byte(n))).to_vec()),
             ("0xABC", vec![Token::Opaque(b"abc0".to_vec())]),
             ("1,-2", vec![number(Number::Int(1)), Token::Mark(b','), number(Number::Int(-2))]),
-            ("-Infinity Inff", [Number::Double(f64::NEG_INFINITY), Number::Float(f32::INFINITY)]
-                .map(number)
-                .to_vec()),
+            (
+                "-Infinity Inff",
+                [Number::Double(f64::NEG_INFINITY), Number::Float(f32::INFINITY)]
+                    .map(number)
+                    .to_vec(),
+            ),
             ("- x", vec![Token::Mark(b'-'), name("x")]),
         ] {
             assert_eq!(tokens(text).unwrap(), expected, "{text}");
@@ -459,9 +466,14 @@ mod tests {
 
     #[test]
     fn what_is_no_token() {
-        for (text, at) in
-            [("x \"abc", 2), ("'ab'", 0), ("'", 0), (" /* ", 1), (" .", 1), ("99999999999999999999", 0)]
-        {
+        for (text, at) in [
+            ("x \"abc", 2),
+            ("'ab'", 0),
+            ("'", 0),
+            (" /* ", 1),
+            (" .", 1),
+            ("99999999999999999999", 0),
+        ] {
             let fault = tokens(text).unwrap_err();
             assert_eq!(fault.at, Some(at), "{text}: {fault}");
         }

@@ -14,9 +14,7 @@ use crate::fault::{Fault, shown};
 use crate::kind::Needs;
 use crate::lexer::{Lexer, Token};
 use crate::names::{Names, Reference, Space};
-use crate::schema::{
-    Dimension, Group, Primitive, Schema, Special, TypeRef, Variable,
-};
+use crate::schema::{Dimension, Group, Primitive, Schema, Special, TypeRef, Variable};
 use crate::source::Source;
 use tokens::Tokens;
 use zonda_model::ExtType;
@@ -71,8 +69,7 @@ pub fn parse(source: &Source, dialect: Dialect, name: Option<&[u8]>) -> Result<S
         needs: Needs::default(),
         dialect,
     };
-    let mut parser =
-        Parser { source, tokens, schema, names: Names::default(), dialect, group: 0 };
+    let mut parser = Parser { source, tokens, schema, names: Names::default(), dialect, group: 0 };
     parser.names.add_group(None);
     parser.tokens.expect(b'{')?;
     parser.body()?;
@@ -132,7 +129,9 @@ impl Parser<'_> {
     fn only_enhanced(&self, what: &str) -> Result<(), Fault> {
         match self.dialect {
             Dialect::Enhanced => Ok(()),
-            Dialect::Classic => Err(self.tokens.fault(format!("{what} are not of the classic model"))),
+            Dialect::Classic => {
+                Err(self.tokens.fault(format!("{what} are not of the classic model")))
+            }
         }
     }
 
@@ -233,7 +232,9 @@ impl Parser<'_> {
     fn uses(&mut self, at: u64, ty: TypeRef) {
         match ty {
             TypeRef::Primitive(Primitive::String) => self.schema.needs.enhanced(at, "strings"),
-            TypeRef::Primitive(Primitive::Atomic(ext)) if ext.nc_type() > ExtType::Double.nc_type() => {
+            TypeRef::Primitive(Primitive::Atomic(ext))
+                if ext.nc_type() > ExtType::Double.nc_type() =>
+            {
                 self.schema.needs.integers.get_or_insert(at);
             }
             TypeRef::Primitive(Primitive::Atomic(_)) => {}

@@ -200,7 +200,10 @@ mod tests {
         assert_eq!(filters(b"2, 4 |1,0x9u"), Some(vec![(2, vec![4]), (1, vec![9])]));
         assert_eq!(filters(b"307,-1,1.0f"), Some(vec![(307, vec![u32::MAX, 0x3f80_0000])]));
         assert_eq!(filters(b"3"), Some(vec![(3, vec![])]));
-        assert_eq!(filters(b"1,1.0d,-1ll"), Some(vec![(1, vec![0, 0x3ff0_0000, u32::MAX, u32::MAX])]));
+        assert_eq!(
+            filters(b"1,1.0d,-1ll"),
+            Some(vec![(1, vec![0, 0x3ff0_0000, u32::MAX, u32::MAX])])
+        );
         for bad in ["", "x", "1,", "1,2||3", "4294967296"] {
             assert_eq!(filters(bad.as_bytes()), None, "{bad}");
         }

@@ -14,13 +14,15 @@ pub(crate) struct Tokens<'s> {
     lexer: Lexer<'s>,
     /// The token that is looked at.
     pub(crate) now: Token,
+    /// The end is that of a list of values, behind which there is a semicolon.
+    pub(crate) ends_before_semicolon: bool,
 }
 
 impl<'s> Tokens<'s> {
     /// Looks at the first token.
     pub(crate) fn new(mut lexer: Lexer<'s>) -> Result<Tokens<'s>, Fault> {
         let now = lexer.next()?;
-        Ok(Tokens { lexer, now })
+        Ok(Tokens { lexer, now, ends_before_semicolon: false })
     }
 
     pub(crate) fn lexer(&mut self) -> &mut Lexer<'s> {
@@ -44,7 +46,11 @@ impl<'s> Tokens<'s> {
 
     /// The token is none of those that can be here.
     pub(crate) fn unexpected(&self, expected: &str) -> Fault {
-        self.fault(format!("syntax error: expected {expected}, found {}", self.now.what()))
+        let found = match self.now {
+            Token::End if self.ends_before_semicolon => "';'".to_owned(),
+            _ => self.now.what(),
+        };
+        self.fault(format!("syntax error: expected {expected}, found {found}"))
     }
 
     /// Goes to the next token, and gives this one.

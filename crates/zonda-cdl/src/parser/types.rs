@@ -26,7 +26,13 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn define(&mut self, at: u64, name: Vec<u8>, class: Class, (size, align): (usize, usize)) -> Result<(), Fault> {
+    fn define(
+        &mut self,
+        at: u64,
+        name: Vec<u8>,
+        class: Class,
+        (size, align): (usize, usize),
+    ) -> Result<(), Fault> {
         let index = self.schema.types.len();
         if !self.names.add(Space::Type, self.group, &name, index) {
             let why = format!("there is a type {} already", shown(&name));
@@ -127,7 +133,8 @@ impl Parser<'_> {
                 let field_align = self.schema.align_of(ty).max(1);
                 align = align.max(field_align);
                 let offset = end.next_multiple_of(field_align);
-                let len = dims.iter().try_fold(self.schema.size_of(ty), |n, dim| n.checked_mul(*dim));
+                let len =
+                    dims.iter().try_fold(self.schema.size_of(ty), |n, dim| n.checked_mul(*dim));
                 let field_end = len.and_then(|len| offset.checked_add(len));
                 end = field_end.filter(|end| *end <= MOST_SIZE).ok_or_else(|| {
                     Fault::at(field_at, "values of this type would have too many bytes")
