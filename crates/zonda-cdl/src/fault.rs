@@ -133,7 +133,7 @@ mod tests {
     fn shows_the_line() {
         assert_eq!(
             explain("netcdf x {\n\tint é y ;\n}", 19, 1),
-            "a.cdl line 2, column 9: bad\n 2 | \tint é y ;\n   | \t       ^"
+            "a.cdl line 2, column 9: bad\n 2 | \tint é y ;\n   | \t      ^"
         );
         assert_eq!(explain("abc", 99, 5), "a.cdl line 1, column 4: bad\n 1 | abc\n   |    ^");
         assert_eq!(explain("a\nbcd\n", 2, 9), "a.cdl line 2, column 1: bad\n 2 | bcd\n   | ^^^");

@@ -393,7 +393,7 @@ mod tests {
         );
         assert!(doubles("NaN,NaNf").0.iter().all(|value| value.is_nan()));
         assert_eq!(doubles("1, // a, comment\n2"), (vec![1., 2.], None));
-        assert_eq!(doubles("010, 1.5f, 0x10"), (vec![8., 1.5], Some(10)));
+        assert_eq!(doubles("010, 1.5f, 0x10"), (vec![8., 1.5], Some(11)));
         assert_eq!(doubles("1 2"), (vec![1.], Some(2)));
         assert_eq!(doubles("1,,2"), (vec![1.], Some(2)));
         assert_eq!(doubles("1,\"a\""), (vec![1.], Some(2)));
@@ -432,7 +432,7 @@ mod tests {
         assert!(values == expected);
 
         // Two commas on two lines, far behind.
-        let bad = text.replace("399000,", "399000,\n,");
+        let bad = text.replace("399001,", "399001,\n,");
         let source = Source::from_bytes(bad.clone().into_bytes()).unwrap();
         let all = (0, source.len());
         let stop = numbers(&source, all, ExtType::Int, &[0; 4], &mut |_, _| Ok(())).unwrap();

@@ -71,7 +71,7 @@ fn values_and_what_is_missing() {
     let (kept, schema) = read(text, true).unwrap();
     assert_eq!((array(&kept, &schema, 0, 99), kept.warnings.len()), (vec![1, 2], 1));
     assert_eq!(bytes("variables: byte v ; data: v = 5 ;", 0), [5]);
-    assert_eq!(bytes("variables: byte v ; data: v = ;", 0), [-127i8.cast_unsigned() as u8 & 0xff]);
+    assert_eq!(bytes("variables: byte v ; data: v = ;", 0), [129]);
 }
 
 #[test]
@@ -164,5 +164,5 @@ fn long_data_come_in_blocks() {
 #[test]
 fn nobody_fills_for_ever() {
     let text = "types: opaque(9) o ; dimensions: x = 1000000000000000 ; variables: o v(x) ; data: v = 0x01 ;";
-    assert!(read(text, true).is_err());
+    assert!(read(text, false).is_err());
 }
