@@ -7,8 +7,8 @@ use crate::constant::{Constant, Item, Number};
 use crate::fault::{Fault, shown};
 use crate::schema::{Attribute, Class, Field, Primitive, Schema, TypeRef, UserType, Variable};
 
-/// Most bytes of one value: more no file has.
-const MOST_VALUE: usize = 1 << 31;
+/// Most bytes of values that are made in one go: a short text may ask for large ones.
+const MOST_BYTES: usize = 1 << 28;
 
 /// Strings and items of sequences, which values hold by number, from 1 on; 0 is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -279,6 +279,7 @@ impl Encoder<'_> {
             let why = format!("the type {} has {} fields only", shown(&ty.name), fields.len());
             return Err(Fault::at(extra.at, why));
         }
+        room(item.at, out.len(), ty.size)?;
         let begin = out.len();
         for (index, field) in fields.iter().enumerate() {
             out.resize(begin + field.offset, 0);
@@ -302,8 +303,7 @@ impl Encoder<'_> {
         let n_values = field.dims.iter().try_fold(1usize, |n, dim| n.checked_mul(*dim));
         let size = self.schema.size_of(field.ty);
         let n_bytes = n_values.and_then(|n| n.checked_mul(size));
-        let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes.filter(|n| *n <= MOST_VALUE))
-        else {
+        let (Some(n_values), Some(n_bytes)) = (n_values, n_bytes) else {
             return Err(Fault::at(item.at, format!("field {} is too large", shown(&field.name))));
         };
         let items: &[Item] = match &item.value {
@@ -340,6 +340,14 @@ fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), Fault> {
     Err(Fault::at(at, format!("expected {expected}, found {}", found.what())))
 }
 
+/// Whether so many bytes more can be made.
+fn room(at: u64, so_far: usize, more: usize) -> Result<(), Fault> {
+    match so_far.checked_add(more).filter(|sum| *sum <= MOST_BYTES) {
+        Some(_) => Ok(()),
+        None => Err(Fault::at(at, "these values have too many bytes")),
+    }
+}
+
 /// As many bytes as the type has: what is missing is zero, what is too much is left out.
 fn opaque(size: usize, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
     let digits: &[u8] = match &item.value {
@@ -347,9 +355,7 @@ fn opaque(size: usize, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
         Constant::Fill => b"",
         other => return unexpected(item.at, other, "an opaque constant such as 0x1a2b"),
     };
-    if size > MOST_VALUE {
-        return Err(Fault::at(item.at, "a value of so many bytes cannot be made"));
-    }
+    room(item.at, out.len(), size)?;
     let end = out.len() + size;
     out.extend(digits.as_chunks::<2>().0.iter().take(size).map(|pair| byte_of(*pair)));
     out.resize(end, 0);

@@ -78,6 +78,12 @@ impl Names {
         self.parents.push(parent);
     }
 
+    /// Groups around a group.
+    pub(crate) fn depth(&self, group: usize) -> usize {
+        let around = |group: &usize| self.parents.get(*group).copied().flatten();
+        std::iter::successors(Some(group), around).count().saturating_sub(1)
+    }
+
     fn find(&self, space: Space, group: usize, name: &[u8]) -> Option<usize> {
         self.by_name.get(&(space, group, name.to_vec())).copied()
     }

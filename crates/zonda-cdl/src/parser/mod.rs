@@ -19,6 +19,9 @@ use crate::source::Source;
 use tokens::Tokens;
 use zonda_model::ExtType;
 
+/// Most groups within groups. Names are looked for in all of them.
+const MOST_NESTED_GROUPS: usize = 1000;
+
 /// Which language it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
@@ -137,6 +140,9 @@ impl Parser<'_> {
 
     fn begin_group(&mut self) -> Result<(), Fault> {
         self.only_enhanced("groups")?;
+        if self.names.depth(self.group) >= MOST_NESTED_GROUPS {
+            return Err(self.tokens.fault("too many groups within groups"));
+        }
         self.tokens.advance()?;
         let at = self.tokens.at();
         let name = self.tokens.word("the name of a group")?;

@@ -186,8 +186,8 @@ fn deep_nesting_ends() {
     assert!(schema(&format!("netcdf x {{ :a = {deep} ; }}")).is_err());
     let groups = "group: g { ".repeat(20_000);
     assert!(schema(&format!("netcdf x {{ {groups}")).is_err());
-    let closed = format!("{groups}{}", "}".repeat(20_000));
-    assert_eq!(body(&closed).groups.len(), 20_001);
+    let closed = format!("{}{}", "group: g { ".repeat(900), "}".repeat(900));
+    assert_eq!(body(&closed).groups.len(), 901);
 }
 
 proptest! {
