@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ncgen and ncgen3: files and programs of CDL, compared by value with those of the reference.
 
-    tests/cdl/run.py [--parts cases,dumps,programs,faults] [--only TEXT]
+    tests/cdl/run.py [--parts cases,dumps,programs,faults,memory] [--only TEXT]
 
     cases     cases/*.cdl: the file that our ncgen makes and that of the reference have the same dump
     dumps     each file of ZONDA_CORPUS (and of cases): our ncgen makes of its dump a file with that dump
     programs  cases of the classic model and of netCDF-4: the C and Fortran programs that our ncgen makes
               compile, and make a file with the dump of the one that it makes itself; Java compiles
     faults    faults/*.cdl: exit status and message, as in the file beside it
+    memory    150 MB of text, as a file and on standard input, take less than 128 MB of memory
 
 Dumps are those of the reference's ncdump. A first line `// options: ...` of a case are options of ncgen;
 `// tool: ncgen3` takes the other tool. exceptions.txt names files for which another result is right, and
@@ -291,7 +292,36 @@ def part_faults(results, only):
         results.take(name, wrong)
 
 
-PARTS = {"cases": part_cases, "dumps": part_dumps, "programs": part_programs, "faults": part_faults}
+def part_memory(results, only):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "large.cdl")
+        rows = 1500
+        with open(path, "w") as f:
+            f.write("netcdf large { dimensions: t = UNLIMITED ; x = 10000 ; variables: float v(t, x) ; data: v =\n")
+            row = ", ".join("%.7g" % (n * 0.37 % 1000) for n in range(10000))
+            row = row.replace(", 9", ",\n9")
+            for n in range(rows):
+                f.write(row + (";" if n == rows - 1 else ",\n"))
+            f.write("}")
+        for name, operand, stdin in (("a file", path, None), ("standard input", "-", path)):
+            name = "memory: " + name
+            if only not in name:
+                continue
+            out = os.path.join(folder, "large.nc")
+            with open(stdin or os.devnull, "rb") as source:
+                child = subprocess.Popen([ours("ncgen"), "-k", "nc6", "-o", out, operand], stdin=source, env=CLEAN)
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+            wrong = None
+            if child.returncode != 0 or os.path.getsize(out) < rows * 40000:
+                wrong = "exit status %d" % child.returncode
+            elif usage.ru_maxrss > 128 << 10:
+                wrong = "%d MB of memory" % (usage.ru_maxrss >> 10)
+            results.take(name, wrong)
+
+
+PARTS = {"cases": part_cases, "dumps": part_dumps, "programs": part_programs, "faults": part_faults,
+         "memory": part_memory}
 
 
 def main():
@@ -305,7 +335,7 @@ def main():
     missing = [tool for tool in ("ncdump", "ncgen", "ncgen3") if not reference(tool)]
     parts = args.parts.split(",")
     for part in parts:
-        if missing and part != "faults":
+        if missing and part not in ("faults", "memory"):
             results.skip("%s: there is no %s of the reference" % (part, ", ".join(missing)))
             continue
         PARTS[part](results, args.only)
