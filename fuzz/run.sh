@@ -14,7 +14,7 @@ seconds=${FUZZ_SECONDS:-600}
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(
     classic_header classic_file classic_calls layer_spec
-    hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip
+    hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip cdl
 )
 
 if ! cargo +nightly --version >/dev/null 2>&1; then
@@ -56,6 +56,7 @@ for target in "${targets[@]}"; do
         classic_header | classic_file) start=("$seeds/CDF") ;;
         hdf5_structure) start=("$seeds/structures") ;;
         netcdf4_file) start=("$seeds/HDF") ;;
+        cdl) start=(tests/cdl/cases tests/cdl/faults tests/cli/dump) ;;
     esac
     status=ok
     cargo +nightly fuzz run --fuzz-dir fuzz "$target" "$corpus" "${start[@]}" -- \

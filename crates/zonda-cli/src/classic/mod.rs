@@ -5,6 +5,7 @@
 
 mod getopt;
 mod ncdump;
+mod ncgen;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -16,7 +17,8 @@ use zonda::NcError;
 type Run = fn(&[OsString]) -> ExitCode;
 
 /// Tools by name.
-const TOOLS: [(&str, Run); 1] = [("ncdump", ncdump::run)];
+const TOOLS: [(&str, Run); 3] =
+    [("ncdump", ncdump::run), ("ncgen", ncgen::run), ("ncgen3", ncgen::run_classic)];
 
 /// The tool that the program was called as; `None` for `zonda` and whatever else.
 pub(crate) fn tool(called: &OsStr) -> Option<Run> {
@@ -54,10 +56,10 @@ mod tests {
 
     #[test]
     fn names_of_tools() {
-        for called in ["ncdump", "/usr/bin/ncdump", "./ncdump"] {
+        for called in ["ncdump", "/usr/bin/ncgen3", "./ncgen"] {
             assert!(tool(OsStr::new(called)).is_some(), "{called}");
         }
-        for called in ["zonda", "", "/", "ncdump.old", "ncdump/zonda"] {
+        for called in ["zonda", "", "/", "ncdump.old", "ncgen/zonda"] {
             assert!(tool(OsStr::new(called)).is_none(), "{called}");
         }
     }

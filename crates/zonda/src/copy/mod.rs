@@ -45,7 +45,7 @@ use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::open::{CreateOptions, OpenOptions};
 use data::Transfer;
-use target::Temporary;
+pub use target::Temporary;
 use tree::Tree;
 
 /// How far a copy is.

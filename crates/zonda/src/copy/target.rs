@@ -17,7 +17,7 @@ const EEXIST: i32 = 17;
 
 /// A file that is being written, removed unless it is finished.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub struct Temporary {
     /// Where it is to be; what a symbolic link there means.
     path: PathBuf,
     temporary: PathBuf,
@@ -40,7 +40,7 @@ impl Temporary {
     /// # Errors
     /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
     /// the source or no ordinary file.
-    pub(super) fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
+    pub fn beside(target: &Path, source: &Path, replace: bool) -> Result<Temporary> {
         // A link stays, and what it means is replaced.
         let path = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
         match fs::metadata(&path) {
@@ -81,7 +81,7 @@ impl Temporary {
     }
 
     /// Where the file is to be written.
-    pub(super) fn working_path(&self) -> &Path {
+    pub fn working_path(&self) -> &Path {
         &self.temporary
     }
 
@@ -89,7 +89,7 @@ impl Temporary {
     ///
     /// # Errors
     /// What the operating system reports; `NC_EEXIST` for a target that was made meanwhile.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         if let Ok(old) = fs::metadata(&self.path) {
             // Who may read it stays as it was.
             let _ = fs::set_permissions(&self.temporary, old.permissions());

@@ -1,0 +1,125 @@
+//! Characters: strings side by side.
+//!
+//! Each string is filled up to a multiple of the last dimension's length, an empty one to a whole row.
+//! Characters in single quotes that follow each other are one string. Where there is one dimension only,
+//! or the last one is unlimited, nothing is filled up.
+
+use super::run::Run;
+use super::{Sink, Tokens};
+use crate::constant::{Constant, Item, Number};
+use crate::element::convert;
+use crate::fault::Fault;
+use crate::lexer::Token;
+use crate::schema::Schema;
+use zonda_model::ExtType;
+
+/// Puts strings into a run.
+pub(super) struct Chars<'a> {
+    schema: &'a Schema,
+    unit: u64,
+    fill: u8,
+    /// The last constant was a character, so that another one belongs to it.
+    in_chars: bool,
+    /// Characters so far, also those that there was no room for.
+    len: u64,
+}
+
+impl<'a> Chars<'a> {
+    pub(super) fn new(schema: &'a Schema, var: usize) -> Chars<'a> {
+        let variable = &schema.vars[var];
+        let fill = match variable.fill.as_ref().map(|item| &item.value) {
+            Some(Constant::Text(text)) => text.first().copied().unwrap_or(0),
+            Some(Constant::Number(number)) => convert(*number, ExtType::Char)[0],
+            _ => 0,
+        };
+        let unit = super::unit(schema, variable);
+        Chars { schema, unit, fill, in_chars: false, len: 0 }
+    }
+
+    /// All values up to what is none.
+    pub(super) fn read(
+        mut self,
+        tokens: &mut Tokens<'_>,
+        run: &mut Run,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        if matches!(tokens.now, Token::End | Token::Mark(b'}')) {
+            return Ok(());
+        }
+        loop {
+            let item = tokens.item(0)?;
+            self.item(&item, run, sink)?;
+            if !tokens.accept(b',')? {
+                break;
+            }
+        }
+        self.end_string(tokens.at(), run, sink)
+    }
+
+    fn item(&mut self, item: &Item, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+        if let Constant::List(items) = &item.value {
+            return items.iter().try_for_each(|item| self.item(item, run, sink));
+        }
+        let is_char = matches!(item.value, Constant::Number(Number::Byte(_)));
+        if !(is_char && self.in_chars) {
+            self.end_string(item.at, run, sink)?;
+        }
+        let one;
+        let text: &[u8] = match &item.value {
+            Constant::Text(text) => text,
+            Constant::Fill => {
+                one = [self.fill];
+                &one
+            }
+            Constant::Number(number @ (Number::Byte(_) | Number::UByte(_))) => {
+                one = [convert(*number, ExtType::Char)[0]];
+                &one
+            }
+            other => {
+                let why = format!("expected characters or a string, found {}", other.what());
+                return Err(Fault::at(item.at, why));
+            }
+        };
+        self.put(text, item.at, run, sink)?;
+        self.in_chars = is_char;
+        if text.is_empty() && self.unit > 1 {
+            self.pad(self.unit, item.at, run, sink)?;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &mut self,
+        text: &[u8],
+        at: u64,
+        run: &mut Run,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        self.len += text.len() as u64;
+        run.push_bytes(self.schema, text, at, sink)
+    }
+
+    /// What follows is another string.
+    fn end_string(&mut self, at: u64, run: &mut Run, sink: &mut dyn Sink) -> Result<(), Fault> {
+        self.in_chars = false;
+        let missing = self.len.next_multiple_of(self.unit) - self.len;
+        self.pad(missing, at, run, sink)
+    }
+
+    fn pad(
+        &mut self,
+        mut n: u64,
+        at: u64,
+        run: &mut Run,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        const PART: usize = 4096;
+        let fill = [self.fill; PART];
+        while n > 0 {
+            let part = usize::try_from(n).unwrap_or(PART).min(PART);
+            self.put(&fill[..part], at, run, sink)?;
+            n -= part as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! One list of values in row-major order.
+
+use super::chars::Chars;
+use super::fast::{self, Stop};
+use super::run::Run;
+use super::{Sink, is_text, lengths, tokens};
+use crate::constant::{Constant, Item};
+use crate::element::{self, Elements};
+use crate::fault::{Fault, shown};
+use crate::lexer::Token;
+use crate::parser::Dialect;
+use crate::schema::Schema;
+use crate::source::Source;
+
+/// Puts all values of a variable, and says how many there were. Its first dimension, if unlimited, is at
+/// least as long as they need.
+pub(super) fn read(
+    source: &Source,
+    schema: &mut Schema,
+    var: usize,
+    sink: &mut dyn Sink,
+) -> Result<u64, Fault> {
+    let variable = &schema.vars[var];
+    let Some((begin, end)) = variable.data else { return Ok(0) };
+    let mut run = Run::new(schema, var, Vec::new(), lengths(schema, variable));
+    let mut stop = Stop { at: begin, behind_value: false };
+    // In the classic language what looks like an opaque constant is a number: that has no hurry.
+    if let Some(ext) = variable.ty.atomic().filter(|_| !is_text(variable)) {
+        if schema.dialect == Dialect::Enhanced {
+            let mut fill = Elements::default();
+            let item = Item { at: variable.at, value: Constant::Fill };
+            let own = variable.fill.as_ref();
+            element::encode(schema, variable.ty, &item, own, &mut fill)?;
+            let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
+            stop = fast::numbers(source, (begin, end), ext, &fill.bytes, &mut put)?;
+        }
+    }
+    slow(source, schema, var, (stop, end), &mut run, sink)?;
+    run.flush(schema, sink)?;
+    if let Some(at) = run.excess {
+        let why = format!(
+            "warning: {} has no room for this value and what follows",
+            shown(&variable.name)
+        );
+        sink.warn(&Fault::at(at, why));
+    }
+    let n_values = run.len();
+    if let Some(first) = variable.dims.first().copied().filter(|dim| schema.dims[*dim].unlimited) {
+        let per_step = super::product(&lengths(schema, variable)[1..]).max(1);
+        let dim = &mut schema.dims[first];
+        dim.len = dim.len.max(n_values.div_ceil(per_step));
+    }
+    Ok(n_values)
+}
+
+/// What is left, by way of tokens.
+fn slow(
+    source: &Source,
+    schema: &Schema,
+    var: usize,
+    (stop, end): (Stop, u64),
+    run: &mut Run,
+    sink: &mut dyn Sink,
+) -> Result<(), Fault> {
+    let mut tokens = tokens(source, schema, stop.at, end)?;
+    if tokens.now == Token::End && (stop.behind_value || run.len() == 0) {
+        return Ok(());
+    }
+    if stop.behind_value && !tokens.accept(b',')? {
+        return Err(tokens.unexpected("',' or ';'"));
+    }
+    if is_text(&schema.vars[var]) {
+        Chars::new(schema, var).read(&mut tokens, run, sink)?;
+    } else {
+        loop {
+            let item = tokens.item(0)?;
+            run.push(schema, &item, sink)?;
+            if !tokens.accept(b',')? {
+                break;
+            }
+        }
+    }
+    match tokens.now {
+        Token::End => Ok(()),
+        _ => Err(tokens.unexpected("',' or ';'")),
+    }
+}

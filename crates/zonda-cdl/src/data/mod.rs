@@ -1,0 +1,196 @@
+//! Data of variables, handed on in blocks.
+//!
+//! Most variables are one list of values in row-major order (`flat`). One with an unlimited dimension
+//! that is not the first has a list in braces for each instance of it (`nested`); how long that
+//! dimension is, is known when all lists were read, so these variables are read twice.
+
+mod chars;
+mod fast;
+mod flat;
+mod nested;
+mod run;
+mod slab;
+
+use crate::element::{self, Elements};
+use crate::fault::Fault;
+use crate::lexer::{Cursor, Lexer, Token};
+use crate::parser::Dialect;
+use crate::parser::tokens::Tokens;
+use crate::schema::{Schema, TypeRef, Variable};
+use crate::source::Source;
+use run::Run;
+
+/// Where values go: a box of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slab<'a> {
+    /// Index of the first value, one for each dimension.
+    pub start: &'a [u64],
+    /// Values along each dimension.
+    pub count: &'a [u64],
+}
+
+/// Takes the data of variables.
+pub trait Sink {
+    /// Takes values of the variable with the number `var`, in row-major order.
+    ///
+    /// # Errors
+    /// What it meets, in words.
+    fn put(
+        &mut self,
+        schema: &Schema,
+        var: usize,
+        slab: Slab<'_>,
+        values: &mut Elements,
+    ) -> Result<(), String>;
+
+    /// Whether values of the variable that are not put become its fill value by themselves.
+    fn fills(&self, schema: &Schema, var: usize) -> bool;
+
+    /// Takes note of something odd that is no error.
+    fn warn(&mut self, fault: &Fault);
+}
+
+/// Takes everything and keeps nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    fn put(&mut self, _: &Schema, _: usize, _: Slab<'_>, _: &mut Elements) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn fills(&self, _: &Schema, _: usize) -> bool {
+        true
+    }
+
+    fn warn(&mut self, _: &Fault) {}
+}
+
+/// Reads the data of all variables, and says in the schema how long unlimited dimensions are.
+///
+/// A variable that has data gets all its values: those that the text does not have are its fill value.
+/// Where the sink fills by itself, only the last of them is put, so that the variable is as long as its
+/// dimensions.
+///
+/// # Errors
+/// What is not of the language; values that are none of the variable's type; what the sink refuses.
+pub fn stream(source: &Source, schema: &mut Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+    let with_data: Vec<usize> =
+        (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some()).collect();
+    let is_nested = |schema: &Schema, var: usize| {
+        let dims = &schema.vars[var].dims;
+        dims.iter().skip(1).any(|dim| schema.dims[*dim].unlimited)
+    };
+    let (nested, flat): (Vec<usize>, Vec<usize>) =
+        with_data.into_iter().partition(|var| is_nested(schema, *var));
+    for var in &nested {
+        nested::read(source, schema, *var, &mut Nowhere)?;
+    }
+    let mut done = Vec::with_capacity(flat.len());
+    for var in flat {
+        done.push((var, flat::read(source, schema, var, sink)?));
+    }
+    for var in nested {
+        let last = nested::read(source, schema, var, sink)?;
+        if !last {
+            put_last(schema, var, sink)?;
+        }
+    }
+    // Now all lengths are known.
+    for (var, n_values) in done {
+        finish(schema, var, n_values, sink)?;
+    }
+    Ok(())
+}
+
+/// Reads a list of values and looks at nothing but the grammar.
+pub(crate) fn check(source: &Source, begin: u64, end: u64) -> Result<(), Fault> {
+    let mut tokens = Tokens::new(Lexer::over(Cursor::between(source, begin, end)))?;
+    if tokens.is(b';') || tokens.now == Token::End {
+        return Ok(());
+    }
+    loop {
+        tokens.item(0)?;
+        if !tokens.accept(b',')? {
+            break;
+        }
+    }
+    match tokens.now {
+        Token::End | Token::Mark(b';') => Ok(()),
+        _ => Err(tokens.unexpected("',' or ';'")),
+    }
+}
+
+/// The data of a variable as tokens, from some place on.
+fn tokens<'s>(
+    source: &'s Source,
+    schema: &Schema,
+    from: u64,
+    end: u64,
+) -> Result<Tokens<'s>, Fault> {
+    let mut lexer = Lexer::over(Cursor::between(source, from, end));
+    lexer.hex_integers = schema.dialect == Dialect::Classic;
+    let mut tokens = Tokens::new(lexer)?;
+    tokens.ends_before_semicolon = true;
+    Ok(tokens)
+}
+
+fn lengths(schema: &Schema, var: &Variable) -> Vec<u64> {
+    var.dims.iter().map(|dim| schema.dims[*dim].len).collect()
+}
+
+fn product(lengths: &[u64]) -> u64 {
+    lengths.iter().fold(1, |n, len| n.saturating_mul(*len))
+}
+
+/// Fills what is behind the values that a flat list had.
+fn finish(schema: &Schema, var: usize, n_values: u64, sink: &mut dyn Sink) -> Result<(), Fault> {
+    let variable = &schema.vars[var];
+    let shape = lengths(schema, variable);
+    let all = product(&shape);
+    if n_values >= all {
+        return Ok(());
+    }
+    if sink.fills(schema, var) {
+        return put_last(schema, var, sink);
+    }
+    let mut run = Run::new(schema, var, Vec::new(), shape);
+    run.resume(n_values);
+    run.fill(schema, all - n_values, sink)
+}
+
+/// Puts the fill value where all dimensions end.
+fn put_last(schema: &Schema, var: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
+    let variable = &schema.vars[var];
+    let shape = lengths(schema, variable);
+    let is_growing = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);
+    if product(&shape) == 0 || !is_growing {
+        return Ok(());
+    }
+    let start: Vec<u64> = shape.iter().map(|len| len - 1).collect();
+    let count = vec![1; start.len()];
+    let mut values = Elements::default();
+    element::fill(schema, variable, &mut values)?;
+    let slab = Slab { start: &start, count: &count };
+    sink.put(schema, var, slab, &mut values).map_err(|why| refused(variable, why))
+}
+
+/// What the sink says about a variable.
+fn refused(var: &Variable, why: String) -> Fault {
+    Fault::at(var.data.map_or(var.at, |(begin, _)| begin.saturating_sub(1)), why)
+}
+
+/// Bytes of constants along the last dimension that strings are filled up to; 1 where they are not.
+fn unit(schema: &Schema, var: &Variable) -> u64 {
+    match var.dims[..] {
+        [_, .., last] if !schema.dims[last].unlimited => schema.dims[last].len.max(1),
+        _ => 1,
+    }
+}
+
+fn is_text(var: &Variable) -> bool {
+    var.ty == TypeRef::CHAR
+}
+
+#[cfg(test)]
+mod tests;

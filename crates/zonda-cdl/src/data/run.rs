@@ -1,0 +1,137 @@
+//! Values of a variable, one behind the other, on their way to the sink.
+
+use super::slab::slabs;
+use super::{Sink, Slab, refused};
+use crate::constant::{Constant, Item};
+use crate::element::{self, Elements};
+use crate::fault::Fault;
+use crate::schema::Schema;
+
+/// Bytes that are collected before they are put.
+const BLOCK: usize = 4 << 20;
+
+/// Most bytes of fill values that are written out. Nobody waits for more.
+const MOST_FILL: u64 = 1 << 40;
+
+/// A run of values: all of a variable, or those of one instance of an inner unlimited dimension.
+#[derive(Debug)]
+pub(super) struct Run {
+    var: usize,
+    /// Index along the slower dimensions.
+    prefix: Vec<u64>,
+    /// Lengths of the others; that of the first is 0 while it can be any.
+    shape: Vec<u64>,
+    size: usize,
+    /// Values put so far.
+    done: u64,
+    /// Values that there is room for.
+    room: u64,
+    /// Where the first value was that there was no room for.
+    pub(super) excess: Option<u64>,
+    values: Elements,
+}
+
+impl Run {
+    /// `shape` has 0 for a first length that can be any.
+    pub(super) fn new(schema: &Schema, var: usize, prefix: Vec<u64>, shape: Vec<u64>) -> Run {
+        let is_open = !prefix.is_empty() || !shape.is_empty();
+        let dim = schema.vars[var].dims.get(prefix.len());
+        let is_open = is_open && dim.is_some_and(|dim| schema.dims[*dim].unlimited);
+        let room = if is_open { u64::MAX } else { super::product(&shape) };
+        let size = schema.size_of(schema.vars[var].ty).max(1);
+        Run { var, prefix, shape, size, done: 0, room, excess: None, values: Elements::default() }
+    }
+
+    /// Begins at the value behind so many.
+    pub(super) fn resume(&mut self, n_values: u64) {
+        self.done = n_values;
+    }
+
+    /// Values so far, put or not.
+    pub(super) fn len(&self) -> u64 {
+        self.done + (self.values.bytes.len() / self.size) as u64
+    }
+
+    fn left(&self) -> u64 {
+        self.room.saturating_sub(self.len())
+    }
+
+    /// Adds a value.
+    pub(super) fn push(
+        &mut self,
+        schema: &Schema,
+        item: &Item,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        if self.left() == 0 {
+            self.excess.get_or_insert(item.at);
+            return Ok(());
+        }
+        let var = &schema.vars[self.var];
+        element::encode(schema, var.ty, item, var.fill.as_ref(), &mut self.values)?;
+        if self.values.bytes.len() + self.values.pieces.len() >= BLOCK {
+            self.flush(schema, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Adds values that are native bytes already; `at` is where they were written.
+    pub(super) fn push_bytes(
+        &mut self,
+        schema: &Schema,
+        bytes: &[u8],
+        at: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        let room = usize::try_from(self.left()).unwrap_or(usize::MAX).saturating_mul(self.size);
+        if bytes.len() > room {
+            self.excess.get_or_insert(at);
+        }
+        self.values.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if self.values.bytes.len() >= BLOCK {
+            self.flush(schema, sink)?;
+        }
+        Ok(())
+    }
+
+    /// Adds so many fill values.
+    pub(super) fn fill(
+        &mut self,
+        schema: &Schema,
+        n: u64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Fault> {
+        let at = schema.vars[self.var].at;
+        if n.saturating_mul(self.size as u64) > MOST_FILL {
+            let why = format!("{n} values that are not in the text would have to be filled in");
+            return Err(Fault::at(at, why));
+        }
+        let missing = Item { at, value: Constant::Fill };
+        for _ in 0..n {
+            self.push(schema, &missing, sink)?;
+        }
+        self.flush(schema, sink)
+    }
+
+    /// Puts what was collected.
+    pub(super) fn flush(&mut self, schema: &Schema, sink: &mut dyn Sink) -> Result<(), Fault> {
+        let n = (self.values.bytes.len() / self.size) as u64;
+        let (var, prefix, size) = (self.var, &self.prefix, self.size);
+        let values = &mut self.values;
+        // Boxes get their part of the values; most often there is only one.
+        let mut rest = std::mem::take(&mut values.bytes);
+        let put = slabs(&self.shape, self.done, n, |start, count, n_values| {
+            let len = usize::try_from(n_values).unwrap_or(usize::MAX).saturating_mul(size);
+            let behind = rest.split_off(len.min(rest.len()));
+            values.bytes = std::mem::replace(&mut rest, behind);
+            let start = [prefix, start].concat();
+            let count = [&vec![1; prefix.len()][..], count].concat();
+            let slab = Slab { start: &start, count: &count };
+            sink.put(schema, var, slab, values)
+        });
+        put.map_err(|why| refused(&schema.vars[var], why))?;
+        self.done += n;
+        self.values.clear();
+        Ok(())
+    }
+}

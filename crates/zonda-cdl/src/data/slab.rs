@@ -1,0 +1,115 @@
+//! Runs of values in row-major order as boxes.
+
+/// Splits `n` values from the `from`-th on of an array into boxes, and gives each its first index and
+/// shape, and how many values it has. The first length does not matter: it may be any.
+///
+/// # Errors
+/// The first one that `put` gives.
+pub(super) fn slabs<E>(
+    shape: &[u64],
+    mut from: u64,
+    mut n: u64,
+    mut put: impl FnMut(&[u64], &[u64], u64) -> Result<(), E>,
+) -> Result<(), E> {
+    if shape.is_empty() {
+        return if n > 0 { put(&[], &[], 1) } else { Ok(()) };
+    }
+    // Values that one step along each dimension goes over.
+    let mut steps = vec![1u64; shape.len()];
+    for dim in (1..shape.len()).rev() {
+        steps[dim - 1] = steps[dim].saturating_mul(shape[dim]);
+    }
+    let (mut start, mut count) = (vec![0; shape.len()], vec![1; shape.len()]);
+    while n > 0 {
+        let mut rest = from;
+        for (index, step) in start.iter_mut().zip(&steps) {
+            *index = rest / (*step).max(1);
+            rest %= (*step).max(1);
+        }
+        // The slowest dimension along which whole steps are left to do.
+        let dim = (0..shape.len())
+            .find(|dim| n >= steps[*dim] && start[dim + 1..].iter().all(|index| *index == 0));
+        let dim = dim.unwrap_or(shape.len() - 1);
+        let left = if dim == 0 { u64::MAX } else { shape[dim] - start[dim] };
+        count[..dim].fill(1);
+        count[dim] = (n / steps[dim].max(1)).min(left);
+        count[dim + 1..].copy_from_slice(&shape[dim + 1..]);
+        let values = count[dim].saturating_mul(steps[dim]);
+        if values == 0 {
+            return Ok(());
+        }
+        put(&start, &count, values)?;
+        from += values;
+        n -= values.min(n);
+    }
+    Ok(())
+}
+
+/// The index of the `n`-th item along these lengths, of which the first may be any.
+pub(super) fn index(lengths: &[u64], n: u64) -> Vec<u64> {
+    let mut index = vec![0; lengths.len()];
+    let mut rest = n;
+    for dim in (0..lengths.len()).rev() {
+        if dim == 0 {
+            index[dim] = rest;
+        } else {
+            index[dim] = rest % lengths[dim].max(1);
+            rest /= lengths[dim].max(1);
+        }
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Boxes = Vec<(Vec<u64>, Vec<u64>)>;
+
+    fn boxes(shape: &[u64], from: u64, n: u64) -> Boxes {
+        let mut out = Vec::new();
+        let mut sum = 0;
+        let done: Result<(), ()> = slabs(shape, from, n, |start, count, values| {
+            assert_eq!(count.iter().product::<u64>(), values);
+            sum += values;
+            out.push((start.to_vec(), count.to_vec()));
+            Ok(())
+        });
+        assert!(done.is_ok() && sum == n);
+        out
+    }
+
+    #[test]
+    fn few_boxes() {
+        assert_eq!(boxes(&[0, 3, 4], 0, 24), [(vec![0, 0, 0], vec![2, 3, 4])]);
+        assert_eq!(boxes(&[9], 2, 5), [(vec![2], vec![5])]);
+        assert_eq!(boxes(&[], 0, 1), [(vec![], vec![])]);
+        let parts: Boxes = vec![
+            (vec![0, 1, 2], vec![1, 1, 2]),
+            (vec![0, 2, 0], vec![1, 1, 4]),
+            (vec![1, 0, 0], vec![1, 3, 4]),
+            (vec![2, 0, 0], vec![1, 1, 3]),
+        ];
+        assert_eq!(boxes(&[0, 3, 4], 6, 2 + 4 + 12 + 3), parts);
+    }
+
+    #[test]
+    fn every_value_once() {
+        let shape = [5, 2, 3, 2];
+        for from in 0..60 {
+            for n in 0..=(60 - from) {
+                let mut seen = vec![0; 60];
+                for (start, count) in boxes(&shape, from, n) {
+                    for value in 0..count.iter().product::<u64>() {
+                        let within = index(&count, value);
+                        let at = within.iter().zip(&start).zip(&shape);
+                        let at = at.fold(0, |at, ((w, s), len)| at * len + w + s);
+                        seen[at as usize] += 1;
+                    }
+                }
+                let expected = |at: u64| u64::from(at >= from && at < from + n);
+                assert!(seen.iter().enumerate().all(|(at, n)| *n == expected(at as u64)));
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What is wrong with a text, and where.
+
+use std::fmt;
+use std::io;
+
+use crate::source::Source;
+
+/// Most bytes of a line that are shown.
+const SHOWN: usize = 100;
+/// Bytes shown before the place, where that is not near the beginning of a line.
+const BEFORE: usize = 60;
+/// Bytes of a line behind which a place is not near.
+const NEAR: u64 = 80;
+/// Bytes of the text that are looked at in one go.
+const BLOCK: usize = 64 << 10;
+
+/// Something wrong, at an offset of the text where one is concerned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Fault {
+    /// Byte of the text, counted from 0.
+    pub at: Option<u64>,
+    /// Bytes of it that are meant, at least 1.
+    pub len: usize,
+    /// What is wrong, without a place.
+    pub message: String,
+}
+
+/// A line of the text, and a place in it.
+struct Place {
+    /// From 1 on.
+    line: u64,
+    /// In bytes, from 1 on.
+    column: u64,
+    /// The line, or what is around the place.
+    text: Vec<u8>,
+    /// Where in `text` the place is.
+    within: usize,
+}
+
+impl Fault {
+    /// Something wrong at a byte.
+    #[must_use]
+    pub fn at(at: u64, message: impl Into<String>) -> Fault {
+        Fault { at: Some(at), len: 1, message: message.into() }
+    }
+
+    /// Something wrong that has no place.
+    #[must_use]
+    pub fn nowhere(message: impl Into<String>) -> Fault {
+        Fault { at: None, len: 1, message: message.into() }
+    }
+
+    /// The same about so many bytes.
+    #[must_use]
+    pub(crate) fn over(self, len: usize) -> Fault {
+        Fault { len: len.max(1), ..self }
+    }
+
+    /// What is wrong with the text called `name`: line, column, the line itself and a mark below the
+    /// place. The first line has the form `NAME line L, column C: MESSAGE`.
+    #[must_use]
+    pub fn explain(&self, name: &str, source: &Source) -> String {
+        let Some(Ok(place)) = self.at.map(|at| place(source, at)) else {
+            return format!("{name}: {}", self.message);
+        };
+        let number = place.line.to_string();
+        let blank = " ".repeat(number.len());
+        let text = String::from_utf8_lossy(&place.text);
+        let before = String::from_utf8_lossy(&place.text[..place.within]);
+        // Tabs stay, so that the mark is below the place whatever they are wide.
+        let lead: String = before.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+        let room = place.text.len().saturating_sub(place.within).max(1);
+        let mark = "^".repeat(self.len.min(room));
+        format!(
+            "{name} line {number}, column {}: {}\n {number} | {}\n {blank} | {lead}{mark}",
+            place.column,
+            self.message,
+            text.trim_end()
+        )
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Fault {
+        Fault::nowhere(error.to_string())
+    }
+}
+
+/// Line and column of a byte.
+fn place(source: &Source, at: u64) -> io::Result<Place> {
+    let at = at.min(source.len());
+    let (mut line, mut line_begin) = (1, source.begin());
+    let mut block = vec![0; BLOCK];
+    let mut offset = source.begin();
+    while offset < at {
+        let want = usize::try_from(at - offset).unwrap_or(BLOCK).min(BLOCK);
+        let got = source.read_at(offset, &mut block[..want])?;
+        if got == 0 {
+            break;
+        }
+        for (index, _) in block[..got].iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            line += 1;
+            line_begin = offset + index as u64 + 1;
+        }
+        offset += got as u64;
+    }
+    let shown_from = if at - line_begin < NEAR { line_begin } else { at - BEFORE as u64 };
+    let mut text = vec![0; SHOWN];
+    let got = source.read_at(shown_from, &mut text)?;
+    text.truncate(got);
+    let within = usize::try_from(at - shown_from).unwrap_or(0).min(got);
+    let rest = text[within..].iter().position(|byte| *byte == b'\n');
+    text.truncate(rest.map_or(got, |rest| within + rest));
+    Ok(Place { line, column: at - line_begin + 1, text, within })
+}
+
+/// A name in a message: it may be any bytes.
+pub(crate) fn shown(name: &[u8]) -> impl fmt::Display + '_ {
+    String::from_utf8_lossy(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explain(text: &str, at: u64, len: usize) -> String {
+        let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
+        Fault::at(at, "bad").over(len).explain("a.cdl", &source)
+    }
+
+    #[test]
+    fn shows_the_line() {
+        assert_eq!(
+            explain("netcdf x {\n\tint é y ;\n}", 19, 1),
+            "a.cdl line 2, column 9: bad\n 2 | \tint é y ;\n   | \t      ^"
+        );
+        assert_eq!(explain("abc", 99, 5), "a.cdl line 1, column 4: bad\n 1 | abc\n   |    ^");
+        assert_eq!(explain("a\nbcd\n", 2, 9), "a.cdl line 2, column 1: bad\n 2 | bcd\n   | ^^^");
+        let source = Source::from_bytes(Vec::new()).unwrap();
+        assert_eq!(Fault::nowhere("bad").explain("a.cdl", &source), "a.cdl: bad");
+    }
+
+    #[test]
+    fn long_lines_are_cut() {
+        let text = format!("x\n{}!{}", "a".repeat(70_000), "b".repeat(1000));
+        let said = explain(&text, 70_002, 1);
+        assert!(said.starts_with("a.cdl line 2, column 70001: bad\n"), "{said}");
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[1].len() < 110 && lines[1].contains("a!b"));
+        assert_eq!(lines[1].find('!'), lines[2].find('^'));
+    }
+}

@@ -1,0 +1,211 @@
+//! Attributes that say how something is stored, instead of being stored themselves.
+
+use super::Parser;
+use crate::constant::{Constant, Item};
+use crate::fault::Fault;
+use crate::kind::Kind;
+use crate::schema::{Endian, Quantizer, Storage};
+
+/// About the file as a whole; but for `_Format` they follow from what is made.
+const OF_FILE: [&[u8]; 4] = [b"_Format", b"_NCProperties", b"_IsNetcdf4", b"_SuperblockVersion"];
+
+/// The value of a special attribute.
+struct Value<'a> {
+    name: &'a str,
+    at: u64,
+    items: &'a [Item],
+}
+
+impl Value<'_> {
+    fn refuse<T>(&self, expected: &str) -> Result<T, Fault> {
+        let at = self.items.first().map_or(self.at, |item| item.at);
+        Err(Fault::at(at, format!("{}: {expected} is expected", self.name)))
+    }
+
+    fn text(&self) -> Result<&[u8], Fault> {
+        match self.items {
+            [Item { value: Constant::Text(text), .. }] => Ok(text),
+            _ => self.refuse("a string"),
+        }
+    }
+
+    fn integer(&self) -> Result<i32, Fault> {
+        match self.items {
+            [Item { value: Constant::Number(number), .. }] => {
+                match number.integer().and_then(|value| i32::try_from(value).ok()) {
+                    Some(value) => Ok(value),
+                    None => self.refuse("an integer"),
+                }
+            }
+            _ => self.refuse("an integer"),
+        }
+    }
+
+    fn flag(&self) -> Result<bool, Fault> {
+        match self.items {
+            [Item { value: Constant::Text(text), .. }] => match &text[..] {
+                b"true" | b"1" => Ok(true),
+                b"false" | b"0" => Ok(false),
+                _ => self.refuse("\"true\" or \"false\""),
+            },
+            _ => match self.integer() {
+                Ok(value @ (0 | 1)) => Ok(value == 1),
+                _ => self.refuse("\"true\" or \"false\""),
+            },
+        }
+    }
+
+    fn sizes(&self) -> Result<Vec<usize>, Fault> {
+        let size = |item: &Item| match &item.value {
+            Constant::Number(number) => {
+                let size = number.integer().and_then(|size| usize::try_from(size).ok());
+                size.filter(|size| *size > 0)
+            }
+            _ => None,
+        };
+        let sizes: Option<Vec<usize>> = self.items.iter().map(size).collect();
+        match sizes.filter(|sizes| !sizes.is_empty()) {
+            Some(sizes) => Ok(sizes),
+            None => self.refuse("a list of lengths"),
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Takes note of a special attribute; `false` if it is none.
+    pub(super) fn special(
+        &mut self,
+        at: u64,
+        var: Option<usize>,
+        name: &[u8],
+        items: &[Item],
+    ) -> Result<bool, Fault> {
+        let value = Value { name: std::str::from_utf8(name).unwrap_or_default(), at, items };
+        let Some(var) = var else {
+            if !OF_FILE.contains(&name) || self.group != 0 {
+                return Ok(false);
+            }
+            if name == b"_Format" {
+                match Kind::named(value.text()?) {
+                    Some(kind) => self.schema.format = Some(kind),
+                    None => return value.refuse("a kind of file such as \"netCDF-4\""),
+                }
+            } else {
+                self.schema.needs.storage.get_or_insert(at);
+            }
+            return Ok(true);
+        };
+        let special = &mut self.schema.vars[var].special;
+        match name {
+            b"_Storage" => {
+                special.storage = Some(match value.text()? {
+                    b"contiguous" => Storage::Contiguous,
+                    b"compact" => Storage::Compact,
+                    b"chunked" => Storage::Chunked,
+                    _ => return value.refuse("\"contiguous\", \"compact\" or \"chunked\""),
+                });
+            }
+            b"_ChunkSizes" => {
+                special.chunk_sizes = Some(value.sizes()?);
+                special.storage = Some(Storage::Chunked);
+            }
+            b"_Fletcher32" => special.fletcher32 = Some(value.flag()?),
+            b"_DeflateLevel" => special.deflate = Some(value.integer()?),
+            b"_Shuffle" => special.shuffle = Some(value.flag()?),
+            b"_Endianness" => {
+                special.endianness = Some(match value.text()? {
+                    b"little" => Endian::Little,
+                    b"big" => Endian::Big,
+                    _ => return value.refuse("\"little\" or \"big\""),
+                });
+            }
+            b"_NoFill" => special.no_fill = Some(value.flag()?),
+            b"_Filter" => match filters(value.text()?) {
+                Some(filters) => special.filters = filters,
+                None => return value.refuse("a list such as \"32015,3|2,4\""),
+            },
+            // For Zarr; what it says is also in the other attributes.
+            b"_Codecs" => drop(value.text()?),
+            b"_QuantizeBitGroomNumberOfSignificantDigits" => {
+                special.quantize = Some((Quantizer::BitGroom, value.integer()?));
+            }
+            b"_QuantizeGranularBitRoundNumberOfSignificantDigits" => {
+                special.quantize = Some((Quantizer::GranularBitRound, value.integer()?));
+            }
+            b"_QuantizeBitRoundNumberOfSignificantBits"
+            | b"_QuantizeBitRoundNumberOfSignificantDigits" => {
+                special.quantize = Some((Quantizer::BitRound, value.integer()?));
+            }
+            _ => return Ok(false),
+        }
+        special.at.get_or_insert(at);
+        self.schema.needs.storage.get_or_insert(at);
+        Ok(true)
+    }
+}
+
+/// `id,parameter,...|id,...`
+fn filters(text: &[u8]) -> Option<Vec<(u32, Vec<u32>)>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let one = |text: &str| {
+        let mut numbers = text.split(',').map(str::trim);
+        let id = numbers.next()?.parse().ok()?;
+        let mut params = Vec::new();
+        for number in numbers {
+            parameter(number, &mut params)?;
+        }
+        Some((id, params))
+    };
+    text.split('|').map(one).collect()
+}
+
+/// Parameters are words of 32 bits. A number is one word, or two (the lower one first) if it ends in `d`
+/// or `ll`, or has a point without `f`.
+fn parameter(text: &str, out: &mut Vec<u32>) -> Option<()> {
+    let mut two = |bits: u64| {
+        out.extend([bits as u32, (bits >> 32) as u32]);
+        Some(())
+    };
+    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        out.push(u32::from_str_radix(hex.trim_end_matches(['u', 'U']), 16).ok()?);
+        return Some(());
+    }
+    let lower = text.to_ascii_lowercase();
+    if let Some(float) = lower.strip_suffix('f') {
+        out.push(float.parse::<f32>().ok()?.to_bits());
+        return Some(());
+    }
+    if lower.ends_with('d') || lower.contains('.') {
+        return two(lower.trim_end_matches('d').parse::<f64>().ok()?.to_bits());
+    }
+    let digits = lower.trim_end_matches('u');
+    if let Some(long) = digits.strip_suffix("ll").or(digits.strip_suffix('l')) {
+        let long = long.trim_end_matches('u');
+        let signed = || long.parse::<i64>().ok().map(i64::cast_unsigned);
+        return two(long.parse::<u64>().ok().or_else(signed)?);
+    }
+    let digits = digits.trim_end_matches(['b', 's']).trim_end_matches('u');
+    let signed = || digits.parse::<i32>().ok().map(i32::cast_unsigned);
+    out.push(digits.parse::<u32>().ok().or_else(signed)?);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filter_lists() {
+        assert_eq!(filters(b"32015,3"), Some(vec![(32015, vec![3])]));
+        assert_eq!(filters(b"2, 4 |1,0x9u"), Some(vec![(2, vec![4]), (1, vec![9])]));
+        assert_eq!(filters(b"307,-1,1.0f"), Some(vec![(307, vec![u32::MAX, 0x3f80_0000])]));
+        assert_eq!(filters(b"3"), Some(vec![(3, vec![])]));
+        assert_eq!(
+            filters(b"1,1.0d,-1ll"),
+            Some(vec![(1, vec![0, 0x3ff0_0000, u32::MAX, u32::MAX])])
+        );
+        for bad in ["", "x", "1,", "1,2||3", "4294967296"] {
+            assert_eq!(filters(bad.as_bytes()), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Tokens with one to look at, and lists of constants.
+
+use crate::constant::{Constant, Item};
+use crate::fault::Fault;
+use crate::lexer::{Cursor, Lexer, Token};
+use crate::names::Reference;
+
+/// Most braces within braces. No type needs as many.
+const MOST_NESTED: usize = 500;
+
+/// A text as tokens.
+#[derive(Debug)]
+pub(crate) struct Tokens<'s> {
+    lexer: Lexer<'s>,
+    /// The token that is looked at.
+    pub(crate) now: Token,
+    /// The end is that of a list of values, behind which there is a semicolon.
+    pub(crate) ends_before_semicolon: bool,
+}
+
+impl<'s> Tokens<'s> {
+    /// Looks at the first token.
+    pub(crate) fn new(mut lexer: Lexer<'s>) -> Result<Tokens<'s>, Fault> {
+        let now = lexer.next()?;
+        Ok(Tokens { lexer, now, ends_before_semicolon: false })
+    }
+
+    pub(crate) fn lexer(&mut self) -> &mut Lexer<'s> {
+        &mut self.lexer
+    }
+
+    /// The text behind the token that is looked at.
+    pub(crate) fn cursor(&mut self) -> &mut Cursor<'s> {
+        self.lexer.cursor()
+    }
+
+    /// Where the token begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.lexer.at
+    }
+
+    /// A fault at the token.
+    pub(crate) fn fault(&self, message: impl Into<String>) -> Fault {
+        self.lexer.fault(message)
+    }
+
+    /// The token is none of those that can be here.
+    pub(crate) fn unexpected(&self, expected: &str) -> Fault {
+        let found = match self.now {
+            Token::End if self.ends_before_semicolon => "';'".to_owned(),
+            _ => self.now.what(),
+        };
+        self.fault(format!("syntax error: expected {expected}, found {found}"))
+    }
+
+    /// Goes to the next token, and gives this one.
+    pub(crate) fn advance(&mut self) -> Result<Token, Fault> {
+        let next = self.lexer.next()?;
+        Ok(std::mem::replace(&mut self.now, next))
+    }
+
+    pub(crate) fn is(&self, mark: u8) -> bool {
+        self.now == Token::Mark(mark)
+    }
+
+    /// Goes over a character if it is there.
+    pub(crate) fn accept(&mut self, mark: u8) -> Result<bool, Fault> {
+        let is = self.is(mark);
+        if is {
+            self.advance()?;
+        }
+        Ok(is)
+    }
+
+    pub(crate) fn expect(&mut self, mark: u8) -> Result<(), Fault> {
+        match self.accept(mark)? {
+            true => Ok(()),
+            false => Err(self.unexpected(&format!("'{}'", char::from(mark)))),
+        }
+    }
+
+    /// A name where nothing but a name can be: any word is one.
+    pub(crate) fn word(&mut self, what: &str) -> Result<Vec<u8>, Fault> {
+        match &self.now {
+            Token::Name(name) => {
+                let name = name.clone();
+                self.advance()?;
+                Ok(name)
+            }
+            _ => match self.lexer.word() {
+                Some(word) => {
+                    self.advance()?;
+                    Ok(word)
+                }
+                None => Err(self.unexpected(what)),
+            },
+        }
+    }
+
+    /// Whether the token can name something.
+    pub(crate) fn is_reference(&self) -> bool {
+        matches!(self.now, Token::Name(_) | Token::Path(_)) || self.lexer.word().is_some()
+    }
+
+    pub(crate) fn reference(&mut self, what: &str) -> Result<Reference, Fault> {
+        if !self.is_reference() {
+            return Err(self.unexpected(what));
+        }
+        // A keyword that begins nothing here is a name.
+        let word = self.lexer.word().unwrap_or_default();
+        Ok(match self.advance()? {
+            Token::Name(name) => Reference::Name(name),
+            Token::Path(parts) => Reference::Path(parts),
+            Token::Type(primitive) => Reference::Primitive(primitive, word),
+            _ => Reference::Name(word),
+        })
+    }
+
+    /// Values up to something that is none; there may be none at all.
+    pub(crate) fn values(&mut self, depth: usize) -> Result<Vec<Item>, Fault> {
+        let mut items = Vec::new();
+        if self.is(b';') || self.is(b'}') {
+            return Ok(items);
+        }
+        loop {
+            items.push(self.item(depth)?);
+            if !self.accept(b',')? {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// One value.
+    pub(crate) fn item(&mut self, depth: usize) -> Result<Item, Fault> {
+        let at = self.at();
+        if self.is(b'{') {
+            if depth >= MOST_NESTED {
+                return Err(self.fault("too many braces within braces"));
+            }
+            self.advance()?;
+            let items = self.values(depth + 1)?;
+            if !self.is(b'}') {
+                return Err(self.unexpected("',' or '}'"));
+            }
+            self.advance()?;
+            return Ok(Item { at, value: Constant::List(items) });
+        }
+        let value = match &mut self.now {
+            Token::Number(number) => Constant::Number(*number),
+            Token::Text(text) => Constant::Text(std::mem::take(text)),
+            Token::Opaque(digits) => Constant::Opaque(std::mem::take(digits)),
+            Token::Fill => Constant::Fill,
+            Token::Nil => Constant::Nil,
+            Token::Name(name) => Constant::Member(std::mem::take(name)),
+            Token::Path(parts) => Constant::Member(parts.join(&b'/')),
+            _ => return Err(self.unexpected("a value")),
+        };
+        self.advance()?;
+        Ok(Item { at, value })
+    }
+}

@@ -1,0 +1,352 @@
+//! What a text describes, without data.
+//!
+//! Groups, types, dimensions and variables are numbered in the order of the text; a number is an index
+//! into the list of the schema.
+
+use zonda_model::ExtType;
+
+use crate::constant::Item;
+use crate::kind::{Kind, Needs};
+use crate::parser::Dialect;
+
+/// A type that is not the text's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Primitive {
+    /// A number or a character.
+    Atomic(ExtType),
+    /// A string of any length.
+    String,
+}
+
+/// A type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TypeRef {
+    /// One that every text has.
+    Primitive(Primitive),
+    /// One of the text, by its number.
+    User(usize),
+}
+
+/// A group; the first one is the root.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Name; of the root, that of the dataset.
+    pub name: Vec<u8>,
+    /// The group that it is in; `None` for the root.
+    pub parent: Option<usize>,
+    /// Byte of the text.
+    pub at: u64,
+}
+
+/// A type of the text.
+#[derive(Clone, Debug)]
+pub struct UserType {
+    /// Group.
+    pub group: usize,
+    /// Name.
+    pub name: Vec<u8>,
+    /// What it is made of.
+    pub class: Class,
+    /// Bytes of a value in memory, as a C compiler would have it.
+    pub size: usize,
+    /// Bytes that a value in memory is aligned to.
+    pub align: usize,
+    /// Byte of the text.
+    pub at: u64,
+}
+
+/// What a type is made of.
+#[derive(Clone, Debug)]
+pub enum Class {
+    /// Bytes without meaning.
+    Opaque,
+    /// Named integers.
+    Enum {
+        /// Type of the integers.
+        base: ExtType,
+        /// Names and values.
+        members: Vec<Member>,
+    },
+    /// Sequences of any length.
+    Vlen {
+        /// Type of an item.
+        base: TypeRef,
+    },
+    /// Fields.
+    Compound(Vec<Field>),
+}
+
+/// A member of an enum type.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Name.
+    pub name: Vec<u8>,
+    /// Value in native bytes: the first ones, as many as the base type has.
+    pub value: [u8; 8],
+}
+
+/// A field of a compound type.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Name.
+    pub name: Vec<u8>,
+    /// Type.
+    pub ty: TypeRef,
+    /// Shape; empty for one value.
+    pub dims: Vec<usize>,
+    /// Byte of the compound in memory.
+    pub offset: usize,
+}
+
+/// A dimension.
+#[derive(Clone, Debug)]
+pub struct Dimension {
+    /// Group.
+    pub group: usize,
+    /// Name.
+    pub name: Vec<u8>,
+    /// Length; of an unlimited one as far as the data that were read go.
+    pub len: u64,
+    /// Whether it can grow.
+    pub unlimited: bool,
+    /// Byte of the text.
+    pub at: u64,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Group.
+    pub group: usize,
+    /// Name.
+    pub name: Vec<u8>,
+    /// Type.
+    pub ty: TypeRef,
+    /// Dimensions, slowest first.
+    pub dims: Vec<usize>,
+    /// How it is to be stored.
+    pub special: Special,
+    /// The value of `_FillValue`.
+    pub fill: Option<Item>,
+    /// Where its data are: from behind `=` up to `;`.
+    pub data: Option<(u64, u64)>,
+    /// Byte of the text.
+    pub at: u64,
+}
+
+/// How a variable is stored: what attributes such as `_ChunkSizes` ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Special {
+    /// `_Storage`
+    pub storage: Option<Storage>,
+    /// `_ChunkSizes`
+    pub chunk_sizes: Option<Vec<usize>>,
+    /// `_DeflateLevel`
+    pub deflate: Option<i32>,
+    /// `_Shuffle`
+    pub shuffle: Option<bool>,
+    /// `_Fletcher32`
+    pub fletcher32: Option<bool>,
+    /// `_Endianness`
+    pub endianness: Option<Endian>,
+    /// `_NoFill`
+    pub no_fill: Option<bool>,
+    /// `_Filter`: numbers and parameters.
+    pub filters: Vec<(u32, Vec<u32>)>,
+    /// `_Quantize...`: how, and digits or bits kept.
+    pub quantize: Option<(Quantizer, i32)>,
+    /// Where the first of these was written.
+    pub at: Option<u64>,
+}
+
+/// `_Storage`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In one piece.
+    Contiguous,
+    /// In the header.
+    Compact,
+    /// In chunks.
+    Chunked,
+}
+
+/// `_Endianness`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endian {
+    /// Least significant byte first.
+    Little,
+    /// Most significant byte first.
+    Big,
+}
+
+/// A way to give up precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantizer {
+    /// `_QuantizeBitGroomNumberOfSignificantDigits`
+    BitGroom,
+    /// `_QuantizeGranularBitRoundNumberOfSignificantDigits`
+    GranularBitRound,
+    /// `_QuantizeBitRoundNumberOfSignificantBits`
+    BitRound,
+}
+
+/// An attribute.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// Group, of the variable if it belongs to one.
+    pub group: usize,
+    /// Variable; `None` for an attribute of the group.
+    pub var: Option<usize>,
+    /// Name.
+    pub name: Vec<u8>,
+    /// Type.
+    pub ty: TypeRef,
+    /// Values.
+    pub values: Vec<Item>,
+    /// Byte of the text.
+    pub at: u64,
+}
+
+/// All definitions of a text.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// Groups, each behind the one that it is in.
+    pub groups: Vec<Group>,
+    /// Types, each behind those that it is made of.
+    pub types: Vec<UserType>,
+    /// Dimensions.
+    pub dims: Vec<Dimension>,
+    /// Variables.
+    pub vars: Vec<Variable>,
+    /// Attributes.
+    pub atts: Vec<Attribute>,
+    /// The value of `_Format`.
+    pub format: Option<Kind>,
+    pub(crate) needs: Needs,
+    pub(crate) dialect: Dialect,
+}
+
+impl Primitive {
+    /// Name in CDL.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Primitive::Atomic(ext) => ext.name(),
+            Primitive::String => "string",
+        }
+    }
+
+    /// Bytes of a value in memory; of a string, those of an address.
+    #[must_use]
+    pub fn size(self) -> usize {
+        match self {
+            Primitive::Atomic(ext) => ext.size(),
+            Primitive::String => 8,
+        }
+    }
+}
+
+impl TypeRef {
+    /// Characters.
+    pub const CHAR: TypeRef = TypeRef::Primitive(Primitive::Atomic(ExtType::Char));
+
+    /// The atomic type, if it is one.
+    #[must_use]
+    pub fn atomic(self) -> Option<ExtType> {
+        match self {
+            TypeRef::Primitive(Primitive::Atomic(ext)) => Some(ext),
+            _ => None,
+        }
+    }
+}
+
+impl Schema {
+    /// Bytes of a value in memory.
+    #[must_use]
+    pub fn size_of(&self, ty: TypeRef) -> usize {
+        match ty {
+            TypeRef::Primitive(primitive) => primitive.size(),
+            TypeRef::User(user) => self.types.get(user).map_or(0, |ty| ty.size),
+        }
+    }
+
+    /// Bytes that a value in memory is aligned to.
+    #[must_use]
+    pub fn align_of(&self, ty: TypeRef) -> usize {
+        match ty {
+            TypeRef::Primitive(primitive) => primitive.size(),
+            TypeRef::User(user) => self.types.get(user).map_or(1, |ty| ty.align),
+        }
+    }
+
+    /// Name of a type.
+    #[must_use]
+    pub fn type_name(&self, ty: TypeRef) -> String {
+        match ty {
+            TypeRef::Primitive(primitive) => primitive.name().to_owned(),
+            TypeRef::User(user) => {
+                let name = self.types.get(user).map(|ty| &ty.name[..]);
+                String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+            }
+        }
+    }
+
+    /// Whether values of the type point to something: strings, sequences.
+    #[must_use]
+    pub fn has_pieces(&self, ty: TypeRef) -> bool {
+        match ty {
+            TypeRef::Primitive(primitive) => primitive == Primitive::String,
+            TypeRef::User(user) => match self.types.get(user).map(|ty| &ty.class) {
+                Some(Class::Vlen { .. }) => true,
+                Some(Class::Compound(fields)) => fields.iter().any(|f| self.has_pieces(f.ty)),
+                _ => false,
+            },
+        }
+    }
+
+    /// The kind of file that serves where nobody asks for one: that of `_Format`, else the least one
+    /// that has all that the text uses.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.format.unwrap_or_else(|| self.needs.kind())
+    }
+
+    /// What the text uses that only netCDF-4 has, and where it does so first.
+    #[must_use]
+    pub fn enhanced(&self) -> Option<(u64, &'static str)> {
+        self.needs.enhanced
+    }
+
+    /// Makes of types what a kind of file has: where there are no 64-bit integers, variables of them
+    /// get ints, as the reference does.
+    pub fn settle(&mut self, kind: Kind) {
+        if kind.has_all_integers() {
+            return;
+        }
+        let int64 = TypeRef::Primitive(Primitive::Atomic(ExtType::Int64));
+        let int = TypeRef::Primitive(Primitive::Atomic(ExtType::Int));
+        for var in self.vars.iter_mut().filter(|var| var.ty == int64) {
+            var.ty = int;
+        }
+        let vars = &self.vars;
+        for att in self.atts.iter_mut().filter(|att| att.name == b"_FillValue") {
+            if let Some(var) = att.var.and_then(|var| vars.get(var)) {
+                att.ty = var.ty;
+            }
+        }
+    }
+
+    /// Name of a group from the root on, `/` for the root.
+    #[must_use]
+    pub fn group_path(&self, group: usize) -> Vec<u8> {
+        let mut parts: Vec<&[u8]> = Vec::new();
+        let mut next = self.groups.get(group);
+        while let Some(Group { parent: Some(parent), name, .. }) = next {
+            parts.push(name);
+            next = self.groups.get(*parent);
+        }
+        parts.push(b"");
+        parts.reverse();
+        if parts.len() == 1 { b"/".to_vec() } else { parts.join(&b'/') }
+    }
+}

@@ -1,0 +1,158 @@
+//! `ncgen` and `ncgen3`: netCDF files from CDL, and programs that make them.
+//!
+//! Options, names of files and exit statuses are those of the reference. Messages have the line, too,
+//! but show it, with a mark at the place. A file that cannot be completed is not made, and one of the
+//! same name stays as it was.
+
+mod code;
+mod options;
+mod write;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use zonda_cdl::{Dialect, Fault, Kind, Nowhere, Schema, Source, parse, stream};
+
+use options::{Options, Output, Refusal, usage};
+
+/// `ncgen`
+pub(super) fn run(args: &[OsString]) -> ExitCode {
+    generate(args, Dialect::Enhanced)
+}
+
+/// `ncgen3`
+pub(super) fn run_classic(args: &[OsString]) -> ExitCode {
+    generate(args, Dialect::Classic)
+}
+
+fn generate(args: &[OsString], dialect: Dialect) -> ExitCode {
+    let (called, args) =
+        args.split_first().map_or((None, args), |(first, rest)| (Some(first), rest));
+    let program = called.and_then(|called| Path::new(called).file_name());
+    let program =
+        program.map_or_else(|| "ncgen".to_owned(), |name| name.to_string_lossy().into_owned());
+    let options = match options::read(&program, args, dialect) {
+        Ok(options) => options,
+        Err(refusal) => return refuse(&program, dialect, &refusal),
+    };
+    let source = match &options.input {
+        Some(path) => Source::open(path),
+        None => Source::read(io::stdin().lock()),
+    };
+    let source = match source {
+        Ok(source) => source,
+        Err(error) => {
+            let label = options.label();
+            eprintln!("{program}: can't open file {label} for reading: {error}");
+            return ExitCode::from(if error.kind() == io::ErrorKind::InvalidData { 1 } else { 7 });
+        }
+    };
+    match make(&program, &options, &source) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Text(fault)) => {
+            eprintln!("{program}: {}", fault.explain(&options.label(), &source));
+            ExitCode::FAILURE
+        }
+        // Who reads the program text has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            ExitCode::SUCCESS
+        }
+        Err(Failure::Output(error)) => {
+            eprintln!("{program}: standard output: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn refuse(program: &str, dialect: Dialect, refusal: &Refusal) -> ExitCode {
+    for line in &refusal.lines {
+        eprintln!("{line}");
+    }
+    if refusal.usage {
+        eprintln!("{}", usage(program, dialect));
+        eprintln!("netcdf library version 4.9.0 of Zonda {}", env!("CARGO_PKG_VERSION"));
+    }
+    ExitCode::from(refusal.status)
+}
+
+/// Why nothing was made.
+enum Failure {
+    /// The text, or what was to be made of it.
+    Text(Fault),
+    /// Standard output.
+    Output(io::Error),
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Failure {
+        Failure::Text(fault)
+    }
+}
+
+fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure> {
+    let mut schema = parse(source, options.dialect, options.dataset.as_deref())?;
+    let kind = kind(options, &schema)?;
+    schema.settle(kind);
+    let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));
+    let target = options.target(&schema.groups[0].name);
+    let text = match options.output {
+        Output::Nothing => return Ok(stream(source, &mut schema, &mut Nowhere)?),
+        Output::File => {
+            let how = write::How {
+                target: &target,
+                text: options.input.as_deref().unwrap_or(Path::new("-")),
+                kind,
+                no_fill: options.no_fill,
+                header_only: options.header_only,
+                in_memory: options.in_memory,
+            };
+            return Ok(write::write(source, &mut schema, &how, &warn)?);
+        }
+        Output::C | Output::Fortran | Output::Java => {
+            let how = code::How {
+                target: &target,
+                kind,
+                main: options.main.as_deref(),
+                no_fill: options.no_fill,
+                header_only: options.header_only,
+            };
+            let language = match options.output {
+                Output::C => code::Language::C,
+                Output::Fortran => code::Language::Fortran,
+                _ => code::Language::Java,
+            };
+            code::write(source, &mut schema, &how, language, &warn)?
+        }
+    };
+    let mut out = io::stdout().lock();
+    let written = out.write_all(&text).and_then(|()| out.flush());
+    written.map_err(Failure::Output)
+}
+
+/// The kind of file: that of the options, or else what the text asks for or needs. Fortran and Java know
+/// the classic one only.
+fn kind(options: &Options, schema: &Schema) -> Result<Kind, Fault> {
+    let needs = schema.enhanced();
+    if matches!(options.output, Output::Fortran | Output::Java) {
+        return match needs {
+            Some((at, what)) => {
+                let why = format!("{what}: Java or Fortran requires classic model CDL input");
+                Err(Fault::at(at, why))
+            }
+            None => Ok(Kind::Classic),
+        };
+    }
+    let kind = options.kind.unwrap_or_else(|| match options.dialect {
+        Dialect::Enhanced => schema.kind(),
+        Dialect::Classic => Kind::Classic,
+    });
+    match needs {
+        Some((at, what)) if kind.is_classic_model() => {
+            let why = format!("{what}: -k or _Format conflicts with enhanced CDL input");
+            Err(Fault::at(at, why))
+        }
+        _ => Ok(kind),
+    }
+}

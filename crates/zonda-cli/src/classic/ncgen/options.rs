@@ -1,0 +1,294 @@
+//! Options of `ncgen` and of `ncgen3`.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use zonda_cdl::{Dialect, Kind};
+
+use crate::classic::getopt::{Piece, split};
+
+/// Letters of `ncgen`, as `getopt` has them.
+const LETTERS: &str = "134567bcdD:fhHk:l:M:no:Pv:xL:N:B:W:";
+/// Letters of `ncgen3`.
+const LETTERS_CLASSIC: &str = "bcfk:l:no:v:x";
+
+/// What is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Output {
+    /// Nothing: the text is only read.
+    Nothing,
+    /// A netCDF file.
+    File,
+    /// C that makes the file.
+    C,
+    /// Fortran 77 that makes the file.
+    Fortran,
+    /// Java that makes the file.
+    Java,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Options {
+    pub(super) dialect: Dialect,
+    pub(super) output: Output,
+    pub(super) kind: Option<Kind>,
+    /// `-o`
+    pub(super) path: Option<PathBuf>,
+    /// What a file that has no name from `-o` ends with.
+    pub(super) extension: &'static str,
+    /// `-N`
+    pub(super) dataset: Option<Vec<u8>>,
+    /// `-M`
+    pub(super) main: Option<String>,
+    /// `-x`
+    pub(super) no_fill: bool,
+    /// `-H`
+    pub(super) header_only: bool,
+    /// `-P`
+    pub(super) in_memory: bool,
+    /// The text; `None` for standard input.
+    pub(super) input: Option<PathBuf>,
+}
+
+/// Why there is nothing to do: what to say, and the exit status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Lines for standard error, each of which says who says it.
+    pub(super) lines: Vec<String>,
+    /// Whether to say how the program is called.
+    pub(super) usage: bool,
+    pub(super) status: u8,
+}
+
+impl Refusal {
+    fn new(line: String, status: u8) -> Refusal {
+        Refusal { lines: vec![line], usage: false, status }
+    }
+}
+
+/// How a program is called.
+pub(super) fn usage(program: &str, dialect: Dialect) -> String {
+    match dialect {
+        Dialect::Enhanced => format!(
+            "Usage: {program} [-1] [-3] [-4] [-5] [-6] [-7] [-b] [-d] [-D debuglevel] [-h] [-k kind ] \
+             [-l language=b|c|f77|java] [-M <name>] [-n] [-o outfile] [-P] [-x] [-N datasetname] \
+             [-L loglevel] [-H] [-W generate whole var upload] [file ... ]"
+        ),
+        Dialect::Classic => format!(
+            "Usage: {program} [ -b ] [ -c ] [ -f ] [ -k kind ] [ -x ] [ -o outfile]  [ file ... ]"
+        ),
+    }
+}
+
+/// A language by its name.
+fn language(name: &OsStr, dialect: Dialect) -> Option<Output> {
+    Some(match (name.as_bytes(), dialect) {
+        (b"b", _) => Output::File,
+        (b"c" | b"C", _) => Output::C,
+        (b"f77" | b"fortran77" | b"Fortran77", _) => Output::Fortran,
+        (b"f" | b"F" | b"fortran" | b"Fortran", Dialect::Classic) => Output::Fortran,
+        (b"j" | b"java", Dialect::Enhanced) => Output::Java,
+        _ => return None,
+    })
+}
+
+/// Reads arguments, without the name of the program.
+pub(super) fn read(program: &str, args: &[OsString], dialect: Dialect) -> Result<Options, Refusal> {
+    let letters = match dialect {
+        Dialect::Enhanced => LETTERS,
+        Dialect::Classic => LETTERS_CLASSIC,
+    };
+    let mut output = None;
+    let mut options = Options {
+        dialect,
+        output: Output::Nothing,
+        kind: None,
+        path: None,
+        extension: ".nc",
+        dataset: None,
+        main: None,
+        no_fill: false,
+        header_only: false,
+        in_memory: false,
+        input: None,
+    };
+    let mut inputs = Vec::new();
+    for piece in split(args, letters) {
+        let (letter, value) = match piece {
+            Piece::Operand(path) => {
+                inputs.push(path);
+                continue;
+            }
+            Piece::Option(letter, value) => (letter, value.unwrap_or_default()),
+            wrong => {
+                let complaint = wrong.complaint().unwrap_or_default();
+                let lines = vec![format!("{program}: {complaint}")];
+                return Err(Refusal { lines, usage: true, status: 8 });
+            }
+        };
+        match letter {
+            'b' | 'c' | 'f' | 'n' | 'l' => {
+                if output.is_some() && dialect == Dialect::Enhanced {
+                    return Err(Refusal::new("Please specify only one language".to_owned(), 1));
+                }
+                let asked = match letter {
+                    'c' => Some(Output::C),
+                    'f' => Some(Output::Fortran),
+                    'l' => language(&value, dialect),
+                    _ => Some(Output::File),
+                };
+                let Some(asked) = asked else {
+                    let name = value.to_string_lossy();
+                    let line = format!("{program}: output language {name} not implemented");
+                    return Err(Refusal::new(line, 1));
+                };
+                if letter == 'n' {
+                    options.extension = ".cdf";
+                }
+                let both = [Some(Output::C), Some(Output::Fortran)];
+                if both.contains(&output) && both.contains(&Some(asked)) && output != Some(asked) {
+                    let line = "Only one of -c or -f may be specified".to_owned();
+                    return Err(Refusal::new(line, 8));
+                }
+                output = Some(asked);
+            }
+            'h' => return Err(Refusal { lines: Vec::new(), usage: true, status: 0 }),
+            'H' => options.header_only = true,
+            'k' | 'v' => match Kind::named(value.as_bytes()) {
+                Some(kind) => options.kind = Some(kind),
+                None => {
+                    let line = format!("Invalid format: {}", value.to_string_lossy());
+                    return Err(Refusal::new(line, 2));
+                }
+            },
+            '3' => options.kind = Some(Kind::Classic),
+            '4' => options.kind = Some(Kind::NetCdf4),
+            '5' => options.kind = Some(Kind::Data64),
+            '6' => options.kind = Some(Kind::Offset64),
+            '7' => options.kind = Some(Kind::NetCdf4Classic),
+            'M' => options.main = Some(value.to_string_lossy().into_owned()),
+            'N' => options.dataset = Some(value.into_vec()),
+            'o' => options.path = Some(unescaped(&value)),
+            'P' => options.in_memory = true,
+            'x' => options.no_fill = true,
+            // Levels of debugging and of logging, sizes of puts: nothing of a file depends on them.
+            _ => {}
+        }
+    }
+    if inputs.len() > 1 {
+        let line = format!("{program}: only one input file argument permitted");
+        return Err(Refusal::new(line, 6));
+    }
+    options.input = inputs.pop().filter(|path| path != "-").map(PathBuf::from);
+    options.output = match output {
+        Some(output) => output,
+        // A kind or a name asks for a file.
+        None if options.path.is_some() => Output::File,
+        None if options.kind.is_some() && dialect == Dialect::Enhanced => Output::File,
+        None => Output::Nothing,
+    };
+    Ok(options)
+}
+
+/// A name in which `\` stands before a blank or another `\`, as some shells leave it.
+fn unescaped(path: &OsStr) -> PathBuf {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
+        if *byte == b'\\' && rest.first().is_some_and(|next| b"\\ ".contains(next)) {
+            continue;
+        }
+        bytes.push(*byte);
+    }
+    PathBuf::from(OsString::from_vec(bytes))
+}
+
+impl Options {
+    /// The file that is made: that of `-o`, or else in this folder the name of the text with another
+    /// ending, or for standard input that of the dataset.
+    pub(super) fn target(&self, dataset: &[u8]) -> PathBuf {
+        if let Some(path) = &self.path {
+            return path.clone();
+        }
+        let name = match &self.input {
+            Some(input) => {
+                let stem = input.file_stem().unwrap_or(input.as_os_str());
+                stem.as_bytes().to_vec()
+            }
+            None => dataset.to_vec(),
+        };
+        PathBuf::from(OsString::from_vec([&name, self.extension.as_bytes()].concat()))
+    }
+
+    /// The text in messages.
+    pub(super) fn label(&self) -> String {
+        match &self.input {
+            Some(path) => path.display().to_string(),
+            None => "standard input".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(args: &[&str]) -> Result<Options, u8> {
+        let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+        read("ncgen", &args, Dialect::Enhanced).map_err(|refusal| refusal.status)
+    }
+
+    #[test]
+    fn what_is_made() {
+        for (args, output) in [
+            (&["a.cdl"][..], Output::Nothing),
+            (&["-b", "a.cdl"], Output::File),
+            (&["-o", "x.nc"], Output::File),
+            (&["-knc4"], Output::File),
+            (&["-4"], Output::File),
+            (&["-lc", "-o", "x.nc"], Output::C),
+            (&["-f"], Output::Fortran),
+            (&["-l", "java"], Output::Java),
+        ] {
+            assert_eq!(options(args).map(|options| options.output), Ok(output), "{args:?}");
+        }
+        for (args, status) in [
+            (&["-b", "-c"][..], 1),
+            (&["-l", "perl"], 1),
+            (&["-k", "nc9"], 2),
+            (&["a", "b"], 6),
+            (&["-z"], 8),
+            (&["-o"], 8),
+            (&["-h"], 0),
+        ] {
+            assert_eq!(options(args), Err(status), "{args:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_files() {
+        let target = |args: &[&str]| options(args).unwrap().target(b"data");
+        assert_eq!(target(&["-b", "dir/a.b.cdl"]), PathBuf::from("a.b.nc"));
+        assert_eq!(target(&["-n", "dir/a"]), PathBuf::from("a.cdf"));
+        assert_eq!(target(&["-b"]), PathBuf::from("data.nc"));
+        assert_eq!(target(&["-b", "-"]), PathBuf::from("data.nc"));
+        assert_eq!(target(&["-o", r"dir/my\ file\\x", "-"]), PathBuf::from(r"dir/my file\x"));
+    }
+
+    #[test]
+    fn classic_tool() {
+        let args = |args: &[&str]| {
+            let args: Vec<OsString> = args.iter().map(OsString::from).collect();
+            let read = read("ncgen3", &args, Dialect::Classic);
+            read.map(|options| (options.output, options.kind)).map_err(|refusal| refusal.status)
+        };
+        assert_eq!(args(&["-v2", "-b"]), Ok((Output::File, Some(Kind::Offset64))));
+        assert_eq!(args(&["-c", "-b"]), Ok((Output::File, None)));
+        assert_eq!(args(&["-c", "-f"]), Err(8));
+        assert_eq!(args(&["-4"]), Err(8));
+        assert_eq!(args(&["-knc4"]), Ok((Output::Nothing, Some(Kind::NetCdf4))));
+    }
+}

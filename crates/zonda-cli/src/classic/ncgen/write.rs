@@ -1,0 +1,315 @@
+//! A netCDF file of what a text describes.
+
+use std::path::Path;
+
+use zonda::copy::Temporary;
+use zonda::{
+    CreateOptions, Dataset, DimId, Endianness, Fetch, FillMode, FilterSpec, Format, GroupId,
+    Hyperslab, Persist, QuantizeMode, Reserve, StorageRequest, VarRef, filter_is_available,
+};
+use zonda_cdl::{
+    Attribute, Class, Elements, Endian, Fault, Kind, Pieces, Primitive, Quantizer, Schema, Sink,
+    Slab, Source, Storage, TypeRef, UserType, Variable, attribute, stream,
+};
+
+/// What file to make.
+pub(super) struct How<'a> {
+    pub(super) target: &'a Path,
+    /// Where the text is, which must not be overwritten.
+    pub(super) text: &'a Path,
+    pub(super) kind: Kind,
+    pub(super) no_fill: bool,
+    pub(super) header_only: bool,
+    pub(super) in_memory: bool,
+}
+
+/// `NC_STRING`
+const STRING: i32 = zonda::NC_STRING;
+
+/// Makes the file. It gets its name when it is complete.
+pub(super) fn write(
+    source: &Source,
+    schema: &mut Schema,
+    how: &How<'_>,
+    warn: &dyn Fn(&Fault),
+) -> Result<(), Fault> {
+    let temporary = Temporary::beside(how.target, how.text, true);
+    let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
+    let path = temporary.working_path();
+    let options = CreateOptions {
+        format: format(how.kind),
+        in_memory: how.in_memory.then_some(Persist::Yes),
+        ..CreateOptions::default()
+    };
+    let dataset = Dataset::create(path, &options)
+        .map_err(|error| Fault::nowhere(said(&error.to_string(), path, how.target)))?;
+    let writer = Writer {
+        dataset,
+        how,
+        warn,
+        types: Vec::new(),
+        groups: Vec::new(),
+        vars: Vec::new(),
+        dims: Vec::new(),
+    };
+    if let Err(fault) = writer.make(source, schema) {
+        let message = said(&fault.message, path, how.target);
+        return Err(Fault { message, ..fault });
+    }
+    temporary.finish().map_err(|error| Fault::nowhere(error.to_string()))
+}
+
+/// Nobody knows the name that the file has for now.
+fn said(message: &str, path: &Path, target: &Path) -> String {
+    message.replace(&path.display().to_string(), &target.display().to_string())
+}
+
+fn format(kind: Kind) -> Format {
+    match kind {
+        Kind::Classic => Format::Cdf1,
+        Kind::Offset64 => Format::Cdf2,
+        Kind::Data64 => Format::Cdf5,
+        Kind::NetCdf4 => Format::NetCdf4,
+        Kind::NetCdf4Classic => Format::NetCdf4Classic,
+    }
+}
+
+struct Writer<'a> {
+    dataset: Dataset,
+    how: &'a How<'a>,
+    warn: &'a dyn Fn(&Fault),
+    /// Numbers in the file, by those in the schema.
+    groups: Vec<GroupId>,
+    types: Vec<i32>,
+    dims: Vec<DimId>,
+    vars: Vec<VarRef>,
+}
+
+/// Strings and sequences, for the file to fetch.
+struct Fetched<'a>(&'a Pieces);
+
+impl Fetch for Fetched<'_> {
+    fn text(&mut self, number: u64) -> Option<&[u8]> {
+        self.0.get(number)
+    }
+
+    fn items(&mut self, number: u64, len: usize) -> &[u8] {
+        self.0.get(number).and_then(|bytes| bytes.get(..len)).unwrap_or_default()
+    }
+}
+
+/// An error of the file about something in the text.
+fn at(place: u64, what: &str, name: &[u8]) -> impl Fn(zonda::Error) -> Fault {
+    let about = format!("{what} {}", String::from_utf8_lossy(name));
+    move |error| Fault::at(place, format!("{about}: {error}"))
+}
+
+impl Writer<'_> {
+    fn make(mut self, source: &Source, schema: &mut Schema) -> Result<(), Fault> {
+        let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
+        let made = self.define(schema);
+        let done = made.and_then(|()| match self.how.header_only {
+            true => Ok(()),
+            false => stream(source, schema, &mut self),
+        });
+        match done {
+            Ok(()) => self.dataset.close().map_err(whole),
+            Err(fault) => {
+                // What it says is less than what is known.
+                let _ = self.dataset.abort();
+                Err(fault)
+            }
+        }
+    }
+
+    fn define(&mut self, schema: &Schema) -> Result<(), Fault> {
+        let whole = |error: zonda::Error| Fault::nowhere(error.to_string());
+        if self.how.no_fill {
+            self.dataset.set_fill(FillMode::NoFill).map_err(whole)?;
+        }
+        for group in &schema.groups {
+            let id = match group.parent.and_then(|parent| self.groups.get(parent)) {
+                None => GroupId::ROOT,
+                Some(parent) => {
+                    let defined = self.dataset.def_group(*parent, &group.name);
+                    defined.map_err(at(group.at, "group", &group.name))?
+                }
+            };
+            self.groups.push(id);
+        }
+        for ty in &schema.types {
+            let id = self.define_type(ty).map_err(at(ty.at, "type", &ty.name))?;
+            self.types.push(id);
+        }
+        for dim in &schema.dims {
+            let group = self.groups[dim.group];
+            let len =
+                if dim.unlimited { 0 } else { usize::try_from(dim.len).unwrap_or(usize::MAX) };
+            let defined = self.dataset.def_dim_in(group, &dim.name, len);
+            self.dims.push(defined.map_err(at(dim.at, "dimension", &dim.name))?);
+        }
+        for var in &schema.vars {
+            let (group, ty) = (self.groups[var.group], self.nc_type(var.ty));
+            let dims: Vec<i32> = var.dims.iter().map(|dim| self.dims[*dim].0).collect();
+            let defined = self.dataset.def_var_in(group, &var.name, ty, &dims);
+            let id = defined.map_err(at(var.at, "variable", &var.name))?;
+            self.vars.push(VarRef { group, var: id });
+        }
+        for (index, var) in schema.vars.iter().enumerate() {
+            self.define_storage(self.vars[index], var)?;
+        }
+        let (of_groups, of_vars): (Vec<&Attribute>, Vec<&Attribute>) =
+            schema.atts.iter().partition(|att| att.var.is_none());
+        for att in of_groups.into_iter().chain(of_vars) {
+            self.define_attribute(schema, att)?;
+        }
+        self.dataset.enddef(Reserve::Default).map_err(whole)
+    }
+
+    fn nc_type(&self, ty: TypeRef) -> i32 {
+        match ty {
+            TypeRef::Primitive(Primitive::Atomic(ext)) => ext.nc_type(),
+            TypeRef::Primitive(Primitive::String) => STRING,
+            TypeRef::User(user) => self.types[user],
+        }
+    }
+
+    fn define_type(&self, ty: &UserType) -> zonda::Result<i32> {
+        let (file, group) = (&self.dataset, self.groups[ty.group]);
+        match &ty.class {
+            Class::Opaque => file.def_opaque(group, ty.size, &ty.name),
+            Class::Vlen { base } => file.def_vlen(group, &ty.name, self.nc_type(*base)),
+            Class::Enum { base, members } => {
+                let id = file.def_enum(group, base.nc_type(), &ty.name)?;
+                for member in members {
+                    let value = &member.value[..base.size()];
+                    file.insert_member((group, id), &member.name, value)?;
+                }
+                Ok(id)
+            }
+            Class::Compound(fields) => {
+                let id = file.def_compound(group, ty.size, &ty.name)?;
+                for field in fields {
+                    let base = self.nc_type(field.ty);
+                    let dims: Vec<i32> = field
+                        .dims
+                        .iter()
+                        .map(|len| i32::try_from(*len).unwrap_or(i32::MAX))
+                        .collect();
+                    file.insert_field((group, id), &field.name, field.offset, base, &dims)?;
+                }
+                Ok(id)
+            }
+        }
+    }
+
+    /// In the order of the reference.
+    fn define_storage(&self, id: VarRef, var: &Variable) -> Result<(), Fault> {
+        let special = &var.special;
+        let Some(place) = special.at else { return Ok(()) };
+        let file = &self.dataset;
+        let fault = at(place, "storage of variable", &var.name);
+        if let Some(storage) = special.storage {
+            let request = match storage {
+                Storage::Contiguous => StorageRequest::Contiguous,
+                Storage::Compact => StorageRequest::Compact,
+                Storage::Chunked => StorageRequest::Chunked,
+            };
+            let sizes = special.chunk_sizes.as_deref().filter(|_| storage == Storage::Chunked);
+            if let Some(sizes) = sizes.filter(|sizes| sizes.len() != var.dims.len()) {
+                let (n, rank) = (sizes.len(), var.dims.len());
+                let why = format!("_ChunkSizes has {n} lengths for {rank} dimensions");
+                return Err(Fault::at(place, why));
+            }
+            file.def_var_chunking(id, request, sizes).map_err(&fault)?;
+        }
+        if let Some(on) = special.fletcher32 {
+            file.def_var_fletcher32(id, on).map_err(&fault)?;
+        }
+        if special.deflate.is_some() || special.shuffle.is_some() {
+            let level = special.deflate.filter(|level| *level >= 0);
+            let shuffle = special.shuffle.unwrap_or(false);
+            file.def_var_deflate(id, shuffle, level).map_err(&fault)?;
+        }
+        if let Some(endianness) = special.endianness {
+            let endianness = match endianness {
+                Endian::Little => Endianness::Little,
+                Endian::Big => Endianness::Big,
+            };
+            file.def_var_endian(id, endianness).map_err(&fault)?;
+        }
+        if let Some(no_fill) = special.no_fill {
+            file.def_var_fill(id, no_fill, None).map_err(&fault)?;
+        }
+        for (number, params) in &special.filters {
+            if !filter_is_available(*number) {
+                return Err(Fault::at(place, format!("Filter id={number}; filter not available")));
+            }
+            let (name, params) = (String::new(), params.clone());
+            let filter = FilterSpec { id: *number, optional: true, name, params };
+            file.def_var_filter(id, filter).map_err(&fault)?;
+        }
+        if let Some((way, kept)) = special.quantize {
+            let mode = match way {
+                Quantizer::BitGroom => QuantizeMode::BitGroom,
+                Quantizer::GranularBitRound => QuantizeMode::GranularBitRound,
+                Quantizer::BitRound => QuantizeMode::BitRound,
+            };
+            file.def_var_quantize(id, mode.number(), kept).map_err(&fault)?;
+        }
+        Ok(())
+    }
+
+    fn define_attribute(&self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
+        let owner = match att.var {
+            Some(var) => self.vars[var],
+            None => VarRef::group(self.groups[att.group]),
+        };
+        let (values, n_values) = attribute(schema, att)?;
+        let ty = self.nc_type(att.ty);
+        let put = self.dataset.put_att_placed(
+            owner,
+            &att.name,
+            (ty, n_values),
+            &mut Fetched(&values.pieces),
+            |_| Ok(&values.bytes),
+        );
+        // In its own type nothing is out of range.
+        put.map(drop).map_err(at(att.at, "attribute", &att.name))
+    }
+}
+
+/// Indices as the file wants them.
+fn indices(from: &[u64]) -> Vec<usize> {
+    from.iter().map(|index| usize::try_from(*index).unwrap_or(usize::MAX)).collect()
+}
+
+impl Sink for Writer<'_> {
+    fn put(
+        &mut self,
+        _: &Schema,
+        var: usize,
+        slab: Slab<'_>,
+        values: &mut Elements,
+    ) -> Result<(), String> {
+        let (start, count) = (indices(slab.start), indices(slab.count));
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        let Elements { bytes, pieces } = values;
+        let put = self.dataset.put_placed(
+            self.vars[var],
+            |_| slab,
+            &mut Fetched(pieces),
+            |_| Ok(&*bytes),
+        );
+        put.map(drop).map_err(|error| error.to_string())
+    }
+
+    fn fills(&self, schema: &Schema, var: usize) -> bool {
+        let var = &schema.vars[var];
+        !self.how.no_fill && var.special.no_fill != Some(true) && var.ty.atomic().is_some()
+    }
+
+    fn warn(&mut self, fault: &Fault) {
+        (self.warn)(fault);
+    }
+}

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""ncgen and ncgen3: files and programs of CDL, compared by value with those of the reference.
+
+    tests/cdl/run.py [--parts cases,dumps,programs,faults,memory] [--only TEXT]
+
+    cases     cases/*.cdl: the file that our ncgen makes and that of the reference have the same dump
+    dumps     each file of ZONDA_CORPUS (and of cases): our ncgen makes of its dump a file with that dump
+    programs  cases of the classic model and of netCDF-4: the C and Fortran programs that our ncgen makes
+              compile, and make a file with the dump of the one that it makes itself; Java compiles
+    faults    faults/*.cdl: exit status and message, as in the file beside it
+    memory    150 MB of text, as a file and on standard input, take less than 128 MB of memory
+
+Dumps are those of the reference's ncdump. A first line `// options: ...` of a case are options of ncgen;
+`// tool: ncgen3` takes the other tool. exceptions.txt names files for which another result is right, and
+why; a line that nothing needs is an error. ZONDA_PREFIX is where our tools are (default: dist). A part
+whose reference is missing is skipped, and says so.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PREFIX = os.path.join(ROOT, os.environ.get("ZONDA_PREFIX", "dist"))
+SECONDS = 60
+LONGEST = 40 << 20                  # bytes of a dump: the reference reads 7 MB in a second
+CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "NETCDF_", "LD_"))}
+CLEAN["LC_ALL"] = "C.UTF-8"
+
+
+class Results:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+        self.exceptions, self.used = {}, set()
+        with open(os.path.join(HERE, "exceptions.txt")) as f:
+            for line in f:
+                if line.strip() and not line.startswith("#"):
+                    name, why = line.rstrip("\n").split(" | ", 1)
+                    self.exceptions[name] = why
+
+    def skip(self, what):
+        self.skipped += 1
+        print("skipped", what)
+
+    def excepted(self, name):
+        if name in self.exceptions:
+            self.used.add(name)
+            return True
+        return False
+
+    def take(self, name, wrong, quiet=False):
+        """`wrong` says what is wrong, or is None."""
+        if wrong is None:
+            self.passed += 1
+            if name in self.exceptions:
+                pass                    # reported as unused
+            if not quiet:
+                print("passed ", name)
+        elif self.excepted(name):
+            self.passed += 1
+            print("excepted", name, "--", self.exceptions[name])
+        else:
+            self.failed += 1
+            print("FAILED ", name)
+            for line in wrong.splitlines()[:12]:
+                print("       ", line[:200])
+
+
+def run(command, cwd=None, seconds=SECONDS, stdin=None):
+    """Exit status (None: too long), standard output and standard error."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=seconds, env=CLEAN,
+                              stdin=stdin or subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired:
+        return None, b"", b"takes too long"
+
+
+def ours(tool):
+    return os.path.join(PREFIX, "bin", tool)
+
+
+def reference(tool):
+    return shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin")
+
+
+def dump(path, *options):
+    status, out, err = run([reference("ncdump"), "-n", "x", *options, path])
+    return out if status == 0 else b"ncdump: " + err
+
+
+def header(path):
+    """The tool and the options of a case."""
+    with open(path, errors="replace") as f:
+        first = [next(f, ""), next(f, "")]
+    options, tool = [], "ncgen"
+    for line in first:
+        if line.startswith("// options:"):
+            options = line.split(":", 1)[1].split()
+        if line.startswith("// tool:"):
+            tool = line.split(":", 1)[1].strip()
+    return tool, options
+
+
+def difference(a, b, names=("reference", "ours")):
+    """The first lines that differ."""
+    if a == b:
+        return None
+    a, b = a.splitlines(), b.splitlines()
+    for n in range(max(len(a), len(b))):
+        x = a[n] if n < len(a) else b"(end)"
+        y = b[n] if n < len(b) else b"(end)"
+        if x != y:
+            return "line %d\n%s: %s\n%s: %s" % (n + 1, names[0], x.decode(errors="replace"), names[1],
+                                               y.decode(errors="replace"))
+    return "line ends differ"
+
+
+def case(path, folder):
+    """Ours and the reference's of one CDL file."""
+    tool, options = header(path)
+    made = {}
+    for who, program in (("ours", ours(tool)), ("reference", reference(tool))):
+        out = os.path.join(folder, who + ".nc")
+        status, _, err = run([program, *options, "-o", out, path], cwd=folder)
+        if status != 0:
+            made[who] = b"%s exits %d: %s" % (tool.encode(), status if status is not None else -1, err)
+        else:
+            made[who] = dump(out, "-k") + dump(out)
+    expected = path[:-4] + ".expected"
+    if os.path.exists(expected):
+        with open(expected, "rb") as f:
+            return difference(f.read(), made["ours"], ("expected", "ours"))
+    return difference(made["reference"], made["ours"])
+
+
+def round_trip(path, folder):
+    """None if all is well; a text; or 'refused' where the reference has no dump."""
+    status, text, _ = run([reference("ncdump"), "-n", "x", path], seconds=30)
+    if status != 0 or not text or len(text) > LONGEST:
+        return "refused"
+    kind = run([reference("ncdump"), "-k", path])[1].decode().strip()
+    cdl = os.path.join(folder, "x.cdl")
+    with open(cdl, "wb") as f:
+        f.write(text)
+    out = os.path.join(folder, "x.nc")
+    status, _, err = run([ours("ncgen"), "-k", kind, "-o", out, cdl])
+    if status == 0:
+        wrong = difference(text, dump(out), ("dump", "dump of ours"))
+        if wrong is None:
+            return None
+    else:
+        wrong = "ncgen exits %s: %s" % (status, err.decode(errors="replace"))
+    # What cannot come back may be the same as with the reference's own tool.
+    again = os.path.join(folder, "r.nc")
+    ref_status, _, ref_err = run([reference("ncgen"), "-k", kind, "-o", again, cdl])
+    if status == 0 and ref_status == 0 and dump(again) == dump(out):
+        return None
+    return wrong + "\nthe reference exits %s: %s" % (ref_status, ref_err.decode(errors="replace")[:300])
+
+
+def sorted_cases():
+    return sorted(glob.glob(os.path.join(HERE, "cases", "*.cdl")))
+
+
+def part_cases(results, only):
+    for path in sorted_cases():
+        name = "cases/" + os.path.basename(path)
+        if only in name:
+            with tempfile.TemporaryDirectory() as folder:
+                results.take(name, case(path, folder))
+
+
+def part_dumps(results, only):
+    corpus = os.environ.get("ZONDA_CORPUS")
+    if not corpus:
+        return results.skip("dumps: ZONDA_CORPUS names no folder")
+    paths = []
+    for top, _, files in sorted(os.walk(os.path.join(corpus, "files"))):
+        for file in sorted(files):
+            path = os.path.join(top, file)
+            with open(path, "rb") as f:
+                magic = f.read(4)
+            if (magic[:3] == b"CDF" or magic == b"\x89HDF") and only in path:
+                paths.append(path)
+
+    def one(path):
+        with tempfile.TemporaryDirectory() as folder:
+            return round_trip(path, folder)
+
+    refused = 0
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for path, wrong in zip(paths, pool.map(one, paths)):
+            if wrong == "refused":
+                refused += 1
+                continue
+            results.take(os.path.relpath(path, os.path.join(corpus, "files")), wrong, quiet=True)
+    print("dumps: of %d files the reference has no dump of %d" % (len(paths), refused))
+
+
+def compile_and_run(command, program, folder):
+    status, _, err = run(command, cwd=folder, seconds=300)
+    if status != 0:
+        return "does not compile: " + err.decode(errors="replace")
+    status, out, err = run([os.path.join(folder, program)], cwd=folder)
+    return None if status == 0 else "fails: " + (out + err).decode(errors="replace")
+
+
+def program_of(path, language, folder):
+    tool, options = header(path)
+    tree = os.path.join(folder, "made.nc")
+    status, text, err = run([ours(tool), *options, "-l", language, "-o", tree, path])
+    if status != 0:
+        return "ncgen -l %s exits %s: %s" % (language, status, err.decode(errors="replace"))
+    if language == "java":
+        with open(os.path.join(folder, "Main.java"), "wb") as f:
+            f.write(text)
+        stubs = glob.glob(os.path.join(HERE, "java", "**", "*.java"), recursive=True)
+        status, _, err = run(["javac", "-encoding", "UTF-8", "-nowarn", "-d", folder,
+                              "Main.java", *stubs], cwd=folder, seconds=300)
+        return None if status == 0 else "does not compile: " + err.decode(errors="replace")
+    source = os.path.join(folder, "program." + ("c" if language == "c" else "f"))
+    with open(source, "wb") as f:
+        f.write(text)
+    if language == "c":
+        command = ["gcc", "-O0", "-Wall", "-Werror", "-Wno-unused-variable", "-o", "program", source,
+                   "-lnetcdf"]
+    else:
+        command = ["gfortran", "-O0", "-o", "program", "-I/usr/include", source, "-lnetcdff", "-lnetcdf"]
+    wrong = compile_and_run(command, "program", folder)
+    if wrong:
+        return wrong
+    out = os.path.join(folder, "direct.nc")
+    kind = run([reference("ncdump"), "-k", tree])[1].decode().strip()
+    status, _, err = run([ours(tool), "-k", kind, *options, "-b", "-o", out, path])
+    if status != 0:
+        return "ncgen exits %s: %s" % (status, err.decode(errors="replace"))
+    return difference(dump(out), dump(tree), ("file", "program"))
+
+
+def part_programs(results, only):
+    for language, compiler in (("c", "gcc"), ("f77", "gfortran"), ("java", "javac")):
+        if not shutil.which(compiler):
+            results.skip("programs: there is no %s" % compiler)
+            continue
+        for path in sorted_cases():
+            name = "%s of cases/%s" % (language, os.path.basename(path))
+            with open(path, errors="replace") as f:
+                text = f.read()
+            classic = "// classic" in text
+            if only not in name or (language != "c" and not classic) or "// no program" in text:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                results.take(name, program_of(path, language, folder))
+
+
+def part_faults(results, only):
+    for path in sorted(glob.glob(os.path.join(HERE, "faults", "*.cdl"))):
+        name = "faults/" + os.path.basename(path)
+        if only not in name:
+            continue
+        tool, options = header(path)
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(path, folder)
+            old = os.path.join(folder, "old.nc")
+            with open(old, "w") as f:
+                f.write("old")
+            status, out, err = run([ours(tool), *options, "-o", "old.nc", os.path.basename(path)], cwd=folder)
+            got = "exit status %s\n%s" % (status, (out + err).decode(errors="replace"))
+            with open(old) as f:
+                kept = f.read() == "old"
+            left = sorted(os.listdir(folder))
+        expected = path[:-4] + ".expected"
+        if os.environ.get("UPDATE"):
+            with open(expected, "w") as f:
+                f.write(got)
+        with open(expected) as f:
+            wrong = difference(f.read().encode(), got.encode(), ("expected", "ours"))
+        if wrong is None and not kept:
+            wrong = "the old file is not as it was"
+        if wrong is None and left != sorted([os.path.basename(path), "old.nc"]):
+            wrong = "left behind: %s" % left
+        if wrong is None and not re.search(r"line \d+, column \d+", got) and "// no line" not in open(path).read():
+            wrong = "the message has no line"
+        results.take(name, wrong)
+
+
+def part_memory(results, only):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "large.cdl")
+        rows = 1500
+        with open(path, "w") as f:
+            f.write("netcdf large { dimensions: t = UNLIMITED ; x = 10000 ; variables: float v(t, x) ; data: v =\n")
+            row = ", ".join("%.7g" % (n * 0.37 % 1000) for n in range(10000))
+            row = row.replace(", 9", ",\n9")
+            for n in range(rows):
+                f.write(row + (";" if n == rows - 1 else ",\n"))
+            f.write("}")
+        for name, operand, stdin in (("a file", path, None), ("standard input", "-", path)):
+            name = "memory: " + name
+            if only not in name:
+                continue
+            out = os.path.join(folder, "large.nc")
+            with open(stdin or os.devnull, "rb") as source:
+                child = subprocess.Popen([ours("ncgen"), "-k", "nc6", "-o", out, operand], stdin=source, env=CLEAN)
+                _, status, usage = os.wait4(child.pid, 0)
+                child.returncode = os.waitstatus_to_exitcode(status)
+            wrong = None
+            if child.returncode != 0 or os.path.getsize(out) < rows * 40000:
+                wrong = "exit status %d" % child.returncode
+            elif usage.ru_maxrss > 128 << 10:
+                wrong = "%d MB of memory" % (usage.ru_maxrss >> 10)
+            results.take(name, wrong)
+
+
+PARTS = {"cases": part_cases, "dumps": part_dumps, "programs": part_programs, "faults": part_faults,
+         "memory": part_memory}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--only", default="", help="names that contain this")
+    args = parser.parse_args()
+    if not os.access(ours("ncgen"), os.X_OK):
+        sys.exit("cdl: no %s: build it first" % ours("ncgen"))
+    results = Results()
+    missing = [tool for tool in ("ncdump", "ncgen", "ncgen3") if not reference(tool)]
+    parts = args.parts.split(",")
+    for part in parts:
+        if missing and part not in ("faults", "memory"):
+            results.skip("%s: there is no %s of the reference" % (part, ", ".join(missing)))
+            continue
+        PARTS[part](results, args.only)
+    if parts == list(PARTS) and not args.only and os.environ.get("ZONDA_CORPUS"):
+        for name in sorted(set(results.exceptions) - results.used):
+            results.failed += 1
+            print("FAILED  exceptions.txt: nothing needs the line of", name)
+    print("cdl: %d passed, %d failed, %d skipped" % (results.passed, results.failed, results.skipped))
+    sys.exit(results.failed > 0)
+
+
+if __name__ == "__main__":
+    main()
