@@ -92,6 +92,10 @@ put include/*.h include
 put scripts/dist/nc-config bin
 chmod 755 "$prefix/bin/nc-config"
 put "$built/zonda" bin
+# Called by one of these names, it is the tool of netCDF-C of that name.
+for tool in ncdump ncgen ncgen3 nccopy; do
+    ln -sfn zonda "$prefix/bin/$tool"
+done
 
 # Manual pages and completions come from the command's own description.
 "$built/zonda" man >"$scratch/zonda.1"

@@ -1,15 +1,19 @@
-//! The `zonda` command: runs programs on Zonda's library and looks into netCDF files.
+//! The `zonda` command: runs programs on Zonda's library and looks into netCDF files. Called by the
+//! name of a tool of netCDF-C, it is that tool ([`classic`]).
 //!
 //! Data goes to standard output, everything else to standard error. Exit status: 0 done, 1 failed,
 //! 2 called wrongly; that of the program for `zonda run`.
 #![forbid(unsafe_code)]
 
 mod cdl;
+mod classic;
 mod cmd;
 mod failure;
 mod input;
 mod placed;
+mod progress;
 
+use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
@@ -30,7 +34,11 @@ struct Cli {
 const OUTPUT_BUFFER: usize = 64 << 10;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(run) = args.first().and_then(|called| classic::tool(called)) {
+        return run(&args);
+    }
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => return wrong_call(&error),
     };

@@ -30,6 +30,7 @@ mod dataset;
 mod define;
 mod definitions;
 mod error;
+pub mod filter_text;
 mod format;
 mod meta;
 mod nc4;

@@ -64,10 +64,10 @@ impl Transfer<'_> {
     /// had enough.
     pub(super) fn run(&mut self, made: &[Made<'_>], copied: &mut Copied) -> Result<()> {
         let mut together: Vec<Job<'_>> = Vec::new();
-        let n_records = made.iter().filter(|made| made.var.is_record()).count();
+        let n_records = made.iter().filter(|made| made.has_data && made.var.is_record()).count();
         // Where a classic file has records side by side, all variables go record by record.
         let interleaves = n_records > 1 && !(self.source.is_hdf5() && self.target.is_hdf5());
-        for made in made {
+        for made in made.iter().filter(|made| made.has_data) {
             let at = |error| fault("variable", &made.var.path, error);
             let (way, boxes) = self.begin(made, interleaves, n_records as u64).map_err(at)?;
             let index = copied.vars.len();

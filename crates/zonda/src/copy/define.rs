@@ -8,8 +8,9 @@ use zonda_model::DimId;
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
+use super::rules::{RuledAxis, RuledFilters, RuledVar, Rules};
 use super::storage::Stored;
-use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, shown};
+use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
 use super::{CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -34,6 +35,15 @@ pub(super) struct Made<'t> {
     pub target: VarRef,
     /// Precision is given up that the source still has.
     pub is_quantized: bool,
+    /// Its data are to be copied, too.
+    pub has_data: bool,
+}
+
+/// What was asked for, and who decides instead.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub options: &'a CopyOptions,
+    pub rules: Option<&'a dyn Rules>,
 }
 
 /// Defines everything, and ends the definitions.
@@ -44,7 +54,7 @@ pub(super) fn all<'t>(
     source: &Dataset,
     target: &Dataset,
     tree: &'t Tree,
-    options: &CopyOptions,
+    asked: Asked<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Made<'t>>> {
     let format = target.format();
@@ -52,16 +62,18 @@ pub(super) fn all<'t>(
         source,
         target,
         format,
-        options,
+        asked,
         notes,
+        dim_paths: dim_paths(tree),
         groups: vec![GroupId::ROOT],
         types: BTreeMap::new(),
         dims: BTreeMap::new(),
     };
-    if !format.is_hdf5() {
+    if !format.is_hdf5() || asked.rules.is_some() {
         // Every element is going to be written.
         let _before = target.set_fill(FillMode::NoFill)?;
-    } else if source.is_hdf5() {
+    }
+    if format.is_hdf5() && source.is_hdf5() {
         target.change_nc4(zonda_nc4::Nc4File::take_any_name)?;
     }
     for group in tree.groups.iter().skip(1) {
@@ -104,12 +116,19 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
     Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
 }
 
+fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
+    let path = |dim: &super::tree::DimDef| joined(&tree.groups[dim.group].path, &dim.name);
+    tree.dims.iter().map(|dim| (dim.source.0, path(dim))).collect()
+}
+
 struct Definer<'a> {
     source: &'a Dataset,
     target: &'a Dataset,
     format: Format,
-    options: &'a CopyOptions,
+    asked: Asked<'a>,
     notes: &'a mut Vec<String>,
+    /// Paths of dimensions, by their numbers in the source.
+    dim_paths: BTreeMap<i32, Vec<u8>>,
     groups: Vec<GroupId>,
     /// Numbers in the target, by those in the source.
     types: BTreeMap<i32, i32>,
@@ -160,7 +179,8 @@ impl Definer<'_> {
     }
 
     fn put_att(&mut self, (from, to): (VarRef, VarRef), owner: &[u8], att: &AttDef) -> Result<()> {
-        let nc_type = match fit::att_type(att, self.format) {
+        let is_kept = self.asked.rules.is_some();
+        let nc_type = match if is_kept { att.nc_type } else { fit::att_type(att, self.format) } {
             user if user >= FIRST_USER_TYPE => self.type_of(user),
             atomic => atomic,
         };
@@ -178,11 +198,16 @@ impl Definer<'_> {
         let nc_type = self.type_of(var.nc_type);
         let id = self.target.def_var_in(group, &var.name, nc_type, &dims).map_err(at)?;
         let target = VarRef { group, var: id };
-        let mut made = Made { var, target, is_quantized: false };
-        if self.format.is_hdf5() {
-            let stored = Stored::of(var, self.options)?;
-            made.is_quantized = stored.quantize.is_some();
-            self.store(&made, stored).map_err(at)?;
+        let has_data = self.asked.rules.is_none_or(|rules| rules.has_data(&var.path));
+        let mut made = Made { var, target, is_quantized: false, has_data };
+        match self.asked.rules {
+            _ if !self.format.is_hdf5() => {}
+            Some(rules) => self.store_by(rules, &made).map_err(at)?,
+            None => {
+                let stored = Stored::of(var, self.asked.options)?;
+                made.is_quantized = stored.quantize.is_some();
+                self.store(&made, stored).map_err(at)?;
+            }
         }
         for att in &var.atts {
             let quantized = att.name.starts_with(b"_Quantize") && made.is_quantized;
@@ -207,10 +232,7 @@ impl Definer<'_> {
     fn store(&mut self, made: &Made<'_>, stored: Stored) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
-        let order = info.map_or(Endianness::Native, |info| info.endianness);
-        if order != Endianness::Native && is_number(var.nc_type) {
-            target.def_var_endian(id, order)?;
-        }
+        self.order_bytes(made)?;
         match target.def_var_chunking(id, stored.request, stored.chunks.as_deref()) {
             // Longer than a header takes in.
             Err(_) if stored.request == StorageRequest::Compact => {
@@ -230,11 +252,76 @@ impl Definer<'_> {
                     defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
                 }
             }
-            (None, Some(info)) => self.keep_filters(made, &stored, info)?,
+            (None, Some(info)) => self.keep_filters(made, stored.chunks.as_ref(), info)?,
             (None, None) => {}
         }
         if let Some(info) = info {
             self.fill(made, info)?;
+        }
+        Ok(())
+    }
+
+    fn order_bytes(&self, made: &Made<'_>) -> Result<()> {
+        let order = made.var.info.as_deref().map_or(Endianness::Native, |info| info.endianness);
+        if order != Endianness::Native && is_number(made.var.nc_type) {
+            self.target.def_var_endian(made.target, order)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a variable as a rule says, in the order of calls of a program that would.
+    fn store_by(&mut self, rules: &dyn Rules, made: &Made<'_>) -> Result<()> {
+        let (var, target, id) = (made.var, self.target, made.target);
+        let info = var.info.as_deref();
+        self.order_bytes(made)?;
+        if var.axes.is_empty() {
+            return Ok(());
+        }
+        let is_chunked = target.def_var_chunking(id, StorageRequest::Chunked, None).is_ok();
+        let default_chunks = match &target.var_info(id)?.storage {
+            StorageKind::Chunked(dims) if is_chunked => dims.clone(),
+            _ => Vec::new(),
+        };
+        let axes: Vec<RuledAxis<'_>> = (var.axes.iter())
+            .map(|axis| RuledAxis {
+                path: self.dim_paths.get(&axis.source.0).unwrap_or(&axis.name),
+                len: axis.len,
+                // One without elements can only be one that grows.
+                is_unlimited: axis.is_unlimited || axis.len == 0,
+            })
+            .collect();
+        let stored = rules.storage(&RuledVar {
+            path: &var.path,
+            elem_bytes: var.elem as u64,
+            axes: &axes,
+            source: info,
+            default_chunks: &default_chunks,
+        })?;
+        target.def_var_chunking(id, stored.request, stored.chunks.as_deref())?;
+        match (stored.filters, info) {
+            (filters, _) if var.has_pointers => {
+                let had = info.is_some_and(|info| !info.filters.is_empty());
+                let is_lost = match filters {
+                    RuledFilters::Kept => had,
+                    RuledFilters::These(filters) => !filters.is_empty(),
+                };
+                if is_lost {
+                    let path = shown(&var.path);
+                    let why = "has strings or sequences, which filters do not reach";
+                    self.notes.push(format!("variable {path} {why}, and gets none"));
+                }
+            }
+            (RuledFilters::These(filters), _) => {
+                for filter in filters {
+                    let number = filter.id.to_string();
+                    let defined = target.def_var_filter(id, filter);
+                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+                }
+            }
+            (RuledFilters::Kept, Some(info)) if !info.filters.is_empty() => {
+                self.keep_filters(made, stored.chunks.as_ref(), info)?;
+            }
+            (RuledFilters::Kept, _) => {}
         }
         Ok(())
     }
@@ -282,10 +369,15 @@ impl Definer<'_> {
 
     /// The filters of the source: as they are stored where chunks are going to be the same, and as
     /// somebody asks for them where not, since parameters follow from chunks.
-    fn keep_filters(&mut self, made: &Made<'_>, stored: &Stored, info: &VarInfo) -> Result<()> {
+    fn keep_filters(
+        &mut self,
+        made: &Made<'_>,
+        chunks: Option<&Vec<usize>>,
+        info: &VarInfo,
+    ) -> Result<()> {
         let (from, to) = (made.var.source, made.target);
         let same_chunks = match &info.storage {
-            StorageKind::Chunked(dims) => stored.chunks.as_ref() == Some(dims),
+            StorageKind::Chunked(dims) => chunks == Some(dims),
             _ => false,
         };
         if same_chunks && super::raw::same_type(self.source, made, self.target)? {

@@ -7,6 +7,7 @@ use zonda_model::{DimId, ExtType, NcError, VarId};
 use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 
 use super::options::{CopyOptions, Pattern};
+use super::rules::Rules;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::meta::{FIRST_USER_TYPE, Meta, NC_STRING};
@@ -139,7 +140,8 @@ pub(super) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
+/// The path of what is in a group.
+pub(super) fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
     [path, slash, name].concat()
 }
@@ -150,15 +152,19 @@ impl Tree {
     /// # Errors
     /// `NC_ENOGRP` and `NC_ENOTVAR` for what was chosen and is not there; what reading the
     /// definitions meets.
-    pub(super) fn read(source: &Dataset, options: &CopyOptions) -> Result<Tree> {
+    pub(super) fn read(
+        source: &Dataset,
+        options: &CopyOptions,
+        rules: Option<&dyn Rules>,
+    ) -> Result<Tree> {
         let root = match &options.group {
-            Some(path) => find_group(source, path)?,
-            None => GroupId::ROOT,
+            Some(path) if rules.is_none() => find_group(source, path)?,
+            _ => GroupId::ROOT,
         };
         let mut groups = Vec::new();
-        read_group(source, root, None, &mut groups)?;
-        let chosen = choose(source, &groups, options)?;
-        let all = options.vars.is_empty();
+        read_group(source, root, None, rules, &mut groups)?;
+        let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
+        let all = options.vars.is_empty() || rules.is_some();
         if let Some(chosen) = chosen {
             let had_vars: BTreeSet<GroupId> =
                 groups.iter().filter(|group| !group.vars.is_empty()).map(|g| g.source).collect();
@@ -230,6 +236,7 @@ fn read_group(
     source: &Dataset,
     id: GroupId,
     parent: Option<usize>,
+    rules: Option<&dyn Rules>,
     groups: &mut Vec<GroupDef>,
 ) -> Result<()> {
     let is_hdf5 = source.is_hdf5();
@@ -238,7 +245,14 @@ fn read_group(
         let mut vars = Vec::with_capacity(meta.n_vars());
         for number in 0..meta.n_vars() {
             let number = i32::try_from(number).map_err(|_| Error::from(NcError::MaxVars))?;
-            vars.push(read_var(meta, VarId(number), &path)?);
+            let id = VarId(number);
+            // What is not to be copied need not be readable.
+            let is_wanted = |rules: &dyn Rules| {
+                Ok::<_, Error>(rules.has_var(&joined(&path, meta.var(id)?.name)))
+            };
+            if rules.map_or(Ok(true), is_wanted)? {
+                vars.push(read_var(meta, id, &path)?);
+            }
         }
         let group = GroupDef {
             source: id,
@@ -258,7 +272,10 @@ fn read_group(
     let index = groups.len();
     groups.push(group);
     for child in children {
-        read_group(source, child, Some(index), groups)?;
+        let path = source.in_group(child, |meta| meta.group_path())?;
+        if rules.is_none_or(|rules| rules.has_group(&path)) {
+            read_group(source, child, Some(index), rules, groups)?;
+        }
     }
     Ok(())
 }
