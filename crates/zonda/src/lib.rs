@@ -24,11 +24,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod copy;
 mod data;
 mod dataset;
 mod define;
 mod definitions;
+pub mod diff;
 mod error;
 pub mod filter_text;
 mod format;

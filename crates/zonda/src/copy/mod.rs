@@ -20,19 +20,19 @@
 //! The target is written under another name beside its own, and gets that when it is complete; what
 //! fails or is interrupted leaves nothing.
 
-mod atts;
-mod boxes;
+pub(crate) mod atts;
+pub(crate) mod boxes;
 mod data;
 mod define;
 mod fit;
 mod options;
-mod pieces;
+pub(crate) mod pieces;
 mod raw;
 mod rules;
 mod spill;
 mod storage;
 mod target;
-mod tree;
+pub(crate) mod tree;
 
 use std::ops::ControlFlow;
 use std::path::Path;

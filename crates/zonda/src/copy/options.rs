@@ -86,7 +86,7 @@ impl Pattern {
         glob(own, name)
     }
 
-    pub(super) fn any(patterns: &[Pattern], path: &[u8]) -> bool {
+    pub(crate) fn any(patterns: &[Pattern], path: &[u8]) -> bool {
         patterns.iter().any(|pattern| pattern.matches(path))
     }
 }

@@ -21,7 +21,7 @@ const NO_DIM: DimId = DimId(-1);
 
 /// Definitions. Groups come after those around them, types after those they are made of.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The first one is the root of the target.
     pub groups: Vec<GroupDef>,
     /// In the order of their numbers.
@@ -30,7 +30,7 @@ pub(super) struct Tree {
 }
 
 #[derive(Debug)]
-pub(super) struct GroupDef {
+pub(crate) struct GroupDef {
     pub source: GroupId,
     /// Index of the group around it.
     pub parent: Option<usize>,
@@ -41,7 +41,7 @@ pub(super) struct GroupDef {
 }
 
 #[derive(Debug)]
-pub(super) struct DimDef {
+pub(crate) struct DimDef {
     pub source: DimId,
     /// Index of its group.
     pub group: usize,
@@ -51,7 +51,7 @@ pub(super) struct DimDef {
 }
 
 #[derive(Debug)]
-pub(super) struct TypeDef {
+pub(crate) struct TypeDef {
     pub source: i32,
     /// Index of its group.
     pub group: usize,
@@ -62,7 +62,7 @@ pub(super) struct TypeDef {
 
 /// What a user-defined type is.
 #[derive(Debug)]
-pub(super) enum ClassDef {
+pub(crate) enum ClassDef {
     Compound(Vec<FieldDef>),
     Enum(i32, Vec<Member>),
     Opaque,
@@ -70,7 +70,7 @@ pub(super) enum ClassDef {
 }
 
 #[derive(Debug)]
-pub(super) struct FieldDef {
+pub(crate) struct FieldDef {
     pub name: Vec<u8>,
     pub offset: usize,
     pub nc_type: i32,
@@ -78,7 +78,7 @@ pub(super) struct FieldDef {
 }
 
 #[derive(Debug)]
-pub(super) struct VarDef {
+pub(crate) struct VarDef {
     pub source: VarRef,
     pub name: Vec<u8>,
     pub path: Vec<u8>,
@@ -95,7 +95,7 @@ pub(super) struct VarDef {
 
 /// A dimension of a variable.
 #[derive(Clone, Debug)]
-pub(super) struct AxisDef {
+pub(crate) struct AxisDef {
     pub source: DimId,
     pub name: Vec<u8>,
     pub len: u64,
@@ -103,45 +103,45 @@ pub(super) struct AxisDef {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct AttDef {
+pub(crate) struct AttDef {
     pub name: Vec<u8>,
     pub nc_type: i32,
     pub len: u64,
 }
 
 impl VarDef {
-    pub(super) fn lens(&self) -> Vec<u64> {
+    pub(crate) fn lens(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.len).collect()
     }
 
     /// Bytes of all elements in memory.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let lens = self.axes.iter();
         lens.fold(self.elem as u64, |bytes, axis| bytes.saturating_mul(axis.len))
     }
 
     /// Named as its only dimension.
-    pub(super) fn is_coordinate(&self) -> bool {
+    pub(crate) fn is_coordinate(&self) -> bool {
         matches!(&self.axes[..], [axis] if axis.name == self.name)
     }
 
-    pub(super) fn is_record(&self) -> bool {
+    pub(crate) fn is_record(&self) -> bool {
         self.axes.first().is_some_and(|axis| axis.is_unlimited)
     }
 }
 
 /// Whether a type is none that a file defines.
-pub(super) fn is_atomic(nc_type: i32) -> bool {
+pub(crate) fn is_atomic(nc_type: i32) -> bool {
     ExtType::from_nc_type(nc_type).is_some() || nc_type == NC_STRING
 }
 
 /// A path for messages.
-pub(super) fn shown(path: &[u8]) -> String {
+pub(crate) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
 /// The path of what is in a group.
-pub(super) fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
+pub(crate) fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
     [path, slash, name].concat()
 }
@@ -152,7 +152,7 @@ impl Tree {
     /// # Errors
     /// `NC_ENOGRP` and `NC_ENOTVAR` for what was chosen and is not there; what reading the
     /// definitions meets.
-    pub(super) fn read(
+    pub(crate) fn read(
         source: &Dataset,
         options: &CopyOptions,
         rules: Option<&dyn Rules>,
@@ -183,7 +183,7 @@ impl Tree {
     }
 
     /// Leaves out attributes of types that netCDF has no words for, and says so.
-    pub(super) fn leave_out_atts(&mut self) -> Vec<String> {
+    pub(crate) fn leave_out_atts(&mut self) -> Vec<String> {
         let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
         let mut notes = Vec::new();
         let mut keep = |owner: &[u8], atts: &mut Vec<AttDef>| {
@@ -204,12 +204,12 @@ impl Tree {
         notes
     }
 
-    pub(super) fn vars(&self) -> impl Iterator<Item = &VarDef> {
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &VarDef> {
         self.groups.iter().flat_map(|group| &group.vars)
     }
 
     /// Unlimited dimensions get the lengths that they have; none has length 0 otherwise.
-    pub(super) fn fix_unlimited(&mut self) {
+    pub(crate) fn fix_unlimited(&mut self) {
         for dim in &mut self.dims {
             dim.is_unlimited = dim.len == 0;
         }
