@@ -46,7 +46,7 @@ pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
-pub use recovery::{Recovery, recover};
+pub use recovery::{Recovery, recover, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::FilterSpec;
 pub use zonda_chunk::{Quiet, quiet};

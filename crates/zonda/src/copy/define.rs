@@ -9,9 +9,10 @@ use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, 
 
 use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledVar, Rules};
+use super::salvage::{Lost, is_ours};
 use super::storage::Stored;
 use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
-use super::{CopyOptions, atts, fit};
+use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -55,7 +56,7 @@ pub(super) fn all<'t>(
     target: &Dataset,
     tree: &'t Tree,
     asked: Asked<'_>,
-    notes: &mut Vec<String>,
+    copied: &mut Copied,
 ) -> Result<Vec<Made<'t>>> {
     let format = target.format();
     let mut definer = Definer {
@@ -63,7 +64,8 @@ pub(super) fn all<'t>(
         target,
         format,
         asked,
-        notes,
+        notes: &mut copied.notes,
+        lost: &mut copied.lost,
         dim_paths: dim_paths(tree),
         groups: vec![GroupId::ROOT],
         types: BTreeMap::new(),
@@ -127,6 +129,7 @@ struct Definer<'a> {
     format: Format,
     asked: Asked<'a>,
     notes: &'a mut Vec<String>,
+    lost: &'a mut Vec<Lost>,
     /// Paths of dimensions, by their numbers in the source.
     dim_paths: BTreeMap<i32, Vec<u8>>,
     groups: Vec<GroupId>,
@@ -184,10 +187,14 @@ impl Definer<'_> {
             user if user >= FIRST_USER_TYPE => self.type_of(user),
             atomic => atomic,
         };
-        atts::copy(self.source, from, att, self.target, to, nc_type).map_err(|error| {
-            let name = [owner, b"@", &att.name].concat();
-            fault("attribute", &name, error)
-        })
+        let name = || [owner, b"@", &att.name].concat();
+        match atts::copy(self.source, from, att, self.target, to, nc_type) {
+            Err(error) if self.asked.options.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(&name(), &error));
+                Ok(())
+            }
+            done => done.map_err(|error| fault("attribute", &name(), error)),
+        }
     }
 
     fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<Made<'t>> {
@@ -255,10 +262,14 @@ impl Definer<'_> {
             (None, Some(info)) => self.keep_filters(made, stored.chunks.as_ref(), info)?,
             (None, None) => {}
         }
-        if let Some(info) = info {
-            self.fill(made, info)?;
+        match info.map(|info| self.fill(made, info)) {
+            // A fill value that cannot be read leaves the default one.
+            Some(Err(error)) if self.asked.options.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(&var.path, &error));
+                Ok(())
+            }
+            done => done.unwrap_or(Ok(())),
         }
-        Ok(())
     }
 
     fn order_bytes(&self, made: &Made<'_>) -> Result<()> {

@@ -29,6 +29,7 @@ mod options;
 pub(crate) mod pieces;
 mod raw;
 mod rules;
+mod salvage;
 mod spill;
 mod storage;
 mod target;
@@ -40,6 +41,7 @@ use std::path::Path;
 use zonda_model::NcError;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
+pub use salvage::Lost;
 pub use rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 
 use crate::dataset::Dataset;
@@ -70,6 +72,10 @@ pub struct Copied {
     pub vars: Vec<CopiedVar>,
     /// What is not as in the source, a line each.
     pub notes: Vec<String>,
+    /// What a salvaged copy lacks, the first hundred parts of each variable.
+    pub lost: Vec<Lost>,
+    /// How many things it lacks.
+    pub n_lost: u64,
 }
 
 /// A variable that was copied.
@@ -191,13 +197,15 @@ fn run(
     }
     let mut copied = Copied { format, ..Copied::default() };
     copied.notes = tree.leave_out_atts();
+    copied.lost = std::mem::take(&mut tree.lost);
+    copied.n_lost = copied.lost.len() as u64;
     let is_strict = rules.is_some();
     fit::check(&tree, format, is_strict).map_err(at_source)?;
     let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
     let file = Dataset::create(temporary.working_path(), &create)?;
     let mut fill = || {
         let asked = define::Asked { options, rules };
-        let made = define::all(source, &file, &tree, asked, &mut copied.notes)?;
+        let made = define::all(source, &file, &tree, asked, &mut copied)?;
         let with_data = |var: &tree::VarDef| rules.is_none_or(|rules| rules.has_data(&var.path));
         let all_bytes = tree.vars().filter(|var| with_data(var)).map(tree::VarDef::bytes);
         let mut transfer = Transfer {
@@ -211,8 +219,12 @@ fn run(
             data: Vec::new(),
             pieces: pieces::Pieces::default(),
             in_heap: 0,
+            lost: Vec::new(),
+            n_lost: 0,
         };
         transfer.run(&made, &mut copied)?;
+        copied.n_lost += transfer.n_lost;
+        copied.lost.append(&mut transfer.lost);
         file.close()
     };
     // The target has no name of its own so far: what is wrong is said of the one it is to have.

@@ -8,6 +8,7 @@ use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 
 use super::options::{CopyOptions, Pattern};
 use super::rules::Rules;
+use super::salvage::{Lost, is_ours};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::meta::{FIRST_USER_TYPE, Meta, NC_STRING};
@@ -27,6 +28,8 @@ pub(crate) struct Tree {
     /// In the order of their numbers.
     pub dims: Vec<DimDef>,
     pub types: Vec<TypeDef>,
+    /// What could not be read, where that is no error.
+    pub lost: Vec<Lost>,
 }
 
 #[derive(Debug)]
@@ -161,8 +164,10 @@ impl Tree {
             Some(path) if rules.is_none() => find_group(source, path)?,
             _ => GroupId::ROOT,
         };
-        let mut groups = Vec::new();
-        read_group(source, root, None, rules, &mut groups)?;
+        let mut reader =
+            GroupReader { source, rules, salvage: options.salvage, groups: Vec::new(), lost: Vec::new() };
+        reader.group(root, None)?;
+        let GroupReader { mut groups, lost, .. } = reader;
         let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
         let all = options.vars.is_empty() || rules.is_some();
         if let Some(chosen) = chosen {
@@ -179,7 +184,7 @@ impl Tree {
         let mut dims = read_dims(source, &groups, &index, all)?;
         name_axes(&mut groups, &mut dims);
         let types = read_types(source, &groups, &index, all)?;
-        Ok(Tree { groups, dims, types })
+        Ok(Tree { groups, dims, types, lost })
     }
 
     /// Leaves out attributes of types that netCDF has no words for, and says so.
@@ -232,63 +237,96 @@ fn find_group(source: &Dataset, path: &[u8]) -> Result<GroupId> {
     Ok(group)
 }
 
-fn read_group(
-    source: &Dataset,
-    id: GroupId,
-    parent: Option<usize>,
-    rules: Option<&dyn Rules>,
-    groups: &mut Vec<GroupDef>,
-) -> Result<()> {
-    let is_hdf5 = source.is_hdf5();
-    let (mut group, children) = source.in_group(id, |meta| {
-        let path = meta.group_path();
-        let mut vars = Vec::with_capacity(meta.n_vars());
-        for number in 0..meta.n_vars() {
-            let number = i32::try_from(number).map_err(|_| Error::from(NcError::MaxVars))?;
-            let id = VarId(number);
-            // What is not to be copied need not be readable.
-            let is_wanted = |rules: &dyn Rules| {
-                Ok::<_, Error>(rules.has_var(&joined(&path, meta.var(id)?.name)))
+/// Reads groups with their variables.
+struct GroupReader<'a> {
+    source: &'a Dataset,
+    rules: Option<&'a dyn Rules>,
+    /// What cannot be read is left out.
+    salvage: bool,
+    groups: Vec<GroupDef>,
+    lost: Vec<Lost>,
+}
+
+impl GroupReader<'_> {
+    fn group(&mut self, id: GroupId, parent: Option<usize>) -> Result<()> {
+        let source = self.source;
+        let (mut group, children) = source.in_group(id, |meta| {
+            let path = meta.group_path();
+            let mut vars = Vec::with_capacity(meta.n_vars());
+            for number in 0..meta.n_vars() {
+                let number = i32::try_from(number).map_err(|_| Error::from(NcError::MaxVars))?;
+                let id = VarId(number);
+                let var_path = joined(&path, meta.var(id)?.name);
+                // What is not to be copied need not be readable.
+                if self.rules.is_none_or(|rules| rules.has_var(&var_path)) {
+                    let atts = self.atts(meta, id, &var_path);
+                    let var = atts.and_then(|atts| read_var(meta, id, &path, atts));
+                    vars.extend(self.or_lost(&var_path, var)?);
+                }
+            }
+            let group = GroupDef {
+                source: id,
+                parent,
+                name: meta.group_name().to_vec(),
+                atts: self.atts(meta, VarId::GLOBAL, &path)?,
+                path,
+                vars,
             };
-            if rules.map_or(Ok(true), is_wanted)? {
-                vars.push(read_var(meta, id, &path)?);
+            Ok::<_, Error>((group, meta.groups().to_vec()))
+        })??;
+        if source.is_hdf5() {
+            let mut kept = Vec::with_capacity(group.vars.len());
+            for mut var in group.vars {
+                if let Some(info) = self.or_lost(&var.path, source.var_info(var.source))? {
+                    var.info = Some(info);
+                    kept.push(var);
+                }
+            }
+            group.vars = kept;
+        }
+        let index = self.groups.len();
+        self.groups.push(group);
+        for child in children {
+            let path = source.in_group(child, |meta| meta.group_path())?;
+            if self.rules.is_none_or(|rules| rules.has_group(&path)) {
+                let read = self.group(child, Some(index));
+                self.or_lost(&path, read)?;
             }
         }
-        let group = GroupDef {
-            source: id,
-            parent,
-            name: meta.group_name().to_vec(),
-            atts: read_atts(meta, VarId::GLOBAL)?,
-            path,
-            vars,
+        Ok(())
+    }
+
+    /// What was read; `None` where that failed and is no error.
+    fn or_lost<T>(&mut self, path: &[u8], read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if self.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(path, &error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The attributes of a variable or a group.
+    fn atts(&mut self, meta: &Meta<'_>, owner: VarId, path: &[u8]) -> Result<Vec<AttDef>> {
+        let all = |error: Error| {
+            let text = format!("{}: its attributes: {error}", shown(path));
+            Error::told(error.code(), text)
         };
-        Ok::<_, Error>((group, meta.groups().to_vec()))
-    })??;
-    if is_hdf5 {
-        for var in &mut group.vars {
-            var.info = Some(source.var_info(var.source)?);
+        let n = self.or_lost(path, meta.n_atts(owner).map_err(all))?.unwrap_or(0);
+        let mut atts = Vec::with_capacity(n);
+        for number in 0..n {
+            let att = meta.att(owner, number).map(|att| {
+                AttDef { name: att.name.into_owned(), nc_type: att.nc_type, len: att.len }
+            });
+            atts.extend(self.or_lost(path, att)?);
         }
+        Ok(atts)
     }
-    let index = groups.len();
-    groups.push(group);
-    for child in children {
-        let path = source.in_group(child, |meta| meta.group_path())?;
-        if rules.is_none_or(|rules| rules.has_group(&path)) {
-            read_group(source, child, Some(index), rules, groups)?;
-        }
-    }
-    Ok(())
 }
 
-fn read_atts(meta: &Meta<'_>, owner: VarId) -> Result<Vec<AttDef>> {
-    let att = |number| {
-        let att = meta.att(owner, number)?;
-        Ok(AttDef { name: att.name.into_owned(), nc_type: att.nc_type, len: att.len })
-    };
-    (0..meta.n_atts(owner)?).map(att).collect()
-}
-
-fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8]) -> Result<VarDef> {
+fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8], atts: Vec<AttDef>) -> Result<VarDef> {
     let var = meta.var(id)?;
     let path = joined(group, var.name);
     let fault = |what: &str, error: Error| {
@@ -318,7 +356,7 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8]) -> Result<VarDef> {
         elem,
         has_pointers: has_pointers(meta, var.nc_type),
         axes,
-        atts: read_atts(meta, id).map_err(|error| fault("its attributes", error))?,
+        atts,
         info: None,
         path,
     })
