@@ -57,7 +57,7 @@ pub use zonda_model::{
     default_fill, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
+    Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
     QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;

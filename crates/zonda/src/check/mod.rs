@@ -10,8 +10,6 @@
 mod classic;
 mod data;
 mod hdf5;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

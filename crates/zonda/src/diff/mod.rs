@@ -10,8 +10,6 @@
 
 mod definitions;
 mod forms;
-#[cfg(test)]
-mod tests;
 mod values;
 
 use std::fmt;
