@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli crash interop beside edit model conformance)
+all=("${quick[@]}" c oracle programs corpus cli tools crash interop beside edit model conformance)
 
 # The command of each stage.
 stage() {
@@ -38,6 +38,7 @@ stage() {
         programs) tests/programs/run.sh ;;
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
+        tools) tests/tools/nccopy.py ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;

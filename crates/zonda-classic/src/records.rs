@@ -53,8 +53,7 @@ mod tests {
         let mut header = Header::new(version);
         header.push_dim(Dim { name: name("t"), len: 0 });
         header.push_dim(Dim { name: name("x"), len: 3 });
-        for (var, ty, dims) in
-            [("a", ExtType::Byte, &[0, 1][..]), ("b", ExtType::Double, &[0][..])]
+        for (var, ty, dims) in [("a", ExtType::Byte, &[0, 1][..]), ("b", ExtType::Double, &[0][..])]
         {
             header.push_var(Var {
                 name: name(var),

@@ -182,8 +182,7 @@ fn definitions() {
 
     let classic = Made { format: Format::Cdf1, ..Made::default() };
     let differences = found(&Made::default(), &classic, &all);
-    let told: Vec<(Thing, &str)> =
-        differences.iter().map(|one| (one.thing, &*one.path)).collect();
+    let told: Vec<(Thing, &str)> = differences.iter().map(|one| (one.thing, &*one.path)).collect();
     assert_eq!(told, [(Thing::Group, "/g"), (Thing::Dimension, "/n")]);
     assert!(differences.iter().all(|one| one.how == How::OnlyIn(Side::First)));
     let options = DiffOptions { values: false, ..all };

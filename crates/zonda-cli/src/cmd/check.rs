@@ -68,7 +68,8 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                     Some(Grade::Remark) | None => 0,
                 };
                 // Damage is what matters most.
-                status = if status == DAMAGED || grade == DAMAGED { DAMAGED } else { status.max(grade) };
+                status =
+                    if status == DAMAGED || grade == DAMAGED { DAMAGED } else { status.max(grade) };
             }
             Err(error) => {
                 // In the order of the files, also where both streams go to one place.

@@ -202,10 +202,10 @@ fn json(out: &mut dyn Write, difference: &Difference) -> Result<()> {
             told.first = Some(why);
         }
         How::Defined { what, first, second } => {
-            (told.what, told.first, told.second) = (what, Some(first), Some(second));
+            (told.what, told.first, told.second) = (what, Some(&**first), Some(&**second));
         }
         How::Values(values) => {
-            (told.first, told.second) = (Some(&values.first), Some(&values.second));
+            (told.first, told.second) = (Some(&*values.first), Some(&*values.second));
             (told.differing, told.values) = (Some(values.n), Some(values.of));
             told.at = Some(&values.at);
             told.largest = values.largest.as_ref().map(|(by, _)| *by);
@@ -238,7 +238,8 @@ mod tests {
             second: "2".to_owned(),
             largest: Some((1.0, vec![0, 3])),
         };
-        let all = "1 of 1_200 values differ; first at [0, 3]: 1 | 2; largest difference 1 at [0, 3]";
+        let all =
+            "1 of 1_200 values differ; first at [0, 3]: 1 | 2; largest difference 1 at [0, 3]";
         assert_eq!(shown(&values), all);
         values.largest = None;
         assert_eq!(shown(&values), "1 of 1_200 values differ; first at [0, 3]: 1 | 2");

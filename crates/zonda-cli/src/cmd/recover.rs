@@ -138,15 +138,22 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
         return crate::done();
     }
-    writeln!(out, "{from}: {vars} variables saved to {to}, but for {} things", grouped(copied.n_lost))?;
+    writeln!(
+        out,
+        "{from}: {vars} variables saved to {to}, but for {} things",
+        grouped(copied.n_lost)
+    )?;
     Ok(ExitCode::FAILURE)
 }
 
 /// `/ocean/temp [0, 40] to [0, 79]: deflate at byte 81920: …`
 fn shown(lost: &Lost) -> String {
     let part = lost.part.as_ref().map_or_else(String::new, |(start, count)| {
-        let last: Vec<u64> =
-            start.iter().zip(count).map(|(start, count)| (start + count).saturating_sub(1)).collect();
+        let last: Vec<u64> = start
+            .iter()
+            .zip(count)
+            .map(|(start, count)| (start + count).saturating_sub(1))
+            .collect();
         format!(" {start:?} to {last:?}")
     });
     format!("{}{part}: {}", lost.path, lost.why)

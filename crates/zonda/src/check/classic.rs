@@ -62,8 +62,7 @@ pub(super) fn check(
             missing(part, layout.record_len, checked.file_bytes, end, notes);
         }
     }
-    let records_end =
-        layout.begin_rec.saturating_add(n_records.saturating_mul(layout.record_len));
+    let records_end = layout.begin_rec.saturating_add(n_records.saturating_mul(layout.record_len));
     if layout.n_record_vars > 0 {
         let behind = checked.file_bytes.saturating_sub(records_end);
         let more = behind.checked_div(layout.record_len).unwrap_or(0);
@@ -128,7 +127,8 @@ fn overlaps(parts: &[Part], begin_rec: u64, record_len: u64, n_records: u64, not
 
 fn lies_on(part: &Part, other: &Part, end: u64, notes: &mut Notes) {
     let (at, path, begin) = (part.begin, &other.path, other.begin);
-    let what = format!("data at byte {at} lie on those of {path}, which has bytes {begin} to {end}");
+    let what =
+        format!("data at byte {at} lie on those of {path}, which has bytes {begin} to {end}");
     notes.add(Grade::Damage, Some(&part.path), Some(at), what);
 }
 

@@ -45,7 +45,8 @@ pub(super) fn check(
                 }
                 Err(error) => {
                     let name = file.in_group(group, |meta| {
-                        meta.var(var.var).map(|view| String::from_utf8_lossy(view.name).into_owned())
+                        meta.var(var.var)
+                            .map(|view| String::from_utf8_lossy(view.name).into_owned())
                     })?;
                     let slash = if path.ends_with('/') { "" } else { "/" };
                     let path = format!("{path}{slash}{}", name.unwrap_or_default());
@@ -90,8 +91,10 @@ fn structure(file: &Dataset, usage: &Usage, notes: &mut Notes) {
     }
     for extent in usage.extents.iter().filter(|extent| extent.end() > usage.file_bytes) {
         let (kind, at, end) = (extent.kind.name(), extent.at, extent.end());
-        let what =
-            format!("{kind} at byte {at} go to byte {end}, and the file ends at {}", usage.file_bytes);
+        let what = format!(
+            "{kind} at byte {at} go to byte {end}, and the file ends at {}",
+            usage.file_bytes
+        );
         notes.add(Grade::Damage, owner(extent).as_deref(), Some(at), what);
     }
 }

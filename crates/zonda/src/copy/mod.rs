@@ -41,8 +41,8 @@ use std::path::Path;
 use zonda_model::NcError;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
-pub use salvage::Lost;
 pub use rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
+pub use salvage::Lost;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};

@@ -86,9 +86,8 @@ impl Transfer<'_> {
             true => (1, classic.begin.saturating_add(last(0).saturating_mul(layout.record_len))),
             false => (0, classic.begin),
         };
-        let index = (first_inner..start.len()).fold(0u64, |index, d| {
-            index.saturating_mul(var.axes[d].len).saturating_add(last(d))
-        });
+        let index = (first_inner..start.len())
+            .fold(0u64, |index, d| index.saturating_mul(var.axes[d].len).saturating_add(last(d)));
         let end = index.saturating_add(1).saturating_mul(var.elem as u64).saturating_add(begin);
         let len = self.source.storage().len()?;
         if end <= len {
@@ -177,8 +176,7 @@ impl Transfer<'_> {
         let var: &VarDef = made.var;
         let mut value = vec![0; var.elem];
         if self.target.is_hdf5() {
-            let of_target =
-                self.target.fill_value(made.target, &mut Pieces::default(), &mut value);
+            let of_target = self.target.fill_value(made.target, &mut Pieces::default(), &mut value);
             if of_target.is_ok() {
                 return value;
             }
@@ -188,8 +186,7 @@ impl Transfer<'_> {
             let (bytes, _) = super::atts::values(self.source, var.source, att).ok()?;
             (att.nc_type == var.nc_type).then_some(bytes)
         };
-        let default =
-            || ExtType::from_nc_type(var.nc_type).map(|ext| default_fill(ext).to_vec());
+        let default = || ExtType::from_nc_type(var.nc_type).map(|ext| default_fill(ext).to_vec());
         of_att(&var.source.group).or_else(default).unwrap_or(value)
     }
 

@@ -164,8 +164,13 @@ impl Tree {
             Some(path) if rules.is_none() => find_group(source, path)?,
             _ => GroupId::ROOT,
         };
-        let mut reader =
-            GroupReader { source, rules, salvage: options.salvage, groups: Vec::new(), lost: Vec::new() };
+        let mut reader = GroupReader {
+            source,
+            rules,
+            salvage: options.salvage,
+            groups: Vec::new(),
+            lost: Vec::new(),
+        };
         reader.group(root, None)?;
         let GroupReader { mut groups, lost, .. } = reader;
         let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
@@ -317,8 +322,10 @@ impl GroupReader<'_> {
         let n = self.or_lost(path, meta.n_atts(owner).map_err(all))?.unwrap_or(0);
         let mut atts = Vec::with_capacity(n);
         for number in 0..n {
-            let att = meta.att(owner, number).map(|att| {
-                AttDef { name: att.name.into_owned(), nc_type: att.nc_type, len: att.len }
+            let att = meta.att(owner, number).map(|att| AttDef {
+                name: att.name.into_owned(),
+                nc_type: att.nc_type,
+                len: att.len,
             });
             atts.extend(self.or_lost(path, att)?);
         }

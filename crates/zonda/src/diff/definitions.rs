@@ -7,7 +7,7 @@ use super::values::{Tolerance, Values, compare, list};
 use super::{Difference, How, Side, Thing, Work};
 use crate::copy::Pattern;
 use crate::copy::atts::values as values_of;
-use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, Tree, TypeDef, VarDef, joined, shown};
+use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
 use crate::error::Result;
 use crate::refs::VarRef;
 
@@ -39,7 +39,10 @@ impl Work<'_> {
         let vars = in_both_groups(vars, &groups);
         for (path, [a, b]) in &both(&vars, Thing::Variable, told) {
             self.variable(path, [a, b], told);
-            self.attributes(&Owner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] }, told)?;
+            self.attributes(
+                &Owner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
+                told,
+            )?;
         }
         Ok(())
     }
@@ -120,7 +123,9 @@ impl Work<'_> {
         let n = atts.map(|att| usize::try_from(att.len).unwrap_or(usize::MAX));
         let mut same = n[0] == n[1];
         if same {
-            compare(&form, (values[0], values[1]), n[0], Tolerance::default(), &mut |..| same = false);
+            compare(&form, (values[0], values[1]), n[0], Tolerance::default(), &mut |_, _| {
+                same = false
+            });
         }
         if !same {
             let text = |side: usize| list(&form, values[side], n[side]);

@@ -112,7 +112,8 @@ fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
         ClassDef::Compound(fields) => {
             let field = |field: &FieldDef| {
                 let dims: Vec<String> = field.dims.iter().map(i32::to_string).collect();
-                let dims = if dims.is_empty() { String::new() } else { format!("({})", dims.join(",")) };
+                let dims =
+                    if dims.is_empty() { String::new() } else { format!("({})", dims.join(",")) };
                 format!("{} {}{dims}", inner(field.nc_type), text(&field.name))
             };
             let fields: Vec<String> = fields.iter().map(field).collect();

@@ -7,10 +7,10 @@ use zonda_nc4::StorageKind;
 
 use super::forms::Form;
 use super::{Difference, How, Thing, Work};
+use crate::copy::Progress;
 use crate::copy::boxes::{Array, Walk, choose};
 use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
-use crate::copy::Progress;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
@@ -66,10 +66,14 @@ pub(super) struct Values<'a> {
 
 impl<'a> Values<'a> {
     fn at(&self, index: usize, size: usize) -> Values<'a> {
-        let bytes = index.checked_mul(size).and_then(|from| {
-            self.bytes.get(from..from.checked_add(size)?)
-        });
+        let bytes =
+            index.checked_mul(size).and_then(|from| self.bytes.get(from..from.checked_add(size)?));
         Values { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
+    }
+
+    /// From a byte on.
+    fn behind(&self, offset: usize) -> Values<'a> {
+        Values { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -202,10 +206,7 @@ fn same(form: &Form, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> 
             n == m && all_same(item, (a, b), n, tolerance)
         }
         Form::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
-            let field = |of: Values<'_>| of.bytes.get(*offset..).unwrap_or_default();
-            let (a, b) =
-                (Values { bytes: field(a), ..a }, Values { bytes: field(b), ..b });
-            all_same(form, (a, b), *n, tolerance)
+            all_same(form, (a.behind(*offset), b.behind(*offset)), *n, tolerance)
         }),
     }
 }
@@ -213,9 +214,10 @@ fn same(form: &Form, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> 
 fn all_same(form: &Form, (a, b): (Values<'_>, Values<'_>), n: usize, tolerance: Tolerance) -> bool {
     let len = n.saturating_mul(form.size());
     let cut = |of: Values<'_>| of.bytes.len().min(len);
-    let (a, b) = (Values { bytes: &a.bytes[..cut(a)], ..a }, Values { bytes: &b.bytes[..cut(b)], ..b });
+    let (a, b) =
+        (Values { bytes: &a.bytes[..cut(a)], ..a }, Values { bytes: &b.bytes[..cut(b)], ..b });
     let mut same = a.bytes.len() == b.bytes.len();
-    compare(form, (a, b), n, tolerance, &mut |..| same = false);
+    compare(form, (a, b), n, tolerance, &mut |_, _| same = false);
     same
 }
 
@@ -251,8 +253,7 @@ pub(super) fn value(form: &Form, of: Values<'_>) -> String {
         }
         Form::Fields(fields, _) => {
             let field = |(offset, n, form): &(usize, usize, Form)| {
-                let bytes = of.bytes.get(*offset..).unwrap_or_default();
-                let of = Values { bytes, ..of };
+                let of = of.behind(*offset);
                 if *n == 1 { value(form, of) } else { format!("{{{}}}", list(form, of, *n)) }
             };
             let fields: Vec<String> = fields.iter().map(field).collect();
@@ -336,8 +337,7 @@ impl Work<'_> {
         if a.lens() != b.lens() {
             return Err(format!("shapes {:?} and {:?}", a.lens(), b.lens()));
         }
-        let [first, second] =
-            [0, 1].map(|side| Form::of(&self.trees[side], vars[side].nc_type));
+        let [first, second] = [0, 1].map(|side| Form::of(&self.trees[side], vars[side].nc_type));
         let (form, mem) = match (first, second) {
             (Some(first), Some(second)) if first == second => (first, None),
             (Some(Form::Plain(x)), Some(Form::Plain(y)))
@@ -371,8 +371,7 @@ impl Work<'_> {
             for side in [0, 1] {
                 read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
             }
-            let [a, b] =
-                [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
+            let [a, b] = [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
             let n = count.iter().fold(1u64, |n, &len| n.saturating_mul(len));
             let n_values = usize::try_from(n).unwrap_or(usize::MAX);
             let here = |index: usize| place(index as u64, &start, &count);
@@ -432,14 +431,22 @@ fn read(
     let (start, count) = (index(start), index(count));
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let (file, var) = (pair.files[side], pair.vars[side].source);
-    let out = |len: usize| {
-        data.resize(len, 0);
-        Ok(&mut data[..])
-    };
+    let memory = |data: &mut Vec<u8>, len: usize| data.resize(len, 0);
     // In its own type, and as a double, nothing is out of range.
     let _ = match pair.mem {
-        Some(mem) => file.get(var, &slab, Some(mem), out)?,
-        None => file.get_placed(var, |_| slab, pieces, out)?,
+        Some(mem) => file.get(var, &slab, Some(mem), |len| {
+            memory(data, len);
+            Ok(data)
+        })?,
+        None => file.get_placed(
+            var,
+            |_| slab,
+            pieces,
+            |len| {
+                memory(data, len);
+                Ok(data)
+            },
+        )?,
     };
     Ok(())
 }

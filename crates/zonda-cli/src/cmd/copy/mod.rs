@@ -158,6 +158,7 @@ impl Args {
             fix_unlimited: self.fix_unlimited,
             memory_bytes: self.memory.max(LEAST_MEMORY),
             replace: self.force,
+            salvage: false,
         }
     }
 }
