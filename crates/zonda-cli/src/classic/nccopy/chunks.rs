@@ -62,7 +62,12 @@ impl Chunks {
             self.omitted = true;
             return Ok(());
         }
-        for part in split(spec) {
+        let parts = split(spec);
+        // Before any name is looked up.
+        if parts.iter().skip(1).rev().skip(1).any(|part| part.is_empty()) {
+            return Err(NcError::Inval);
+        }
+        for part in parts {
             let slash = part.iter().rposition(|&byte| byte == b'/').ok_or(NcError::Inval)?;
             let (path, len) = find_dim(&part[..slash], tree)?;
             let size = match &part[slash + 1..] {
@@ -89,7 +94,7 @@ impl Chunks {
     }
 }
 
-/// Parts between commas that have no `\` before them. An empty one is malformed, having no `/`.
+/// Parts between commas that have no `\` before them.
 fn split(spec: &[u8]) -> Vec<&[u8]> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -208,6 +213,8 @@ mod tests {
         for (spec, code) in [
             ("t", NcError::Inval),
             ("t/1,,x/1", NcError::Inval),
+            ("w/1,,x/1", NcError::Inval),
+            ("w/1,x/1,", NcError::BadDim),
             ("t/0", NcError::Inval),
             ("t/q", NcError::Inval),
             ("w/1", NcError::BadDim),
