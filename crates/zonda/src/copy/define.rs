@@ -8,7 +8,7 @@ use zonda_model::DimId;
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
-use super::rules::{RuledAxis, RuledFilters, RuledVar, Rules};
+use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
 use super::salvage::{Lost, is_ours};
 use super::storage::Stored;
 use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
@@ -308,7 +308,15 @@ impl Definer<'_> {
             source: info,
             default_chunks: &default_chunks,
         })?;
+        let stored = keep_opaque(stored, info);
         target.def_var_chunking(id, stored.request, stored.chunks.as_deref())?;
+        if let Some(info) = info
+            && self.is_sparse(var.source, SPARSE_BYTES)?
+        {
+            // Nobody wrote these elements: the copy would be much larger than the file.
+            target.def_var_fill_placed(id, false, None)?;
+            self.fill(made, info)?;
+        }
         match (stored.filters, info) {
             (filters, _) if var.has_pointers => {
                 let had = info.is_some_and(|info| !info.filters.is_empty());
@@ -349,7 +357,7 @@ impl Definer<'_> {
             }
             NeverWritten::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
             // Zeros are no fill value to netCDF, but somebody may read them.
-            NeverWritten::Zeros if self.is_sparse(from)? && !var.has_pointers => {}
+            NeverWritten::Zeros if self.is_waste(from)? && !var.has_pointers => {}
             NeverWritten::Zeros | NeverWritten::Undefined => {
                 let can_be = info.no_fill && var.nc_type != NC_STRING;
                 return if can_be { target.def_var_fill_placed(id, true, None) } else { Ok(()) };
@@ -361,7 +369,14 @@ impl Definer<'_> {
     }
 
     /// Whether so many elements were never written that it would be waste to write them.
-    fn is_sparse(&self, var: VarRef) -> Result<bool> {
+    fn is_waste(&self, var: VarRef) -> Result<bool> {
+        let info = self.source.var_info(var)?;
+        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
+        self.is_sparse(var, if can_fill { SPARSE_BYTES } else { 0.0 })
+    }
+
+    /// Whether more bytes than `most` were never written.
+    fn is_sparse(&self, var: VarRef, most: f64) -> Result<bool> {
         let info = self.source.var_info(var)?;
         if matches!(info.storage, StorageKind::External | StorageKind::Virtual) {
             return Ok(false);
@@ -374,8 +389,7 @@ impl Definer<'_> {
             }
             None => stored.data_bytes.saturating_sub(stored.bytes) as f64,
         };
-        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
-        Ok(missing > if can_fill { SPARSE_BYTES } else { 0.0 })
+        Ok(missing > most)
     }
 
     /// The filters of the source: as they are stored where chunks are going to be the same, and as
@@ -407,6 +421,20 @@ impl Definer<'_> {
             defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
         }
         Ok(())
+    }
+}
+
+/// Chunks that cannot be looked into, for want of a filter, stay as they are.
+fn keep_opaque(stored: RuledStorage, info: Option<&VarInfo>) -> RuledStorage {
+    let Some(info) = info.filter(|_| stored.filters == RuledFilters::Kept) else { return stored };
+    match &info.storage {
+        StorageKind::Chunked(dims)
+            if info.filters.iter().any(|filter| !filter_is_available(filter.id)) =>
+        {
+            let (request, chunks) = (StorageRequest::Chunked, Some(dims.clone()));
+            RuledStorage { request, chunks, ..stored }
+        }
+        _ => stored,
     }
 }
 

@@ -196,7 +196,10 @@ fn run(
         refuse_storage(options).map_err(|error| error.at(target))?;
     }
     let mut copied = Copied { format, ..Copied::default() };
-    copied.notes = tree.leave_out_atts();
+    if rules.is_some() {
+        copied.notes = tree.leave_out_vars();
+    }
+    copied.notes.extend(tree.leave_out_atts());
     copied.lost = std::mem::take(&mut tree.lost);
     copied.n_lost = copied.lost.len() as u64;
     let is_strict = rules.is_some();

@@ -9,7 +9,8 @@ use crate::error::Result;
 /// [`CopyOptions`](super::CopyOptions); for programs with rules of their own, such as `nccopy`.
 ///
 /// Groups and variables go by their paths from the root of the source, which begin with `/`. With
-/// rules, every element of a variable with data is written, and no attribute changes its type.
+/// rules, every element of a variable with data is written (but where more than 64 MiB of a variable were
+/// never written), and no attribute changes its type.
 pub trait Rules {
     /// Whether a group is in the target; what it holds is not asked for where it is not. The root
     /// always is.

@@ -186,7 +186,9 @@ impl Transfer<'_> {
             let (bytes, _) = super::atts::values(self.source, var.source, att).ok()?;
             (att.nc_type == var.nc_type).then_some(bytes)
         };
-        let default = || ExtType::from_nc_type(var.nc_type).map(|ext| default_fill(ext).to_vec());
+        let default = || {
+            ExtType::from_nc_type(var.nc_type).map(|ext| default_fill(ext)[..ext.size()].to_vec())
+        };
         of_att(&var.source.group).or_else(default).unwrap_or(value)
     }
 

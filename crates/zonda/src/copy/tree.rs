@@ -214,6 +214,24 @@ impl Tree {
         notes
     }
 
+    /// Leaves out variables of such types, and says so.
+    pub(crate) fn leave_out_vars(&mut self) -> Vec<String> {
+        let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
+        let mut notes = Vec::new();
+        for group in &mut self.groups {
+            group.vars.retain(|var| {
+                let is_known = is_atomic(var.nc_type) || types.contains(&var.nc_type);
+                if !is_known {
+                    let path = shown(&var.path);
+                    let why = "is of a type that netCDF has no words for";
+                    notes.push(format!("variable {path} {why}, and left out"));
+                }
+                is_known
+            });
+        }
+        notes
+    }
+
     pub(crate) fn vars(&self) -> impl Iterator<Item = &VarDef> {
         self.groups.iter().flat_map(|group| &group.vars)
     }

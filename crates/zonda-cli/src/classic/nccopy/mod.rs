@@ -62,8 +62,17 @@ impl Refusal {
                 eprintln!("netCDF library version 4.9.0 of Zonda {version} $");
             }
             Refusal::Text(text) => eprintln!("{program}: {text}"),
-            Refusal::Code(code, about) => eprintln!("{code}\nLocation: {about}"),
+            Refusal::Code(code, about) => eprintln!("{}\nLocation: {about}", sentence(*code)),
         }
+    }
+}
+
+/// What `nc_strerror` says of a code; of those of the operating system without their number.
+fn sentence(code: NcError) -> String {
+    let text = code.to_string();
+    match text.split_once(" (os error ") {
+        Some((sentence, _)) if matches!(code, NcError::System(_)) => sentence.to_owned(),
+        _ => text,
     }
 }
 
@@ -170,6 +179,12 @@ const USAGE: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sentences() {
+        assert_eq!(sentence(NcError::System(2)), "No such file or directory");
+        assert_eq!(sentence(NcError::Inval), "NetCDF: Invalid argument");
+    }
 
     #[test]
     fn kinds_that_follow_from_options() {
