@@ -51,6 +51,8 @@ pub(crate) struct DimDef {
     pub name: Vec<u8>,
     pub len: u64,
     pub is_unlimited: bool,
+    /// The file does not have it: a variable does not say which its dimensions are.
+    pub is_made_up: bool,
 }
 
 #[derive(Debug)]
@@ -229,6 +231,10 @@ impl Tree {
                 is_known
             });
         }
+        // Dimensions that were made up for them go, too.
+        let axes = self.groups.iter().flat_map(|group| &group.vars).flat_map(|var| &var.axes);
+        let used: BTreeSet<i32> = axes.map(|axis| axis.source.0).collect();
+        self.dims.retain(|dim| !dim.is_made_up || used.contains(&dim.source.0));
         notes
     }
 
@@ -509,6 +515,7 @@ fn read_dims(
                         name: dim.name.to_vec(),
                         len: dim.len,
                         is_unlimited: dim.is_unlimited,
+                        is_made_up: false,
                     });
                 }
             }
@@ -540,6 +547,7 @@ fn name_axes(groups: &mut [GroupDef], dims: &mut Vec<DimDef>) {
                 name,
                 len: axis.len,
                 is_unlimited: false,
+                is_made_up: true,
             });
             id -= 1;
         }
