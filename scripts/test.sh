@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl crash interop beside edit model conformance)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model conformance)
 
 # The command of each stage.
 stage() {
@@ -40,6 +40,7 @@ stage() {
         cli) tests/cli/run.sh ;;
         ncdump) tests/ncdump/run.py ;;
         cdl) tests/cdl/run.py ;;
+        tools) tests/tools/nccopy.py ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;

@@ -134,6 +134,17 @@ same_options() { # every option the distribution's nc-config knows is answered b
     done
     return $wrong
 }
+same_lines() { # --all has the same lines and empty lines; what is said there is of the machine
+    labels() { "$1" --all | sed -e 's/ -> .*/ ->/'; }
+    diff <(labels "$1") <(labels "$prefix/bin/nc-config")
+}
+classic_tools() { # they are there, and one program
+    local tool
+    for tool in ncdump ncgen ncgen3 nccopy; do
+        [ "$prefix/bin/$tool" -ef "$prefix/bin/zonda" ] || return 1
+    done
+    "$prefix/bin/nccopy" 2>&1 | grep -q 'infile outfile'
+}
 one_library() { # all names of libnetcdf are one file
     [ "$prefix/lib/libnetcdf.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&
         [ "$prefix/lib/libnetcdf.so.22" -ef "$prefix/lib/libnetcdf.so.19" ]
@@ -157,8 +168,10 @@ else
     skip "CMake: not installed"
 fi
 check "nc-config" with_nc_config
+check "ncdump, ncgen, ncgen3, nccopy" classic_tools
 if [ -x /usr/bin/nc-config ]; then
     check "nc-config takes the distribution's options" same_options /usr/bin/nc-config
+    check "nc-config --all has the distribution's lines" same_lines /usr/bin/nc-config
 else
     skip "nc-config: none in the distribution to compare with"
 fi

@@ -497,7 +497,10 @@ const FIRST_READ: u64 = 8 << 10;
 
 /// Reads the header of a file, and its record count as it stands there, in steps that grow until
 /// it is complete or the file ends.
-fn read_header(storage: &dyn Storage, limits: DecodeLimits) -> Result<(Header, u64), ClassicError> {
+pub(crate) fn read_header(
+    storage: &dyn Storage,
+    limits: DecodeLimits,
+) -> Result<(Header, u64), ClassicError> {
     let file_len = storage.len()?;
     let mut want = FIRST_READ;
     loop {

@@ -12,6 +12,7 @@ mod failure;
 mod input;
 mod ncml;
 mod placed;
+mod progress;
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};

@@ -1,5 +1,7 @@
 //! What of a file is used, and by which variables.
 
+use std::collections::BTreeMap;
+
 use zonda_hdf5::usage::{ObjectUsage, Usage};
 use zonda_model::VarId;
 
@@ -20,5 +22,24 @@ impl Nc4File {
     pub fn var_usage(&self, usage: &Usage, group: GroupId, var: VarId) -> Option<ObjectUsage> {
         let at = self.var(group, var).ok()?.1.at;
         usage.objects.get(&at.addr).copied().filter(|_| at.file == 0)
+    }
+
+    /// Paths of the groups and variables of this file, by the addresses of their headers as
+    /// [`Nc4File::usage`] tells of them. What netCDF does not see has none; there are none where the
+    /// objects could not be walked.
+    #[must_use]
+    pub fn object_paths(&self) -> BTreeMap<u64, String> {
+        let mut paths = BTreeMap::new();
+        let Ok(model) = self.model() else { return paths };
+        for (number, group) in model.groups.iter().enumerate() {
+            let Ok(id) = u16::try_from(number).map(GroupId) else { continue };
+            if group.at.file == 0 {
+                paths.insert(group.at.addr.0, model.group_path(id));
+            }
+            for var in group.vars.iter().filter(|var| var.at.file == 0) {
+                paths.insert(var.at.addr.0, model.var_path(id, var));
+            }
+        }
+        paths
     }
 }

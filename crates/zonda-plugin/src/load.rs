@@ -122,15 +122,22 @@ fn load(name: &CStr, scope: c_int) -> Option<*mut c_void> {
     (!handle.is_null()).then_some(handle)
 }
 
-/// Gives plugins the HDF5 functions they lack, from the file beside the library that this code is
-/// in. Only once a plugin did not load without: a program's real libhdf5 has them already.
+/// Gives plugins the HDF5 functions they lack, from the file beside the library or program that this
+/// code is in. Only once a plugin did not load without: a program's real libhdf5 has them already.
 fn load_shim() {
     const SHIM: &CStr = c"libzonda-h5shim.so";
     static LOADED: Once = Once::new();
     LOADED.call_once(|| {
+        let name = OsStr::from_bytes(SHIM.to_bytes());
         let beside = own_file().and_then(|own| {
-            let path = own.with_file_name(OsStr::from_bytes(SHIM.to_bytes()));
-            load(&CString::new(path.as_os_str().as_bytes()).ok()?, libc::RTLD_GLOBAL)
+            // A tool may have been called through a link.
+            let own = own.canonicalize().unwrap_or(own);
+            let folder = own.parent()?;
+            // Of a program in `bin`, the libraries are in `lib` next to that.
+            let places = [folder.join(name), folder.parent()?.join("lib").join(name)];
+            places.iter().find_map(|path| {
+                load(&CString::new(path.as_os_str().as_bytes()).ok()?, libc::RTLD_GLOBAL)
+            })
         });
         if beside.is_none() {
             load(SHIM, libc::RTLD_GLOBAL);

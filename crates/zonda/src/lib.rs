@@ -24,12 +24,15 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod copy;
 mod data;
 mod dataset;
 mod define;
 mod definitions;
+pub mod diff;
 mod error;
+pub mod filter_text;
 mod format;
 mod meta;
 mod nc4;
@@ -43,7 +46,7 @@ pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
-pub use recovery::{Recovery, recover};
+pub use recovery::{Recovery, recover, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::FilterSpec;
 pub use zonda_chunk::{Quiet, quiet};
@@ -54,7 +57,7 @@ pub use zonda_model::{
     default_fill, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
+    Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
     QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;

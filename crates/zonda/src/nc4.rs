@@ -1,6 +1,7 @@
 //! A netCDF-4 file as a dataset.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -547,6 +548,13 @@ impl Dataset {
     #[must_use]
     pub fn var_usage(&self, usage: &Usage, var: VarRef) -> Option<ObjectUsage> {
         self.as_nc4()?.read().var_usage(usage, var.group, var.var)
+    }
+
+    /// Paths of groups and variables of an HDF5 file by the addresses of their headers, for what
+    /// [`Dataset::usage`] finds.
+    #[must_use]
+    pub fn object_paths(&self) -> BTreeMap<u64, String> {
+        self.as_nc4().map_or_else(BTreeMap::new, |nc4| nc4.read().object_paths())
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.

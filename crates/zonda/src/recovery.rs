@@ -4,6 +4,7 @@ use std::path::Path;
 
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
+use zonda_storage::Neighbour;
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -54,6 +55,29 @@ pub fn recover(path: &Path) -> Result<Recovery> {
         Ok::<_, Error>(zonda_classic::recover(&*opened.storage, &beside)?.into())
     };
     work().map_err(|error| error.at(path))
+}
+
+/// Makes the header of a classic file say how many complete records the file has, by its length, and
+/// gives the number that stood there and the new one: where a writer died that had not written the
+/// number yet, or a copy broke off. A file whose header is right, and one without variables that have
+/// records (`None`), is not written to.
+///
+/// # Errors
+/// `NC_ENOTNC3` for what is no classic file, `NC_EINVAL` for one with a journal, which [`recover`]
+/// has to complete before; what the operating system reports.
+pub fn set_records(path: &Path) -> Result<Option<(u64, u64)>> {
+    let work = || {
+        let opened = open::for_recovery(path)?;
+        if !matches!(detect_in(&*opened.storage)?, Detected::Classic(_)) {
+            return Err(Error::explained(NcError::NotNc3, "only classic files have such a number"));
+        }
+        let beside = opened.beside.ok_or(NcError::Inval)?;
+        if beside.find(Neighbour::Journal)?.is_some() {
+            return Err(Error::explained(NcError::Inval, "its journal has to be completed before"));
+        }
+        Ok(zonda_classic::set_records(&*opened.storage)?)
+    };
+    work().map_err(|error: Error| error.at(path))
 }
 
 impl From<Recovered> for Recovery {

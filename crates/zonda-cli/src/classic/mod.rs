@@ -4,6 +4,7 @@
 //! them. What Zonda adds is in the commands of `zonda`.
 
 mod getopt;
+mod nccopy;
 mod ncdump;
 mod ncgen;
 
@@ -17,8 +18,12 @@ use zonda::NcError;
 type Run = fn(&[OsString]) -> ExitCode;
 
 /// Tools by name.
-const TOOLS: [(&str, Run); 3] =
-    [("ncdump", ncdump::run), ("ncgen", ncgen::run), ("ncgen3", ncgen::run_classic)];
+const TOOLS: [(&str, Run); 4] = [
+    ("nccopy", nccopy::run),
+    ("ncdump", ncdump::run),
+    ("ncgen", ncgen::run),
+    ("ncgen3", ncgen::run_classic),
+];
 
 /// The tool that the program was called as; `None` for `zonda` and whatever else.
 pub(crate) fn tool(called: &OsStr) -> Option<Run> {
@@ -56,7 +61,7 @@ mod tests {
 
     #[test]
     fn names_of_tools() {
-        for called in ["ncdump", "/usr/bin/ncgen3", "./ncgen"] {
+        for called in ["ncdump", "/usr/bin/ncgen3", "./nccopy"] {
             assert!(tool(OsStr::new(called)).is_some(), "{called}");
         }
         for called in ["zonda", "", "/", "ncdump.old", "ncgen/zonda"] {

@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
+mod check;
 mod completions;
 mod copy;
+mod diff;
 mod dump;
 mod info;
 mod man;
@@ -23,6 +25,8 @@ pub(crate) enum Command {
     Info(info::Args),
     Dump(dump::Args),
     Copy(copy::Args),
+    Check(check::Args),
+    Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
     Recover(recover::Args),
@@ -37,6 +41,8 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Info(args) => info::execute(&args, out),
         Command::Dump(args) => dump::execute(&args, out),
         Command::Copy(args) => copy::execute(&args, out),
+        Command::Check(args) => check::execute(&args, out),
+        Command::Diff(args) => diff::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
         Command::Trace(args) => trace::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),

@@ -1,24 +1,56 @@
-//! `zonda recover`: completes what a program that died had begun in a file.
+//! `zonda recover`: completes what a program that died had begun in a file, and saves what can be read
+//! of damaged ones.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use zonda::Recovery;
+use zonda::copy::{CopyOptions, Lost, copy_dataset};
 
+use super::info::grouped;
 use crate::failure::{Failure, Result};
+use crate::{input, progress};
 
-/// Repairs files whose writer died
+/// Losses that are shown unless all are asked for.
+const MOST_SHOWN: usize = 20;
+
+/// Repairs files whose writer died, and saves what can be read of damaged ones
 ///
 /// A change that takes more than one write leaves a journal (FILE.zonda-journal) beside the file
 /// until it is complete. This command completes it and removes the journal, and the unfinished copy
 /// (FILE.zonda-copy) that a rewriting program may leave. A file that needs nothing is not changed.
 /// Zonda does the same when it opens such a file for writing.
 ///
-/// For instance: zonda recover history.nc
+/// With --to, all that can be read of a damaged file goes to a new one, in the same format, and what
+/// cannot is told of: values become fill values, attributes and variables are left out. The file
+/// itself is not changed. Exit status 1 where something is lost.
+///
+/// With --records, the header of a classic file is made to say how many complete records the file
+/// has, by its length.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda recover history.nc
+  zonda recover --to saved.nc damaged.nc
+  zonda recover --records history.nc")]
 pub(crate) struct Args {
-    /// Files to be repaired
+    /// Copies what can be read to this file
+    #[arg(long, value_name = "NEW", conflicts_with = "records")]
+    to: Option<PathBuf>,
+
+    /// Replaces a file that is there already
+    #[arg(short = 'f', long, requires = "to")]
+    force: bool,
+
+    /// Shows all that is lost, not only the first of it
+    #[arg(short = 'a', long, requires = "to")]
+    all: bool,
+
+    /// Writes the number of records that follows from the length of the file into its header
+    #[arg(long)]
+    records: bool,
+
+    /// Files to be repaired; with --to one
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -39,11 +71,16 @@ fn told(recovery: Recovery) -> (&'static str, bool) {
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    if let Some(target) = &args.to {
+        let [source] = &args.files[..] else {
+            return Err(Failure::Usage("--to goes with one file; see --help".to_owned()));
+        };
+        return save(args, source, target, out);
+    }
     let mut failed = false;
     for path in &args.files {
-        match zonda::recover(path) {
-            Ok(recovery) => {
-                let (what, right) = told(recovery);
+        match repair(path, args.records) {
+            Ok((what, right)) => {
                 writeln!(out, "{}: {what}", path.display())?;
                 failed |= !right;
             }
@@ -56,4 +93,82 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
     }
     if failed { Err(Failure::Reported) } else { crate::done() }
+}
+
+/// Completes what was begun in a file, and then its number of records.
+fn repair(path: &Path, records: bool) -> zonda::Result<(String, bool)> {
+    let (what, right) = told(zonda::recover(path)?);
+    if !records || !right {
+        return Ok((what.to_owned(), right));
+    }
+    let counted = match zonda::set_records(path)? {
+        None => "no variable has records".to_owned(),
+        Some((before, after)) if before == after => {
+            format!("its {} records are as many as its header says", grouped(after))
+        }
+        Some((before, after)) => {
+            format!("{} records, where its header said {}", grouped(after), grouped(before))
+        }
+    };
+    Ok((format!("{what}; {counted}"), true))
+}
+
+/// Copies what can be read.
+fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Result<ExitCode> {
+    let file = input::open(source)?;
+    let options = CopyOptions { salvage: true, replace: args.force, ..CopyOptions::default() };
+    zonda::storage::memory::limit(options.memory_bytes / 4);
+    let copied =
+        progress::watched(false, |progress| copy_dataset(&file, target, &options, progress))??;
+    file.close()?;
+    for note in &copied.notes {
+        eprintln!("zonda: {}: {note}", target.display());
+    }
+    let most = if args.all { usize::MAX } else { MOST_SHOWN };
+    for lost in copied.lost.iter().take(most) {
+        writeln!(out, "lost: {}", shown(lost))?;
+    }
+    let hidden = copied.n_lost.saturating_sub(copied.lost.len().min(most) as u64);
+    if hidden > 0 {
+        writeln!(out, "lost: and {} more", grouped(hidden))?;
+    }
+    let (from, to) = (source.display(), target.display());
+    let vars = copied.vars.len();
+    if copied.n_lost == 0 {
+        writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
+        return crate::done();
+    }
+    writeln!(
+        out,
+        "{from}: {vars} variables saved to {to}, but for {} things",
+        grouped(copied.n_lost)
+    )?;
+    Ok(ExitCode::FAILURE)
+}
+
+/// `/ocean/temp [0, 40] to [0, 79]: deflate at byte 81920: …`
+fn shown(lost: &Lost) -> String {
+    let part = lost.part.as_ref().map_or_else(String::new, |(start, count)| {
+        let last: Vec<u64> = start
+            .iter()
+            .zip(count)
+            .map(|(start, count)| (start + count).saturating_sub(1))
+            .collect();
+        format!(" {start:?} to {last:?}")
+    });
+    format!("{}{part}: {}", lost.path, lost.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_as_text() {
+        let part = Some((vec![0, 40], vec![1, 40]));
+        let mut lost = Lost { path: "/v".to_owned(), part, why: "bad".to_owned() };
+        assert_eq!(shown(&lost), "/v [0, 40] to [0, 79]: bad");
+        lost.part = None;
+        assert_eq!(shown(&lost), "/v: bad");
+    }
 }

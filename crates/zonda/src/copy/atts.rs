@@ -10,7 +10,7 @@ use crate::meta::NC_STRING;
 use crate::refs::VarRef;
 
 /// Values of an attribute in native bytes, and what they point to.
-pub(super) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {
+pub(crate) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {
     let (mut bytes, mut pieces) = (Vec::new(), Pieces::default());
     // In its own type nothing is out of range.
     let _ = source.get_att_placed(owner, &att.name, &mut pieces, |len| {
@@ -21,7 +21,7 @@ pub(super) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(V
 }
 
 /// The text of an attribute of characters or strings; several are separated by blanks.
-pub(super) fn text(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<Vec<u8>> {
+pub(crate) fn text(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<Vec<u8>> {
     let (bytes, pieces) = values(source, owner, att)?;
     if att.nc_type != NC_STRING {
         return Ok(bytes);
@@ -33,7 +33,7 @@ pub(super) fn text(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<Vec<
 
 /// Copies an attribute. `nc_type` is the type it has in the target: a single string may become
 /// characters.
-pub(super) fn copy(
+pub(crate) fn copy(
     source: &Dataset,
     from: VarRef,
     att: &AttDef,

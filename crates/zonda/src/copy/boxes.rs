@@ -9,7 +9,7 @@
 
 /// An array between two files.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Array<'a> {
+pub(crate) struct Array<'a> {
     /// Elements along each dimension.
     pub lens: &'a [u64],
     /// Shape of the chunks that are read; `None` for elements in one run.
@@ -22,7 +22,7 @@ pub(super) struct Array<'a> {
 
 /// Boxes, and what they cost.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Boxes {
+pub(crate) struct Boxes {
     /// Elements of a box along each dimension.
     pub shape: Vec<u64>,
     /// How many times a chunk of the source is decoded, on average.
@@ -36,7 +36,7 @@ const LONG_RUN: u64 = 1 << 20;
 
 /// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
 /// rather of `goal` bytes than of more.
-pub(super) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
+pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
     let Array { lens, from, to, elem } = *array;
     let unit = |chunks: Option<&[u64]>, d: usize| {
         let chunk = chunks.and_then(|dims| dims.get(d).copied()).unwrap_or(1);
@@ -171,20 +171,20 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 /// The boxes of an array one after the other, the last dimension fastest: first element and number
 /// of elements along each dimension.
 #[derive(Clone, Debug)]
-pub(super) struct Walk {
+pub(crate) struct Walk {
     lens: Vec<u64>,
     shape: Vec<u64>,
     next: Option<Vec<u64>>,
 }
 
 impl Walk {
-    pub(super) fn new(lens: &[u64], shape: &[u64]) -> Walk {
+    pub(crate) fn new(lens: &[u64], shape: &[u64]) -> Walk {
         let next = (!lens.contains(&0)).then(|| vec![0; lens.len()]);
         Walk { lens: lens.to_vec(), shape: shape.to_vec(), next }
     }
 
     /// First element of the next box.
-    pub(super) fn peek(&self) -> Option<&[u64]> {
+    pub(crate) fn peek(&self) -> Option<&[u64]> {
         self.next.as_deref()
     }
 }

@@ -10,6 +10,7 @@ use super::boxes::{Array, Boxes, Walk, choose};
 use super::define::{Made, fault};
 use super::pieces::Pieces;
 use super::raw::{self, Chunks};
+use super::salvage::{Lost, is_ours};
 use super::spill::Spill;
 use super::tree::shown;
 use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
@@ -44,6 +45,9 @@ pub(super) struct Transfer<'a> {
     pub pieces: Pieces,
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
+    /// What could not be read, where that is no error.
+    pub lost: Vec<Lost>,
+    pub n_lost: u64,
 }
 
 /// A variable that travels in boxes.
@@ -64,13 +68,20 @@ impl Transfer<'_> {
     /// had enough.
     pub(super) fn run(&mut self, made: &[Made<'_>], copied: &mut Copied) -> Result<()> {
         let mut together: Vec<Job<'_>> = Vec::new();
-        let n_records = made.iter().filter(|made| made.var.is_record()).count();
+        let n_records = made.iter().filter(|made| made.has_data && made.var.is_record()).count();
         // Where a classic file has records side by side, all variables go record by record.
         let interleaves = n_records > 1 && !(self.source.is_hdf5() && self.target.is_hdf5());
-        for made in made {
+        for made in made.iter().filter(|made| made.has_data) {
             let at = |error| fault("variable", &made.var.path, error);
-            let (way, boxes) = self.begin(made, interleaves, n_records as u64).map_err(at)?;
             let index = copied.vars.len();
+            let begun = self.begin(made, interleaves, n_records as u64);
+            let (way, boxes) = match begun {
+                Err(error) if self.options.salvage && !is_ours(&error) => {
+                    self.fill_all(made, &error).map_err(at)?;
+                    (Way::Nothing, None)
+                }
+                begun => begun.map_err(at)?,
+            };
             copied.vars.push(CopiedVar {
                 path: shown(&made.var.path),
                 bytes: made.var.bytes(),
@@ -106,7 +117,9 @@ impl Transfer<'_> {
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_nc4(|file| file.extend(group, id, &lens))?;
         }
-        if raw::fits(self.source, made, self.target)? {
+        // To salvage chunks they have to be looked into, where that can be done.
+        let looks_inside = self.options.salvage && self.is_decodable(made);
+        if !looks_inside && raw::fits(self.source, made, self.target)? {
             self.pass_through(made)?;
             return Ok((Way::Stored, None));
         }
@@ -136,7 +149,7 @@ impl Transfer<'_> {
     }
 
     /// Bytes of a box: the other half is for chunks that are decoded and filtered.
-    fn most(&self) -> u64 {
+    pub(super) fn most(&self) -> u64 {
         self.options.memory_bytes / 2
     }
 
@@ -218,6 +231,7 @@ impl Transfer<'_> {
             && is_large
             && !made.var.has_pointers
             && job.sparse.is_none()
+            && !self.options.salvage
         {
             self.by_file(made, &job.boxes)?;
             return Ok(Way::Spilled);
@@ -232,8 +246,15 @@ impl Transfer<'_> {
         let Some((start, count)) = job.walk.next() else { return Ok(()) };
         let made = job.made;
         if job.sparse.as_ref().is_none_or(|chunks| chunks.has_some_in(&start, &count)) {
-            self.read(made, &start, &count)?;
-            self.write(made, &start, &count)?;
+            match self.read(made, &start, &count) {
+                Err(error) if self.options.salvage && !is_ours(&error) => {
+                    self.piecemeal(made, (&start, &count), &error)?;
+                }
+                read => {
+                    read?;
+                    self.write(made, &start, &count)?;
+                }
+            }
         }
         self.step(made, bytes_of(made, &count))
     }
@@ -273,7 +294,10 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+        if self.options.salvage {
+            self.check_end(made, start, count)?;
+        }
         let (start, count) = (indices(start)?, indices(count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         self.pieces.clear();
@@ -291,7 +315,7 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
+    pub(super) fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
         let (start, count) = (indices(start)?, indices(count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let (data, pieces) = (&self.data, &mut self.pieces);
@@ -305,7 +329,7 @@ impl Transfer<'_> {
     }
 
     /// Tells the caller of bytes that were copied.
-    fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
+    pub(super) fn step(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
         self.done = self.done.saturating_add(bytes).min(self.total);
         let path = shown(&made.var.path);
         let progress = Progress { var: &path, done_bytes: self.done, total_bytes: self.total };
@@ -319,11 +343,11 @@ impl Transfer<'_> {
 /// `EINTR` of Linux on every architecture.
 const EINTR: i32 = 4;
 
-fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
+pub(super) fn bytes_of(made: &Made<'_>, count: &[u64]) -> u64 {
     count.iter().fold(made.var.elem as u64, |bytes, &n| bytes.saturating_mul(n))
 }
 
-fn to_len(bytes: u64) -> Result<usize> {
+pub(super) fn to_len(bytes: u64) -> Result<usize> {
     usize::try_from(bytes).map_err(|_| NcError::NoMem.into())
 }
 
@@ -332,7 +356,11 @@ fn indices(of: &[u64]) -> Result<Vec<usize>> {
 }
 
 /// Shape of the chunks of a variable; `None` where it has none.
-fn chunks_of(file: &Dataset, made: &Made<'_>, is_source: bool) -> Result<Option<Vec<u64>>> {
+pub(super) fn chunks_of(
+    file: &Dataset,
+    made: &Made<'_>,
+    is_source: bool,
+) -> Result<Option<Vec<u64>>> {
     if !file.is_hdf5() {
         return Ok(None);
     }

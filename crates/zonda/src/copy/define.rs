@@ -8,9 +8,11 @@ use zonda_model::DimId;
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
+use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
+use super::salvage::{Lost, is_ours};
 use super::storage::Stored;
-use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, shown};
-use super::{CopyOptions, atts, fit};
+use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
+use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -34,6 +36,15 @@ pub(super) struct Made<'t> {
     pub target: VarRef,
     /// Precision is given up that the source still has.
     pub is_quantized: bool,
+    /// Its data are to be copied, too.
+    pub has_data: bool,
+}
+
+/// What was asked for, and who decides instead.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub options: &'a CopyOptions,
+    pub rules: Option<&'a dyn Rules>,
 }
 
 /// Defines everything, and ends the definitions.
@@ -44,24 +55,27 @@ pub(super) fn all<'t>(
     source: &Dataset,
     target: &Dataset,
     tree: &'t Tree,
-    options: &CopyOptions,
-    notes: &mut Vec<String>,
+    asked: Asked<'_>,
+    copied: &mut Copied,
 ) -> Result<Vec<Made<'t>>> {
     let format = target.format();
     let mut definer = Definer {
         source,
         target,
         format,
-        options,
-        notes,
+        asked,
+        notes: &mut copied.notes,
+        lost: &mut copied.lost,
+        dim_paths: dim_paths(tree),
         groups: vec![GroupId::ROOT],
         types: BTreeMap::new(),
         dims: BTreeMap::new(),
     };
-    if !format.is_hdf5() {
+    if !format.is_hdf5() || asked.rules.is_some() {
         // Every element is going to be written.
         let _before = target.set_fill(FillMode::NoFill)?;
-    } else if source.is_hdf5() {
+    }
+    if format.is_hdf5() && source.is_hdf5() {
         target.change_nc4(zonda_nc4::Nc4File::take_any_name)?;
     }
     for group in tree.groups.iter().skip(1) {
@@ -104,12 +118,20 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
     Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
 }
 
+fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
+    let path = |dim: &super::tree::DimDef| joined(&tree.groups[dim.group].path, &dim.name);
+    tree.dims.iter().map(|dim| (dim.source.0, path(dim))).collect()
+}
+
 struct Definer<'a> {
     source: &'a Dataset,
     target: &'a Dataset,
     format: Format,
-    options: &'a CopyOptions,
+    asked: Asked<'a>,
     notes: &'a mut Vec<String>,
+    lost: &'a mut Vec<Lost>,
+    /// Paths of dimensions, by their numbers in the source.
+    dim_paths: BTreeMap<i32, Vec<u8>>,
     groups: Vec<GroupId>,
     /// Numbers in the target, by those in the source.
     types: BTreeMap<i32, i32>,
@@ -160,14 +182,19 @@ impl Definer<'_> {
     }
 
     fn put_att(&mut self, (from, to): (VarRef, VarRef), owner: &[u8], att: &AttDef) -> Result<()> {
-        let nc_type = match fit::att_type(att, self.format) {
+        let is_kept = self.asked.rules.is_some();
+        let nc_type = match if is_kept { att.nc_type } else { fit::att_type(att, self.format) } {
             user if user >= FIRST_USER_TYPE => self.type_of(user),
             atomic => atomic,
         };
-        atts::copy(self.source, from, att, self.target, to, nc_type).map_err(|error| {
-            let name = [owner, b"@", &att.name].concat();
-            fault("attribute", &name, error)
-        })
+        let name = || [owner, b"@", &att.name].concat();
+        match atts::copy(self.source, from, att, self.target, to, nc_type) {
+            Err(error) if self.asked.options.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(&name(), &error));
+                Ok(())
+            }
+            done => done.map_err(|error| fault("attribute", &name(), error)),
+        }
     }
 
     fn def_var<'t>(&mut self, group: GroupId, var: &'t VarDef) -> Result<Made<'t>> {
@@ -178,11 +205,16 @@ impl Definer<'_> {
         let nc_type = self.type_of(var.nc_type);
         let id = self.target.def_var_in(group, &var.name, nc_type, &dims).map_err(at)?;
         let target = VarRef { group, var: id };
-        let mut made = Made { var, target, is_quantized: false };
-        if self.format.is_hdf5() {
-            let stored = Stored::of(var, self.options)?;
-            made.is_quantized = stored.quantize.is_some();
-            self.store(&made, stored).map_err(at)?;
+        let has_data = self.asked.rules.is_none_or(|rules| rules.has_data(&var.path));
+        let mut made = Made { var, target, is_quantized: false, has_data };
+        match self.asked.rules {
+            _ if !self.format.is_hdf5() => {}
+            Some(rules) => self.store_by(rules, &made).map_err(at)?,
+            None => {
+                let stored = Stored::of(var, self.asked.options)?;
+                made.is_quantized = stored.quantize.is_some();
+                self.store(&made, stored).map_err(at)?;
+            }
         }
         for att in &var.atts {
             let quantized = att.name.starts_with(b"_Quantize") && made.is_quantized;
@@ -207,10 +239,7 @@ impl Definer<'_> {
     fn store(&mut self, made: &Made<'_>, stored: Stored) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let info = var.info.as_deref();
-        let order = info.map_or(Endianness::Native, |info| info.endianness);
-        if order != Endianness::Native && is_number(var.nc_type) {
-            target.def_var_endian(id, order)?;
-        }
+        self.order_bytes(made)?;
         match target.def_var_chunking(id, stored.request, stored.chunks.as_deref()) {
             // Longer than a header takes in.
             Err(_) if stored.request == StorageRequest::Compact => {
@@ -230,11 +259,88 @@ impl Definer<'_> {
                     defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
                 }
             }
-            (None, Some(info)) => self.keep_filters(made, &stored, info)?,
+            (None, Some(info)) => self.keep_filters(made, stored.chunks.as_ref(), info)?,
             (None, None) => {}
         }
-        if let Some(info) = info {
+        match info.map(|info| self.fill(made, info)) {
+            // A fill value that cannot be read leaves the default one.
+            Some(Err(error)) if self.asked.options.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(&var.path, &error));
+                Ok(())
+            }
+            done => done.unwrap_or(Ok(())),
+        }
+    }
+
+    fn order_bytes(&self, made: &Made<'_>) -> Result<()> {
+        let order = made.var.info.as_deref().map_or(Endianness::Native, |info| info.endianness);
+        if order != Endianness::Native && is_number(made.var.nc_type) {
+            self.target.def_var_endian(made.target, order)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a variable as a rule says, in the order of calls of a program that would.
+    fn store_by(&mut self, rules: &dyn Rules, made: &Made<'_>) -> Result<()> {
+        let (var, target, id) = (made.var, self.target, made.target);
+        let info = var.info.as_deref();
+        self.order_bytes(made)?;
+        if var.axes.is_empty() {
+            return Ok(());
+        }
+        let is_chunked = target.def_var_chunking(id, StorageRequest::Chunked, None).is_ok();
+        let default_chunks = match &target.var_info(id)?.storage {
+            StorageKind::Chunked(dims) if is_chunked => dims.clone(),
+            _ => Vec::new(),
+        };
+        let axes: Vec<RuledAxis<'_>> = (var.axes.iter())
+            .map(|axis| RuledAxis {
+                path: self.dim_paths.get(&axis.source.0).unwrap_or(&axis.name),
+                len: axis.len,
+                // One without elements can only be one that grows.
+                is_unlimited: axis.is_unlimited || axis.len == 0,
+            })
+            .collect();
+        let stored = rules.storage(&RuledVar {
+            path: &var.path,
+            elem_bytes: var.elem as u64,
+            axes: &axes,
+            source: info,
+            default_chunks: &default_chunks,
+        })?;
+        let stored = keep_opaque(stored, info);
+        target.def_var_chunking(id, stored.request, stored.chunks.as_deref())?;
+        if let Some(info) = info
+            && self.is_sparse(var.source, SPARSE_BYTES)?
+        {
+            // Nobody wrote these elements: the copy would be much larger than the file.
+            target.def_var_fill_placed(id, false, None)?;
             self.fill(made, info)?;
+        }
+        match (stored.filters, info) {
+            (filters, _) if var.has_pointers => {
+                let had = info.is_some_and(|info| !info.filters.is_empty());
+                let is_lost = match filters {
+                    RuledFilters::Kept => had,
+                    RuledFilters::These(filters) => !filters.is_empty(),
+                };
+                if is_lost {
+                    let path = shown(&var.path);
+                    let why = "has strings or sequences, which filters do not reach";
+                    self.notes.push(format!("variable {path} {why}, and gets none"));
+                }
+            }
+            (RuledFilters::These(filters), _) => {
+                for filter in filters {
+                    let number = filter.id.to_string();
+                    let defined = target.def_var_filter(id, filter);
+                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+                }
+            }
+            (RuledFilters::Kept, Some(info)) if !info.filters.is_empty() => {
+                self.keep_filters(made, stored.chunks.as_ref(), info)?;
+            }
+            (RuledFilters::Kept, _) => {}
         }
         Ok(())
     }
@@ -251,7 +357,7 @@ impl Definer<'_> {
             }
             NeverWritten::Value => self.source.fill_value(from, &mut pieces, &mut value)?,
             // Zeros are no fill value to netCDF, but somebody may read them.
-            NeverWritten::Zeros if self.is_sparse(from)? && !var.has_pointers => {}
+            NeverWritten::Zeros if self.is_waste(from)? && !var.has_pointers => {}
             NeverWritten::Zeros | NeverWritten::Undefined => {
                 let can_be = info.no_fill && var.nc_type != NC_STRING;
                 return if can_be { target.def_var_fill_placed(id, true, None) } else { Ok(()) };
@@ -263,7 +369,14 @@ impl Definer<'_> {
     }
 
     /// Whether so many elements were never written that it would be waste to write them.
-    fn is_sparse(&self, var: VarRef) -> Result<bool> {
+    fn is_waste(&self, var: VarRef) -> Result<bool> {
+        let info = self.source.var_info(var)?;
+        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
+        self.is_sparse(var, if can_fill { SPARSE_BYTES } else { 0.0 })
+    }
+
+    /// Whether more bytes than `most` were never written.
+    fn is_sparse(&self, var: VarRef, most: f64) -> Result<bool> {
         let info = self.source.var_info(var)?;
         if matches!(info.storage, StorageKind::External | StorageKind::Virtual) {
             return Ok(false);
@@ -276,16 +389,20 @@ impl Definer<'_> {
             }
             None => stored.data_bytes.saturating_sub(stored.bytes) as f64,
         };
-        let can_fill = info.filters.iter().all(|filter| filter_is_available(filter.id));
-        Ok(missing > if can_fill { SPARSE_BYTES } else { 0.0 })
+        Ok(missing > most)
     }
 
     /// The filters of the source: as they are stored where chunks are going to be the same, and as
     /// somebody asks for them where not, since parameters follow from chunks.
-    fn keep_filters(&mut self, made: &Made<'_>, stored: &Stored, info: &VarInfo) -> Result<()> {
+    fn keep_filters(
+        &mut self,
+        made: &Made<'_>,
+        chunks: Option<&Vec<usize>>,
+        info: &VarInfo,
+    ) -> Result<()> {
         let (from, to) = (made.var.source, made.target);
         let same_chunks = match &info.storage {
-            StorageKind::Chunked(dims) => stored.chunks.as_ref() == Some(dims),
+            StorageKind::Chunked(dims) => chunks == Some(dims),
             _ => false,
         };
         if same_chunks && super::raw::same_type(self.source, made, self.target)? {
@@ -304,6 +421,20 @@ impl Definer<'_> {
             defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
         }
         Ok(())
+    }
+}
+
+/// Chunks that cannot be looked into, for want of a filter, stay as they are.
+fn keep_opaque(stored: RuledStorage, info: Option<&VarInfo>) -> RuledStorage {
+    let Some(info) = info.filter(|_| stored.filters == RuledFilters::Kept) else { return stored };
+    match &info.storage {
+        StorageKind::Chunked(dims)
+            if info.filters.iter().any(|filter| !filter_is_available(filter.id)) =>
+        {
+            let (request, chunks) = (StorageRequest::Chunked, Some(dims.clone()));
+            RuledStorage { request, chunks, ..stored }
+        }
+        _ => stored,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use zonda_model::{ExtType, NcError};
 
-use super::tree::{AttDef, Tree, is_atomic, shown};
+use super::tree::{AttDef, Tree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::meta::NC_STRING;
@@ -12,55 +12,99 @@ use crate::meta::NC_STRING;
 /// Things named in a message.
 const MOST_NAMED: usize = 5;
 
-/// Checks that a file of a kind can hold definitions.
+/// Checks that a file of a kind can hold definitions. `is_strict` for copies in which nothing changes
+/// its type: a single string does not become characters, and types that nothing has count.
 ///
 /// # Errors
-/// `NC_ESTRICTNC3` with the names of what it cannot hold; `NC_ENAMEINUSE` for dimensions and types
-/// of groups that are not copied, which would get a name twice; `NC_EBADTYPE` for variables of types
-/// that netCDF has no words for.
-pub(super) fn check(tree: &Tree, format: Format) -> Result<()> {
+/// `NC_ESTRICTNC3` with the names of what it cannot hold; where it is strict, the code that the first
+/// of these definitions would have. `NC_ENAMEINUSE` for dimensions and types of groups that are not
+/// copied, which would get a name twice; `NC_EBADTYPE` for variables of types that netCDF has no words
+/// for.
+pub(super) fn check(tree: &Tree, format: Format, is_strict: bool) -> Result<()> {
     check_names(tree)?;
     check_types(tree)?;
     if format == Format::NetCdf4 {
         return Ok(());
     }
-    let mut misfits = Vec::new();
+    let mut misfits = Misfits { format, is_strict, found: Vec::new() };
+    // In the order in which they would be defined.
     for group in tree.groups.iter().skip(1) {
-        misfits.push(format!("group {}", shown(&group.path)));
+        misfits.add(NcError::NoGrp, format!("group {}", shown(&group.path)));
     }
-    let unlimited: Vec<String> =
-        tree.dims.iter().filter(|dim| dim.is_unlimited).map(|dim| shown(&dim.name)).collect();
-    if unlimited.len() > 1 {
-        misfits.push(format!("several unlimited dimensions ({})", unlimited.join(", ")));
+    for ty in tree.types.iter().filter(|_| is_strict) {
+        misfits.add(NcError::NotNc4, format!("type {}", shown(&ty.name)));
     }
-    for group in &tree.groups {
+    for (index, group) in tree.groups.iter().enumerate() {
+        let dims = tree.dims.iter().filter(|dim| dim.group == index);
+        // A dimension without elements can only be one that grows.
+        let unlimited: Vec<String> = dims
+            .filter(|dim| dim.is_unlimited || dim.len == 0)
+            .map(|dim| shown(&dim.name))
+            .collect();
+        if unlimited.len() > 1 {
+            let text = format!("several unlimited dimensions ({})", unlimited.join(", "));
+            misfits.found.push((NcError::Unlimit, text));
+        }
         let path = shown(&group.path);
-        misfits.extend(group.atts.iter().filter_map(|att| att_misfit(att, &path, format)));
+        group.atts.iter().for_each(|att| misfits.att(att, &path));
         for var in &group.vars {
-            let path = shown(&var.path);
-            if let Some(why) = type_misfit(var.nc_type, format) {
-                misfits.push(format!("variable {path} of {why}"));
-            }
-            let late = var.axes.iter().skip(1).find(|axis| axis.is_unlimited);
-            if let Some(axis) = late {
-                let name = shown(&axis.name);
-                misfits.push(format!(
-                    "variable {path}, whose unlimited dimension {name} is not first"
-                ));
-            }
-            misfits.extend(var.atts.iter().filter_map(|att| att_misfit(att, &path, format)));
+            misfits.var(var);
         }
     }
-    if misfits.is_empty() {
-        return Ok(());
+    misfits.refuse()
+}
+
+/// What a kind of file cannot hold, with the code of its definition.
+struct Misfits {
+    format: Format,
+    is_strict: bool,
+    found: Vec<(NcError, String)>,
+}
+
+impl Misfits {
+    /// Something that the classic model has not; `in_classic` is the code in a classic file.
+    fn add(&mut self, in_classic: NcError, what: String) {
+        let code = if self.format.is_hdf5() { NcError::StrictNc3 } else { in_classic };
+        self.found.push((code, what));
     }
-    let more = misfits.len().saturating_sub(MOST_NAMED);
-    misfits.truncate(MOST_NAMED);
-    let mut text = format!("a {} file cannot hold {}", format.kind(), misfits.join("; "));
-    if more > 0 {
-        text.push_str(&format!("; and {more} more"));
+
+    fn att(&mut self, att: &AttDef, owner: &str) {
+        let nc_type = if self.is_strict { att.nc_type } else { att_type(att, self.format) };
+        if let Some(why) = type_misfit(nc_type, self.format) {
+            let several =
+                if att.nc_type == NC_STRING && att.len != 1 { "several values of " } else { "" };
+            let name = shown(&att.name);
+            self.add(NcError::BadType, format!("attribute {owner}@{name} of {several}{why}"));
+        }
     }
-    Err(Error::told(NcError::StrictNc3, text))
+
+    fn var(&mut self, var: &VarDef) {
+        let path = shown(&var.path);
+        if let Some(why) = type_misfit(var.nc_type, self.format) {
+            self.add(NcError::BadType, format!("variable {path} of {why}"));
+        }
+        let late = var.axes.iter().skip(1).find(|axis| axis.is_unlimited);
+        if let Some(axis) = late.filter(|_| !self.format.is_hdf5()) {
+            let name = shown(&axis.name);
+            let text = format!("variable {path}, whose unlimited dimension {name} is not first");
+            self.found.push((NcError::UnlimPos, text));
+        }
+        var.atts.iter().for_each(|att| self.att(att, &path));
+    }
+
+    /// The error, if anything was found.
+    fn refuse(mut self) -> Result<()> {
+        let Some(first) = self.found.first().map(|(code, _)| *code) else { return Ok(()) };
+        let code = if self.is_strict { first } else { NcError::StrictNc3 };
+        let more = self.found.len().saturating_sub(MOST_NAMED);
+        self.found.truncate(MOST_NAMED);
+        let named: Vec<String> = self.found.into_iter().map(|(_, what)| what).collect();
+        let mut text = format!("a {} file cannot hold {}", self.format.kind(), named.join("; "));
+        if more > 0 {
+            text.push_str(&format!("; and {more} more"));
+        }
+        Err(Error::told(code, text))
+    }
 }
 
 /// The type that an attribute has in a file of a kind.
@@ -71,12 +115,6 @@ pub(super) fn att_type(att: &AttDef, format: Format) -> i32 {
         _ if is_single => ExtType::Char.nc_type(),
         _ => att.nc_type,
     }
-}
-
-fn att_misfit(att: &AttDef, owner: &str, format: Format) -> Option<String> {
-    let why = type_misfit(att_type(att, format), format)?;
-    let several = if att.nc_type == NC_STRING { "several values of " } else { "" };
-    Some(format!("attribute {owner}@{} of {several}{why}", shown(&att.name)))
 }
 
 /// What is wrong with a type; `None` if nothing.

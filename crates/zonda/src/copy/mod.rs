@@ -20,18 +20,20 @@
 //! The target is written under another name beside its own, and gets that when it is complete; what
 //! fails or is interrupted leaves nothing.
 
-mod atts;
-mod boxes;
+pub(crate) mod atts;
+pub(crate) mod boxes;
 mod data;
 mod define;
 mod fit;
 mod options;
-mod pieces;
+pub(crate) mod pieces;
 mod raw;
+mod rules;
+mod salvage;
 mod spill;
 mod storage;
 mod target;
-mod tree;
+pub(crate) mod tree;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -39,6 +41,8 @@ use std::path::Path;
 use zonda_model::NcError;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
+pub use rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
+pub use salvage::Lost;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -68,6 +72,10 @@ pub struct Copied {
     pub vars: Vec<CopiedVar>,
     /// What is not as in the source, a line each.
     pub notes: Vec<String>,
+    /// What a salvaged copy lacks, the first hundred parts of each variable.
+    pub lost: Vec<Lost>,
+    /// How many things it lacks.
+    pub n_lost: u64,
 }
 
 /// A variable that was copied.
@@ -145,6 +153,32 @@ pub fn copy_dataset(
     options: &CopyOptions,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Copied> {
+    run(source, target, options, None, progress)
+}
+
+/// [`copy_dataset`] where `rules` say what is in the target and how it is stored. What `options` say
+/// of that counts for nothing; their format, memory, `fix_unlimited` and `replace` do.
+///
+/// # Errors
+/// As [`copy_dataset`], but what the format of the target cannot hold has the code that the first
+/// definition of it would have; what a rule refuses.
+pub fn copy_by_rules(
+    source: &Dataset,
+    target: &Path,
+    options: &CopyOptions,
+    rules: &dyn Rules,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Copied> {
+    run(source, target, options, Some(rules), progress)
+}
+
+fn run(
+    source: &Dataset,
+    target: &Path,
+    options: &CopyOptions,
+    rules: Option<&dyn Rules>,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Copied> {
     if source.is_writable() {
         if source.in_define_mode() {
             return Err(Error::from(NcError::InDefine).at(source.path()));
@@ -154,33 +188,46 @@ pub fn copy_dataset(
     let temporary = Temporary::beside(target, source.path(), options.replace)?;
     let format = options.format.unwrap_or_else(|| source.format());
     let at_source = |error: Error| error.at(source.path());
-    let mut tree = Tree::read(source, options).map_err(at_source)?;
+    let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
     if options.fix_unlimited {
         tree.fix_unlimited();
     }
-    if !format.is_hdf5() {
+    if !format.is_hdf5() && rules.is_none() {
         refuse_storage(options).map_err(|error| error.at(target))?;
     }
     let mut copied = Copied { format, ..Copied::default() };
-    copied.notes = tree.leave_out_atts();
-    fit::check(&tree, format).map_err(at_source)?;
+    if rules.is_some() {
+        copied.notes = tree.leave_out_vars();
+    }
+    copied.notes.extend(tree.leave_out_atts());
+    copied.lost = std::mem::take(&mut tree.lost);
+    copied.n_lost = copied.lost.len() as u64;
+    let is_strict = rules.is_some();
+    fit::check(&tree, format, is_strict).map_err(at_source)?;
     let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
     let file = Dataset::create(temporary.working_path(), &create)?;
     let mut fill = || {
-        let made = define::all(source, &file, &tree, options, &mut copied.notes)?;
+        let asked = define::Asked { options, rules };
+        let made = define::all(source, &file, &tree, asked, &mut copied)?;
+        let with_data = |var: &tree::VarDef| rules.is_none_or(|rules| rules.has_data(&var.path));
+        let all_bytes = tree.vars().filter(|var| with_data(var)).map(tree::VarDef::bytes);
         let mut transfer = Transfer {
             source,
             target: &file,
             options,
             path: temporary.working_path(),
             progress,
-            total: tree.vars().fold(0, |sum, var| var.bytes().saturating_add(sum)),
+            total: all_bytes.fold(0, u64::saturating_add),
             done: 0,
             data: Vec::new(),
             pieces: pieces::Pieces::default(),
             in_heap: 0,
+            lost: Vec::new(),
+            n_lost: 0,
         };
         transfer.run(&made, &mut copied)?;
+        copied.n_lost += transfer.n_lost;
+        copied.lost.append(&mut transfer.lost);
         file.close()
     };
     // The target has no name of its own so far: what is wrong is said of the one it is to have.

@@ -37,6 +37,10 @@ pub struct CopyOptions {
     pub memory_bytes: u64,
     /// A target that exists is replaced; else it is an error.
     pub replace: bool,
+    /// What cannot be read is left out, or filled with fill values, and told of in
+    /// [`Copied::lost`](super::Copied::lost); else it is an error. Chunks are looked into, then, also
+    /// where they are to be stored as they are.
+    pub salvage: bool,
 }
 
 impl Default for CopyOptions {
@@ -53,6 +57,7 @@ impl Default for CopyOptions {
             fix_unlimited: false,
             memory_bytes: DEFAULT_MEMORY,
             replace: false,
+            salvage: false,
         }
     }
 }
@@ -86,7 +91,7 @@ impl Pattern {
         glob(own, name)
     }
 
-    pub(super) fn any(patterns: &[Pattern], path: &[u8]) -> bool {
+    pub(crate) fn any(patterns: &[Pattern], path: &[u8]) -> bool {
         patterns.iter().any(|pattern| pattern.matches(path))
     }
 }

@@ -4,24 +4,24 @@ use zonda_nc4::{Fetch, Place};
 
 /// Strings and items of sequences, one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     bytes: Vec<u8>,
     /// Where each one ends.
     ends: Vec<usize>,
 }
 
 impl Pieces {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
     /// Bytes of all pieces.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
+    pub(crate) fn get(&self, number: u64) -> Option<&[u8]> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         let end = *self.ends.get(index)?;
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);

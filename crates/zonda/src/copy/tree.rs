@@ -7,6 +7,8 @@ use zonda_model::{DimId, ExtType, NcError, VarId};
 use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 
 use super::options::{CopyOptions, Pattern};
+use super::rules::Rules;
+use super::salvage::{Lost, is_ours};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::meta::{FIRST_USER_TYPE, Meta, NC_STRING};
@@ -20,16 +22,18 @@ const NO_DIM: DimId = DimId(-1);
 
 /// Definitions. Groups come after those around them, types after those they are made of.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// The first one is the root of the target.
     pub groups: Vec<GroupDef>,
     /// In the order of their numbers.
     pub dims: Vec<DimDef>,
     pub types: Vec<TypeDef>,
+    /// What could not be read, where that is no error.
+    pub lost: Vec<Lost>,
 }
 
 #[derive(Debug)]
-pub(super) struct GroupDef {
+pub(crate) struct GroupDef {
     pub source: GroupId,
     /// Index of the group around it.
     pub parent: Option<usize>,
@@ -40,17 +44,19 @@ pub(super) struct GroupDef {
 }
 
 #[derive(Debug)]
-pub(super) struct DimDef {
+pub(crate) struct DimDef {
     pub source: DimId,
     /// Index of its group.
     pub group: usize,
     pub name: Vec<u8>,
     pub len: u64,
     pub is_unlimited: bool,
+    /// The file does not have it: a variable does not say which its dimensions are.
+    pub is_made_up: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct TypeDef {
+pub(crate) struct TypeDef {
     pub source: i32,
     /// Index of its group.
     pub group: usize,
@@ -61,7 +67,7 @@ pub(super) struct TypeDef {
 
 /// What a user-defined type is.
 #[derive(Debug)]
-pub(super) enum ClassDef {
+pub(crate) enum ClassDef {
     Compound(Vec<FieldDef>),
     Enum(i32, Vec<Member>),
     Opaque,
@@ -69,7 +75,7 @@ pub(super) enum ClassDef {
 }
 
 #[derive(Debug)]
-pub(super) struct FieldDef {
+pub(crate) struct FieldDef {
     pub name: Vec<u8>,
     pub offset: usize,
     pub nc_type: i32,
@@ -77,7 +83,7 @@ pub(super) struct FieldDef {
 }
 
 #[derive(Debug)]
-pub(super) struct VarDef {
+pub(crate) struct VarDef {
     pub source: VarRef,
     pub name: Vec<u8>,
     pub path: Vec<u8>,
@@ -94,7 +100,7 @@ pub(super) struct VarDef {
 
 /// A dimension of a variable.
 #[derive(Clone, Debug)]
-pub(super) struct AxisDef {
+pub(crate) struct AxisDef {
     pub source: DimId,
     pub name: Vec<u8>,
     pub len: u64,
@@ -102,44 +108,45 @@ pub(super) struct AxisDef {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct AttDef {
+pub(crate) struct AttDef {
     pub name: Vec<u8>,
     pub nc_type: i32,
     pub len: u64,
 }
 
 impl VarDef {
-    pub(super) fn lens(&self) -> Vec<u64> {
+    pub(crate) fn lens(&self) -> Vec<u64> {
         self.axes.iter().map(|axis| axis.len).collect()
     }
 
     /// Bytes of all elements in memory.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let lens = self.axes.iter();
         lens.fold(self.elem as u64, |bytes, axis| bytes.saturating_mul(axis.len))
     }
 
     /// Named as its only dimension.
-    pub(super) fn is_coordinate(&self) -> bool {
+    pub(crate) fn is_coordinate(&self) -> bool {
         matches!(&self.axes[..], [axis] if axis.name == self.name)
     }
 
-    pub(super) fn is_record(&self) -> bool {
+    pub(crate) fn is_record(&self) -> bool {
         self.axes.first().is_some_and(|axis| axis.is_unlimited)
     }
 }
 
 /// Whether a type is none that a file defines.
-pub(super) fn is_atomic(nc_type: i32) -> bool {
+pub(crate) fn is_atomic(nc_type: i32) -> bool {
     ExtType::from_nc_type(nc_type).is_some() || nc_type == NC_STRING
 }
 
 /// A path for messages.
-pub(super) fn shown(path: &[u8]) -> String {
+pub(crate) fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
 }
 
-fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
+/// The path of what is in a group.
+pub(crate) fn joined(path: &[u8], name: &[u8]) -> Vec<u8> {
     let slash: &[u8] = if path.ends_with(b"/") { b"" } else { b"/" };
     [path, slash, name].concat()
 }
@@ -150,15 +157,26 @@ impl Tree {
     /// # Errors
     /// `NC_ENOGRP` and `NC_ENOTVAR` for what was chosen and is not there; what reading the
     /// definitions meets.
-    pub(super) fn read(source: &Dataset, options: &CopyOptions) -> Result<Tree> {
+    pub(crate) fn read(
+        source: &Dataset,
+        options: &CopyOptions,
+        rules: Option<&dyn Rules>,
+    ) -> Result<Tree> {
         let root = match &options.group {
-            Some(path) => find_group(source, path)?,
-            None => GroupId::ROOT,
+            Some(path) if rules.is_none() => find_group(source, path)?,
+            _ => GroupId::ROOT,
         };
-        let mut groups = Vec::new();
-        read_group(source, root, None, &mut groups)?;
-        let chosen = choose(source, &groups, options)?;
-        let all = options.vars.is_empty();
+        let mut reader = GroupReader {
+            source,
+            rules,
+            salvage: options.salvage,
+            groups: Vec::new(),
+            lost: Vec::new(),
+        };
+        reader.group(root, None)?;
+        let GroupReader { mut groups, lost, .. } = reader;
+        let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
+        let all = options.vars.is_empty() || rules.is_some();
         if let Some(chosen) = chosen {
             let had_vars: BTreeSet<GroupId> =
                 groups.iter().filter(|group| !group.vars.is_empty()).map(|g| g.source).collect();
@@ -173,11 +191,11 @@ impl Tree {
         let mut dims = read_dims(source, &groups, &index, all)?;
         name_axes(&mut groups, &mut dims);
         let types = read_types(source, &groups, &index, all)?;
-        Ok(Tree { groups, dims, types })
+        Ok(Tree { groups, dims, types, lost })
     }
 
     /// Leaves out attributes of types that netCDF has no words for, and says so.
-    pub(super) fn leave_out_atts(&mut self) -> Vec<String> {
+    pub(crate) fn leave_out_atts(&mut self) -> Vec<String> {
         let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
         let mut notes = Vec::new();
         let mut keep = |owner: &[u8], atts: &mut Vec<AttDef>| {
@@ -198,12 +216,34 @@ impl Tree {
         notes
     }
 
-    pub(super) fn vars(&self) -> impl Iterator<Item = &VarDef> {
+    /// Leaves out variables of such types, and says so.
+    pub(crate) fn leave_out_vars(&mut self) -> Vec<String> {
+        let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
+        let mut notes = Vec::new();
+        for group in &mut self.groups {
+            group.vars.retain(|var| {
+                let is_known = is_atomic(var.nc_type) || types.contains(&var.nc_type);
+                if !is_known {
+                    let path = shown(&var.path);
+                    let why = "is of a type that netCDF has no words for";
+                    notes.push(format!("variable {path} {why}, and left out"));
+                }
+                is_known
+            });
+        }
+        // Dimensions that were made up for them go, too.
+        let axes = self.groups.iter().flat_map(|group| &group.vars).flat_map(|var| &var.axes);
+        let used: BTreeSet<i32> = axes.map(|axis| axis.source.0).collect();
+        self.dims.retain(|dim| !dim.is_made_up || used.contains(&dim.source.0));
+        notes
+    }
+
+    pub(crate) fn vars(&self) -> impl Iterator<Item = &VarDef> {
         self.groups.iter().flat_map(|group| &group.vars)
     }
 
     /// Unlimited dimensions get the lengths that they have; none has length 0 otherwise.
-    pub(super) fn fix_unlimited(&mut self) {
+    pub(crate) fn fix_unlimited(&mut self) {
         for dim in &mut self.dims {
             dim.is_unlimited = dim.len == 0;
         }
@@ -226,52 +266,98 @@ fn find_group(source: &Dataset, path: &[u8]) -> Result<GroupId> {
     Ok(group)
 }
 
-fn read_group(
-    source: &Dataset,
-    id: GroupId,
-    parent: Option<usize>,
-    groups: &mut Vec<GroupDef>,
-) -> Result<()> {
-    let is_hdf5 = source.is_hdf5();
-    let (mut group, children) = source.in_group(id, |meta| {
-        let path = meta.group_path();
-        let mut vars = Vec::with_capacity(meta.n_vars());
-        for number in 0..meta.n_vars() {
-            let number = i32::try_from(number).map_err(|_| Error::from(NcError::MaxVars))?;
-            vars.push(read_var(meta, VarId(number), &path)?);
+/// Reads groups with their variables.
+struct GroupReader<'a> {
+    source: &'a Dataset,
+    rules: Option<&'a dyn Rules>,
+    /// What cannot be read is left out.
+    salvage: bool,
+    groups: Vec<GroupDef>,
+    lost: Vec<Lost>,
+}
+
+impl GroupReader<'_> {
+    fn group(&mut self, id: GroupId, parent: Option<usize>) -> Result<()> {
+        let source = self.source;
+        let (mut group, children) = source.in_group(id, |meta| {
+            let path = meta.group_path();
+            let mut vars = Vec::with_capacity(meta.n_vars());
+            for number in 0..meta.n_vars() {
+                let number = i32::try_from(number).map_err(|_| Error::from(NcError::MaxVars))?;
+                let id = VarId(number);
+                let var_path = joined(&path, meta.var(id)?.name);
+                // What is not to be copied need not be readable.
+                if self.rules.is_none_or(|rules| rules.has_var(&var_path)) {
+                    let atts = self.atts(meta, id, &var_path);
+                    let var = atts.and_then(|atts| read_var(meta, id, &path, atts));
+                    vars.extend(self.or_lost(&var_path, var)?);
+                }
+            }
+            let group = GroupDef {
+                source: id,
+                parent,
+                name: meta.group_name().to_vec(),
+                atts: self.atts(meta, VarId::GLOBAL, &path)?,
+                path,
+                vars,
+            };
+            Ok::<_, Error>((group, meta.groups().to_vec()))
+        })??;
+        if source.is_hdf5() {
+            let mut kept = Vec::with_capacity(group.vars.len());
+            for mut var in group.vars {
+                if let Some(info) = self.or_lost(&var.path, source.var_info(var.source))? {
+                    var.info = Some(info);
+                    kept.push(var);
+                }
+            }
+            group.vars = kept;
         }
-        let group = GroupDef {
-            source: id,
-            parent,
-            name: meta.group_name().to_vec(),
-            atts: read_atts(meta, VarId::GLOBAL)?,
-            path,
-            vars,
+        let index = self.groups.len();
+        self.groups.push(group);
+        for child in children {
+            let path = source.in_group(child, |meta| meta.group_path())?;
+            if self.rules.is_none_or(|rules| rules.has_group(&path)) {
+                let read = self.group(child, Some(index));
+                self.or_lost(&path, read)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was read; `None` where that failed and is no error.
+    fn or_lost<T>(&mut self, path: &[u8], read: Result<T>) -> Result<Option<T>> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if self.salvage && !is_ours(&error) => {
+                self.lost.push(Lost::whole(path, &error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The attributes of a variable or a group.
+    fn atts(&mut self, meta: &Meta<'_>, owner: VarId, path: &[u8]) -> Result<Vec<AttDef>> {
+        let all = |error: Error| {
+            let text = format!("{}: its attributes: {error}", shown(path));
+            Error::told(error.code(), text)
         };
-        Ok::<_, Error>((group, meta.groups().to_vec()))
-    })??;
-    if is_hdf5 {
-        for var in &mut group.vars {
-            var.info = Some(source.var_info(var.source)?);
+        let n = self.or_lost(path, meta.n_atts(owner).map_err(all))?.unwrap_or(0);
+        let mut atts = Vec::with_capacity(n);
+        for number in 0..n {
+            let att = meta.att(owner, number).map(|att| AttDef {
+                name: att.name.into_owned(),
+                nc_type: att.nc_type,
+                len: att.len,
+            });
+            atts.extend(self.or_lost(path, att)?);
         }
+        Ok(atts)
     }
-    let index = groups.len();
-    groups.push(group);
-    for child in children {
-        read_group(source, child, Some(index), groups)?;
-    }
-    Ok(())
 }
 
-fn read_atts(meta: &Meta<'_>, owner: VarId) -> Result<Vec<AttDef>> {
-    let att = |number| {
-        let att = meta.att(owner, number)?;
-        Ok(AttDef { name: att.name.into_owned(), nc_type: att.nc_type, len: att.len })
-    };
-    (0..meta.n_atts(owner)?).map(att).collect()
-}
-
-fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8]) -> Result<VarDef> {
+fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8], atts: Vec<AttDef>) -> Result<VarDef> {
     let var = meta.var(id)?;
     let path = joined(group, var.name);
     let fault = |what: &str, error: Error| {
@@ -301,7 +387,7 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8]) -> Result<VarDef> {
         elem,
         has_pointers: has_pointers(meta, var.nc_type),
         axes,
-        atts: read_atts(meta, id).map_err(|error| fault("its attributes", error))?,
+        atts,
         info: None,
         path,
     })
@@ -429,6 +515,7 @@ fn read_dims(
                         name: dim.name.to_vec(),
                         len: dim.len,
                         is_unlimited: dim.is_unlimited,
+                        is_made_up: false,
                     });
                 }
             }
@@ -460,6 +547,7 @@ fn name_axes(groups: &mut [GroupDef], dims: &mut Vec<DimDef>) {
                 name,
                 len: axis.len,
                 is_unlimited: false,
+                is_made_up: true,
             });
             id -= 1;
         }

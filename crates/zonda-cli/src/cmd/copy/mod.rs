@@ -3,21 +3,16 @@
 mod spec;
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
-use std::ops::ControlFlow;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
 use zonda::{Format, storage};
 
-use crate::failure::{Failure, Result};
-use crate::input;
+use crate::failure::Result;
+use crate::{input, progress};
 
 /// Numbers of filters with an option of their own.
 const DEFLATE: u32 = 1;
@@ -163,6 +158,7 @@ impl Args {
             fix_unlimited: self.fix_unlimited,
             memory_bytes: self.memory.max(LEAST_MEMORY),
             replace: self.force,
+            salvage: false,
         }
     }
 }
@@ -170,23 +166,10 @@ impl Args {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let options = args.options();
     storage::memory::limit(options.memory_bytes / CACHE_PART);
-    let came = Signals::watch()?;
     let source = input::open(&args.source)?;
-    let bar = bar(args);
-    let copied = copy_dataset(&source, &args.target, &options, &mut |progress| {
-        bar.set_length(progress.total_bytes);
-        bar.set_position(progress.done_bytes);
-        if bar.message() != progress.var {
-            bar.set_message(progress.var.to_owned());
-        }
-        if came.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    bar.finish_and_clear();
-    if let (Err(_), Some(signal)) = (&copied, came.signal()) {
-        // As if it had never been caught, but nothing is left behind.
-        let _ = signal_hook::low_level::emulate_default_handler(signal);
-    }
-    let copied = copied?;
+    let copied = progress::watched(args.quiet, |progress| {
+        copy_dataset(&source, &args.target, &options, progress)
+    })??;
     source.close()?;
     for note in &copied.notes {
         eprintln!("zonda: {}: {note}", args.target.display());
@@ -197,37 +180,6 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         writeln!(out)?;
     }
     crate::done()
-}
-
-/// A bar on a terminal, and nothing elsewhere.
-fn bar(args: &Args) -> ProgressBar {
-    if args.quiet || !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let form = "{wide_bar} {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {eta}  {msg}";
-    let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
-}
-
-/// Signals that end the copy at its next step.
-struct Signals(Vec<(i32, Arc<AtomicUsize>)>);
-
-impl Signals {
-    fn watch() -> Result<Signals> {
-        let mut signals = Vec::new();
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let came = Arc::new(AtomicUsize::new(0));
-            let watched = signal_hook::flag::register_usize(signal, Arc::clone(&came), 1);
-            watched.map_err(|error| Failure::text(format!("signals: {error}")))?;
-            signals.push((signal, came));
-        }
-        Ok(Signals(signals))
-    }
-
-    /// One that came.
-    fn signal(&self) -> Option<i32> {
-        self.0.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
-    }
 }
 
 /// What was done, for machines.

@@ -155,7 +155,7 @@ impl<const N: usize> Table<N> {
 }
 
 /// A number with its digits in groups of three: `1_234_567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(in crate::cmd) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -1,0 +1,147 @@
+//! Filters that `-F` asks for, and those that a variable gets in the end.
+
+use zonda::{FilterSpec, filter_text};
+
+/// A filter of some variables, or that they have none.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FilterOption {
+    /// Path of the variable with `\` before special characters; `*` for all.
+    vars: Vec<u8>,
+    /// Number and parameters; `None` for no filters.
+    filter: Option<filter_text::Filter>,
+}
+
+/// Reads `VAR&VAR,ID,PARAMETER,…|…` or `VAR,none`; `None` where it is malformed.
+pub(super) fn parse(text: &[u8]) -> Option<Vec<FilterOption>> {
+    if text.is_empty() {
+        return Some(Vec::new());
+    }
+    let (vars, rest) = split_at(text, b',');
+    if vars.is_empty() {
+        return None;
+    }
+    let filters: Vec<Option<filter_text::Filter>> = match rest.unwrap_or_default() {
+        none if none.eq_ignore_ascii_case(b"none") => vec![None],
+        list => filter_text::list(list)?.1.into_iter().map(Some).collect(),
+    };
+    let mut options = Vec::new();
+    let mut rest = Some(vars);
+    while let Some(vars) = rest {
+        let (var, behind) = split_at(vars, b'&');
+        rest = behind;
+        let slash: &[u8] = if var == b"*" || var.starts_with(b"/") { b"" } else { b"/" };
+        if !var.is_empty() {
+            let path = [slash, var].concat();
+            options.extend(
+                filters
+                    .iter()
+                    .map(|filter| FilterOption { vars: path.clone(), filter: filter.clone() }),
+            );
+        }
+    }
+    Some(options)
+}
+
+/// What is before the first such byte without a `\` before it, and what is behind it.
+fn split_at(text: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
+    let mut at = 0;
+    while at < text.len() {
+        match text[at] {
+            b'\\' => at += 1,
+            byte if byte == separator => return (&text[..at], Some(&text[at + 1..])),
+            _ => {}
+        }
+        at += 1;
+    }
+    (text, None)
+}
+
+/// A path as `-F` has to name it: `\` before special characters of the variable's name.
+pub(super) fn escaped(path: &[u8]) -> Vec<u8> {
+    let name_at = path.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let mut escaped = path[..name_at].to_vec();
+    for (index, &byte) in path[name_at..].iter().enumerate() {
+        let is_special = b" !\"#$%&'()*,:;<=>?[]\\^`{|}~".contains(&byte);
+        if is_special || (index == 0 && byte.is_ascii_digit()) {
+            escaped.push(b'\\');
+        }
+        escaped.push(byte);
+    }
+    escaped
+}
+
+/// What the options say of one variable.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Asked {
+    /// It is to have no filters.
+    pub none: bool,
+    /// An option has a filter for another variable. In the reference that makes chunks of this one,
+    /// too, so it does here.
+    pub others_have: bool,
+    /// Its filters.
+    pub filters: Vec<FilterSpec>,
+}
+
+impl Asked {
+    pub(super) fn of(path: &[u8], options: &[FilterOption], no_filters: bool) -> Asked {
+        let name = escaped(path);
+        let mut asked = Asked { none: no_filters, others_have: false, filters: Vec::new() };
+        for option in options {
+            if option.vars != b"*" && option.vars != name {
+                asked.others_have = true;
+                continue;
+            }
+            match &option.filter {
+                None => asked.none = true,
+                Some((id, params)) => asked.filters.push(spec(*id, params.clone())),
+            }
+        }
+        asked
+    }
+}
+
+/// Numbers of filters that have calls of their own in netCDF.
+pub(super) const DEFLATE: u32 = 1;
+pub(super) const SHUFFLE: u32 = 2;
+pub(super) const FLETCHER32: u32 = 3;
+
+/// A filter as it is asked for.
+pub(super) fn spec(id: u32, params: Vec<u32>) -> FilterSpec {
+    FilterSpec { id, optional: id != FLETCHER32, name: String::new(), params }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(path: &str, texts: &[&str]) -> Asked {
+        let options: Vec<FilterOption> =
+            texts.iter().flat_map(|text| parse(text.as_bytes()).unwrap()).collect();
+        Asked::of(path.as_bytes(), &options, false)
+    }
+
+    #[test]
+    fn of_which_variables() {
+        let two = asked("/g/v", &["/g/v,307,9|32015,3"]).filters;
+        assert_eq!(two, [spec(307, vec![9]), spec(32015, vec![3])]);
+        assert_eq!(asked("/v", &["v&w,307,9"]).filters.len(), 1);
+        assert_eq!(asked("/g/w", &["v&w,307,9"]).filters.len(), 0);
+        assert!(asked("/g/w", &["v&w,307,9"]).others_have);
+        assert_eq!(asked("/g/w", &["*,307,9"]).filters.len(), 1);
+        assert!(asked("/v", &["v,none", "*,307,9"]).none);
+        assert_eq!(asked("/a b", &[r"a\ b,307,9"]).filters.len(), 1);
+        assert_eq!(asked("/a&b", &[r"/a\&b,307,9"]).filters.len(), 1);
+        assert_eq!(escaped(b"/1 g/1a,b"), b"/1 g/\\1a\\,b");
+    }
+
+    #[test]
+    fn what_is_malformed() {
+        for text in [",307", "v,foo", "v,307,x", "v,307||1"] {
+            assert_eq!(parse(text.as_bytes()), None, "{text}");
+        }
+        // Nothing is asked for.
+        for text in ["", "v", "v,", "&,307"] {
+            assert_eq!(parse(text.as_bytes()), Some(Vec::new()), "{text}");
+        }
+    }
+}

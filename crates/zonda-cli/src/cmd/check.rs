@@ -1,0 +1,230 @@
+//! `zonda check`: whether files are sound.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use zonda::check::{Checked, Finding, Grade, check};
+
+use super::info::grouped;
+use crate::failure::Result;
+use crate::progress;
+
+/// Findings that are shown of a file unless all are asked for.
+const MOST_SHOWN: usize = 20;
+/// Exit status where something is damaged.
+const DAMAGED: u8 = 1;
+/// Exit status where something could not be looked at.
+const UNCHECKED: u8 = 2;
+
+/// Checks that files are sound
+///
+/// Of HDF5 files all structures are walked and every chunk is read and decoded, which compares their
+/// checksums; of classic files the places of all variables are compared with each other and with the
+/// length of the file. Each damage is told with its object and its first byte.
+///
+/// Exit status 0 for sound files, 1 where something is damaged, 2 where a file could not be read or
+/// something in it could not be looked at, as for want of a filter.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda check run.nc
+  zonda check --json archive/*.nc > report.jsonl
+  zonda check -q run.nc && echo sound")]
+pub(crate) struct Args {
+    /// Shows all that was found, not only the first of it
+    #[arg(short = 'a', long)]
+    all: bool,
+
+    /// For machines: a JSON object for each file, one a line
+    #[arg(long)]
+    json: bool,
+
+    /// Nothing but the exit status, and messages
+    #[arg(short = 'q', long, conflicts_with_all = ["all", "json"])]
+    quiet: bool,
+
+    /// The files
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+}
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let mut status = 0;
+    for path in &args.files {
+        match progress::watched(args.quiet, |progress| check(path, progress))? {
+            Ok(checked) => {
+                if args.json {
+                    let report = Report::of(path, &checked);
+                    serde_json::to_writer(&mut *out, &report).map_err(std::io::Error::from)?;
+                    writeln!(out)?;
+                } else if !args.quiet {
+                    write_text(out, path, &checked, args.all)?;
+                }
+                let grade = match checked.worst() {
+                    Some(Grade::Damage) => DAMAGED,
+                    Some(Grade::Unchecked) => UNCHECKED,
+                    Some(Grade::Remark) | None => 0,
+                };
+                // Damage is what matters most.
+                status =
+                    if status == DAMAGED || grade == DAMAGED { DAMAGED } else { status.max(grade) };
+            }
+            Err(error) => {
+                // In the order of the files, also where both streams go to one place.
+                out.flush()?;
+                eprintln!("zonda: {error}");
+                if status != DAMAGED {
+                    status = UNCHECKED;
+                }
+            }
+        }
+    }
+    Ok(ExitCode::from(status))
+}
+
+fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) -> Result<()> {
+    let path = path.display();
+    let most = if all { usize::MAX } else { MOST_SHOWN };
+    for finding in checked.findings.iter().take(most) {
+        writeln!(out, "{path}: {}", shown(finding))?;
+    }
+    let hidden = checked.n_findings.saturating_sub(checked.findings.len().min(most) as u64);
+    if hidden > 0 {
+        writeln!(out, "{path}: and {} more findings", grouped(hidden))?;
+    }
+    let count = |grade| checked.findings.iter().filter(|finding| finding.grade == grade).count();
+    let verdict = match checked.worst() {
+        Some(Grade::Damage) => format!("damaged in {}", places(count(Grade::Damage))),
+        Some(Grade::Unchecked) => {
+            format!("sound as far as it was checked, but for {}", places(count(Grade::Unchecked)))
+        }
+        Some(Grade::Remark) | None => "sound".to_owned(),
+    };
+    let chunks = match checked.n_chunks {
+        0 => String::new(),
+        n => format!(", {} chunks", grouped(n)),
+    };
+    writeln!(
+        out,
+        "{path}: {verdict}; {} bytes of file, {} variables{chunks}, {} bytes of data read",
+        grouped(checked.file_bytes),
+        checked.n_vars,
+        grouped(checked.data_bytes)
+    )?;
+    Ok(())
+}
+
+fn places(n: usize) -> String {
+    if n == 1 { "1 place".to_owned() } else { format!("{} places", grouped(n as u64)) }
+}
+
+/// `/ocean/temp: chunk [3, 0, 1] at byte 81920: …`
+fn shown(finding: &Finding) -> String {
+    let mut text = String::new();
+    if let Some(object) = &finding.object {
+        text.push_str(object);
+        text.push_str(": ");
+    }
+    text.push_str(&finding.what);
+    if finding.grade == Grade::Unchecked {
+        text.push_str(" (not checked)");
+    }
+    text
+}
+
+/// What was found in a file, for machines.
+#[derive(Serialize)]
+struct Report<'a> {
+    path: Cow<'a, str>,
+    /// `null` for a file that cannot be opened.
+    format: Option<&'static str>,
+    /// Nothing is damaged, and everything was looked at.
+    sound: bool,
+    file_bytes: u64,
+    variables: usize,
+    chunks: u64,
+    data_bytes: u64,
+    unaccounted_bytes: u64,
+    n_findings: u64,
+    findings: Vec<Found<'a>>,
+}
+
+#[derive(Serialize)]
+struct Found<'a> {
+    /// `damage`, `unchecked`, `remark`
+    grade: &'static str,
+    object: Option<&'a str>,
+    /// First byte in the file.
+    byte: Option<u64>,
+    what: &'a str,
+}
+
+impl<'a> Report<'a> {
+    fn of(path: &'a Path, checked: &'a Checked) -> Report<'a> {
+        let found = |finding: &'a Finding| Found {
+            grade: match finding.grade {
+                Grade::Damage => "damage",
+                Grade::Unchecked => "unchecked",
+                Grade::Remark => "remark",
+            },
+            object: finding.object.as_deref(),
+            byte: finding.at,
+            what: &finding.what,
+        };
+        Report {
+            path: path.to_string_lossy(),
+            format: checked.format.map(zonda::Format::kind),
+            sound: checked.worst().is_none_or(|grade| grade == Grade::Remark),
+            file_bytes: checked.file_bytes,
+            variables: checked.n_vars,
+            chunks: checked.n_chunks,
+            data_bytes: checked.data_bytes,
+            unaccounted_bytes: checked.unaccounted_bytes,
+            n_findings: checked.n_findings,
+            findings: checked.findings.iter().map(found).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn parse(line: &str) -> std::result::Result<Args, clap::Error> {
+        Cli::try_parse_from(line.split(' ')).map(|cli| cli.args)
+    }
+
+    #[test]
+    fn options() {
+        assert!(parse("check").is_err());
+        assert!(parse("check -q --json a").is_err());
+        let args = parse("check -a a b").unwrap();
+        assert!(args.all && args.files.len() == 2);
+    }
+
+    #[test]
+    fn findings_as_text() {
+        let mut finding = Finding {
+            grade: Grade::Damage,
+            object: Some("/v".to_owned()),
+            at: Some(7),
+            what: "bad at byte 7".to_owned(),
+        };
+        assert_eq!(shown(&finding), "/v: bad at byte 7");
+        finding.grade = Grade::Unchecked;
+        assert_eq!(shown(&finding), "/v: bad at byte 7 (not checked)");
+        finding.object = None;
+        assert_eq!(shown(&finding), "bad at byte 7 (not checked)");
+        assert_eq!((places(1), places(1200)), ("1 place".to_owned(), "1_200 places".to_owned()));
+    }
+}

@@ -1,0 +1,67 @@
+//! Long work: a bar on a terminal, and signals that end it without leaving something half done.
+
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use zonda::copy::Progress;
+
+use crate::failure::{Failure, Result};
+
+/// Does a copy, which tells how far it is and ends where it is told to. A signal ends the program as
+/// if it had not been caught, when the copy has cleaned up behind itself.
+pub(crate) fn watched<T>(
+    quiet: bool,
+    copy: impl FnOnce(&mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>) -> zonda::Result<T>,
+) -> Result<zonda::Result<T>> {
+    let came = Signals::watch()?;
+    let bar = bar(quiet);
+    let copied = copy(&mut |progress| {
+        bar.set_length(progress.total_bytes);
+        bar.set_position(progress.done_bytes);
+        if bar.message() != progress.var {
+            bar.set_message(progress.var.to_owned());
+        }
+        if came.signal().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    bar.finish_and_clear();
+    if let (Err(_), Some(signal)) = (&copied, came.signal()) {
+        // As if it had never been caught, but nothing is left behind.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    Ok(copied)
+}
+
+/// A bar on a terminal, and nothing elsewhere.
+fn bar(quiet: bool) -> ProgressBar {
+    if quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let form = "{wide_bar} {percent:>3} %  {bytes}/{total_bytes}  {bytes_per_sec}  {eta}  {msg}";
+    let style = ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr()).with_style(style)
+}
+
+/// Signals that end the work at its next step.
+struct Signals(Vec<(i32, Arc<AtomicUsize>)>);
+
+impl Signals {
+    fn watch() -> Result<Signals> {
+        let mut signals = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let came = Arc::new(AtomicUsize::new(0));
+            let watched = signal_hook::flag::register_usize(signal, Arc::clone(&came), 1);
+            watched.map_err(|error| Failure::text(format!("signals: {error}")))?;
+            signals.push((signal, came));
+        }
+        Ok(Signals(signals))
+    }
+
+    /// One that came.
+    fn signal(&self) -> Option<i32> {
+        self.0.iter().find(|(_, came)| came.load(Ordering::Relaxed) > 0).map(|(signal, _)| *signal)
+    }
+}

@@ -1,0 +1,151 @@
+//! Reading all data of an HDF5 file, chunk by chunk where something is wrong.
+
+use std::ops::ControlFlow;
+
+use zonda_model::Hyperslab;
+use zonda_nc4::StorageKind;
+
+use super::{Grade, Notes, step};
+use crate::copy::Progress;
+use crate::copy::boxes::{Array, Walk, choose};
+use crate::copy::pieces::Pieces;
+use crate::dataset::Dataset;
+use crate::error::Result;
+use crate::refs::VarRef;
+
+/// Bytes that are read at a time: enough for all threads.
+const GOAL: u64 = 32 << 20;
+/// Bytes that are read at a time at most, where chunks are so long.
+const MOST: u64 = 256 << 20;
+/// What a string and its place in a list are taken to need.
+const POINTER_BYTES: u64 = 256;
+
+/// A variable that is to be read.
+#[derive(Debug)]
+pub(super) struct VarPlace {
+    pub path: String,
+    var: VarRef,
+    lens: Vec<u64>,
+    /// Shape of its chunks; `None` for one run.
+    chunks: Option<Vec<u64>>,
+    elem: u64,
+}
+
+impl VarPlace {
+    /// Looks a variable up.
+    ///
+    /// # Errors
+    /// What reading its definition meets.
+    pub(super) fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
+        let (path, lens, elem) = file.in_group(var.group, |meta| {
+            let view = meta.var(var.var)?;
+            let path = [&meta.group_path()[..], b"/", view.name].concat();
+            let path = String::from_utf8_lossy(&path).replacen("//", "/", 1);
+            let mut lens = Vec::with_capacity(view.dims.len());
+            for (d, &dim) in view.dims.iter().enumerate() {
+                let extent = || meta.extent(var.var).and_then(|extent| extent.get(d).copied());
+                lens.push(meta.dim(dim).ok().map(|dim| dim.len).or_else(extent).unwrap_or(0));
+            }
+            let size = meta.type_size(view.nc_type)? as u64;
+            let is_plain = view.ty().is_some();
+            // Whatever points somewhere is reckoned with as if it were a string.
+            let elem = if is_plain { size } else { size.max(POINTER_BYTES) };
+            Ok::<_, crate::Error>((path, lens, elem))
+        })??;
+        let info = file.var_info(var)?;
+        let chunks = match &info.storage {
+            StorageKind::Chunked(dims) => Some(dims.iter().map(|&n| (n as u64).max(1)).collect()),
+            _ => None,
+        };
+        Ok(VarPlace { path, var, lens, chunks, elem })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.lens.iter().fold(self.elem, |bytes, &len| bytes.saturating_mul(len))
+    }
+}
+
+/// Reads variables one after the other.
+pub(super) struct Reader<'a> {
+    pub file: &'a Dataset,
+    pub notes: &'a mut Notes,
+    pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    pub total: u64,
+    pub done: u64,
+    pub data: Vec<u8>,
+}
+
+impl Reader<'_> {
+    /// Reads a variable, and tells how many chunks of it are in the file.
+    ///
+    /// # Errors
+    /// `EINTR` where the caller has had enough.
+    pub(super) fn var(&mut self, place: &VarPlace) -> Result<u64> {
+        let n_chunks = match self.file.stored(place.var) {
+            Ok(stored) => stored.chunks.map_or(0, |(there, _)| there),
+            Err(error) => {
+                self.notes.error(Some(&place.path), &error);
+                0
+            }
+        };
+        let array =
+            Array { lens: &place.lens, from: place.chunks.as_deref(), to: None, elem: place.elem };
+        let shape = choose(&array, GOAL, MOST).shape;
+        for (start, count) in Walk::new(&place.lens, &shape) {
+            if let Err(error) = self.read(place, &start, &count) {
+                if !self.chunk_by_chunk(place, &start, &count)? {
+                    self.notes.error(Some(&place.path), &error);
+                }
+                if place.chunks.is_none() {
+                    // The rest is not there either.
+                    break;
+                }
+            }
+            let bytes = count.iter().fold(place.elem, |bytes, &n| bytes.saturating_mul(n));
+            self.done = self.done.saturating_add(bytes).min(self.total);
+            step(self.progress, &place.path, (self.done, self.total))?;
+        }
+        Ok(n_chunks)
+    }
+
+    /// Reads the chunks of a box that cannot be read as a whole. `false` where all can be, so that
+    /// what was wrong with the box is not told yet.
+    fn chunk_by_chunk(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<bool> {
+        let Some(chunk) = &place.chunks else { return Ok(false) };
+        let mut found = false;
+        for (inner, shape) in Walk::new(count, chunk) {
+            let at: Vec<u64> = start.iter().zip(&inner).map(|(a, b)| a + b).collect();
+            if let Err(error) = self.read(place, &at, &shape) {
+                found = true;
+                if self.notes.error(Some(&place.path), &error) == Grade::Unchecked {
+                    // What one chunk lacks they all lack.
+                    return Ok(true);
+                }
+            }
+            step(self.progress, &place.path, (self.done, self.total))?;
+        }
+        Ok(found)
+    }
+
+    fn read(&mut self, place: &VarPlace, start: &[u64], count: &[u64]) -> Result<()> {
+        let index = |of: &[u64]| {
+            of.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect::<Vec<_>>()
+        };
+        let (start, count) = (index(start), index(count));
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        let data = &mut self.data;
+        // In its own type nothing is out of range.
+        let _ = self.file.get_placed(
+            place.var,
+            |_| slab,
+            &mut Pieces::default(),
+            |len| {
+                data.clear();
+                data.try_reserve(len).map_err(|_| zonda_model::NcError::NoMem)?;
+                data.resize(len, 0);
+                Ok(data)
+            },
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Whether a file is sound: its structures, and every byte of its data as far as that can be told.
+//!
+//! Of an HDF5 file all structures are walked that can be reached (checksums are compared on the way),
+//! extents that overlap or end beyond the file are told of, all attributes are read, and each chunk
+//! is read and decoded, which compares the checksums of those that have any. Of a classic file the
+//! places of all variables are compared with each other, the header and the length of the file, and
+//! all bytes are read. Data without a checksum (contiguous ones, chunks without filters, classic
+//! files) are there or not: whether they are what was written, nobody can say.
+
+mod classic;
+mod data;
+mod hdf5;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use zonda_model::NcError;
+
+use crate::copy::Progress;
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::format::Format;
+use crate::open::OpenOptions;
+
+/// Findings that are kept; others are counted.
+const MOST_KEPT: usize = 10_000;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grade {
+    /// Nothing is lost, but somebody may want to know.
+    Remark,
+    /// Something could not be looked at, for want of a filter or of another file.
+    Unchecked,
+    /// Something is damaged.
+    Damage,
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// How bad it is.
+    pub grade: Grade,
+    /// Path of the object; `None` for the file as a whole and for objects that nothing names.
+    pub object: Option<String>,
+    /// First byte of what is wrong, counted from the begin of the file.
+    pub at: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What a check saw.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// The format; `None` for a file that cannot be opened.
+    pub format: Option<Format>,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Variables.
+    pub n_vars: usize,
+    /// Chunks that were decoded.
+    pub n_chunks: u64,
+    /// Bytes of elements in memory that were read.
+    pub data_bytes: u64,
+    /// Bytes of the file that nothing refers to.
+    pub unaccounted_bytes: u64,
+    /// What was found, the first ten thousand, in the order of the bytes.
+    pub findings: Vec<Finding>,
+    /// How many there were.
+    pub n_findings: u64,
+}
+
+impl Checked {
+    /// The worst that was found; `None` for a file without findings.
+    #[must_use]
+    pub fn worst(&self) -> Option<Grade> {
+        self.findings.iter().map(|finding| finding.grade).max()
+    }
+}
+
+/// Checks the file at `path`. `progress` is told of the data that were read, and may end the check.
+///
+/// # Errors
+/// What the operating system reports where the file cannot be read at all; `EINTR` where `progress`
+/// ended it. What is wrong with the file is no error, but in the findings.
+///
+/// ```no_run
+/// use std::ops::ControlFlow;
+///
+/// let checked = zonda::check::check("run.nc".as_ref(), &mut |_| ControlFlow::Continue(()))?;
+/// for finding in &checked.findings {
+///     println!("{finding:?}");
+/// }
+/// # Ok::<(), zonda::Error>(())
+/// ```
+pub fn check(
+    path: &Path,
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Checked> {
+    // Whether the operating system gives it to us comes first.
+    let storage = crate::open::for_reading(path).map_err(|error| error.at(path))?;
+    let file_bytes = storage.len().map_err(|error| Error::from(error).at(path))?;
+    drop(storage);
+    let mut notes = Notes::default();
+    let mut checked = Checked { file_bytes, ..Checked::default() };
+    if let Some(journal) = journal_of(path).filter(|journal| journal.exists()) {
+        let journal = journal.display();
+        let what = format!("a change was begun and not completed ({journal}): see zonda recover");
+        notes.add(Grade::Damage, None, None, what);
+    }
+    match Dataset::open(path, &OpenOptions::default()) {
+        Ok(file) => {
+            checked.format = Some(file.format());
+            let done = match file.is_hdf5() {
+                true => hdf5::check(&file, &mut checked, &mut notes, progress),
+                false => classic::check(&file, &mut checked, &mut notes, progress),
+            };
+            done.map_err(|error| error.at(path))?;
+            file.close()?;
+        }
+        Err(error) => {
+            notes.error(None, &error);
+        }
+    }
+    checked.n_findings = notes.n;
+    checked.findings = notes.found.into_iter().collect();
+    checked.findings.sort_by_key(|finding| (finding.at, finding.object.clone()));
+    Ok(checked)
+}
+
+fn journal_of(path: &Path) -> Option<std::path::PathBuf> {
+    let mut name = path.file_name()?.to_owned();
+    name.push(".zonda-journal");
+    Some(path.with_file_name(name))
+}
+
+/// What was found so far, each thing once.
+#[derive(Debug, Default)]
+struct Notes {
+    found: BTreeSet<Finding>,
+    n: u64,
+}
+
+impl Notes {
+    fn add(&mut self, grade: Grade, object: Option<&str>, at: Option<u64>, what: String) {
+        let finding = Finding { grade, object: object.map(str::to_owned), at, what };
+        if self.found.contains(&finding) {
+            return;
+        }
+        self.n += 1;
+        if self.found.len() < MOST_KEPT {
+            self.found.insert(finding);
+        }
+    }
+
+    /// An error that reading met; how bad it is.
+    fn error(&mut self, object: Option<&str>, error: &Error) -> Grade {
+        let text = error.cause();
+        // Errors of netCDF-4 files begin with the path of the object.
+        let (named, what) = match text.split_once(": ") {
+            Some((path, rest)) if path.starts_with('/') => (Some(path), rest),
+            _ => (None, &*text),
+        };
+        let object = object.or(named).filter(|path| *path != "/" || named != Some("/"));
+        let grade = match error.code() {
+            NcError::NoFilter | NcError::NotBuilt => Grade::Unchecked,
+            _ => Grade::Damage,
+        };
+        self.add(grade, object, byte_of(what), what.to_owned());
+        grade
+    }
+}
+
+/// The byte that an error names: all decoders say it as `at byte N`.
+fn byte_of(text: &str) -> Option<u64> {
+    let (_, behind) = text.split_once(" byte ")?;
+    let digits = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+    behind[..digits].parse().ok()
+}
+
+/// `EINTR` of Linux on every architecture.
+const EINTR: i32 = 4;
+
+/// Tells the caller how far a check is.
+///
+/// # Errors
+/// `EINTR` where it has had enough.
+fn step(
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    var: &str,
+    (done_bytes, total_bytes): (u64, u64),
+) -> Result<()> {
+    match progress(&Progress { var, done_bytes: done_bytes.min(total_bytes), total_bytes }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
+    }
+}

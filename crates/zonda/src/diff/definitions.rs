@@ -1,0 +1,190 @@
+//! Definitions of two files, compared by name.
+
+use std::collections::BTreeMap;
+
+use super::forms::{Form, shown as type_shown};
+use super::values::{Tolerance, Values, compare, list};
+use super::{Difference, How, Side, Thing, Work};
+use crate::copy::Pattern;
+use crate::copy::atts::values as values_of;
+use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
+use crate::error::Result;
+use crate::refs::VarRef;
+
+/// An owner of attributes: its path, itself in both files, and its attributes there.
+struct Owner<'a> {
+    path: &'a [u8],
+    refs: [VarRef; 2],
+    atts: [&'a [AttDef]; 2],
+}
+
+type Told<'a> = &'a mut dyn FnMut(Difference);
+
+impl Work<'_> {
+    pub(super) fn definitions(&self, told: Told<'_>) -> Result<()> {
+        let groups = self.trees.each_ref().map(|tree| {
+            tree.groups.iter().map(|group| (group.path.clone(), group)).collect::<BTreeMap<_, _>>()
+        });
+        let both_groups = both(&groups, Thing::Group, told);
+        self.dimensions(&groups, told);
+        self.types(&groups, told);
+        for (path, [a, b]) in &both_groups {
+            let refs = [VarRef::group(a.source), VarRef::group(b.source)];
+            self.attributes(&Owner { path, refs, atts: [&a.atts, &b.atts] }, told)?;
+        }
+        let vars = self.trees.each_ref().map(|tree| {
+            let chosen = tree.vars().filter(|var| self.is_chosen(&var.path));
+            chosen.map(|var| (var.path.clone(), var)).collect::<BTreeMap<_, _>>()
+        });
+        let vars = in_both_groups(vars, &groups);
+        for (path, [a, b]) in &both(&vars, Thing::Variable, told) {
+            self.variable(path, [a, b], told);
+            self.attributes(
+                &Owner { path, refs: [a.source, b.source], atts: [&a.atts, &b.atts] },
+                told,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn dimensions(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: Told<'_>) {
+        let dims = self.trees.each_ref().map(|tree| {
+            let path = |dim: &DimDef| joined(&tree.groups[dim.group].path, &dim.name);
+            tree.dims.iter().map(|dim| (path(dim), dim)).collect::<BTreeMap<_, _>>()
+        });
+        for (path, [a, b]) in both(&in_both_groups(dims, groups), Thing::Dimension, told) {
+            let len = |dim: &DimDef| {
+                format!("{}{}", dim.len, if dim.is_unlimited { " (unlimited)" } else { "" })
+            };
+            defined(Thing::Dimension, &path, "length", [len(a), len(b)], told);
+        }
+    }
+
+    fn types(&self, groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2], told: Told<'_>) {
+        let types = self.trees.each_ref().map(|tree| {
+            let path = |ty: &TypeDef| joined(&tree.groups[ty.group].path, &ty.name);
+            tree.types.iter().map(|ty| (path(ty), ty)).collect::<BTreeMap<_, _>>()
+        });
+        for (path, [a, b]) in both(&in_both_groups(types, groups), Thing::Type, told) {
+            let texts = self.types_shown([a.source, b.source]);
+            defined(Thing::Type, &path, "definition", texts, told);
+        }
+    }
+
+    fn types_shown(&self, types: [i32; 2]) -> [String; 2] {
+        [0, 1].map(|side| type_shown(&self.trees[side], types[side]))
+    }
+
+    fn variable(&self, path: &[u8], vars: [&VarDef; 2], told: Told<'_>) {
+        let types = self.types_shown(vars.map(|var| var.nc_type));
+        defined(Thing::Variable, path, "type", types, told);
+        let dims = vars.map(|var| {
+            let dim = |axis: &AxisDef| format!("{}={}", shown(&axis.name), axis.len);
+            format!("({})", var.axes.iter().map(dim).collect::<Vec<_>>().join(", "))
+        });
+        defined(Thing::Variable, path, "dimensions", dims, told);
+    }
+
+    fn attributes(&self, owner: &Owner<'_>, told: Told<'_>) -> Result<()> {
+        let ignored = |att: &AttDef| {
+            self.options.ignore_attributes.iter().any(|name| name.matches_name(&att.name))
+        };
+        let of_owner = |name: &[u8]| [owner.path, b"@", name].concat();
+        let atts = owner.atts.map(|atts| {
+            let compared = atts.iter().filter(|att| !ignored(att));
+            compared.map(|att| (of_owner(&att.name), att)).collect::<BTreeMap<_, _>>()
+        });
+        for (path, [a, b]) in both(&atts, Thing::Attribute, told) {
+            self.attribute(&path, owner, [a, b], told)?;
+        }
+        Ok(())
+    }
+
+    fn attribute(
+        &self,
+        path: &[u8],
+        owner: &Owner<'_>,
+        atts: [&AttDef; 2],
+        told: Told<'_>,
+    ) -> Result<()> {
+        let types = self.types_shown(atts.map(|att| att.nc_type));
+        if types[0] != types[1] {
+            defined(Thing::Attribute, path, "type", types, told);
+            return Ok(());
+        }
+        let read = |side: usize| {
+            let (file, att) = (self.files[side], atts[side]);
+            values_of(file, owner.refs[side], att).map_err(|error| error.at(file.path()))
+        };
+        let [(a, a_pieces), (b, b_pieces)] = [read(0)?, read(1)?];
+        let Some(form) = Form::of(&self.trees[0], atts[0].nc_type) else { return Ok(()) };
+        let values =
+            [Values { bytes: &a, pieces: &a_pieces }, Values { bytes: &b, pieces: &b_pieces }];
+        let n = atts.map(|att| usize::try_from(att.len).unwrap_or(usize::MAX));
+        let mut same = n[0] == n[1];
+        if same {
+            compare(&form, (values[0], values[1]), n[0], Tolerance::default(), &mut |_, _| {
+                same = false
+            });
+        }
+        if !same {
+            let text = |side: usize| list(&form, values[side], n[side]);
+            let how = How::Defined { what: "value", first: text(0), second: text(1) };
+            told(Difference { thing: Thing::Attribute, path: shown(path), how });
+        }
+        Ok(())
+    }
+}
+
+/// What both have, and a word on what only one has.
+fn both<'t, T>(
+    of: &[BTreeMap<Vec<u8>, &'t T>; 2],
+    thing: Thing,
+    told: Told<'_>,
+) -> Vec<(Vec<u8>, [&'t T; 2])> {
+    let mut pairs = Vec::new();
+    for (path, first) in &of[0] {
+        match of[1].get(path) {
+            Some(second) => pairs.push((path.clone(), [*first, *second])),
+            None => only(thing, path, Side::First, told),
+        }
+    }
+    for path in of[1].keys().filter(|path| !of[0].contains_key(*path)) {
+        only(thing, path, Side::Second, told);
+    }
+    pairs
+}
+
+fn only(thing: Thing, path: &[u8], side: Side, told: Told<'_>) {
+    told(Difference { thing, path: shown(path), how: How::OnlyIn(side) });
+}
+
+/// Without what is in a group that only one has: that was told of as a whole.
+fn in_both_groups<'t, T>(
+    of: [BTreeMap<Vec<u8>, &'t T>; 2],
+    groups: &[BTreeMap<Vec<u8>, &GroupDef>; 2],
+) -> [BTreeMap<Vec<u8>, &'t T>; 2] {
+    of.map(|mut of| {
+        of.retain(|path, _| {
+            let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            let group = if slash == 0 { b"/" } else { &path[..slash] };
+            groups.iter().all(|groups| groups.contains_key(group))
+        });
+        of
+    })
+}
+
+/// Tells of texts that are different.
+fn defined(thing: Thing, path: &[u8], what: &'static str, texts: [String; 2], told: Told<'_>) {
+    let [first, second] = texts;
+    if first != second {
+        told(Difference { thing, path: shown(path), how: How::Defined { what, first, second } });
+    }
+}
+
+impl Pattern {
+    /// Whether it means a name, which may have any bytes.
+    pub(super) fn matches_name(&self, name: &[u8]) -> bool {
+        self.matches(&[b"/", name].concat())
+    }
+}

@@ -1,0 +1,123 @@
+//! Types of two files, put into a form in which values can be compared, whatever their numbers are.
+
+use zonda_model::ExtType;
+
+use super::values::number;
+use crate::copy::tree::{ClassDef, FieldDef, Tree, shown as text};
+use crate::meta::NC_STRING;
+
+/// How a value lies in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A number or a character.
+    Plain(ExtType),
+    /// The number of a string.
+    Text,
+    /// Bytes without meaning.
+    Opaque(usize),
+    /// Fields at their offsets, so many values each; and bytes of all.
+    Fields(Vec<(usize, usize, Form)>, usize),
+    /// Length and number of a sequence.
+    Items(Box<Form>),
+}
+
+/// Types in types that are followed.
+const MOST_DEPTH: usize = 64;
+
+impl Form {
+    /// That of a type; `None` where netCDF has no words for it.
+    pub(super) fn of(tree: &Tree, nc_type: i32) -> Option<Form> {
+        Form::within(tree, nc_type, 0)
+    }
+
+    fn within(tree: &Tree, nc_type: i32, depth: usize) -> Option<Form> {
+        if let Some(ext) = ExtType::from_nc_type(nc_type) {
+            return Some(Form::Plain(ext));
+        }
+        if nc_type == NC_STRING {
+            return Some(Form::Text);
+        }
+        if depth > MOST_DEPTH {
+            return None;
+        }
+        let ty = tree.types.iter().find(|ty| ty.source == nc_type)?;
+        Some(match &ty.class {
+            ClassDef::Opaque => Form::Opaque(ty.size),
+            ClassDef::Enum(base, _) => Form::within(tree, *base, depth + 1)?,
+            ClassDef::Vlen(base) => Form::Items(Box::new(Form::within(tree, *base, depth + 1)?)),
+            ClassDef::Compound(fields) => {
+                let field = |field: &FieldDef| {
+                    let n = field.dims.iter().fold(1usize, |n, &len| {
+                        n.saturating_mul(usize::try_from(len).unwrap_or(0))
+                    });
+                    Some((field.offset, n, Form::within(tree, field.nc_type, depth + 1)?))
+                };
+                Form::Fields(fields.iter().map(field).collect::<Option<Vec<_>>>()?, ty.size)
+            }
+        })
+    }
+
+    /// Bytes of a value.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Form::Plain(ext) => ext.size(),
+            Form::Text => 8,
+            Form::Opaque(size) | Form::Fields(_, size) => *size,
+            Form::Items(_) => 16,
+        }
+    }
+
+    /// Whether values point to something, so that their bytes say nothing.
+    pub(super) fn has_pointers(&self) -> bool {
+        match self {
+            Form::Plain(_) | Form::Opaque(_) => false,
+            Form::Text | Form::Items(_) => true,
+            Form::Fields(fields, _) => fields.iter().any(|(.., form)| form.has_pointers()),
+        }
+    }
+}
+
+/// What a type is, for people: `float`, `compound point {float x; float y}`.
+pub(super) fn shown(tree: &Tree, nc_type: i32) -> String {
+    shown_within(tree, nc_type, 0)
+}
+
+fn shown_within(tree: &Tree, nc_type: i32, depth: usize) -> String {
+    if let Some(ext) = ExtType::from_nc_type(nc_type) {
+        return ext.name().to_owned();
+    }
+    if nc_type == NC_STRING {
+        return "string".to_owned();
+    }
+    let Some(ty) = tree.types.iter().find(|ty| ty.source == nc_type) else {
+        return "unknown".to_owned();
+    };
+    let name = text(&ty.name);
+    if depth > MOST_DEPTH {
+        return name;
+    }
+    let inner = |nc_type| shown_within(tree, nc_type, depth + 1);
+    match &ty.class {
+        ClassDef::Opaque => format!("opaque({}) {name}", ty.size),
+        ClassDef::Vlen(base) => format!("{}(*) {name}", inner(*base)),
+        ClassDef::Enum(base, members) => {
+            let form = Form::of(tree, *base);
+            let member = |(name, value): &zonda_nc4::Member| {
+                let number = form.as_ref().map_or_else(String::new, |form| number(form, value));
+                format!("{} = {number}", String::from_utf8_lossy(name))
+            };
+            let members: Vec<String> = members.iter().map(member).collect();
+            format!("{} enum {name} {{{}}}", inner(*base), members.join(", "))
+        }
+        ClassDef::Compound(fields) => {
+            let field = |field: &FieldDef| {
+                let dims: Vec<String> = field.dims.iter().map(i32::to_string).collect();
+                let dims =
+                    if dims.is_empty() { String::new() } else { format!("({})", dims.join(",")) };
+                format!("{} {}{dims}", inner(field.nc_type), text(&field.name))
+            };
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("compound {name} {{{}}}", fields.join("; "))
+        }
+    }
+}

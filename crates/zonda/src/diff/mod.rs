@@ -1,0 +1,184 @@
+//! What is different between two datasets: definitions and values.
+//!
+//! Datasets are the same where a program that reads them by name sees the same: groups, dimensions with
+//! their lengths, user-defined types, variables with their types and dimensions, attributes, values.
+//! How a file stores them (format, order, chunks, filters, fill values that nothing shows) is
+//! another matter. A not-a-number is equal to another one.
+//!
+//! Values are compared in boxes that fit into memory, made so that chunks of both files are decoded
+//! as rarely as can be.
+
+mod definitions;
+mod forms;
+mod values;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use crate::copy::tree::Tree;
+use crate::copy::{CopyOptions, Pattern, Progress};
+use crate::dataset::Dataset;
+use crate::error::Result;
+
+pub use values::{Tolerance, ValuesDiffer};
+
+/// Memory for data unless it is told.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct DiffOptions {
+    /// Variables that are compared; empty for all.
+    pub vars: Vec<Pattern>,
+    /// Variables that are not compared, whatever `vars` says.
+    pub exclude: Vec<Pattern>,
+    /// Names of attributes that are not compared, wherever they are; `*` and `?` as in [`Pattern`].
+    pub ignore_attributes: Vec<Pattern>,
+    /// Values of variables are compared.
+    pub values: bool,
+    /// Definitions are compared; if not, only values of variables that both have.
+    pub definitions: bool,
+    /// How different numbers may be.
+    pub tolerance: Tolerance,
+    /// Bytes of data in memory at a time.
+    pub memory_bytes: u64,
+}
+
+impl Default for DiffOptions {
+    fn default() -> DiffOptions {
+        DiffOptions {
+            vars: Vec::new(),
+            exclude: Vec::new(),
+            ignore_attributes: Vec::new(),
+            values: true,
+            definitions: true,
+            tolerance: Tolerance::default(),
+            memory_bytes: DEFAULT_MEMORY,
+        }
+    }
+}
+
+/// One of the two datasets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first one.
+    First,
+    /// The second one.
+    Second,
+}
+
+/// What kind of thing is different.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// A group.
+    Group,
+    /// A dimension.
+    Dimension,
+    /// A user-defined type.
+    Type,
+    /// A variable.
+    Variable,
+    /// An attribute.
+    Attribute,
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Thing::Group => "group",
+            Thing::Dimension => "dimension",
+            Thing::Type => "type",
+            Thing::Variable => "variable",
+            Thing::Attribute => "attribute",
+        })
+    }
+}
+
+/// Something that is different.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// What it is.
+    pub thing: Thing,
+    /// Its path; of an attribute that of its owner, `@` and its name.
+    pub path: String,
+    /// How it is different.
+    pub how: How,
+}
+
+/// How something is different.
+#[derive(Clone, Debug, PartialEq)]
+pub enum How {
+    /// Only one of the two has it.
+    OnlyIn(Side),
+    /// Something of its definition, or the value of an attribute.
+    Defined {
+        /// What it is: `length`, `type`, `value`.
+        what: &'static str,
+        /// In the first one.
+        first: String,
+        /// In the second one.
+        second: String,
+    },
+    /// Values of a variable.
+    Values(ValuesDiffer),
+    /// Values cannot be compared, and why.
+    NotComparable(String),
+}
+
+/// Compares two datasets; `found` is told of each difference, and how many there are is returned.
+/// `progress` is told of the data that were compared, and may end it.
+///
+/// # Errors
+/// What reading meets; `EINTR` where `progress` ended it.
+///
+/// ```no_run
+/// use std::ops::ControlFlow;
+///
+/// use zonda::diff::{DiffOptions, diff};
+/// use zonda::{Dataset, OpenOptions};
+///
+/// let open = |path: &str| Dataset::open(path.as_ref(), &OpenOptions::default());
+/// let (a, b) = (open("a.nc")?, open("b.nc")?);
+/// let go_on = &mut |_: &zonda::copy::Progress<'_>| ControlFlow::Continue(());
+/// let n = diff(&a, &b, &DiffOptions::default(), &mut |found| println!("{found:?}"), go_on)?;
+/// println!("{n} differences");
+/// # Ok::<(), zonda::Error>(())
+/// ```
+pub fn diff(
+    first: &Dataset,
+    second: &Dataset,
+    options: &DiffOptions,
+    found: &mut dyn FnMut(Difference),
+    progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<u64> {
+    let read = |file: &Dataset| {
+        Tree::read(file, &CopyOptions::default(), None).map_err(|error| error.at(file.path()))
+    };
+    let trees = [read(first)?, read(second)?];
+    let mut n = 0;
+    let mut told = |difference| {
+        n += 1;
+        found(difference);
+    };
+    let work = Work { files: [first, second], trees: &trees, options };
+    if options.definitions {
+        work.definitions(&mut told)?;
+    }
+    work.variables(&mut told, progress)?;
+    Ok(n)
+}
+
+/// What is compared, and how.
+struct Work<'a> {
+    files: [&'a Dataset; 2],
+    trees: &'a [Tree; 2],
+    options: &'a DiffOptions,
+}
+
+impl Work<'_> {
+    /// Whether a variable is to be compared.
+    fn is_chosen(&self, path: &[u8]) -> bool {
+        let DiffOptions { vars, exclude, .. } = self.options;
+        (vars.is_empty() || Pattern::any(vars, path)) && !Pattern::any(exclude, path)
+    }
+}

@@ -1,0 +1,452 @@
+//! Values of two files, compared one by one.
+
+use std::ops::ControlFlow;
+
+use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_nc4::StorageKind;
+
+use super::forms::Form;
+use super::{Difference, How, Thing, Work};
+use crate::copy::Progress;
+use crate::copy::boxes::{Array, Walk, choose};
+use crate::copy::pieces::Pieces;
+use crate::copy::tree::{VarDef, shown};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+
+/// Bytes of a box where more are of no use: enough for all threads.
+const GOAL: u64 = 16 << 20;
+/// What a string and its place in a list are taken to need.
+const POINTER_BYTES: u64 = 256;
+/// Bytes of a text that are shown.
+const MOST_SHOWN: usize = 60;
+/// `EINTR` of Linux on every architecture.
+const EINTR: i32 = 4;
+
+/// How different two numbers may be: no more than the absolute tolerance and the relative one times
+/// the larger of them together. Infinite ones are equal to themselves only.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tolerance {
+    /// The absolute part.
+    pub absolute: f64,
+    /// The relative part.
+    pub relative: f64,
+}
+
+impl Tolerance {
+    fn allows(self, a: f64, b: f64, gap: f64) -> bool {
+        let largest = a.abs().max(b.abs());
+        largest.is_finite() && gap <= self.absolute + self.relative * largest
+    }
+}
+
+/// How values of a variable are different.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValuesDiffer {
+    /// Values that are.
+    pub n: u64,
+    /// Values that there are.
+    pub of: u64,
+    /// Indices of the first one, slowest dimension first.
+    pub at: Vec<u64>,
+    /// That value in the first file.
+    pub first: String,
+    /// That value in the second file.
+    pub second: String,
+    /// The largest difference of two finite numbers, and where it is; `None` where there is none.
+    pub largest: Option<(f64, Vec<u64>)>,
+}
+
+/// Values in memory, and what they point to.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
+    pub bytes: &'a [u8],
+    pub pieces: &'a Pieces,
+}
+
+impl<'a> Values<'a> {
+    fn at(&self, index: usize, size: usize) -> Values<'a> {
+        let bytes =
+            index.checked_mul(size).and_then(|from| self.bytes.get(from..from.checked_add(size)?));
+        Values { bytes: bytes.unwrap_or_default(), pieces: self.pieces }
+    }
+
+    /// From a byte on.
+    fn behind(&self, offset: usize) -> Values<'a> {
+        Values { bytes: self.bytes.get(offset..).unwrap_or_default(), pieces: self.pieces }
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        let word = self.bytes.get(at..at + 8).and_then(|bytes| bytes.first_chunk());
+        word.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+    }
+
+    /// The text of a string; one that was never written is empty.
+    fn text(&self) -> &'a [u8] {
+        self.pieces.get(self.word(0)).unwrap_or_default()
+    }
+
+    /// The items of a sequence, and how many.
+    fn items(&self) -> (Values<'a>, usize) {
+        let n = usize::try_from(self.word(0)).unwrap_or(usize::MAX);
+        let bytes = self.pieces.get(self.word(8)).unwrap_or_default();
+        (Values { bytes, pieces: self.pieces }, n)
+    }
+}
+
+/// Calls a macro with the Rust type of an atomic type.
+macro_rules! with_type {
+    ($ext:expr, $call:ident) => {
+        match $ext {
+            ExtType::Byte => $call!(i8),
+            ExtType::Char | ExtType::UByte => $call!(u8),
+            ExtType::Short => $call!(i16),
+            ExtType::Int => $call!(i32),
+            ExtType::Float => $call!(f32),
+            ExtType::Double => $call!(f64),
+            ExtType::UShort => $call!(u16),
+            ExtType::UInt => $call!(u32),
+            ExtType::Int64 => $call!(i64),
+            ExtType::UInt64 => $call!(u64),
+        }
+    };
+}
+
+/// A number, for [`compare`].
+trait Number: Copy + PartialEq + std::fmt::Display {
+    /// As a double, and how far it is from another one. 64-bit integers are subtracted before they
+    /// are rounded.
+    fn gap(self, other: Self) -> (f64, f64, f64);
+    fn is_nan(self) -> bool;
+}
+
+macro_rules! integer {
+    ($($ty:ty)*) => {$(
+        impl Number for $ty {
+            fn gap(self, other: Self) -> (f64, f64, f64) {
+                let gap = i128::from(self) - i128::from(other);
+                (self as f64, other as f64, gap.unsigned_abs() as f64)
+            }
+            fn is_nan(self) -> bool {
+                false
+            }
+        }
+    )*};
+}
+integer!(i8 u8 i16 u16 i32 u32 i64 u64);
+
+macro_rules! float {
+    ($($ty:ty)*) => {$(
+        impl Number for $ty {
+            fn gap(self, other: Self) -> (f64, f64, f64) {
+                let (a, b) = (f64::from(self), f64::from(other));
+                (a, b, (a - b).abs())
+            }
+            fn is_nan(self) -> bool {
+                self.is_nan()
+            }
+        }
+    )*};
+}
+float!(f32 f64);
+
+/// Tells of each of `n` values that is different: its number, and by how much where it is a number.
+pub(super) fn compare(
+    form: &Form,
+    (a, b): (Values<'_>, Values<'_>),
+    n: usize,
+    tolerance: Tolerance,
+    found: &mut dyn FnMut(usize, Option<f64>),
+) {
+    if a.bytes == b.bytes && !form.has_pointers() {
+        return;
+    }
+    if let Form::Plain(ext) = form {
+        macro_rules! plain {
+            ($ty:ty) => {{
+                let (a, _) = a.bytes.as_chunks::<{ size_of::<$ty>() }>();
+                let (b, _) = b.bytes.as_chunks::<{ size_of::<$ty>() }>();
+                for (index, (a, b)) in a.iter().zip(b).take(n).enumerate() {
+                    if let Some(gap) =
+                        differ(<$ty>::from_ne_bytes(*a), <$ty>::from_ne_bytes(*b), tolerance)
+                    {
+                        found(index, (*ext != ExtType::Char).then_some(gap));
+                    }
+                }
+            }};
+        }
+        with_type!(*ext, plain);
+        return;
+    }
+    let size = form.size();
+    for index in 0..n {
+        if !same(form, (a.at(index, size), b.at(index, size)), tolerance) {
+            found(index, None);
+        }
+    }
+}
+
+/// By how much two numbers differ; `None` where they are as good as the same.
+fn differ<T: Number>(a: T, b: T, tolerance: Tolerance) -> Option<f64> {
+    if a == b || (a.is_nan() && b.is_nan()) {
+        return None;
+    }
+    let (x, y, gap) = a.gap(b);
+    (!tolerance.allows(x, y, gap)).then_some(gap)
+}
+
+/// Whether two values are the same.
+fn same(form: &Form, (a, b): (Values<'_>, Values<'_>), tolerance: Tolerance) -> bool {
+    match form {
+        Form::Plain(_) => all_same(form, (a, b), 1, tolerance),
+        Form::Opaque(_) => a.bytes == b.bytes,
+        Form::Text => a.text() == b.text(),
+        Form::Items(item) => {
+            let ((a, n), (b, m)) = (a.items(), b.items());
+            n == m && all_same(item, (a, b), n, tolerance)
+        }
+        Form::Fields(fields, _) => fields.iter().all(|(offset, n, form)| {
+            all_same(form, (a.behind(*offset), b.behind(*offset)), *n, tolerance)
+        }),
+    }
+}
+
+fn all_same(form: &Form, (a, b): (Values<'_>, Values<'_>), n: usize, tolerance: Tolerance) -> bool {
+    let len = n.saturating_mul(form.size());
+    let cut = |of: Values<'_>| of.bytes.len().min(len);
+    let (a, b) =
+        (Values { bytes: &a.bytes[..cut(a)], ..a }, Values { bytes: &b.bytes[..cut(b)], ..b });
+    let mut same = a.bytes.len() == b.bytes.len();
+    compare(form, (a, b), n, tolerance, &mut |_, _| same = false);
+    same
+}
+
+/// A number for people; what is none is empty.
+pub(super) fn number(form: &Form, bytes: &[u8]) -> String {
+    let pieces = Pieces::default();
+    value(form, Values { bytes, pieces: &pieces })
+}
+
+/// A value for people.
+pub(super) fn value(form: &Form, of: Values<'_>) -> String {
+    match form {
+        Form::Plain(ExtType::Char) => quoted(of.bytes.get(..1).unwrap_or_default()),
+        Form::Plain(ext) => {
+            macro_rules! plain {
+                ($ty:ty) => {
+                    of.bytes
+                        .first_chunk()
+                        .map_or_else(String::new, |bytes| <$ty>::from_ne_bytes(*bytes).to_string())
+                };
+            }
+            with_type!(*ext, plain)
+        }
+        Form::Text => quoted(of.text()),
+        Form::Opaque(size) => {
+            let bytes = of.bytes.iter().take((*size).min(MOST_SHOWN / 2));
+            let digits: String = bytes.map(|byte| format!("{byte:02x}")).collect();
+            format!("0x{digits}{}", if *size > MOST_SHOWN / 2 { "…" } else { "" })
+        }
+        Form::Items(item) => {
+            let (items, n) = of.items();
+            format!("{{{}}}", list(item, items, n))
+        }
+        Form::Fields(fields, _) => {
+            let field = |(offset, n, form): &(usize, usize, Form)| {
+                let of = of.behind(*offset);
+                if *n == 1 { value(form, of) } else { format!("{{{}}}", list(form, of, *n)) }
+            };
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+    }
+}
+
+/// Values for people, the first of them. Characters are one text.
+pub(super) fn list(form: &Form, of: Values<'_>, n: usize) -> String {
+    const MOST: usize = 8;
+    if *form == Form::Plain(ExtType::Char) {
+        return quoted(of.bytes.get(..n).unwrap_or(of.bytes));
+    }
+    let shown: Vec<String> =
+        (0..n.min(MOST)).map(|index| value(form, of.at(index, form.size()))).collect();
+    let more = if n > MOST { ", …" } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// A text in quotes, its beginning where it is long.
+fn quoted(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let shown: String = text.chars().take(MOST_SHOWN).collect();
+    let more = if shown.len() < text.len() { "…" } else { "" };
+    format!("{shown:?}{more}")
+}
+
+/// A variable of both files.
+struct Pair<'a> {
+    files: [&'a Dataset; 2],
+    vars: [&'a VarDef; 2],
+    form: Form,
+    /// Read as this type by both, where their own types are different.
+    mem: Option<MemType>,
+}
+
+impl Work<'_> {
+    /// Compares the values of the variables that both have.
+    pub(super) fn variables(
+        &self,
+        told: &mut dyn FnMut(Difference),
+        progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        if !self.options.values {
+            return Ok(());
+        }
+        let pairs: Vec<[&VarDef; 2]> = (self.trees[0].vars())
+            .filter(|var| self.is_chosen(&var.path))
+            .filter_map(|var| Some([var, self.trees[1].vars().find(|b| b.path == var.path)?]))
+            .collect();
+        let total = pairs.iter().fold(0u64, |sum, [var, _]| sum.saturating_add(var.bytes()));
+        let mut done = 0u64;
+        for vars in pairs {
+            let path = shown(&vars[0].path);
+            let mut step = |bytes: u64| {
+                done = done.saturating_add(bytes).min(total);
+                match progress(&Progress { var: &path, done_bytes: done, total_bytes: total }) {
+                    ControlFlow::Continue(()) => Ok(()),
+                    ControlFlow::Break(()) => {
+                        Err(Error::told(NcError::System(EINTR), "interrupted"))
+                    }
+                }
+            };
+            let how = match self.pair(vars) {
+                Ok(pair) => self.pair_values(&pair, &mut step)?.map(How::Values),
+                // Told as a difference of definitions.
+                Err(_) if self.options.definitions => None,
+                Err(why) => Some(How::NotComparable(why)),
+            };
+            if let Some(how) = how {
+                told(Difference { thing: Thing::Variable, path: path.clone(), how });
+            }
+        }
+        Ok(())
+    }
+
+    /// A pair that can be compared, or why not.
+    fn pair<'v>(&'v self, vars: [&'v VarDef; 2]) -> std::result::Result<Pair<'v>, String> {
+        let [a, b] = vars;
+        if a.lens() != b.lens() {
+            return Err(format!("shapes {:?} and {:?}", a.lens(), b.lens()));
+        }
+        let [first, second] = [0, 1].map(|side| Form::of(&self.trees[side], vars[side].nc_type));
+        let (form, mem) = match (first, second) {
+            (Some(first), Some(second)) if first == second => (first, None),
+            (Some(Form::Plain(x)), Some(Form::Plain(y)))
+                if x != ExtType::Char && y != ExtType::Char =>
+            {
+                (Form::Plain(ExtType::Double), Some(MemType::F64))
+            }
+            _ => return Err("types that cannot be compared".to_owned()),
+        };
+        Ok(Pair { files: self.files, vars, form, mem })
+    }
+
+    fn pair_values(
+        &self,
+        pair: &Pair<'_>,
+        step: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Option<ValuesDiffer>> {
+        let lens = pair.vars[0].lens();
+        let size = pair.form.size();
+        let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
+        let chunks = [chunks_of(pair, 0)?, chunks_of(pair, 1)?];
+        let array =
+            Array { lens: &lens, from: chunks[0].as_deref(), to: chunks[1].as_deref(), elem };
+        // Two boxes, and as much again for chunks.
+        let most = self.options.memory_bytes / 4;
+        let shape = choose(&array, GOAL.min(most), most).shape;
+        let mut differ: Option<ValuesDiffer> = None;
+        let mut data = [Vec::new(), Vec::new()];
+        for (start, count) in Walk::new(&lens, &shape) {
+            let mut pieces = [Pieces::default(), Pieces::default()];
+            for side in [0, 1] {
+                read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
+            }
+            let [a, b] = [0, 1].map(|side| Values { bytes: &data[side], pieces: &pieces[side] });
+            let n = count.iter().fold(1u64, |n, &len| n.saturating_mul(len));
+            let n_values = usize::try_from(n).unwrap_or(usize::MAX);
+            let here = |index: usize| place(index as u64, &start, &count);
+            compare(&pair.form, (a, b), n_values, self.options.tolerance, &mut |index, gap| {
+                let known = differ.get_or_insert_with(|| ValuesDiffer {
+                    n: 0,
+                    of: lens.iter().fold(1, |n: u64, &len| n.saturating_mul(len)),
+                    at: here(index),
+                    first: value(&pair.form, a.at(index, size)),
+                    second: value(&pair.form, b.at(index, size)),
+                    largest: None,
+                });
+                known.n += 1;
+                if let Some(gap) = gap.filter(|gap| gap.is_finite())
+                    && known.largest.as_ref().is_none_or(|(most, _)| gap > *most)
+                {
+                    known.largest = Some((gap, here(index)));
+                }
+            });
+            step(n.saturating_mul(pair.vars[0].elem as u64))?;
+        }
+        Ok(differ)
+    }
+}
+
+/// Indices of a value of a box.
+fn place(mut index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
+    let mut at = start.to_vec();
+    for (at, &len) in at.iter_mut().zip(count).rev() {
+        *at += index % len.max(1);
+        index /= len.max(1);
+    }
+    at
+}
+
+fn chunks_of(pair: &Pair<'_>, side: usize) -> Result<Option<Vec<u64>>> {
+    if !pair.files[side].is_hdf5() {
+        return Ok(None);
+    }
+    let info = pair.files[side].var_info(pair.vars[side].source)?;
+    Ok(match &info.storage {
+        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| dim as u64).collect()),
+        _ => None,
+    })
+}
+
+fn read(
+    pair: &Pair<'_>,
+    side: usize,
+    (start, count): (&[u64], &[u64]),
+    data: &mut Vec<u8>,
+    pieces: &mut Pieces,
+) -> Result<()> {
+    let index = |of: &[u64]| {
+        of.iter().map(|&n| usize::try_from(n).unwrap_or(usize::MAX)).collect::<Vec<_>>()
+    };
+    let (start, count) = (index(start), index(count));
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    let (file, var) = (pair.files[side], pair.vars[side].source);
+    let memory = |data: &mut Vec<u8>, len: usize| data.resize(len, 0);
+    // In its own type, and as a double, nothing is out of range.
+    let _ = match pair.mem {
+        Some(mem) => file.get(var, &slab, Some(mem), |len| {
+            memory(data, len);
+            Ok(data)
+        })?,
+        None => file.get_placed(
+            var,
+            |_| slab,
+            pieces,
+            |len| {
+                memory(data, len);
+                Ok(data)
+            },
+        )?,
+    };
+    Ok(())
+}
