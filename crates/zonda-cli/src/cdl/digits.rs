@@ -124,7 +124,8 @@ pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
         if doubtful && part == half - 1 {
             return None;
         }
-        let up = part > half || part == half && (more || whole & 1 == 1);
+        // No branch, which would be taken every other time.
+        let up = (part > half) | ((part == half) & (more | (whole & 1 == 1)));
         whole + u64::from(up)
     } else {
         // One digit too many: it is what decides.
