@@ -49,6 +49,8 @@ class Executor:
         for exe in (program, os.path.join(self.tools, "ncdump")):
             out = subprocess.run(["ldd", exe], env=self.env, capture_output=True, text=True).stdout
             want = "%s => %s/%s" % (SONAME, self.s.libdir, SONAME)
+            if exe != program and "libnetcdf" not in out:
+                continue        # a tool of ours (--tools dist/bin), which has the library in it
             if want not in out:
                 raise Broken("%s does not load %s/%s:\n%s" % (exe, self.s.libdir, SONAME, out))
 

@@ -418,6 +418,32 @@ mod tests {
         }
     }
 
+    #[test]
+    fn both_ways_agree() {
+        let mut bits = 1u64;
+        for _ in 0..20_000 {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(11);
+            let wild = f64::from_bits(bits);
+            let tame = (bits >> 44) as f64 / 1024.0 - 300.0;
+            for value in [wild, tame, tame.round(), tame * 1e-6] {
+                if !value.is_finite() {
+                    continue;
+                }
+                for digits in 1..=18 {
+                    let (mantissa, exponent) = scientific(value.abs(), digits - 1);
+                    let all: Vec<u8> = mantissa.bytes().filter(|&byte| byte != b'.').collect();
+                    let mut slow = Vec::new();
+                    if value.is_sign_negative() {
+                        slow.push(b'-');
+                    }
+                    lay_out(&mut slow, &all, exponent, false);
+                    let slow = String::from_utf8(slow).unwrap();
+                    assert_eq!(general(value, digits), slow, "{value:e} in {digits} digits");
+                }
+            }
+        }
+    }
+
     fn apply(format: &str, ty: ExtType, value: Value) -> Option<String> {
         let mut out = Vec::new();
         CFormat::parse(format.as_bytes(), ty)?.push(&mut out, value);

@@ -124,7 +124,8 @@ pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
         if doubtful && part == half - 1 {
             return None;
         }
-        let up = part > half || part == half && (more || whole & 1 == 1);
+        // No branch, which would be taken every other time.
+        let up = (part > half) | ((part == half) & (more | (whole & 1 == 1)));
         whole + u64::from(up)
     } else {
         // One digit too many: it is what decides.
@@ -165,15 +166,16 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The last eight digits of a number. Arrays all the way: slices would be copied by calls.
+/// The digits of a number below 10^8, the first in the lowest byte, with zeros in front. All at once: in
+/// each step, halves of a word are divided side by side by a multiplication that is exact for them.
 #[inline]
-fn eight(value: u32) -> [u8; 8] {
-    let (upper, lower) = (value / 10_000 % 10_000, value % 10_000);
-    let [a, b] = PAIRS[(upper / 100) as usize];
-    let [c, d] = PAIRS[(upper % 100) as usize];
-    let [e, f] = PAIRS[(lower / 100) as usize];
-    let [g, h] = PAIRS[(lower % 100) as usize];
-    [a, b, c, d, e, f, g, h]
+fn eight(value: u64) -> u64 {
+    let fours = value / 10_000 | (value % 10_000) << 32;
+    let upper = (fours * 10_486 >> 20) & 0x7F_0000_007F;
+    let twos = upper | (fours - 100 * upper) << 16;
+    let upper = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
+    let ones = upper | (twos - 10 * upper) << 8;
+    ones | ZEROS as u64
 }
 
 /// The last 24 digits of a number, of which 20 are all that there can be, with zeros in front.
@@ -183,7 +185,7 @@ pub(super) fn text(value: u64) -> [u8; 24] {
     let (upper, lower) = (value / STEP, value % STEP);
     let mut put = |at: usize, value: u64| {
         if let Some(to) = out[at..].first_chunk_mut() {
-            *to = eight(value as u32);
+            *to = eight(value).to_le_bytes();
         }
     };
     put(16, lower);
@@ -196,26 +198,38 @@ pub(super) fn text(value: u64) -> [u8; 24] {
 
 /// Room for the text of a number.
 pub(super) const ROOM: usize = 40;
-/// Most digits of [`general`].
-const MOST_GENERAL: usize = 16;
+/// Digits that are written at once.
+const AT_ONCE: usize = 16;
 
 /// Writes a number as `%.{digits}g` and returns how many bytes of `text` count. `None` for more than
-/// 16 digits, for what is not finite, and where the digits are not certain.
+/// [`MOST`] digits, for what is not finite, and where the digits are not certain.
 #[inline]
 pub(super) fn general(text: &mut [u8; ROOM], value: f64, digits: usize) -> Option<usize> {
     // All digits are in a register, and nothing is copied in a length that depends on the number: both
     // would take longest. What is written too far does not count.
     let size = value.abs();
-    if !(1..=MOST_GENERAL).contains(&digits) || !size.is_finite() {
+    if !(1..=MOST).contains(&digits) || !size.is_finite() {
         return None;
     }
     let (all, exponent) = if size == 0.0 { (0, 0) } else { of(size, digits)? };
-    let all = all * TENS[MOST_GENERAL - digits];
-    let (upper, lower) = (eight((all / TENS[8]) as u32), eight((all % TENS[8]) as u32));
-    // From the first digit in the lowest byte on.
-    let all = u128::from(u64::from_le_bytes(upper)) | u128::from(u64::from_le_bytes(lower)) << 64;
-    let kept = MOST_GENERAL - (all ^ ZEROS).leading_zeros() as usize / 8;
-    let from = |digit: usize| all.checked_shr(8 * digit as u32).unwrap_or(0).to_le_bytes();
+    // The 17th is on its own.
+    let (all, last) = if digits > AT_ONCE { (all / 10, all % 10) } else { (all, 0) };
+    let last = b'0' + last as u8;
+    let all = match digits {
+        ..=8 => u128::from(eight(all * TENS[8 - digits])) | ZEROS << 64,
+        _ => sixteen(all * TENS[AT_ONCE.saturating_sub(digits)]),
+    };
+    let zeros = (all ^ ZEROS).leading_zeros() as usize / 8;
+    let kept = if last == b'0' { AT_ONCE - zeros } else { MOST };
+    // Those from one on.
+    let from = |digit: usize| {
+        let mut rest = all.checked_shr(8 * digit as u32).unwrap_or(0);
+        if digits > AT_ONCE {
+            let place = 8 * AT_ONCE.saturating_sub(digit) as u32;
+            rest |= u128::from(last).checked_shl(place).unwrap_or(0);
+        }
+        rest.to_le_bytes()
+    };
 
     text[0] = b'-';
     let at = usize::from(value.is_sign_negative());
@@ -238,13 +252,36 @@ pub(super) fn general(text: &mut [u8; ROOM], value: f64, digits: usize) -> Optio
         let zeros = exponent.unsigned_abs() as usize;
         *text[at..].first_chunk_mut()? = *b"0.000000";
         *text[at + 1 + zeros..].first_chunk_mut()? = from(0);
+        text[at + 1 + zeros + AT_ONCE] = last;
         return Some(at + 1 + zeros + kept);
     }
     let whole = exponent.unsigned_abs() as usize + 1;
     *text[at..].first_chunk_mut()? = from(0);
+    text[at + AT_ONCE] = last;
     text[at + whole] = b'.';
     *text[at + whole + 1..].first_chunk_mut()? = from(whole);
     Some(at + if kept > whole { kept + 1 } else { whole })
+}
+
+/// The digits of a number below 10^16, as [`eight`] has them.
+#[inline]
+fn sixteen(value: u64) -> u128 {
+    u128::from(eight(value / TENS[8])) | u128::from(eight(value % TENS[8])) << 64
+}
+
+/// Writes an integer and returns how many bytes of `text` count. `None` for more than 16 digits.
+#[inline]
+pub(super) fn integer(text: &mut [u8; ROOM], magnitude: u64, negative: bool) -> Option<usize> {
+    if magnitude >= TENS[AT_ONCE] {
+        return None;
+    }
+    let all = sixteen(magnitude);
+    // All but the last may be zeros in front.
+    let zeros = ((all ^ ZEROS).trailing_zeros() as usize / 8).min(AT_ONCE - 1);
+    text[0] = b'-';
+    let at = usize::from(negative);
+    *text[at..].first_chunk_mut()? = (all >> (8 * zeros)).to_le_bytes();
+    Some(at + AT_ONCE - zeros)
 }
 
 /// Sixteen times the digit 0.
@@ -375,6 +412,11 @@ mod tests {
             (-1.7976931348623157e308, 16, "-1.797693134862316e+308"),
             (123456789012345.0, 15, "123456789012345"),
             (1234567890123456.0, 16, "1234567890123456"),
+            (12345678901234568.0, 17, "12345678901234568"),
+            (0.1, 17, "0.10000000000000001"),
+            (-0.00012345678901234567, 17, "-0.00012345678901234567"),
+            (1e300, 17, "1.0000000000000001e+300"),
+            (0.5, 17, "0.5"),
             (99.5, 2, "1e+02"),
             (100.0, 3, "100"),
         ] {
@@ -384,7 +426,7 @@ mod tests {
         }
         let mut text = [0; ROOM];
         assert_eq!(general(&mut text, f64::NAN, 7), None);
-        assert_eq!(general(&mut text, 1.0, 17), None);
+        assert_eq!(general(&mut text, 1.0, 18), None);
     }
 
     #[test]
@@ -394,7 +436,13 @@ mod tests {
                 let mut out = Vec::new();
                 push_integer(&mut out, value, negative);
                 let sign = if negative { "-" } else { "" };
-                assert_eq!(String::from_utf8(out).unwrap(), format!("{sign}{value}"));
+                let expected = format!("{sign}{value}");
+                assert_eq!(String::from_utf8(out).unwrap(), expected);
+                let mut text = [0; ROOM];
+                match integer(&mut text, value, negative) {
+                    Some(len) => assert_eq!(&text[..len], expected.as_bytes()),
+                    None => assert!(value >= 10u64.pow(16)),
+                }
             }
         }
     }

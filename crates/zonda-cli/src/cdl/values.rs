@@ -229,9 +229,11 @@ impl Format {
     pub(super) fn texts(&self, bytes: &[u8], size: usize, column: usize, row_len: usize) -> Texts {
         let n_elems = bytes.len() / size;
         if self.is_plain() {
-            return match self.ty {
-                ExtType::Float => self.general_texts::<4>(bytes, column, row_len),
-                _ => self.general_texts::<8>(bytes, column, row_len),
+            return match size {
+                1 => self.plain_texts::<1>(bytes, column, row_len),
+                2 => self.plain_texts::<2>(bytes, column, row_len),
+                4 => self.plain_texts::<4>(bytes, column, row_len),
+                _ => self.plain_texts::<8>(bytes, column, row_len),
             };
         }
         let mut text = Vec::with_capacity(n_elems * LIKELY);
@@ -252,15 +254,13 @@ impl Format {
         Texts { text, lens }
     }
 
-    /// Whether values are floating-point numbers and nothing is said on how to write them.
+    /// Whether values are numbers and nothing is said on how to write them.
     fn is_plain(&self) -> bool {
-        matches!(self.ty, ExtType::Float | ExtType::Double)
-            && self.custom.is_none()
-            && self.times.is_none()
+        self.ty != ExtType::Char && self.custom.is_none() && self.times.is_none()
     }
 
     /// [`Format::texts`] of such, of `N` bytes each.
-    fn general_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
+    fn plain_texts<const N: usize>(&self, bytes: &[u8], column: usize, row_len: usize) -> Texts {
         /// Room for a value and its delimiter.
         const ROOM: usize = digits::ROOM + 2;
         let elements = bytes.as_chunks::<N>().0;
@@ -274,25 +274,25 @@ impl Format {
                 text.resize(2 * text.len(), 0);
             }
             let value = Value::native(self.ty, element);
-            let number = match value {
-                Value::Float(value) => f64::from(value),
-                Value::Double(value) => value,
-                _ => f64::NAN,
-            };
             let start = end;
             let room = text[end..].first_chunk_mut();
             let is_fill = self.fill.is_some_and(|fill| is_fill(fill, value));
-            end += match room {
-                Some(room) if !is_fill => digits::general(room, number, self.digits),
-                _ => None,
-            }
-            .unwrap_or_else(|| {
-                // `_` and the like; at most 20 digits, and so no longer than the others.
-                other.clear();
-                self.push(&mut other, element);
-                text[end..end + other.len()].copy_from_slice(&other);
-                other.len()
-            });
+            end += room
+                .filter(|_| !is_fill)
+                .and_then(|room| match value {
+                    Value::Float(value) => digits::general(room, value.into(), self.digits),
+                    Value::Double(value) => digits::general(room, value, self.digits),
+                    Value::Int(value) => digits::integer(room, value.unsigned_abs(), value < 0),
+                    Value::UInt(value) => digits::integer(room, value, false),
+                    Value::Char(_) => None,
+                })
+                .unwrap_or_else(|| {
+                    // `_` and the like; at most 20 digits, and so no longer than the others.
+                    other.clear();
+                    self.push(&mut other, element);
+                    text[end..end + other.len()].copy_from_slice(&other);
+                    other.len()
+                });
             left -= 1;
             if left == 0 {
                 left = row_len;
