@@ -83,7 +83,7 @@ impl<'a> Program<'a> {
             "#include <stdio.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <math.h>",
         );
         self.line("#include <netcdf.h>\n");
-        for index in 0..schema.types.len() {
+        for index in schema.type_order() {
             self.declare_type(schema, index);
         }
         self.line(
@@ -122,7 +122,7 @@ impl<'a> Program<'a> {
                 self.call(call);
             }
         }
-        for index in 0..schema.types.len() {
+        for index in schema.type_order() {
             self.define_type(schema, index);
         }
         if !schema.dims.is_empty() {
