@@ -140,7 +140,7 @@ fn types_of_the_kind_are_keywords() {
     for (kind, at) in [
         (None, None),
         (Some(Kind::Classic), None),
-        (Some(Kind::Data64), Some(50)),
+        (Some(Kind::Data64), Some(51)),
         (Some(Kind::NetCdf4), Some(23)),
     ] {
         let made = parse(&source, Dialect::Enhanced, None, kind);
