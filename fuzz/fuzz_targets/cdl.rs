@@ -8,7 +8,7 @@ use zonda_cdl::{Dialect, Elements, Nowhere, Source, attribute, fill, parse, stre
 fuzz_target!(|bytes: &[u8]| {
     let Ok(source) = Source::from_bytes(bytes.to_vec()) else { return };
     for dialect in [Dialect::Enhanced, Dialect::Classic] {
-        let mut schema = match parse(&source, dialect, None) {
+        let mut schema = match parse(&source, dialect, None, None) {
             Ok(schema) => schema,
             Err(fault) => {
                 let said = fault.explain("a.cdl", &source);

@@ -477,8 +477,9 @@ fn number_text(number: Number) -> String {
     }
 }
 
-/// `%.Ng` of C.
-pub(crate) fn general(value: f64, digits: usize) -> String {
+/// A number with so many significant digits, as `%.Ng` of C writes it.
+#[must_use]
+pub fn general(value: f64, digits: usize) -> String {
     if value.is_nan() {
         return "nan".to_owned();
     }

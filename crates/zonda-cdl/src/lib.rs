@@ -15,7 +15,7 @@ mod source;
 
 pub use constant::{Constant, Item, Number};
 pub use data::{Nowhere, Sink, Slab, stream};
-pub use element::{Elements, Pieces, attribute, encode, fill};
+pub use element::{Elements, Pieces, attribute, encode, fill, general};
 pub use fault::Fault;
 pub use kind::Kind;
 pub use parser::{Dialect, parse};

@@ -147,7 +147,7 @@ impl Names {
 }
 
 /// Types whose names may be names of other things, too: the classic formats do not have them.
-fn soft_primitive(name: &[u8]) -> Option<Primitive> {
+pub(crate) fn soft_primitive(name: &[u8]) -> Option<Primitive> {
     Some(match name {
         b"ubyte" => Primitive::Atomic(ExtType::UByte),
         b"ushort" => Primitive::Atomic(ExtType::UShort),

@@ -304,6 +304,21 @@ impl Schema {
         }
     }
 
+    /// Types in the order in which the reference defines them, which files keep: those that are made of no
+    /// other first.
+    #[must_use]
+    pub fn type_order(&self) -> Vec<usize> {
+        let is_plain = |ty: &TypeRef| matches!(ty, TypeRef::Primitive(_));
+        let (mut first, others): (Vec<usize>, Vec<usize>) =
+            (0..self.types.len()).partition(|index| match &self.types[*index].class {
+                Class::Opaque | Class::Enum { .. } => true,
+                Class::Vlen { base } => is_plain(base),
+                Class::Compound(fields) => fields.iter().all(|field| is_plain(&field.ty)),
+            });
+        first.extend(others);
+        first
+    }
+
     /// The kind of file that serves where nobody asks for one: that of `_Format`, else the least one
     /// that has all that the text uses.
     #[must_use]

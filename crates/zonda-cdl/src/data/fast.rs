@@ -30,6 +30,9 @@ pub(super) struct Stop {
     pub(super) behind_value: bool,
 }
 
+/// Takes values in native bytes, and the place where they are.
+type Put<'a> = dyn FnMut(&[u8], u64) -> Result<(), Fault> + 'a;
+
 /// What a part of the text is.
 #[derive(Debug, Default)]
 struct Part {
@@ -53,7 +56,7 @@ pub(super) fn numbers(
     (begin, end): (u64, u64),
     ext: ExtType,
     fill: &[u8],
-    put: &mut dyn FnMut(&[u8], u64) -> Result<(), Fault>,
+    put: &mut Put<'_>,
 ) -> Result<Stop, Fault> {
     let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
     let mut block = Vec::new();

@@ -25,15 +25,14 @@ pub(super) fn read(
     let mut run = Run::new(schema, var, Vec::new(), lengths(schema, variable));
     let mut stop = Stop { at: begin, behind_value: false };
     // In the classic language what looks like an opaque constant is a number: that has no hurry.
-    if let Some(ext) = variable.ty.atomic().filter(|_| !is_text(variable)) {
-        if schema.dialect == Dialect::Enhanced {
-            let mut fill = Elements::default();
-            let item = Item { at: variable.at, value: Constant::Fill };
-            let own = variable.fill.as_ref();
-            element::encode(schema, variable.ty, &item, own, &mut fill)?;
-            let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
-            stop = fast::numbers(source, (begin, end), ext, &fill.bytes, &mut put)?;
-        }
+    let has_fast_way = !is_text(variable) && schema.dialect == Dialect::Enhanced;
+    if let Some(ext) = variable.ty.atomic().filter(|_| has_fast_way) {
+        let mut fill = Elements::default();
+        let item = Item { at: variable.at, value: Constant::Fill };
+        let own = variable.fill.as_ref();
+        element::encode(schema, variable.ty, &item, own, &mut fill)?;
+        let mut put = |bytes: &[u8], at: u64| run.push_bytes(schema, bytes, at, sink);
+        stop = fast::numbers(source, (begin, end), ext, &fill.bytes, &mut put)?;
     }
     slow(source, schema, var, (stop, end), &mut run, sink)?;
     run.flush(schema, sink)?;

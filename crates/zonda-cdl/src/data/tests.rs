@@ -1,10 +1,13 @@
 use super::*;
 use crate::parser::{Dialect, parse};
 
+/// Variable, start, count and bytes of a put.
+type Put = (usize, Vec<u64>, Vec<u64>, Vec<u8>);
+
 /// Keeps everything, and says whether it fills.
 #[derive(Default)]
 struct Kept {
-    puts: Vec<(usize, Vec<u64>, Vec<u64>, Vec<u8>)>,
+    puts: Vec<Put>,
     fills: bool,
     warnings: Vec<String>,
 }
@@ -33,7 +36,7 @@ impl Sink for Kept {
 fn read(text: &str, fills: bool) -> Result<(Kept, Schema), Fault> {
     let text = format!("netcdf x {{ {text} }}");
     let source = Source::from_bytes(text.into_bytes()).unwrap();
-    let mut schema = parse(&source, Dialect::Enhanced, None)?;
+    let mut schema = parse(&source, Dialect::Enhanced, None, None)?;
     let mut kept = Kept { fills, ..Kept::default() };
     stream(&source, &mut schema, &mut kept)?;
     Ok((kept, schema))

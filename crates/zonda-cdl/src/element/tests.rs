@@ -6,7 +6,7 @@ use crate::source::Source;
 fn values(types: &str, ty: &str, list: &str) -> Result<(Elements, usize), Fault> {
     let text = format!("netcdf x {{ types: {types} variables: int v ; {ty} :a = {list} ; }}");
     let source = Source::from_bytes(text.into_bytes()).unwrap();
-    let schema = parse(&source, Dialect::Enhanced, None)?;
+    let schema = parse(&source, Dialect::Enhanced, None, None)?;
     attribute(&schema, &schema.atts[0])
 }
 

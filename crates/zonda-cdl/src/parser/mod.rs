@@ -11,9 +11,9 @@ mod types;
 
 use crate::constant::Number;
 use crate::fault::{Fault, shown};
-use crate::kind::Needs;
+use crate::kind::{Kind, Needs};
 use crate::lexer::{Lexer, Token};
-use crate::names::{Names, Reference, Space};
+use crate::names::{Names, Reference, Space, soft_primitive};
 use crate::schema::{Dimension, Group, Primitive, Schema, Special, TypeRef, Variable};
 use crate::source::Source;
 use tokens::Tokens;
@@ -46,12 +46,18 @@ enum Section {
 
 /// Reads all definitions and attributes of a text, and notes where data are.
 ///
-/// `name` takes the place of the name that the text has for the dataset.
+/// `name` takes the place of the name that the text has for the dataset. `kind` is the kind of file that
+/// is going to be made, if that is known: its types are no names for dimensions and variables then.
 ///
 /// # Errors
 /// What is not of the language; names that are not known, or not new; values that are none of their
 /// type.
-pub fn parse(source: &Source, dialect: Dialect, name: Option<&[u8]>) -> Result<Schema, Fault> {
+pub fn parse(
+    source: &Source,
+    dialect: Dialect,
+    name: Option<&[u8]>,
+    kind: Option<Kind>,
+) -> Result<Schema, Fault> {
     let mut tokens = Tokens::new(Lexer::new(source))?;
     let at = tokens.at();
     match &tokens.now {
@@ -72,7 +78,8 @@ pub fn parse(source: &Source, dialect: Dialect, name: Option<&[u8]>) -> Result<S
         needs: Needs::default(),
         dialect,
     };
-    let mut parser = Parser { source, tokens, schema, names: Names::default(), dialect, group: 0 };
+    let mut parser =
+        Parser { source, tokens, schema, names: Names::default(), dialect, kind, group: 0 };
     parser.names.add_group(None);
     parser.tokens.expect(b'{')?;
     parser.body()?;
@@ -88,6 +95,7 @@ struct Parser<'s> {
     schema: Schema,
     names: Names,
     dialect: Dialect,
+    kind: Option<Kind>,
     /// The group that is read.
     group: usize,
 }
@@ -220,6 +228,21 @@ impl Parser<'_> {
         }))
     }
 
+    /// Whether a name is free for a dimension or a variable: the reference has the types of the kind that
+    /// is asked for as keywords.
+    fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
+        let is_type = match (soft_primitive(name), self.kind) {
+            (Some(Primitive::String), Some(kind)) => kind == Kind::NetCdf4,
+            (Some(Primitive::Atomic(_)), Some(kind)) => kind.has_all_integers(),
+            _ => false,
+        };
+        if is_type && self.dialect == Dialect::Enhanced {
+            let why = format!("syntax error: {} is a type of this kind of file", shown(name));
+            return Err(Fault::at(at, why).over(name.len()));
+        }
+        Ok(())
+    }
+
     fn type_of(&self, at: u64, reference: &Reference) -> Result<TypeRef, Fault> {
         let known = match self.dialect {
             Dialect::Enhanced => self.names.type_ref(self.group, reference),
@@ -265,6 +288,7 @@ impl Parser<'_> {
                 _ => return Err(self.tokens.unexpected("a length or 'unlimited'")),
             };
             self.tokens.advance()?;
+            self.check_name(at, &name)?;
             let index = self.schema.dims.len();
             if !self.names.add(Space::Dimension, self.group, &name, index) {
                 let why = format!("there is a dimension {} already", shown(&name));
@@ -318,6 +342,7 @@ impl Parser<'_> {
                 }
                 self.tokens.expect(b')')?;
             }
+            self.check_name(at, &name)?;
             let index = self.schema.vars.len();
             if !self.names.add(Space::Variable, self.group, &name, index) {
                 let why = format!("there is a variable {} already", shown(&name));

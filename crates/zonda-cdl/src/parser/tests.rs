@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn schema(text: &str) -> Result<Schema, Fault> {
     let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
-    parse(&source, Dialect::Enhanced, None)
+    parse(&source, Dialect::Enhanced, None, None)
 }
 
 fn body(text: &str) -> Schema {
@@ -134,10 +134,33 @@ fn keywords_can_be_names() {
 }
 
 #[test]
+fn types_of_the_kind_are_keywords() {
+    let text = b"netcdf x { dimensions: string = 1 ; variables: int int64(string) ; }";
+    let source = Source::from_bytes(text.to_vec()).unwrap();
+    for (kind, at) in [
+        (None, None),
+        (Some(Kind::Classic), None),
+        (Some(Kind::Data64), Some(51)),
+        (Some(Kind::NetCdf4), Some(23)),
+    ] {
+        let made = parse(&source, Dialect::Enhanced, None, kind);
+        assert_eq!(made.err().and_then(|fault| fault.at), at, "{kind:?}");
+    }
+}
+
+#[test]
+fn types_made_of_others_come_later() {
+    let made = body(
+        "types: int(*) a ; a(*) b ; opaque(1) c ; compound d { c x ; } ; compound e { int y ; } ;",
+    );
+    assert_eq!(made.type_order(), [0, 2, 4, 1, 3]);
+}
+
+#[test]
 fn classic_language() {
     let read = |text: &str| {
         let source = Source::from_bytes(text.as_bytes().to_vec()).unwrap();
-        parse(&source, Dialect::Classic, Some(b"other"))
+        parse(&source, Dialect::Classic, Some(b"other"), None)
     };
     let made = read("netcdf x { variables: int v ; v:a = 0x10 ; v:_Storage = \"x\" ; }").unwrap();
     assert_eq!((made.atts.len(), made.groups[0].name.clone()), (2, b"other".to_vec()));
@@ -202,7 +225,7 @@ proptest! {
         let text = format!("netcdf x {{ {} }}", words.join(" "));
         let source = Source::from_bytes(text.clone().into_bytes()).unwrap();
         for dialect in [Dialect::Enhanced, Dialect::Classic] {
-            match parse(&source, dialect, None) {
+            match parse(&source, dialect, None, None) {
                 Ok(mut schema) => {
                     let _ = crate::data::stream(&source, &mut schema, &mut crate::data::Nowhere);
                 }

@@ -92,7 +92,7 @@ impl From<Fault> for Failure {
 }
 
 fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure> {
-    let mut schema = parse(source, options.dialect, options.dataset.as_deref())?;
+    let mut schema = parse(source, options.dialect, options.dataset.as_deref(), options.kind)?;
     let kind = kind(options, &schema)?;
     schema.settle(kind);
     let warn = |fault: &Fault| eprintln!("{program}: {}", fault.explain(&options.label(), source));

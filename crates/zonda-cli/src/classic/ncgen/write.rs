@@ -137,9 +137,10 @@ impl Writer<'_> {
             };
             self.groups.push(id);
         }
-        for ty in &schema.types {
-            let id = self.define_type(ty).map_err(at(ty.at, "type", &ty.name))?;
-            self.types.push(id);
+        self.types = vec![0; schema.types.len()];
+        for index in schema.type_order() {
+            let ty = &schema.types[index];
+            self.types[index] = self.define_type(ty).map_err(at(ty.at, "type", &ty.name))?;
         }
         for dim in &schema.dims {
             let group = self.groups[dim.group];
@@ -163,7 +164,9 @@ impl Writer<'_> {
         for att in of_groups.into_iter().chain(of_vars) {
             self.define_attribute(schema, att)?;
         }
-        self.dataset.enddef(Reserve::Default).map_err(whole)
+        // No room for more: the file is complete, and has the bytes of the reference's.
+        let reserve = Reserve::Explicit { h_minfree: 0, v_align: 1, v_minfree: 0, r_align: 1 };
+        self.dataset.enddef(reserve).map_err(whole)
     }
 
     fn nc_type(&self, ty: TypeRef) -> i32 {

@@ -1,33 +1,44 @@
 //! C.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
-    Attribute, Class, Elements, Endian, Fault, Field, Kind, Primitive, Quantizer, Schema, Sink,
-    Slab, Storage, TypeRef, UserType, Variable, attribute,
+    Attribute, Class, Elements, Endian, Fault, Kind, Primitive, Quantizer, Schema, Sink, Slab,
+    Storage, TypeRef, UserType, Variable, attribute, fill, general,
 };
 
 use super::How;
 use super::names::{Unique, Value, plain, value, with_groups};
 
-/// Values in a line.
-const PER_LINE: usize = 8;
-/// Characters in a line.
-const CHARS_PER_LINE: usize = 64;
+/// Most values that are put at once, as in the reference.
+const MOST_AT_ONCE: u64 = 1024;
 
-/// A program.
+/// A program, in the words of the reference's, which its tests compare.
 pub(super) struct Program<'a> {
     how: &'a How<'a>,
     warn: &'a dyn Fn(&Fault),
     out: String,
-    /// Names of the numbers of all objects, and of types.
+    /// Names of the numbers of all objects, and of types; of the others without an ending.
     groups: Vec<String>,
     types: Vec<TypeNames>,
     dims: Vec<String>,
     vars: Vec<String>,
     /// Arrays that others point to, so far.
     n_arrays: usize,
+    /// Values as they are written, by variable and index: lengths of dimensions are not known yet.
+    data: BTreeMap<usize, BTreeMap<Vec<u64>, Text>>,
+}
+
+/// A value as it is written.
+#[derive(Clone, Debug, Default)]
+struct Text {
+    /// Declarations of what it points to.
+    before: String,
+    /// The value; of characters the byte.
+    value: String,
+    byte: u8,
 }
 
 struct TypeNames {
@@ -35,36 +46,42 @@ struct TypeNames {
     id: String,
     /// Of the type in C.
     ty: String,
-    fields: Vec<String>,
+    /// Of fields or members.
+    parts: Vec<String>,
 }
 
 impl<'a> Program<'a> {
     pub(super) fn new(schema: &Schema, how: &'a How<'a>, warn: &'a dyn Fn(&Fault)) -> Program<'a> {
         let mut unique = Unique::default();
-        let mut give = |group: usize, name: &[u8], what: &str| {
-            unique.give(format!("{}_{what}", plain(&with_groups(schema, group, name))))
-        };
-        let groups = schema.groups.iter();
-        let groups =
-            groups.map(|group| give(group.parent.unwrap_or(0), &group.name, "grp")).collect();
-        let types = schema.types.iter().map(|ty| {
-            let fields = match &ty.class {
-                Class::Compound(fields) => {
-                    let mut unique = Unique::default();
-                    fields.iter().map(|f| unique.give(plain(&f.name) + "_fld")).collect()
-                }
-                _ => Vec::new(),
-            };
-            TypeNames {
-                id: give(ty.group, &ty.name, "typ"),
-                ty: give(ty.group, &ty.name, "t"),
-                fields,
+        let full = |group: usize, name: &[u8]| plain(&with_groups(schema, group, name));
+        let mut numbers = Unique::default();
+        let groups = schema.groups.iter().map(|group| {
+            // The data model of the classic formats has no groups: the number is that of the file.
+            match group.parent {
+                None if how.kind.is_classic_model() => "ncid".to_owned(),
+                None => numbers.give(plain(&group.name) + "_grp"),
+                Some(parent) => numbers.give(full(parent, &group.name) + "_grp"),
             }
         });
+        let groups = groups.collect();
+        let types = schema.types.iter().map(|ty| {
+            let name = unique.give(full(ty.group, &ty.name));
+            let names: Vec<&[u8]> = match &ty.class {
+                Class::Compound(fields) => fields.iter().map(|field| &field.name[..]).collect(),
+                Class::Enum { members, .. } => members.iter().map(|m| &m.name[..]).collect(),
+                _ => Vec::new(),
+            };
+            let parts =
+                names.into_iter().map(|part| unique.give(format!("{name}_PERIOD_{}", plain(part))));
+            TypeNames { id: format!("{name}_typ"), parts: parts.collect(), ty: name }
+        });
         let types = types.collect();
-        let dims = schema.dims.iter().map(|dim| give(dim.group, &dim.name, "dim")).collect();
-        let vars = schema.vars.iter().map(|var| give(var.group, &var.name, "id")).collect();
-        Program { how, warn, out: String::new(), groups, types, dims, vars, n_arrays: 0 }
+        let mut unique = Unique::default();
+        let dims = schema.dims.iter().map(|dim| unique.give(full(dim.group, &dim.name))).collect();
+        let mut unique = Unique::default();
+        let vars = schema.vars.iter().map(|var| unique.give(full(var.group, &var.name))).collect();
+        let (out, data) = (String::new(), BTreeMap::new());
+        Program { how, warn, out, groups, types, dims, vars, n_arrays: 0, data }
     }
 
     fn line(&mut self, text: impl AsRef<str>) {
@@ -78,31 +95,89 @@ impl<'a> Program<'a> {
         self.line("    CHECK_ERR(stat);");
     }
 
+    /// A call that is checked in its line.
+    fn short_call(&mut self, call: impl AsRef<str>) {
+        self.line(format!("    stat = {};    CHECK_ERR(stat);", call.as_ref()));
+    }
+
+    /// A part of declarations: a heading, lines, a blank line.
+    fn part(&mut self, heading: &str, lines: impl IntoIterator<Item = String>) {
+        let lines: Vec<String> = lines.into_iter().collect();
+        if lines.is_empty() {
+            return;
+        }
+        self.line(format!("    /* {heading} */"));
+        lines.iter().for_each(|line| self.line(line));
+        self.line("");
+    }
+
     pub(super) fn definitions(&mut self, schema: &Schema) -> Result<(), Fault> {
-        self.line(
-            "#include <stdio.h>\n#include <stdlib.h>\n#include <stddef.h>\n#include <math.h>",
-        );
-        self.line("#include <netcdf.h>\n");
-        for index in 0..schema.types.len() {
+        self.line("#include <stdio.h>\n#include <stdlib.h>\n#include <netcdf.h>\n\n");
+        for index in schema.type_order() {
             self.declare_type(schema, index);
         }
+        if !self.how.kind.is_classic_model() {
+            self.line("");
+        }
+        let mut has_sizes = false;
+        for (index, var) in schema.vars.iter().enumerate() {
+            if let Some(sizes) = &var.special.chunk_sizes {
+                let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
+                let sizes = sizes.collect::<Vec<String>>().join(", ");
+                let text =
+                    format!("static size_t {}_chunksizes[{n}] = {{{sizes}}} ;", self.vars[index]);
+                self.line(text);
+                has_sizes = true;
+            }
+        }
+        if has_sizes || !schema.types.is_empty() {
+            self.line("");
+        }
         self.line(
-            "static void\ncheck_err(const int stat, const int line, const char *file)\n{\n    \
-             if (stat != NC_NOERR) {\n        fprintf(stderr, \"line %d of %s: %s\\n\", line, file, \
-             nc_strerror(stat));\n        exit(1);\n    }\n}\n\n\
-             #define CHECK_ERR(err) check_err(err, __LINE__, __FILE__)\n",
+            "void\ncheck_err(const int stat, int line, const char* file, const char* func) {\n    \
+             if (stat != NC_NOERR) {\n        (void)fprintf(stderr,\"line %d of %s.%s: %s\\n\", line, \
+             file, func, nc_strerror(stat));\n        fflush(stderr);\n        exit(1);\n    }\n}\n\n\
+             #define CHECK_ERR(err) check_err(err, __LINE__, __FILE__, __func__)\n",
         );
         let target = quoted(self.how.target.as_os_str().as_bytes());
-        let main = self.how.main.unwrap_or("main").to_owned();
-        self.line(format!("int\n{}(void)", plain(main.as_bytes())));
-        self.line(format!("{{   /* create {} */", target.trim_matches('"').replace("*/", "*_/")));
-        self.line("    int stat;  /* return status */\n    int ncid;  /* netCDF id */\n");
-        let ids = [&self.groups[..], &self.dims, &self.vars].concat();
-        let types: Vec<String> = self.types.iter().map(|names| names.id.clone()).collect();
-        for id in ids.iter().chain(&types) {
-            self.line(format!("    int {id};"));
+        let main = plain(self.how.main.unwrap_or("main").as_bytes());
+        let comment = target.trim_matches('"').replace("*/", "*_/");
+        self.line(format!("int\n{main}() {{/* create {comment} */\n"));
+        self.line("    int  stat;  /* return status */\n    int  ncid;  /* netCDF id */\n");
+        let int = |name: &String| format!("    int {name};");
+        if !self.how.kind.is_classic_model() {
+            let groups: Vec<String> = self.groups.iter().map(int).collect();
+            self.part("group ids", groups);
         }
-        self.line("\n    /* enter define mode */");
+        let types = schema.type_order().into_iter().map(|ty| int(&self.types[ty].id));
+        let types: Vec<String> = types.collect();
+        self.part("type ids", types);
+        let ids: Vec<String> =
+            self.dims.iter().map(|name| format!("    int {name}_dim;")).collect();
+        self.part("dimension ids", ids);
+        let lens: Vec<String> = schema
+            .dims
+            .iter()
+            .enumerate()
+            .map(|(index, dim)| {
+                let len =
+                    if dim.unlimited { "NC_UNLIMITED".to_owned() } else { dim.len.to_string() };
+                format!("    size_t {}_len = {len};", self.dims[index])
+            })
+            .collect();
+        self.part("dimension lengths", lens);
+        let ids: Vec<String> = self.vars.iter().map(|name| format!("    int {name}_id;")).collect();
+        self.part("variable ids", ids);
+        let all = || schema.vars.iter().zip(&self.vars);
+        let ranks: Vec<String> =
+            all().map(|(var, name)| format!("#   define RANK_{name} {}", var.dims.len())).collect();
+        let shapes: Vec<String> = all()
+            .filter(|(var, _)| !var.dims.is_empty())
+            .map(|(_, name)| format!("    int {name}_dims[RANK_{name}];"))
+            .collect();
+        self.part("rank (number of dimensions) for each variable", ranks);
+        self.part("variable shapes", shapes);
+        self.line("    /* enter define mode */");
         let mode = match self.how.kind {
             Kind::Classic => "NC_CLOBBER",
             Kind::Offset64 => "NC_CLOBBER|NC_64BIT_OFFSET",
@@ -111,10 +186,12 @@ impl<'a> Program<'a> {
             Kind::NetCdf4Classic => "NC_CLOBBER|NC_NETCDF4|NC_CLASSIC_MODEL",
         };
         self.call(format!("nc_create({target}, {mode}, &ncid)"));
-        if self.how.no_fill {
-            self.call("nc_set_fill(ncid, NC_NOFILL, NULL)");
+        if !self.how.kind.is_classic_model() {
+            self.line(format!("    {} = ncid;", self.groups[0]));
         }
-        self.line(format!("    {} = ncid;", self.groups[0]));
+        if self.how.no_fill {
+            self.call("nc_set_fill(ncid, NC_NOFILL, 0)");
+        }
         for (index, group) in schema.groups.iter().enumerate() {
             if let Some(parent) = group.parent {
                 let (id, parent) = (&self.groups[index], &self.groups[parent]);
@@ -122,35 +199,52 @@ impl<'a> Program<'a> {
                 self.call(call);
             }
         }
-        for index in 0..schema.types.len() {
+        self.line("");
+        for index in schema.type_order() {
             self.define_type(schema, index);
         }
+        if !schema.types.is_empty() {
+            self.line("");
+        }
         if !schema.dims.is_empty() {
-            self.line("\n    /* define dimensions */");
+            self.line("    /* define dimensions */");
         }
         for (index, dim) in schema.dims.iter().enumerate() {
-            let len = if dim.unlimited { "NC_UNLIMITED".to_owned() } else { dim.len.to_string() };
             let (group, id) = (&self.groups[dim.group], &self.dims[index]);
-            let call = format!("nc_def_dim({group}, {}, {len}, &{id})", quoted(&dim.name));
+            let call = format!("nc_def_dim({group}, {}, {id}_len, &{id}_dim)", quoted(&dim.name));
             self.call(call);
+        }
+        if !schema.dims.is_empty() {
+            self.line("");
+        }
+        if !schema.vars.is_empty() {
+            self.line("    /* define variables */\n");
         }
         for (index, var) in schema.vars.iter().enumerate() {
             self.define_variable(index, var);
         }
         let (of_groups, of_vars): (Vec<_>, Vec<_>) =
             schema.atts.iter().partition(|att| att.var.is_none());
-        for att in of_groups.into_iter().chain(of_vars) {
-            self.define_attribute(schema, att)?;
+        for (heading, atts) in [("global", of_groups), ("per-variable", of_vars)] {
+            if atts.is_empty() {
+                continue;
+            }
+            self.line(format!("    /* assign {heading} attributes */\n"));
+            for att in atts {
+                self.define_attribute(schema, att)?;
+            }
+            self.line("");
         }
-        self.line("\n    /* leave define mode */");
-        self.call(format!("nc_enddef({})", self.groups[0]));
+        self.line("    /* leave define mode */");
+        self.call(format!("nc_enddef ({})", self.groups[0]));
+        self.line("");
         Ok(())
     }
 
     /// A type as C has it.
     fn c_type(&self, ty: TypeRef) -> String {
         match ty {
-            TypeRef::Primitive(Primitive::String) => "char *".to_owned(),
+            TypeRef::Primitive(Primitive::String) => "char*".to_owned(),
             TypeRef::Primitive(Primitive::Atomic(ext)) => c_type(ext).to_owned(),
             TypeRef::User(user) => self.types[user].ty.clone(),
         }
@@ -168,97 +262,96 @@ impl<'a> Program<'a> {
 
     fn declare_type(&mut self, schema: &Schema, index: usize) {
         let UserType { class, size, .. } = &schema.types[index];
-        let name = self.types[index].ty.clone();
+        let (name, parts) = (self.types[index].ty.clone(), self.types[index].parts.clone());
         match class {
-            Class::Opaque => {
-                self.line(format!("typedef struct {{ unsigned char bytes[{size}]; }} {name};"))
+            Class::Opaque => self.line(format!("typedef unsigned char {name}[{size}];")),
+            Class::Enum { base, members } => {
+                let base_type = c_type(*base);
+                for (member, part) in members.iter().zip(parts) {
+                    let value = number(*base, &member.value[..base.size()]);
+                    self.line(format!("#define {part} (({base_type}){value})"));
+                }
+                self.line(format!("typedef {base_type} {name};"));
             }
-            Class::Enum { base, .. } => self.line(format!("typedef {} {name};", c_type(*base))),
             Class::Vlen { .. } => self.line(format!("typedef nc_vlen_t {name};")),
             Class::Compound(fields) => {
-                self.line("typedef struct {");
-                for (index_of_field, field) in fields.iter().enumerate() {
+                self.line(format!("typedef struct {name} {{"));
+                for (field, part) in fields.iter().zip(parts) {
                     let ty = self.c_type(field.ty);
                     let dims: String = field.dims.iter().map(|len| format!("[{len}]")).collect();
-                    let field_name = &self.types[index].fields[index_of_field];
-                    let text = format!("    {ty} {field_name}{dims};");
-                    self.line(text);
+                    self.line(format!("    {ty} {part}{dims};"));
                 }
                 self.line(format!("}} {name};"));
             }
         }
-        self.line("");
     }
 
     fn define_type(&mut self, schema: &Schema, index: usize) {
         let ty = &schema.types[index];
-        let TypeNames { id, ty: c_name, .. } = &self.types[index];
-        let (id, c_name) = (id.clone(), c_name.clone());
+        let TypeNames { id, ty: c_name, parts } = &self.types[index];
+        let (id, c_name, parts) = (id.clone(), c_name.clone(), parts.clone());
         let group = self.groups[ty.group].clone();
         let name = quoted(&ty.name);
-        self.line("");
         match &ty.class {
             Class::Opaque => {
-                self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size))
+                self.call(format!("nc_def_opaque({group}, {}, {name}, &{id})", ty.size));
             }
             Class::Vlen { base } => {
                 let base = self.nc_type(*base);
-                self.call(format!("nc_def_vlen({group}, {name}, {base}, &{id})"));
+                self.short_call(format!("nc_def_vlen({group}, {name}, {base}, &{id})"));
             }
             Class::Enum { base, members } => {
-                let base_type = TypeRef::Primitive(Primitive::Atomic(*base));
-                let base_id = self.nc_type(base_type);
+                let base_id = self.nc_type(TypeRef::Primitive(Primitive::Atomic(*base)));
+                self.line(format!("    {{\n    {} econst;", c_type(*base)));
                 self.call(format!("nc_def_enum({group}, {base_id}, {name}, &{id})"));
                 for member in members {
                     let text = number(*base, &member.value[..base.size()]);
                     let member = quoted(&member.name);
-                    self.line(format!("    {{\n    {c_name} value = {text};"));
-                    self.call(format!("nc_insert_enum({group}, {id}, {member}, &value)"));
-                    self.line("    }");
+                    self.line(format!("    econst = {text};"));
+                    self.call(format!("nc_insert_enum({group}, {id}, {member}, &econst)"));
                 }
+                self.line("    }");
             }
             Class::Compound(fields) => {
-                self.call(format!("nc_def_compound({group}, sizeof({c_name}), {name}, &{id})"));
-                for (index_of_field, field) in fields.iter().enumerate() {
-                    let Field { dims, .. } = field;
-                    let base = self.nc_type(field.ty);
-                    let c_field = &self.types[index].fields[index_of_field];
-                    let place = format!("offsetof({c_name}, {c_field})");
-                    let field_name = quoted(&field.name);
-                    if dims.is_empty() {
-                        self.call(format!(
-                            "nc_insert_compound({group}, {id}, {field_name}, {place}, {base})"
-                        ));
-                        continue;
+                self.short_call(format!(
+                    "nc_def_compound({group}, sizeof({c_name}), {name}, &{id})"
+                ));
+                self.line("    {");
+                for (field, part) in fields.iter().zip(&parts) {
+                    if !field.dims.is_empty() {
+                        let lengths: Vec<String> =
+                            field.dims.iter().map(usize::to_string).collect();
+                        let (n, lengths) = (lengths.len(), lengths.join(", "));
+                        self.line(format!("    static int {part}_dims[{n}] = {{{lengths}}};"));
                     }
-                    let lengths: Vec<String> = dims.iter().map(usize::to_string).collect();
-                    let n = dims.len();
-                    self.line(format!(
-                        "    {{\n    static const int dims[] = {{{}}};",
-                        lengths.join(", ")
-                    ));
-                    self.call(format!(
-                        "nc_insert_array_compound({group}, {id}, {field_name}, {place}, {base}, {n}, dims)"
-                    ));
-                    self.line("    }");
                 }
+                for (field, part) in fields.iter().zip(&parts) {
+                    let (base, field_name) = (self.nc_type(field.ty), quoted(&field.name));
+                    let place = format!("NC_COMPOUND_OFFSET({c_name},{part})");
+                    let lead = format!("{group}, {id}, {field_name}, {place}, {base}");
+                    match field.dims.len() {
+                        0 => self.short_call(format!("nc_insert_compound({lead})")),
+                        n => {
+                            self.short_call(format!(
+                                "nc_insert_array_compound({lead}, {n}, {part}_dims)"
+                            ));
+                        }
+                    }
+                }
+                self.line("    }");
             }
         }
+        self.line("");
     }
 
     fn define_variable(&mut self, index: usize, var: &Variable) {
-        let (group, id) = (self.groups[var.group].clone(), self.vars[index].clone());
-        let (ty, name) = (self.nc_type(var.ty), quoted(&var.name));
-        self.line("");
-        if var.dims.is_empty() {
-            self.call(format!("nc_def_var({group}, {name}, {ty}, 0, NULL, &{id})"));
-        } else {
-            let dims: Vec<&str> = var.dims.iter().map(|dim| &self.dims[*dim][..]).collect();
-            let (n, dims) = (dims.len(), dims.join(", "));
-            self.line(format!("    {{\n    const int dims[] = {{{dims}}};"));
-            self.call(format!("nc_def_var({group}, {name}, {ty}, {n}, dims, &{id})"));
-            self.line("    }");
+        let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
+        let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
+        for (at, dim) in var.dims.iter().enumerate() {
+            self.line(format!("    {stem}_dims[{at}] = {}_dim;", self.dims[*dim]));
         }
+        let dims = if var.dims.is_empty() { "0".to_owned() } else { format!("{stem}_dims") };
+        self.call(format!("nc_def_var({group}, {name}, {ty}, RANK_{stem}, {dims}, &{id})"));
         let special = &var.special;
         if let Some(storage) = special.storage {
             let what = match storage {
@@ -266,24 +359,15 @@ impl<'a> Program<'a> {
                 Storage::Compact => "NC_COMPACT",
                 Storage::Chunked => "NC_CHUNKED",
             };
-            match special.chunk_sizes.as_ref().filter(|_| storage == Storage::Chunked) {
-                Some(sizes) => {
-                    let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
-                    self.line(format!(
-                        "    {{\n    static const size_t sizes[] = {{{}}};",
-                        sizes.join(", ")
-                    ));
-                    self.call(format!("nc_def_var_chunking({group}, {id}, {what}, sizes)"));
-                    self.line("    }");
-                }
-                None => self.call(format!("nc_def_var_chunking({group}, {id}, {what}, NULL)")),
-            }
+            let has_sizes = special.chunk_sizes.is_some() && storage == Storage::Chunked;
+            let sizes = if has_sizes { format!("{stem}_chunksizes") } else { "NULL".to_owned() };
+            self.call(format!("nc_def_var_chunking({group}, {id}, {what}, {sizes})"));
         }
         if let Some(on) = special.fletcher32 {
             self.call(format!("nc_def_var_fletcher32({group}, {id}, {})", i32::from(on)));
         }
         if special.deflate.is_some() || special.shuffle.is_some() {
-            let shuffle = i32::from(special.shuffle == Some(true));
+            let shuffle = if special.shuffle == Some(true) { "NC_SHUFFLE" } else { "NC_NOSHUFFLE" };
             let level = special.deflate.filter(|level| *level >= 0);
             let (on, level) = (i32::from(level.is_some()), level.unwrap_or(0));
             self.call(format!("nc_def_var_deflate({group}, {id}, {shuffle}, {on}, {level})"));
@@ -296,7 +380,8 @@ impl<'a> Program<'a> {
             self.call(format!("nc_def_var_endian({group}, {id}, {order})"));
         }
         if let Some(no_fill) = special.no_fill {
-            self.call(format!("nc_def_var_fill({group}, {id}, {}, NULL)", i32::from(no_fill)));
+            let mode = if no_fill { "NC_NOFILL" } else { "NC_FILL" };
+            self.call(format!("nc_def_var_fill({group}, {id}, {mode}, NULL)"));
         }
         for (filter, params) in &special.filters {
             if params.is_empty() {
@@ -305,10 +390,8 @@ impl<'a> Program<'a> {
             }
             let n = params.len();
             let params: Vec<String> = params.iter().map(|param| format!("{param}U")).collect();
-            self.line(format!(
-                "    {{\n    static const unsigned int params[] = {{{}}};",
-                params.join(", ")
-            ));
+            let params = params.join(", ");
+            self.line(format!("    {{\n    static const unsigned int params[] = {{{params}}};"));
             self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, params)"));
             self.line("    }");
         }
@@ -320,36 +403,131 @@ impl<'a> Program<'a> {
             };
             self.call(format!("nc_def_var_quantize({group}, {id}, {mode}, {kept})"));
         }
+        self.line("");
     }
 
     fn define_attribute(&mut self, schema: &Schema, att: &Attribute) -> Result<(), Fault> {
         let group = self.groups[att.group].clone();
-        let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone());
+        let owner = att.var.map_or("NC_GLOBAL".to_owned(), |var| self.vars[var].clone() + "_id");
         let (values, n) = attribute(schema, att)?;
         let (name, ty) = (quoted(&att.name), self.nc_type(att.ty));
-        self.line("\n    {");
-        self.values(schema, att.ty, &values);
-        self.call(format!("nc_put_att({group}, {owner}, {name}, {ty}, {n}, values)"));
-        self.line("    }");
+        self.line("    {");
+        if att.ty == TypeRef::CHAR {
+            let text = quoted(&values.bytes);
+            // An empty text has one NUL, which each string of C has behind it.
+            let text = if values.bytes == [0] { "\"\"" } else { &text };
+            self.call(format!("nc_put_att_text({group}, {owner}, {name}, {n}, {text})"));
+        } else {
+            let lead = match self.how.kind.is_classic_model() {
+                true => plain(&schema.groups[0].name) + "_",
+                false => String::new(),
+            };
+            let array = lead + &plain(&att.name).replace("_PERIOD_", "_DOT_") + "_att";
+            let size = schema.size_of(att.ty).max(1);
+            let mut texts = Vec::new();
+            for bytes in values.bytes.chunks_exact(size) {
+                let mut before = String::new();
+                texts.push(self.value(schema, att.ty, bytes, &values, &mut before));
+                self.out += &before;
+            }
+            let (c_type, texts) = (self.c_type(att.ty), texts.join(", "));
+            self.line(format!("    static const {c_type} {array}[{n}] = {{{texts}}} ;"));
+            match att.ty {
+                TypeRef::Primitive(Primitive::Atomic(ext)) => {
+                    let family = family(ext);
+                    self.call(format!(
+                        "nc_put_att_{family}({group}, {owner}, {name}, {ty}, {n}, {array})"
+                    ));
+                }
+                TypeRef::Primitive(Primitive::String) => {
+                    self.short_call(format!(
+                        "nc_put_att_string({group}, {owner}, {name}, {n}, {array})"
+                    ));
+                }
+                TypeRef::User(_) => {
+                    self.call(format!("nc_put_att({group}, {owner}, {name}, {ty}, {n}, {array})"));
+                }
+            }
+        }
+        self.line("    }\n");
         Ok(())
     }
 
-    /// Declares `values`, an array.
-    fn values(&mut self, schema: &Schema, ty: TypeRef, values: &Elements) {
-        if ty == TypeRef::CHAR {
-            let text = long_text(&values.bytes);
-            return self.line(format!("    static const char values[] = {text};"));
+    /// Puts of the data of a variable: all at once if it is small and cannot grow, and else row by row.
+    fn put_data(
+        &mut self,
+        schema: &Schema,
+        var: usize,
+        texts: &BTreeMap<u64, Text>,
+    ) -> Result<(), Fault> {
+        let variable = &schema.vars[var];
+        let missing = self.missing(schema, variable)?;
+        let (group, stem) = (self.groups[variable.group].clone(), self.vars[var].clone());
+        let ty = self.c_type(variable.ty);
+        let is_text = variable.ty == TypeRef::CHAR;
+        let shape: Vec<u64> = variable.dims.iter().map(|dim| schema.dims[*dim].len).collect();
+        let all = shape.iter().fold(1u64, |n, len| n.saturating_mul(*len));
+        if shape.is_empty() {
+            let text = texts.get(&0).unwrap_or(&missing);
+            self.line("    {\n    size_t count = 0;");
+            self.out += &text.before;
+            let value =
+                if is_text { format!("'{}'", character(text.byte)) } else { text.value.clone() };
+            self.line(format!("    static {ty} {stem}_data[1] = {{{value}}};"));
+            self.call(format!("nc_put_var1({group}, {stem}_id, &count, {stem}_data)"));
+            self.line("    }\n\n");
+            return Ok(());
         }
-        let size = schema.size_of(ty).max(1);
-        let mut before = String::new();
-        let texts: Vec<String> = values
-            .bytes
-            .chunks_exact(size)
-            .map(|bytes| self.value(schema, ty, bytes, values, &mut before))
-            .collect();
-        self.out += &before;
-        let ty = self.c_type(ty);
-        self.line(format!("    static {ty} values[] = {{{}}};", lines(&texts)));
+        let grows = variable.dims.iter().any(|dim| schema.dims[*dim].unlimited);
+        let whole = is_text || (all <= MOST_AT_ONCE && !grows);
+        let row = if whole { all } else { shape.last().copied().unwrap_or(1) };
+        let mut first = 0;
+        while first < all && row > 0 {
+            self.line("    {");
+            let values: Vec<&Text> =
+                (first..first + row).map(|n| texts.get(&n).unwrap_or(&missing)).collect();
+            for text in &values {
+                self.out += &text.before;
+            }
+            if is_text {
+                let bytes: Vec<u8> = values.iter().map(|text| text.byte).collect();
+                self.line(format!("    char* {stem}_data = {} ;", quoted(&bytes)));
+            } else {
+                let list =
+                    values.iter().map(|text| &text.value[..]).collect::<Vec<&str>>().join(", ");
+                self.line(format!("    {ty} {stem}_data[{row}] = {{{list}}} ;"));
+            }
+            let mut start = vec![0; shape.len()];
+            let mut count = shape.clone();
+            if !whole {
+                let mut rest = first / row;
+                for dim in (0..shape.len() - 1).rev() {
+                    start[dim] = rest % shape[dim].max(1);
+                    rest /= shape[dim].max(1);
+                    count[dim] = 1;
+                }
+            }
+            let list = |numbers: &[u64]| {
+                numbers.iter().map(u64::to_string).collect::<Vec<String>>().join(", ")
+            };
+            let (rank, start, count) = (shape.len(), list(&start), list(&count));
+            self.line(format!("    size_t {stem}_startset[{rank}] = {{{start}}} ;"));
+            self.line(format!("    size_t {stem}_countset[{rank}] = {{{count}}};"));
+            let call = format!("{group}, {stem}_id, {stem}_startset, {stem}_countset, {stem}_data");
+            self.call(format!("nc_put_vara({call})"));
+            self.line("    }\n\n");
+            first += row;
+        }
+        Ok(())
+    }
+
+    /// The fill value of a variable.
+    fn missing(&mut self, schema: &Schema, var: &Variable) -> Result<Text, Fault> {
+        let mut values = Elements::default();
+        fill(schema, var, &mut values)?;
+        let mut text = Text { byte: values.bytes.first().copied().unwrap_or(0), ..Text::default() };
+        text.value = self.value(schema, var.ty, &values.bytes, &values, &mut text.before);
+        Ok(text)
     }
 
     /// A value; what it points to is declared in `before`.
@@ -370,7 +548,7 @@ impl<'a> Program<'a> {
             TypeRef::User(user) => match &schema.types[user].class {
                 Class::Opaque => {
                     let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
-                    format!("{{{{{}}}}}", bytes.join(", "))
+                    format!("{{{}}}", bytes.join(", "))
                 }
                 Class::Enum { base, .. } => number(*base, bytes),
                 Class::Vlen { base } => self.sequence(schema, *base, bytes, values, before),
@@ -413,15 +591,38 @@ impl<'a> Program<'a> {
             .collect();
         self.n_arrays += 1;
         let (name, ty) = (format!("vlen_{}", self.n_arrays), self.c_type(base));
-        let _ = writeln!(before, "    static {ty} {name}[] = {{{}}};", lines(&items));
+        let _ = writeln!(before, "    static {ty} {name}[] = {{{}}};", items.join(", "));
         format!("{{{}, (void *){name}}}", word(0))
     }
 
-    pub(super) fn end(mut self) -> Vec<u8> {
-        self.line("");
+    /// The program, with all data.
+    pub(super) fn end(mut self, schema: &Schema) -> Result<Vec<u8>, Fault> {
+        if !self.how.header_only && !schema.vars.is_empty() {
+            self.line("    /* assign variable data */\n");
+        }
+        let mut data = std::mem::take(&mut self.data);
+        let with_data = (0..schema.vars.len()).filter(|var| schema.vars[*var].data.is_some());
+        for var in with_data.filter(|_| !self.how.header_only).collect::<Vec<usize>>() {
+            // Values that are fill values all need not be there.
+            let texts = data.remove(&var).unwrap_or_default();
+            let shape: Vec<u64> =
+                schema.vars[var].dims.iter().map(|dim| schema.dims[*dim].len).collect();
+            let at = |index: &[u64]| {
+                index.iter().zip(&shape).fold(0, |at, (index, len)| at * len + index)
+            };
+            let texts = texts.into_iter().map(|(index, text)| (at(&index), text)).collect();
+            self.put_data(schema, var, &texts)?;
+        }
         self.call(format!("nc_close({})", self.groups[0]));
         self.line("    return 0;\n}");
-        self.out.into_bytes()
+        if self.out.contains("NAN") || self.out.contains("INFINITY") {
+            self.out = self.out.replacen(
+                "#include <stdlib.h>\n",
+                "#include <stdlib.h>\n#include <math.h>\n",
+                1,
+            );
+        }
+        Ok(self.out.into_bytes())
     }
 }
 
@@ -434,20 +635,21 @@ impl Sink for Program<'_> {
         values: &mut Elements,
     ) -> Result<(), String> {
         let variable = &schema.vars[var];
-        let (group, id) = (self.groups[variable.group].clone(), self.vars[var].clone());
-        self.line("\n    {");
-        self.values(schema, variable.ty, values);
-        if slab.start.is_empty() {
-            self.call(format!("nc_put_var({group}, {id}, values)"));
-        } else {
-            let list = |numbers: &[u64]| {
-                numbers.iter().map(u64::to_string).collect::<Vec<String>>().join(", ")
-            };
-            self.line(format!("    static const size_t start[] = {{{}}};", list(slab.start)));
-            self.line(format!("    static const size_t count[] = {{{}}};", list(slab.count)));
-            self.call(format!("nc_put_vara({group}, {id}, start, count, values)"));
+        let size = schema.size_of(variable.ty).max(1);
+        for (n, bytes) in values.bytes.chunks_exact(size).enumerate() {
+            let mut text = Text { byte: bytes.first().copied().unwrap_or(0), ..Text::default() };
+            if variable.ty != TypeRef::CHAR {
+                text.value = self.value(schema, variable.ty, bytes, values, &mut text.before);
+            }
+            let mut rest = n as u64;
+            let mut index = slab.start.to_vec();
+            for dim in (0..index.len()).rev() {
+                let count = if dim == 0 { u64::MAX } else { slab.count[dim].max(1) };
+                index[dim] += rest % count;
+                rest /= count;
+            }
+            self.data.entry(var).or_default().insert(index, text);
         }
-        self.line("    }");
         Ok(())
     }
 
@@ -473,7 +675,7 @@ fn c_type(ext: zonda::ExtType) -> &'static str {
         ExtType::UByte => "unsigned char",
         ExtType::UShort => "unsigned short",
         ExtType::UInt => "unsigned int",
-        ExtType::Int64 => "long long",
+        ExtType::Int64 => "signed long long",
         ExtType::UInt64 => "unsigned long long",
     }
 }
@@ -492,17 +694,26 @@ fn number(ext: zonda::ExtType, bytes: &[u8]) -> String {
         Value::UInt64(value) => format!("{value}ULL"),
         Value::Float(value) if value.is_nan() => "NAN".to_owned(),
         Value::Float(value) if value.is_infinite() => special("INFINITY", value < 0.0),
-        Value::Float(value) => format!("{value:?}f"),
+        // Without a point it would be an integer, which has no sign.
+        Value::Float(value) if value == 0.0 && value.is_sign_negative() => {
+            "((float)-0.)".to_owned()
+        }
+        Value::Double(value) if value == 0.0 && value.is_sign_negative() => {
+            "((double)-0.)".to_owned()
+        }
+        Value::Float(value) => {
+            let short = general(value.into(), 8);
+            let exact = short.parse::<f32>().is_ok_and(|same| same.to_bits() == value.to_bits());
+            format!("((float){})", if exact { short } else { general(value.into(), 9) })
+        }
         Value::Double(value) if value.is_nan() => "NAN".to_owned(),
         Value::Double(value) if value.is_infinite() => special("INFINITY", value < 0.0),
-        Value::Double(value) => format!("{value:?}"),
+        Value::Double(value) => {
+            let short = general(value, 16);
+            let exact = short.parse::<f64>().is_ok_and(|same| same.to_bits() == value.to_bits());
+            format!("((double){})", if exact { short } else { general(value, 17) })
+        }
     }
-}
-
-/// Values in lines.
-fn lines(texts: &[String]) -> String {
-    let lines: Vec<String> = texts.chunks(PER_LINE).map(|line| line.join(", ")).collect();
-    lines.join(",\n        ")
 }
 
 /// Values in braces by their shape.
@@ -518,33 +729,56 @@ fn nested(items: &[String], dims: &[usize]) -> String {
     }
 }
 
+/// The middle of names of functions.
+fn family(ext: zonda::ExtType) -> &'static str {
+    use zonda::ExtType;
+    match ext {
+        ExtType::Byte => "schar",
+        ExtType::Char => "text",
+        ExtType::UByte => "uchar",
+        ExtType::Int64 => "longlong",
+        ExtType::UInt64 => "ulonglong",
+        other => other.name(),
+    }
+}
+
+/// A character within quotes. Those of UTF-8 stay as they are.
+fn character(byte: u8) -> String {
+    match byte {
+        b'\'' => "\\'".to_owned(),
+        b'"' => "\"".to_owned(),
+        _ => escaped(byte),
+    }
+}
+
+fn escaped(byte: u8) -> String {
+    match byte {
+        b'"' => "\\\"".to_owned(),
+        b'\\' => "\\\\".to_owned(),
+        8 => "\\b".to_owned(),
+        12 => "\\f".to_owned(),
+        b'\n' => "\\n".to_owned(),
+        b'\r' => "\\r".to_owned(),
+        b'\t' => "\\t".to_owned(),
+        11 => "\\v".to_owned(),
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
+    }
+}
+
 /// A string of C.
 fn quoted(text: &[u8]) -> String {
     let mut out = String::from("\"");
-    for byte in text {
-        match byte {
-            b'"' | b'\\' => {
-                out.push('\\');
-                out.push(char::from(*byte));
-            }
-            b'\n' => out += "\\n",
-            // Two of them may begin a trigraph.
-            b' '..=b'~' if *byte != b'?' => out.push(char::from(*byte)),
-            _ => {
-                let _ = write!(out, "\\{byte:03o}");
+    for part in text.utf8_chunks() {
+        for letter in part.valid().chars() {
+            match u8::try_from(u32::from(letter)) {
+                Ok(byte) if byte < 0x80 => out += &escaped(byte),
+                _ => out.push(letter),
             }
         }
+        part.invalid().iter().for_each(|byte| out += &escaped(*byte));
     }
     out + "\""
-}
-
-/// A string of C in several lines.
-fn long_text(text: &[u8]) -> String {
-    if text.is_empty() {
-        return "\"\"".to_owned();
-    }
-    let lines: Vec<String> = text.chunks(CHARS_PER_LINE).map(quoted).collect();
-    lines.join("\n        ")
 }
 
 #[cfg(test)]
@@ -554,11 +788,11 @@ mod tests {
 
     #[test]
     fn constants() {
-        assert_eq!(quoted(b"a\"b\\\n\x01?\xff"), r#""a\"b\\\n\001\077\377""#);
-        assert_eq!(number(ExtType::Float, &1.5f32.to_ne_bytes()), "1.5f");
+        assert_eq!(quoted(b"a\"b\\\n\x01?\xff"), r#""a\"b\\\n\001?\377""#);
+        assert_eq!(number(ExtType::Float, &1.5f32.to_ne_bytes()), "((float)1.5)");
         assert_eq!(number(ExtType::Float, &f32::NAN.to_ne_bytes()), "NAN");
         assert_eq!(number(ExtType::Double, &f64::NEG_INFINITY.to_ne_bytes()), "-INFINITY");
-        assert_eq!(number(ExtType::Double, &1e300f64.to_ne_bytes()), "1e300");
+        assert_eq!(number(ExtType::Double, &1e300f64.to_ne_bytes()), "((double)1e+300)");
         assert_eq!(number(ExtType::UInt, &u32::MAX.to_ne_bytes()), "4294967295U");
         assert_eq!(number(ExtType::Int64, &i64::MIN.to_ne_bytes()), "(-9223372036854775807LL - 1)");
     }

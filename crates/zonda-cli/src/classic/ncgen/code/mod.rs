@@ -54,7 +54,7 @@ pub(super) fn write(
             let mut program = c::Program::new(schema, how, warn);
             program.definitions(schema)?;
             data(schema, &mut program)?;
-            Ok(program.end())
+            program.end(schema)
         }
         Language::Fortran => {
             let mut program = fortran::Program::new(schema, how, warn);
