@@ -25,7 +25,16 @@ use failure::{Failure, Result};
 /// netCDF files and the programs that use them.
 #[derive(Debug, Parser)]
 #[command(name = "zonda", version, max_term_width = 100)]
-#[command(after_help = "`zonda help COMMAND` tells more about each.")]
+#[command(after_help = "Examples:
+  zonda info data.nc                            what is in a file, and how it is stored
+  zonda view data.nc temp                       a variable in numbers
+  zonda view data.nc temp --at time=0 -o t.png  and as a picture
+  zonda check data.nc                           whether it is sound
+  zonda copy -d 4 -s data.nc small.nc           the same, compressed
+  zonda diff data.nc small.nc                   what is different
+  zonda run -- python3 script.py                a program on this library
+
+`zonda help COMMAND` tells more about each, with examples.")]
 struct Cli {
     #[command(subcommand)]
     command: cmd::Command,

@@ -138,11 +138,11 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         writeln!(out, "{from}: {vars} variables saved to {to}, nothing lost")?;
         return crate::done();
     }
-    writeln!(
-        out,
-        "{from}: {vars} variables saved to {to}, but for {} things",
-        grouped(copied.n_lost)
-    )?;
+    let things = match copied.n_lost {
+        1 => "1 thing".to_owned(),
+        n => format!("{} things", grouped(n)),
+    };
+    writeln!(out, "{from}: {vars} variables saved to {to}, but for {things}")?;
     Ok(ExitCode::FAILURE)
 }
 
