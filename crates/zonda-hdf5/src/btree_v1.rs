@@ -210,7 +210,7 @@ pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usiz
 /// Where the number of children is in a node.
 const USED_AT: std::ops::Range<usize> = 6..8;
 /// Bytes from the beginning of a node up to the address of its left neighbour.
-const LEFT_AT: u64 = 8;
+const LEFT_AT: usize = 8;
 
 /// What nodes of a tree have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -242,7 +242,7 @@ impl NodeShape {
     #[must_use]
     pub fn key_at(&self, i: usize) -> usize {
         let offset = usize::from(self.sizes.offset);
-        let head = offset.saturating_mul(2).saturating_add(LEFT_AT as usize);
+        let head = offset.saturating_mul(2).saturating_add(LEFT_AT);
         head.saturating_add(offset.saturating_add(self.key_len).saturating_mul(i))
     }
 
@@ -255,13 +255,13 @@ impl NodeShape {
     /// Where in a node the address of its left neighbour is.
     #[must_use]
     pub fn left_at(&self) -> u64 {
-        LEFT_AT
+        LEFT_AT as u64
     }
 
     /// Where in a node the address of its right neighbour is.
     #[must_use]
     pub fn right_at(&self) -> u64 {
-        LEFT_AT.saturating_add(u64::from(self.sizes.offset))
+        (LEFT_AT as u64).saturating_add(u64::from(self.sizes.offset))
     }
 
     /// Encodes a node of `used` children: its head, then what `entries` puts, which are keys and
