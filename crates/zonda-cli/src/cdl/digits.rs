@@ -170,11 +170,11 @@ const PAIRS: [[u8; 2]; 100] = {
 /// each step, halves of a word are divided side by side by a multiplication that is exact for them.
 #[inline]
 fn eight(value: u64) -> u64 {
-    let fours = value / 10_000 | (value % 10_000) << 32;
-    let upper = (fours * 10_486 >> 20) & 0x7F_0000_007F;
-    let twos = upper | (fours - 100 * upper) << 16;
-    let upper = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
-    let ones = upper | (twos - 10 * upper) << 8;
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let upper = ((fours * 10_486) >> 20) & 0x7F_0000_007F;
+    let twos = upper | ((fours - 100 * upper) << 16);
+    let upper = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
+    let ones = upper | ((twos - 10 * upper) << 8);
     ones | ZEROS as u64
 }
 

@@ -19,6 +19,10 @@ pub(super) struct Rows<'a> {
     corner: Vec<usize>,
     /// Elements of the current row that are written.
     at: usize,
+    /// Rows that are not at their end yet.
+    left: usize,
+    /// Whether a dimension but the first can grow, so that there are braces.
+    has_braces: bool,
     /// NULs of a string that are written only if something follows them in the row.
     nuls: usize,
     text: Vec<u8>,
@@ -30,8 +34,10 @@ impl<'a> Rows<'a> {
             Some((&last, outer)) => (last, outer.len()),
             None => (1, 0),
         };
-        let corner = vec![0; outer];
-        Rows { variable, options, row_len, corner, at: 0, nuls: 0, text: Vec::new() }
+        let left = variable.shape[..outer].iter().fold(1, |n: usize, &len| n.saturating_mul(len));
+        let has_braces = variable.unlimited.iter().skip(1).any(|&grows| grows);
+        let (corner, text) = (vec![0; outer], Vec::new());
+        Rows { variable, options, row_len, corner, at: 0, left, has_braces, nuls: 0, text }
     }
 
     /// Writes what comes before the elements of the next row, which cannot be read.
@@ -201,7 +207,8 @@ impl<'a> Rows<'a> {
             }
         }
         let outer = &self.variable.shape[..self.corner.len()];
-        let last = self.corner.iter().zip(outer).all(|(&at, &len)| at + 1 == len);
+        self.left = self.left.saturating_sub(1);
+        let last = self.left == 0;
         if self.options.full {
             self.text.clear();
             self.text.push(if last { b';' } else { b',' });
@@ -229,6 +236,9 @@ impl<'a> Rows<'a> {
     /// them on at the place that `there` tells: what grows is in braces.
     fn n_braces(&self, there: impl Fn(usize, usize) -> bool) -> usize {
         let mut n = 0;
+        if !self.has_braces {
+            return n;
+        }
         for (axis, unlimited) in self.variable.unlimited.iter().enumerate().skip(1).rev() {
             let at = self.corner.get(axis).zip(self.variable.shape.get(axis));
             if at.is_some_and(|(&at, &len)| !there(at, len)) {
