@@ -116,21 +116,14 @@ impl<'a> Program<'a> {
         for index in schema.type_order() {
             self.declare_type(schema, index);
         }
-        if !self.how.kind.is_classic_model() {
+        if !schema.types.is_empty() {
             self.line("");
         }
-        let mut has_sizes = false;
+        let before = self.out.len();
         for (index, var) in schema.vars.iter().enumerate() {
-            if let Some(sizes) = &var.special.chunk_sizes {
-                let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
-                let sizes = sizes.collect::<Vec<String>>().join(", ");
-                let text =
-                    format!("static size_t {}_chunksizes[{n}] = {{{sizes}}} ;", self.vars[index]);
-                self.line(text);
-                has_sizes = true;
-            }
+            self.declare_storage(index, var);
         }
-        if has_sizes || !schema.types.is_empty() {
+        if self.out.len() > before || !self.how.kind.is_classic_model() {
             self.line("");
         }
         self.line(
@@ -344,6 +337,25 @@ impl<'a> Program<'a> {
         self.line("");
     }
 
+    /// Lists that calls about the storage of a variable need.
+    fn declare_storage(&mut self, index: usize, var: &Variable) {
+        let stem = self.vars[index].clone();
+        if let Some(sizes) = &var.special.chunk_sizes {
+            let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
+            let sizes = sizes.collect::<Vec<String>>().join(", ");
+            self.line(format!("static size_t {stem}_chunksizes[{n}] = {{{sizes}}} ;"));
+        }
+        for (number, (_, params)) in var.special.filters.iter().enumerate() {
+            if params.is_empty() {
+                continue;
+            }
+            let (n, params) = (params.len(), params.iter().map(|param| format!("{param}U")));
+            let params = params.collect::<Vec<String>>().join(", ");
+            let name = format!("{stem}_{number}_filterparams");
+            self.line(format!("static unsigned int {name}[{n}] = {{{params}}} ;"));
+        }
+    }
+
     fn define_variable(&mut self, index: usize, var: &Variable) {
         let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
         let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
@@ -383,17 +395,13 @@ impl<'a> Program<'a> {
             let mode = if no_fill { "NC_NOFILL" } else { "NC_FILL" };
             self.call(format!("nc_def_var_fill({group}, {id}, {mode}, NULL)"));
         }
-        for (filter, params) in &special.filters {
-            if params.is_empty() {
-                self.call(format!("nc_def_var_filter({group}, {id}, {filter}, 0, NULL)"));
-                continue;
-            }
+        for (number, (filter, params)) in special.filters.iter().enumerate() {
+            let list = match params.len() {
+                0 => "NULL".to_owned(),
+                _ => format!("{stem}_{number}_filterparams"),
+            };
             let n = params.len();
-            let params: Vec<String> = params.iter().map(|param| format!("{param}U")).collect();
-            let params = params.join(", ");
-            self.line(format!("    {{\n    static const unsigned int params[] = {{{params}}};"));
-            self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, params)"));
-            self.line("    }");
+            self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, {list})"));
         }
         if let Some((way, kept)) = special.quantize {
             let mode = match way {
