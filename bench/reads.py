@@ -131,7 +131,7 @@ def cases():
                 yield Case(f"strided 2, {label}", make, slabs(shape, "strided"))
                 yield Case(f"strided 1x7x7, {label}", make, slabs(shape, "strided", size=[1, 7, 7]))
         for filter in ("zstd", "blosc"):
-            make = data(shape, chunk, kind, 0, filter == "zstd", filter)
+            make = data(shape, chunk, kind, 0, int(filter == "zstd"), filter)
             limits = ("codec",) if filter == "zstd" else ("pread",)
             yield Case(f"whole, {filter}, {kind}", make, slabs(shape, "whole"), limits=limits)
     make = data(shape, (1, 64, 64), "float", 4, 1)

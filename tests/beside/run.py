@@ -249,6 +249,25 @@ def processes(world):
         b.wants("open 0 w %s" % path)
         b.wants("records 0", 0, "n 5 | 1 2 3 | 1 2 3")
 
+    def end_of_two():
+        # Who commits often says that the file is longer than it is, and cuts that off at the end.
+        # What another id has written since is not to be cut off.
+        path = world.file()
+        a, b = world.agent("zonda"), world.agent("netcdf")
+        a.wants("open 0 w %s" % path)
+        a.wants("open 1 w %s" % path)
+        for _ in range(6):
+            a.wants("append 0 1 2")
+            a.wants("sync 0")
+        a.wants("sync 1")
+        a.wants("append 1 40 3")
+        a.wants("sync 1")
+        a.wants("close 0")
+        a.wants("records 1", 0, "n 49 | 1 2 3 | 1 2 3")
+        a.wants("close 1")
+        b.wants("open 0 r %s" % path)
+        b.wants("records 0", 0, "n 49 | 1 2 3 | 1 2 3")
+
     def reader_and_writer():
         path = world.file()
         a = world.agent("zonda")
@@ -273,7 +292,7 @@ def processes(world):
             raise Wrong("copy: %s" % done.stderr)
         a.wants("open 1 w %s" % (world.scratch / "copy.nc"))
 
-    for test in (dies, child_keeps_nothing, child_drops_nothing, two_ids, reader_and_writer, in_memory):
+    for test in (dies, child_keeps_nothing, child_drops_nothing, two_ids, end_of_two, reader_and_writer, in_memory):
         yield "processes/" + test.__name__.replace("_", "-"), test
 
 

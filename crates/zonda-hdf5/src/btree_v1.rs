@@ -207,6 +207,8 @@ pub fn read_root(file: &File, root: FileAddr, node_type: NodeType, key_len: usiz
     Ok(node)
 }
 
+/// Where the number of children is in a node.
+const USED_AT: std::ops::Range<usize> = 6..8;
 /// Bytes from the beginning of a node up to the address of its left neighbour.
 const LEFT_AT: u64 = 8;
 
@@ -227,10 +229,27 @@ impl NodeShape {
     /// Bytes that a node takes in the file, whatever the number of its children.
     #[must_use]
     pub fn node_len(&self) -> u64 {
-        let (offset, key) = (u64::from(self.sizes.offset), self.key_len as u64);
-        let head = offset.saturating_mul(2).saturating_add(LEFT_AT);
-        let entries = key.saturating_add(offset).saturating_mul(self.most as u64);
-        head.saturating_add(entries).saturating_add(key)
+        (self.key_at(self.most) as u64).saturating_add(self.key_len as u64)
+    }
+
+    /// Where in a node the number of its children is.
+    #[must_use]
+    pub fn used_at(&self) -> std::ops::Range<usize> {
+        USED_AT
+    }
+
+    /// Where in a node key `i` begins.
+    #[must_use]
+    pub fn key_at(&self, i: usize) -> usize {
+        let offset = usize::from(self.sizes.offset);
+        let head = offset.saturating_mul(2).saturating_add(LEFT_AT as usize);
+        head.saturating_add(offset.saturating_add(self.key_len).saturating_mul(i))
+    }
+
+    /// Where in a node the address of child `i` is.
+    #[must_use]
+    pub fn child_at(&self, i: usize) -> usize {
+        self.key_at(i).saturating_add(self.key_len)
     }
 
     /// Where in a node the address of its left neighbour is.

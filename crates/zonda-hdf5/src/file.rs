@@ -49,8 +49,6 @@ pub struct File {
     /// Bytes of the storage when it was opened, and what was written since.
     len: AtomicU64,
     superblock: Superblock,
-    /// Object header of the root group, which moves where a writer moves it.
-    root: AtomicU64,
     /// What was read with the superblock.
     window: Window,
     /// Whether the bytes of the window may have been written over since.
@@ -158,7 +156,6 @@ impl File {
         File {
             storage,
             len: AtomicU64::new(len),
-            root: AtomicU64::new(superblock.root.0),
             superblock,
             window,
             window_is_old: AtomicBool::new(false),
@@ -238,7 +235,7 @@ impl File {
     /// Object header of the root group.
     #[must_use]
     pub fn root(&self) -> FileAddr {
-        FileAddr(self.root.load(Ordering::Acquire))
+        self.superblock.root
     }
 
     /// Where the table of shared messages is.
@@ -287,23 +284,8 @@ impl File {
     /// # Errors
     /// [`HdfError::TooLarge`] where the file's addresses are too narrow; what the storage reports.
     pub fn write_superblock(&self, end: u64) -> Result<()> {
-        self.write_root(end, self.root())
-    }
-
-    /// The same with another place of the root group's header, which is there already. Files with
-    /// version 0 or 1 of the superblock cannot say it.
-    ///
-    /// # Errors
-    /// As [`File::write_superblock`]; [`HdfError::Unsupported`] for another root in version 0 or 1.
-    pub fn write_root(&self, end: u64, root: FileAddr) -> Result<()> {
-        if self.superblock.version < 2 && root != self.superblock.root {
-            let (structure, what) = ("superblock", "moving the root group in versions 0 and 1");
-            return Err(HdfError::Unsupported { structure, at: self.superblock.base, what });
-        }
-        let superblock = Superblock { root, ..self.superblock.clone() };
-        let (at, bytes) = superblock.encode_end(self.position(FileAddr(end)))?;
+        let (at, bytes) = self.superblock.encode_end(self.position(FileAddr(end)))?;
         self.storage.write_at(at, &bytes)?;
-        self.root.store(root.0, Ordering::Release);
         self.grown_to(end);
         self.window_is_old.store(true, Ordering::Release);
         Ok(())

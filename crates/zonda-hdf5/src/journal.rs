@@ -201,8 +201,12 @@ pub fn switch<'a>(
 ) -> Result<()> {
     let journal = Journal::of(storage, changes)?;
     let Some(beside) = beside else { return journal.apply(storage) };
-    // Where the folder takes no files this is as safe as the reference does it.
+    // Where the folder takes no files this is as safe as the reference does it. What there is of a
+    // journal then must not be taken for one later.
     let kept = journal.write(beside);
+    if kept.is_err() {
+        beside.remove(Neighbour::Journal)?;
+    }
     journal.apply(storage)?;
     if let Ok(kept) = kept {
         storage.barrier()?;

@@ -122,7 +122,7 @@ fn put_chunks(fresh: &mut Fresh<'_>, file: &Arc<File>) -> FileAddr {
         let location = ChunkLocation { at: file.position(addr), len: 16, mask: 0 };
         tree.insert(&[u64::from(i)], location).unwrap();
     }
-    let commit = tree.commit(fresh).unwrap();
+    let commit = tree.commit(fresh, false).unwrap();
     assert!(commit.patches.is_empty());
     let layout = DataLayout::Chunked(ChunkedLayout {
         chunk_dims: vec![4],

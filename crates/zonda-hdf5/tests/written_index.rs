@@ -255,7 +255,7 @@ impl Dataset {
 
     fn commit(&mut self, lab: &mut Lab) {
         let mut fresh = Fresh::new(&mut lab.space);
-        let commit = self.tree.commit(&mut fresh).unwrap();
+        let commit = self.tree.commit(&mut fresh, false).unwrap();
         fresh.write(&lab.file).unwrap();
         for (at, word) in &commit.patches {
             lab.storage.write_at(lab.file.position(*at), word).unwrap();

@@ -184,6 +184,12 @@ pub enum MayWrite {
 }
 
 impl Writer {
+    /// Whether this one knows all of the file, and no other writer of the process has it open.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        Arc::strong_count(&self.lock.0) == 1 && self.lock.0.turn().changes == self.seen
+    }
+
     /// Asks to change the file. After [`MayWrite::Now`] nobody else may, until
     /// [`Writer::is_done`].
     pub fn begin(&mut self) -> MayWrite {

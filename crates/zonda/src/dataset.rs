@@ -82,8 +82,8 @@ impl Dataset {
                 Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
             }
             None => {
-                let nc4 = Nc4::create(storage, lock, options).map_err(|error| error.at(name))?;
-                Inner::Nc4(Box::new(nc4))
+                let nc4 = Nc4::create(storage, beside.is_some(), lock, options);
+                Inner::Nc4(Box::new(nc4.map_err(|error| error.at(name))?))
             }
         };
         Ok(Dataset::new(name, inner))
@@ -436,7 +436,7 @@ impl Dataset {
         match &self.inner {
             Inner::Classic(classic) => self.here(classic.drain())?,
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
-                self.complete(nc4, Nc4File::drain)?;
+                self.complete(nc4, |file| nc4.drain(file))?;
             }
             Inner::Nc4(_) => {}
         }

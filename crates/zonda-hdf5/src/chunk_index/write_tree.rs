@@ -2,7 +2,8 @@
 //!
 //! What is stored is read when it is needed, node by node. What changes stays in memory until
 //! [`ChunkTree::commit`], which writes changed nodes and those above them to fresh places: nothing
-//! that the last commit refers to is written over. Nodes know their neighbours, and those of a
+//! that the last commit refers to is written over (but see there what only grows at its end). Nodes
+//! know their neighbours, and those of a
 //! changed one cannot all be written anew; their words are changed in place, which nobody minds who
 //! goes from the root to the leaves, as all that look for chunks do.
 
@@ -15,7 +16,7 @@ mod node;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
@@ -43,6 +44,10 @@ pub struct ChunkTree {
     level: u8,
     /// Behind the last chunk there ever was.
     end: Numbers,
+    /// The bounds of the last commit are before that.
+    has_new_end: bool,
+    /// They are far away.
+    is_open: bool,
     /// Root that the last commit wrote.
     committed: Option<FileAddr>,
     /// Nodes of the last commit that are no more.
@@ -60,7 +65,16 @@ impl ChunkTree {
     pub fn new(file: &Arc<File>, chunk_dims: &[u64], elem_size: u32) -> Result<ChunkTree> {
         let source = Source::new(file, chunk_dims, elem_size)?;
         let end = Numbers::from_elem(0, chunk_dims.len());
-        Ok(ChunkTree { source, root: None, level: 0, end, committed: None, dropped: Vec::new() })
+        Ok(ChunkTree {
+            source,
+            root: None,
+            level: 0,
+            end,
+            has_new_end: false,
+            is_open: false,
+            committed: None,
+            dropped: Vec::new(),
+        })
     }
 
     /// The index that a dataset has, of which only the nodes on the way to the last chunk are read
@@ -199,11 +213,13 @@ impl ChunkTree {
         {
             let mut keys = Keys::new();
             let mut key = Numbers::new();
-            for (i, node) in root.node.get().into_iter().chain([&second]).enumerate() {
+            for (i, node) in
+                root.node.get().map(|node| &**node).into_iter().chain([&second]).enumerate()
+            {
                 node.keys.read(packing, 0, &mut key);
                 keys.insert(packing, i, packing.probe(&key), 2);
             }
-            let second = Child { addr: None, is_dirty: true, node: OnceLock::from(second) };
+            let second = Child::fresh(second);
             let node = Node::new(keys, Body::Inner(vec![root, second]));
             self.root = Some(Child::fresh(node));
             self.level = self.level.saturating_add(1);
@@ -216,6 +232,7 @@ impl ChunkTree {
     fn reach(&mut self, key: &[u64]) {
         if key >= self.end.as_slice() {
             self.end = key.iter().map(|coord| coord.saturating_add(1)).collect();
+            self.has_new_end = true;
         }
     }
 
@@ -294,13 +311,15 @@ fn insert_below(
     probe: Probe<'_>,
     entry: Entry,
     edges: Edges,
-) -> Result<(Option<Entry>, Option<Box<Node>>)> {
+) -> Result<(Option<Entry>, Option<Node>)> {
     let packing = &source.packing;
     let node = source.node_mut(child, level)?;
     let (at, is_there) = node.keys.search(packing, probe);
     let (before, second) = match &mut node.body {
         Body::Leaf(entries) if is_there => {
-            (entries.get_mut(at).map(|place| std::mem::replace(place, entry)), None)
+            let before = entries.get_mut(at).map(|place| std::mem::replace(place, entry));
+            node.touch(at);
+            (before, None)
         }
         Body::Leaf(_) => (None, node.add_entry(at, (packing, probe), entry, edges, source.most())),
         Body::Inner(children) => {
@@ -314,19 +333,20 @@ fn insert_below(
             if at == 0 && !is_there {
                 // What comes before all the others goes to the first child.
                 node.keys.put(packing, 0, probe);
+                node.touch(0);
             }
             let second = split.and_then(|second| {
                 let mut first = Numbers::new();
                 second.keys.read(packing, 0, &mut first);
                 let key = (packing, packing.probe(&first));
-                let second = Child { addr: None, is_dirty: true, node: OnceLock::from(second) };
+                let second = Child::fresh(second);
                 node.add_child(next, key, second, edges, source.most())
             });
             (before, second)
         }
     };
     child.is_dirty = true;
-    Ok((before, second.map(Box::new)))
+    Ok((before, second))
 }
 
 /// Takes a chunk out from under a node, which may be empty then.
@@ -365,6 +385,7 @@ fn remove_below(
             }
             if is_left {
                 node.keys.put(packing, at, packing.probe(&first));
+                node.touch(at);
             } else if let Some(Taken::Child(gone)) = node.take(packing, at) {
                 dropped.extend(gone.addr);
             }
@@ -385,7 +406,9 @@ fn remove_below(
 /// Marks a node and those below it at its last (or first) side as changed.
 fn touch_edge(child: &mut Child, is_last: bool) {
     child.is_dirty = true;
-    if let Some(Body::Inner(children)) = child.node.get_mut().map(|node| &mut node.body) {
+    let Some(node) = child.node.get_mut() else { return };
+    node.touch(0);
+    if let Body::Inner(children) = &mut node.body {
         let next = if is_last { children.last_mut() } else { children.first_mut() };
         if let Some(next) = next {
             touch_edge(next, is_last);

@@ -269,26 +269,6 @@ fn a_file_in_the_making() {
 }
 
 #[test]
-fn the_root_group_moves_with_one_write() {
-    let mut bytes = superblock(3, 0, 0, NONE, 48, 48).bytes;
-    bytes.resize(200, 0);
-    let storage = storage(&bytes);
-    let file = File::open(Arc::clone(&storage)).unwrap();
-    storage.write_at(120, &header(&[]).bytes).unwrap();
-    file.write_root(200, FileAddr(120)).unwrap();
-    file.write_superblock(200).unwrap();
-    for file in [file, File::open(storage).unwrap()] {
-        assert_eq!(file.root(), FileAddr(120));
-        assert!(file.object(file.root()).is_ok());
-    }
-    let old = open(&old_superblock(0, NONE, 96).bytes).unwrap();
-    let root = old.root();
-    assert!(old.write_root(96, root).is_ok());
-    let error = old.write_root(96, FileAddr(root.0 + 8)).unwrap_err();
-    assert!(matches!(error, HdfError::Unsupported { .. }), "{error}");
-}
-
-#[test]
 fn what_was_read_at_first_is_forgotten() {
     let mut bytes = superblock(2, 0, 0, NONE, 60, 48).bytes(b"old.........").bytes;
     bytes.resize(5000, 0);

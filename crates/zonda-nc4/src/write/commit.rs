@@ -1,11 +1,11 @@
 //! Commits: what was defined and put becomes what a reader finds, whatever happens meanwhile.
 //!
-//! Everything new goes to fresh space first, then the superblock says how long the file is, then the
-//! first blocks of the headers that changed are written over, each by one write within a sector.
-//! Headers of others need not lie within one: then all that is written over goes by a journal.
-//! Nothing that the last commit refers to is written over before. All is laid out in memory before
-//! the first byte is written; from then on a commit is decided, and what an error stops the next
-//! commit completes.
+//! Everything new goes to fresh space first, then the superblock says how long the file is, then nodes
+//! of chunk trees that grew where they are count their new entries, then the first blocks of the
+//! headers that changed are written over, each by one write within a sector. Headers of others need
+//! not lie within one: then all that is written over goes by a journal. Nothing that the last commit
+//! refers to is written over before. All is laid out in memory before the first byte is written; from
+//! then on a commit is decided, and what an error stops the next commit completes.
 
 mod ahead;
 mod layout;
@@ -15,14 +15,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use zonda_hdf5::journal::{crosses_sectors, switch};
-use zonda_hdf5::{File, FileAddr, HdfError};
+use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::VarId;
 use zonda_storage::WriteRange;
 
 use self::ahead::Ends;
+pub(super) use self::ahead::is_often;
 use self::layout::lay_out;
 use self::plan::Plan;
 use super::define::owned;
+use super::store::TreeBlocks;
 use super::{ObjectKey, Writing};
 use crate::attribute::AttList;
 use crate::file::{Nc4File, hdf};
@@ -41,6 +43,8 @@ type Switch = (FileAddr, Box<[u8]>);
 pub(crate) struct Decided {
     /// What goes to fresh space.
     blocks: Vec<(FileAddr, Vec<u8>)>,
+    /// What changes of nodes of chunk trees where they are.
+    trees: TreeCommit,
     /// First blocks of groups with new dimensions or types, which others may refer to, by how deep
     /// the groups are: each depth before the next one.
     defining: BTreeMap<usize, Vec<Switch>>,
@@ -117,9 +121,11 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     if let Some(page) = writing.page {
         writing.space.round_end(page).map_err(root_error)?;
     }
-    let [blocks, patches] = writing.stores.take_blocks();
-    decided.blocks.extend(blocks);
-    decided.switches.extend(patches.into_iter().map(|(at, bytes)| (at, bytes.into())));
+    let TreeBlocks { nodes, mut in_place } = writing.stores.take_trees();
+    decided.blocks.extend(nodes);
+    let patches = std::mem::take(&mut in_place.patches).into_iter();
+    decided.switches.extend(patches.map(|(at, bytes)| (at, bytes.into())));
+    decided.trees = in_place;
     decided.is_first = writing.is_new;
     writing.decided = Some(decided);
     for key in std::mem::take(&mut writing.changed) {
@@ -190,6 +196,11 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     let ranges = blocks.map(|(addr, data)| WriteRange { at: file.position(*addr), data });
     let ranges: Vec<_> = ranges.collect();
     storage.write_ranges(&ranges)?;
+    let put = |pieces: &[(FileAddr, Vec<u8>)]| {
+        let mut all = pieces.iter();
+        all.try_for_each(|(addr, bytes)| storage.write_at(file.position(*addr), bytes))
+    };
+    put(&decided.trees.appended)?;
     let base = file.position(FileAddr(0));
     let len = storage.len()?.saturating_sub(base);
     let ends = Ends { used: space.end(), said: *end, len };
@@ -202,6 +213,10 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         file.write_superblock(next.said)?;
         storage.barrier()?;
         *end = next.said;
+    }
+    if !decided.trees.switches.is_empty() {
+        put(&decided.trees.switches)?;
+        storage.barrier()?;
     }
     let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);
     let mut all = decided.defining.values().flatten().chain(&decided.switches);

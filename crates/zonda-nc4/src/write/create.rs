@@ -96,6 +96,7 @@ impl Writing {
             stores: Default::default(),
             end: space.end(),
             n_commits: 0,
+            keeps_end: false,
             decided: None,
             page: None,
             is_prepared: false,

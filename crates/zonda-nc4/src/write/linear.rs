@@ -3,7 +3,7 @@
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, NcError};
-use zonda_storage::{Storage, WriteRange, fill_by_writes};
+use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
 use crate::get::GetFault;
 use crate::select::selected;
@@ -155,14 +155,47 @@ fn keeps_unfit(encode: &Encode<'_>) -> bool {
     matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
 }
 
+/// The bytes from the first element of a hyperslab to its last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// There are others between them.
+    pub(super) has_gaps: bool,
+}
+
+impl Span {
+    /// That of a hyperslab of an array whose elements lie in one run. `None` for no elements, and
+    /// for more than can be counted.
+    pub(super) fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Span> {
+        let (mut start, mut end, mut n, mut step) = (0u64, elem as u64, elem as u64, elem as u64);
+        for (axis, &len) in extent.iter().enumerate().rev() {
+            let (first, count, stride) = selected(slab, axis);
+            let last = first.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
+            start = start.checked_add(first.checked_mul(step)?)?;
+            end = end.checked_add(last.checked_mul(step)?)?;
+            n = n.checked_mul(count)?;
+            step = step.checked_mul(len)?;
+        }
+        Some(Span { start, end, has_gaps: end.checked_sub(start)? != n })
+    }
+}
+
 /// The element over and over.
-pub(super) fn fill(storage: &dyn Storage, at: u64, len: u64, element: &[u8]) -> Result<()> {
-    let filled = match element.len() {
-        0 => return Ok(()),
+///
+/// # Errors
+/// What the storage reports.
+pub(super) fn fill(
+    storage: &dyn Storage,
+    at: u64,
+    len: u64,
+    element: &[u8],
+) -> std::result::Result<(), StorageError> {
+    match element.len() {
+        0 => Ok(()),
         1..=8 => storage.fill_at(at, len, element),
         _ => fill_by_writes(storage, at, len, element),
-    };
-    filled.map_err(storage_fault)
+    }
 }
 
 /// Copies bytes of a storage to another place, as zeros where it has none.
@@ -201,7 +234,7 @@ pub(super) fn fill_each(
     Ok(())
 }
 
-fn storage_fault(error: zonda_storage::StorageError) -> GetFault {
+pub(super) fn storage_fault(error: StorageError) -> GetFault {
     GetFault::Chunk(error.into())
 }
 

@@ -10,6 +10,7 @@ mod att_list;
 mod atts;
 mod chunk_sizes;
 mod commit;
+mod contiguous;
 mod create;
 mod datatypes;
 mod define;
@@ -142,6 +143,8 @@ pub(crate) struct Writing {
     pub(crate) end: u64,
     /// Commits so far.
     pub(crate) n_commits: u64,
+    /// What is said to be ahead of what is used stays so.
+    pub(crate) keeps_end: bool,
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
 }

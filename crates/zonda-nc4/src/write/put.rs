@@ -6,9 +6,10 @@ use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
-use super::linear::{self, Run};
+use super::contiguous::Contiguous;
+use super::linear::{self, Run, Span};
 use super::own::FillCopies;
-use super::store::{Keep, Room, RunState, Stores, VarStore};
+use super::store::{Keep, Room, Stores, VarStore};
 use super::{Source, Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
 use crate::get::{GetFault, is_copy, tolerated};
@@ -348,11 +349,11 @@ fn put_linear(
     let elem = store.data.form.file_size;
     let storage = file.storage();
     match &mut store.keep {
-        Keep::Contiguous { addr, len, run } => {
+        Keep::Contiguous(Contiguous { addr, len, is_referred, .. }) => {
             let (len, before) = (*len, *addr);
             // What elements point to is in the file only after the next commit: those to which the
             // last one refers stay as they are.
-            let stays = *run != RunState::Referred || !store.data.form.has_pointers();
+            let stays = !*is_referred || !store.data.form.has_pointers();
             let kept = before.filter(|_| stays);
             let at = match kept {
                 Some(at) => at,
@@ -361,6 +362,7 @@ fn put_linear(
             let position = file.position(at);
             if kept.is_none() {
                 let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
+                let mut filled = len;
                 // Before the first put, so that a failure leaves nothing undefined.
                 if let Some(before) = before {
                     if !covers {
@@ -375,12 +377,24 @@ fn put_linear(
                             };
                             linear::fill_each(&**storage, position, len, &fill, own)?;
                         }
-                        None => linear::fill(&**storage, position, len, &fill)?,
+                        None => filled = 0,
                     }
                 }
-                store.keep_run(at, len, file);
+                store.keep_run(at, len, filled, file);
             }
-            linear::put(&**storage, position, extent, slab, elem, encode, src)
+            let span = Span::of(extent, slab, elem);
+            let filled = match (&store.keep, store.fill(), span) {
+                (Keep::Contiguous(run), Some(fill), Some(span)) => {
+                    let filled = run.make_way(&**storage, position, fill, span);
+                    Some((run, filled.map_err(linear::storage_fault)?))
+                }
+                _ => None,
+            };
+            let converted = linear::put(&**storage, position, extent, slab, elem, encode, src)?;
+            if let Some((run, filled)) = filled {
+                run.has(filled);
+            }
+            Ok(converted)
         }
         Keep::Compact { bytes } => {
             if Arc::get_mut(bytes).is_none() {

@@ -8,6 +8,7 @@ use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
 
 use super::Writing;
+use super::contiguous::Contiguous;
 use super::store::{Keep, Room, Stores, VarStore};
 use crate::details::as_stored;
 use crate::file::hdf;
@@ -244,11 +245,11 @@ impl Nc4File {
         let file = self.files.main();
         let Writing { stores, space, .. } = self.writing.as_deref_mut().ok_or_else(refused)?;
         let store = stores.get_mut(number).ok_or_else(refused)?;
-        if let Keep::Contiguous { addr: None, len, .. } = store.keep
+        if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()
         {
             let at = space.alloc(len).map_err(GetFault::Hdf)?;
-            store.keep_run(at, len, file);
+            store.keep_run(at, len, len, file);
         }
         Ok(())
     }
@@ -313,7 +314,7 @@ impl Nc4File {
         let data_bytes = var.extent.iter().fold(elem, |n, &dim| n.saturating_mul(dim));
         let (mut chunks, mut bytes) = (None, 0u64);
         match &store.keep {
-            Keep::Contiguous { addr, len, .. } => bytes = addr.map_or(0, |_| *len),
+            Keep::Contiguous(run) => bytes = run.addr.map_or(0, |_| run.len),
             Keep::Compact { bytes: data } => bytes = data.len() as u64,
             Keep::Chunked { tree, layout, .. } => {
                 let mut n = 0u64;

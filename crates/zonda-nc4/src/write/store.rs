@@ -15,10 +15,15 @@ use zonda_hdf5::message::{
 };
 use zonda_hdf5::{
     ChunkIndex, ChunkLocation, ChunkTree, File, FileAddr, Fresh, HdfError, HeapWriter, Space,
+    TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+use zonda_storage::StorageError;
 
 use super::absent;
+use super::commit::is_often;
+use super::contiguous::Contiguous;
+use super::linear::{self, Span};
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing};
@@ -42,12 +47,19 @@ pub(crate) struct Stores {
     pub(super) fills: HashMap<ObjectKey, (Option<Held>, Box<[u8]>)>,
     /// Fill values of chunked ones that point to something.
     pub(super) copies: CopiesOf,
-    /// Nodes of chunk trees for the next commit.
-    blocks: Vec<(FileAddr, Vec<u8>)>,
-    /// Words of nodes that stay where they are.
-    patches: Vec<(FileAddr, Vec<u8>)>,
+    /// What the next commit writes of them.
+    trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
     pub(crate) put_bytes: u64,
+}
+
+/// Chunk trees on their way to the file.
+#[derive(Debug, Default)]
+pub(super) struct TreeBlocks {
+    /// Nodes at new places.
+    pub(super) nodes: Vec<(FileAddr, Vec<u8>)>,
+    /// What changes of nodes that stay, of all the trees.
+    pub(super) in_place: TreeCommit,
 }
 
 /// Where the elements of one variable go.
@@ -67,20 +79,11 @@ pub(crate) struct VarStore {
     pub(super) is_changed: bool,
 }
 
-/// What becomes of a run of elements that is put to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RunState {
-    /// No commit refers to it.
-    Fresh,
-    /// The last commit does.
-    Referred,
-}
-
 /// How elements are stored.
 #[derive(Debug)]
 pub(super) enum Keep {
-    /// In one run, which is allocated when something is put.
-    Contiguous { addr: Option<FileAddr>, len: u64, run: RunState },
+    /// In one run.
+    Contiguous(Contiguous),
     /// In the header.
     Compact { bytes: Arc<[u8]> },
     /// In chunks.
@@ -144,14 +147,18 @@ impl Stores {
                 chunks.read(*array, extent, slab, decode, out)
             }
             (Keep::Compact { bytes }, _) => store.data.read_here(bytes, slab, decode, out),
+            (Keep::Contiguous(run), _) => {
+                let span = Span::of(extent, slab, store.data.form.file_size);
+                store.fill_run(run, span.map_or(u64::MAX, |span| span.end))?;
+                store.data.read(slab, decode, out)
+            }
             _ => store.data.read(slab, decode, out),
         }
     }
 
-    /// Chunk trees and other structures that a commit has to write to fresh space, and words that
-    /// it changes in place when it switches headers.
-    pub(super) fn take_blocks(&mut self) -> [Vec<(FileAddr, Vec<u8>)>; 2] {
-        [std::mem::take(&mut self.blocks), std::mem::take(&mut self.patches)]
+    /// Chunk trees that a commit has to write.
+    pub(super) fn take_trees(&mut self) -> TreeBlocks {
+        std::mem::take(&mut self.trees)
     }
 }
 
@@ -167,8 +174,9 @@ impl Writing {
     /// # Errors
     /// What storage, filters and space report. What could not be stored stays in memory.
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
-        let Writing { stores, space, changed, heap, .. } = self;
-        let Stores { list, chunks, copies, blocks, patches, put_bytes, .. } = stores;
+        let Writing { stores, space, changed, heap, n_commits, .. } = self;
+        let often = is_often(*n_commits);
+        let Stores { list, chunks, copies, trees, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
             let mut room = Room { space: &mut *space, heap, copies, file };
@@ -178,16 +186,22 @@ impl Writing {
             }
         }
         for (key, store) in list {
-            if let Keep::Contiguous { run: run @ RunState::Fresh, .. } = &mut store.keep {
-                *run = RunState::Referred;
+            if let Keep::Contiguous(run) = &store.keep {
+                store.fill_run(run, u64::MAX).map_err(linear::storage_fault)?;
+            }
+            if let Keep::Contiguous(run) = &mut store.keep {
+                run.is_referred = true;
             }
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
                 let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
                 if tree.is_dirty() {
                     let mut fresh = Fresh::new(&mut *space);
-                    let commit = tree.commit(&mut fresh).map_err(GetFault::Hdf)?;
-                    blocks.extend(fresh.into_blocks());
-                    patches.extend(commit.patches);
+                    let commit = tree.commit(&mut fresh, often).map_err(GetFault::Hdf)?;
+                    trees.nodes.extend(fresh.into_blocks());
+                    let all = &mut trees.in_place;
+                    all.appended.extend(commit.appended);
+                    all.switches.extend(commit.switches);
+                    all.patches.extend(commit.patches);
                     layout.addr = commit.root;
                     store.is_changed = true;
                 }
@@ -242,7 +256,7 @@ impl Writing {
         let Recipe { form, layout, filters, fill, quantize } = recipe;
         let keep = match layout {
             DataLayout::Contiguous { len, .. } => {
-                Keep::Contiguous { addr: None, len: len.unwrap_or(0), run: RunState::Fresh }
+                Keep::Contiguous(Contiguous::nowhere(len.unwrap_or(0)))
             }
             DataLayout::Compact { data } => Keep::Compact { bytes: data.into() },
             DataLayout::Chunked(layout) => {
@@ -295,8 +309,7 @@ impl Writing {
                 if let Some(addr) = addr {
                     file.locate("raw data", addr, need).map_err(hdf)?;
                 }
-                let (len, run) = (len.unwrap_or(need).max(need), RunState::Referred);
-                Keep::Contiguous { addr, len, run }
+                Keep::Contiguous(Contiguous::committed(addr, len.unwrap_or(need).max(need)))
             }
             DataLayout::Compact { data } => {
                 let need = bytes_of(&var.extent, form.file_size)?;
@@ -311,7 +324,9 @@ impl Writing {
                 }
                 let filters = object.filters(file).map_err(hdf)?;
                 lacks = missing(find, &filters);
-                let tree = load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
+                let mut tree =
+                    load_tree(file, &object, &layout, !filters.is_empty()).map_err(hdf)?;
+                drop_behind(&mut tree, &layout, &var.extent).map_err(hdf)?;
                 let fixed = fixed(model, var);
                 let layout = ChunkedLayout {
                     index: ChunkIndexKind::BtreeV1,
@@ -394,6 +409,26 @@ fn load_tree(
     ChunkTree::from_other(file, &layout.chunk_dims, layout.elem_size, &index)
 }
 
+/// Drops chunks behind the extent of the slowest dimension, which a writer that died has left. The
+/// variable would have their elements, not its fill value, as soon as it became longer.
+fn drop_behind(
+    tree: &mut ChunkTree,
+    layout: &ChunkedLayout,
+    extent: &[u64],
+) -> std::result::Result<(), HdfError> {
+    let (Some(&len), Some(&chunk)) = (extent.first(), layout.chunk_dims.first()) else {
+        return Ok(());
+    };
+    let mut first = vec![0; layout.chunk_dims.len()];
+    let last = vec![u64::MAX; first.len()];
+    if let Some(slowest) = first.first_mut() {
+        *slowest = len.div_ceil(chunk.max(1));
+    }
+    let mut behind = Vec::new();
+    tree.for_each_in(&first, &last, &mut |key, _| behind.push(key.to_vec()))?;
+    behind.iter().try_for_each(|key| tree.remove(key).map(drop))
+}
+
 /// The length of each dimension that cannot grow.
 pub(super) fn fixed(model: &Model, var: &Var) -> Box<[Option<u64>]> {
     let axis = |(&extent, &id)| {
@@ -413,9 +448,7 @@ impl VarStore {
     /// What the header says of where the elements are.
     pub(super) fn layout(&self) -> DataLayout {
         match &self.keep {
-            Keep::Contiguous { addr, len, .. } => {
-                DataLayout::Contiguous { addr: *addr, len: Some(*len) }
-            }
+            Keep::Contiguous(run) => DataLayout::Contiguous { addr: run.addr, len: Some(run.len) },
             Keep::Compact { bytes } => DataLayout::Compact { data: (**bytes).into() },
             Keep::Chunked { layout, .. } => DataLayout::Chunked(layout.clone()),
         }
@@ -429,9 +462,9 @@ impl VarStore {
         }
     }
 
-    /// The elements lie in a run that is new in the file.
-    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, file: &File) {
-        self.keep = Keep::Contiguous { addr: Some(addr), len, run: RunState::Fresh };
+    /// The elements lie in a run that is new in the file, and `filled` bytes have their values.
+    pub(super) fn keep_run(&mut self, addr: FileAddr, len: u64, filled: u64, file: &File) {
+        self.keep = Keep::Contiguous(Contiguous::fresh(addr, len, filled));
         self.is_changed = true;
         file.grown_to(addr.0.saturating_add(len));
         self.publish(file);
@@ -439,9 +472,16 @@ impl VarStore {
 
     /// Makes readers see where the elements are that lie in one run.
     pub(super) fn publish(&mut self, file: &File) {
-        if let Keep::Contiguous { addr: Some(addr), len, .. } = &self.keep {
+        if let Keep::Contiguous(Contiguous { addr: Some(addr), len, .. }) = &self.keep {
             self.data.set_run(file.position(*addr), *len);
         }
+    }
+
+    /// Writes fill values to what was not put to of a run, before byte `end`.
+    fn fill_run(&self, run: &Contiguous, end: u64) -> std::result::Result<(), StorageError> {
+        let (Some(addr), Some(fill)) = (run.addr, self.fill()) else { return Ok(()) };
+        let file = &self.data.file;
+        run.fill_to(&**file.storage(), file.position(addr), fill, end)
     }
 
     /// One element that was never written; `None` where it may be anything.

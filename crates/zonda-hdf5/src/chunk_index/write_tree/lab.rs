@@ -23,6 +23,8 @@ pub(super) struct Lab {
     /// Steps from one chunk to the next along the last dimension.
     pub(super) far: u64,
     pub(super) tree: ChunkTree,
+    /// The writer commits again and again.
+    pub(super) often: bool,
     pub(super) root: Option<FileAddr>,
     pub(super) model: Found,
 }
@@ -54,7 +56,8 @@ impl Lab {
         let tree = ChunkTree::new(&file, chunk, ELEM).unwrap();
         let (chunk, counts) = (chunk.to_vec(), counts.to_vec());
         let space = Space::new(128);
-        Lab { storage, space, chunk, counts, far: 1, tree, root: None, model: Found::new() }
+        let (root, model) = (None, Found::new());
+        Lab { storage, space, chunk, counts, far: 1, tree, often: false, root, model }
     }
 
     /// A key by number, row by row.
@@ -113,9 +116,32 @@ impl Lab {
         let file = open(&self.storage);
         let before = (self.storage.to_vec().unwrap(), self.root, self.all_of(&self.storage));
         let mut fresh = Fresh::new(&mut self.space);
-        let commit = self.tree.commit(&mut fresh).unwrap();
+        let commit = self.tree.commit(&mut fresh, self.often).unwrap();
         fresh.write(&file).unwrap();
+        let put = |pieces: &[(FileAddr, Vec<u8>)]| {
+            for (at, bytes) in pieces {
+                self.storage.write_at(file.position(*at), bytes).unwrap();
+            }
+        };
+        // Word by word what is written over bounds.
+        for (at, bytes) in &commit.appended {
+            for (i, word) in bytes.chunks(8).enumerate().collect::<Vec<_>>().into_iter().rev() {
+                self.storage.write_at(file.position(*at) + 8 * i as u64, word).unwrap();
+                if i < 6 && self.model.len() < 100 {
+                    let layout = ChunkedLayout { addr: before.1, ..self.layout() };
+                    let found = chunks_of(&self.storage, &layout, &self.grid());
+                    same(&found, &before.2, "words of a bound");
+                }
+            }
+        }
+        put(&commit.appended);
         self.check_old(&before, &[]);
+        let mut n_swapped = 0;
+        for (at, word) in &commit.switches {
+            assert_eq!(at.0 / SECTOR, (at.0 + word.len() as u64 - 1) / SECTOR, "one sector");
+            n_swapped += usize::from(word.len() > 2);
+        }
+        assert!(n_swapped <= 1, "all that was there changes at once");
         for (i, (at, word)) in commit.patches.iter().enumerate() {
             assert_eq!(word.len(), usize::from(file.sizes().offset));
             assert_eq!(at.0 / SECTOR, (at.0 + word.len() as u64 - 1) / SECTOR, "one sector");
@@ -123,12 +149,23 @@ impl Lab {
                 self.check_old(&before, &commit.patches[..=i]);
             }
         }
+        // All that was there is as it was, or as it is now, and what is counted in addition is behind it.
+        let now: Found =
+            before.2.keys().filter_map(|key| Some((key.clone(), *self.model.get(key)?))).collect();
+        for i in 0..commit.switches.len() {
+            put(&commit.switches[i..=i]);
+            if i % 8 > 0 && i + 1 < commit.switches.len() {
+                continue;
+            }
+            let layout = ChunkedLayout { addr: before.1, ..self.layout() };
+            let mut found = chunks_of(&self.storage, &layout, &self.grid());
+            found.retain(|key, _| before.2.contains_key(key));
+            same(&found, if found == now { &now } else { &before.2 }, "the old tree, switched");
+        }
         // Before the words of neighbours are right, too.
         self.root = commit.root;
         same(&self.all(), &self.model, "the new tree, with old words");
-        for (at, word) in &commit.patches {
-            self.storage.write_at(file.position(*at), word).unwrap();
-        }
+        put(&commit.patches);
         self.space.committed();
         assert!(!self.tree.is_dirty());
         commit

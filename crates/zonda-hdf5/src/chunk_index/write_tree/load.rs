@@ -8,12 +8,15 @@ use super::super::grid::Numbers;
 use super::super::tree::read_nodes;
 use super::NAME;
 use super::keys::{Keys, Packing};
-use super::node::{Body, Child, Entry, Node};
+use super::node::{Body, Child, Entry, Node, OnFile};
 use crate::btree_v1::{self, NodeShape, NodeType};
 use crate::{ChunkLocation, File, FileAddr, HdfError, Reader, Result};
 
 /// Nodes asked for in one go, so that buffers stay small.
 const NODES_AT_ONCE: usize = 1024;
+
+/// A number of elements that no dimension has.
+const FAR: u64 = 1 << 62;
 
 /// Where nodes come from, and how they look.
 #[derive(Debug)]
@@ -67,6 +70,17 @@ impl Source {
     /// Without filters, all chunks have the same length.
     pub(super) fn fix_len(&mut self) {
         self.is_len_fixed = true;
+    }
+
+    /// A key behind all chunks there will be, each of its words no less than that of any of them.
+    pub(super) fn far(&self) -> Numbers {
+        self.chunk.iter().map(|&dim| FAR.checked_div(dim).unwrap_or(0)).collect()
+    }
+
+    /// Whether an address in a node is written at once: one word of memory, and within a sector.
+    pub(super) fn is_one_word(&self, node: FileAddr, at: usize) -> bool {
+        let at = self.file.position(node).saturating_add(at as u64);
+        at.checked_rem(u64::from(self.shape.sizes.offset)) == Some(0)
     }
 
     pub(super) fn rank(&self) -> usize {
@@ -183,9 +197,8 @@ impl Source {
             end.push(key.u64()?.div_ceil(dim));
         }
         let child = Child {
-            addr: Some(addr),
-            is_dirty: false,
             node: OnceLock::from(Box::new(self.decode(addr, &node)?)),
+            ..Child::stored(addr)
         };
         Ok((child, level, end))
     }
@@ -234,7 +247,10 @@ impl Source {
             }
         }
         let is_leaf = node.level() == 0;
-        Ok(Node::new(keys, if is_leaf { Body::Leaf(entries) } else { Body::Inner(children) }))
+        let body = if is_leaf { Body::Leaf(entries) } else { Body::Inner(children) };
+        let mut out = Node::new(keys, body);
+        out.on_file = OnFile::whole(node.len(), false);
+        Ok(out)
     }
 
     /// Coordinates in chunks from offsets in elements.

@@ -26,6 +26,11 @@ pub(super) struct Child {
     pub(super) addr: Option<FileAddr>,
     /// Whether what is in memory differs from what is stored. If so, that holds for all nodes above.
     pub(super) is_dirty: bool,
+    /// Whether it stays where it is in the commit that is being made, though it changed: by what was
+    /// added at its end, and by the place of a node below.
+    pub(super) stays: bool,
+    /// Which of its stored entries then leads to another place.
+    pub(super) swapped: Option<usize>,
     /// Filled when the node is needed.
     pub(super) node: OnceLock<Box<Node>>,
 }
@@ -33,12 +38,19 @@ pub(super) struct Child {
 impl Child {
     /// A node that is only stored.
     pub(super) fn stored(addr: FileAddr) -> Child {
-        Child { addr: Some(addr), is_dirty: false, node: OnceLock::new() }
+        let node = OnceLock::new();
+        Child { addr: Some(addr), is_dirty: false, stays: false, swapped: None, node }
     }
 
     /// A node that is only in memory.
     pub(super) fn fresh(node: Node) -> Child {
-        Child { addr: None, is_dirty: true, node: OnceLock::from(Box::new(node)) }
+        let node = OnceLock::from(Box::new(node));
+        Child { addr: None, is_dirty: true, stays: false, swapped: None, node }
+    }
+
+    /// Whether it is to be written at a place of its own by the commit that is being made.
+    pub(super) fn moves(&self) -> bool {
+        self.is_dirty && !self.stays
     }
 }
 
@@ -60,6 +72,29 @@ enum Trend {
     Descending,
 }
 
+/// What the file has of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct OnFile {
+    /// Entries that are stored.
+    pub(super) n: usize,
+    /// How many of them, from the first, are as they are stored, but for where a node below is.
+    kept: usize,
+    /// It was committed with the bound that is far away: it can take more at its end where it is.
+    pub(super) is_open: bool,
+}
+
+impl OnFile {
+    /// All entries are stored.
+    pub(super) fn whole(n: usize, is_open: bool) -> OnFile {
+        OnFile { n, kept: n, is_open }
+    }
+
+    /// Whether a node of `len` entries can stay where it is.
+    pub(super) fn can_stay(self, len: usize) -> bool {
+        self.n > 0 && self.kept == self.n && (len == self.n || self.is_open)
+    }
+}
+
 /// A node in memory.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -67,6 +102,7 @@ pub(super) struct Node {
     pub(super) keys: Keys,
     pub(super) body: Body,
     trend: Trend,
+    pub(super) on_file: OnFile,
 }
 
 /// Whether a node is the first or last of its level.
@@ -78,7 +114,19 @@ pub(super) struct Edges {
 
 impl Node {
     pub(super) fn new(keys: Keys, body: Body) -> Node {
-        Node { keys, body, trend: Trend::None }
+        Node { keys, body, trend: Trend::None, on_file: OnFile::default() }
+    }
+
+    /// Says that entry `i`, or its key, is not as it is stored any more.
+    pub(super) fn touch(&mut self, i: usize) {
+        self.on_file.kept = self.on_file.kept.min(i);
+    }
+
+    /// Says that there will be one more from entry `i` on.
+    fn grows(&mut self, i: usize, most: usize) {
+        // One that is split ends elsewhere, and only from a bound far away can that be written over.
+        let is_split = self.len() >= most;
+        self.touch(if is_split && !self.on_file.is_open { 0 } else { i });
     }
 
     /// Number of entries.
@@ -99,10 +147,12 @@ impl Node {
         most: usize,
     ) -> Option<Node> {
         let (cut, trends) = self.plan(at, 0, edges, most);
+        self.grows(at.min(cut), most);
         let Body::Leaf(entries) = &mut self.body else { return None };
         let split = put(&mut self.keys, entries, at, key, entry, most, cut);
         self.trend = trends[0];
-        split.map(|(keys, entries)| Node { keys, body: Body::Leaf(entries), trend: trends[1] })
+        let second = |(keys, entries)| Node::new(keys, Body::Leaf(entries));
+        split.map(|split| Node { trend: trends[1], ..second(split) })
     }
 
     /// The same for a child.
@@ -116,10 +166,12 @@ impl Node {
     ) -> Option<Node> {
         // Children are second parts of nodes that were split, so none becomes the first.
         let (cut, trends) = self.plan(at, 1, edges, most);
+        self.grows(at.min(cut), most);
         let Body::Inner(children) = &mut self.body else { return None };
         let split = put(&mut self.keys, children, at, key, child, most, cut);
         self.trend = trends[0];
-        split.map(|(keys, children)| Node { keys, body: Body::Inner(children), trend: trends[1] })
+        let second = |(keys, children)| Node::new(keys, Body::Inner(children));
+        split.map(|split| Node { trend: trends[1], ..second(split) })
     }
 
     /// Where to split if there is no room for one more at place `at`, and the trends of both parts.
@@ -151,6 +203,7 @@ impl Node {
             _ => return None,
         };
         self.keys.remove(packing, i);
+        self.touch(i);
         Some(taken)
     }
 }

@@ -45,7 +45,11 @@ fn chunks_come_in_any_order() {
                 assert_eq!(lab.tree.len().unwrap(), n.min(total), "{name}");
                 assert_eq!(lab.tree.is_empty(), n == 0);
                 assert!(
-                    lab.tree.commit(&mut Fresh::new(&mut lab.space)).unwrap().patches.is_empty()
+                    lab.tree
+                        .commit(&mut Fresh::new(&mut lab.space), false)
+                        .unwrap()
+                        .patches
+                        .is_empty()
                 );
                 // The same from the file, and then all of it written over.
                 lab.reload();
@@ -116,6 +120,85 @@ fn an_append_writes_the_right_edge_only() {
 }
 
 #[test]
+fn who_appends_often_gives_nothing_back() {
+    for (chunk, counts, k) in [(&[1u64, 8, 8][..], &[400u64, 3, 4][..], 2), (&[5], &[3000], 4)] {
+        let mut lab = Lab::new(k, chunk, counts);
+        (0..70).for_each(|i| lab.insert(&lab.key(i), i));
+        lab.often = true;
+        lab.check();
+        let node = lab.tree.source.shape.node_len().next_multiple_of(8);
+        for n in 70..300 {
+            let nodes: usize = lab.nodes().iter().sum();
+            let end = lab.space.end();
+            lab.insert(&lab.key(n), n);
+            let commit = lab.check();
+            let new = lab.nodes().iter().sum::<usize>() - nodes;
+            assert_eq!(lab.space.end() - end, new as u64 * node, "only new nodes take space");
+            // Each node that is full has one new node beside it; the one above counts that.
+            assert!(commit.switches.len() <= 1 && commit.switches.len() + new >= 1);
+        }
+        let before = lab.storage.to_vec().unwrap();
+        // A chunk that is written anew goes by new nodes again, and nodes fit together after that.
+        lab.insert(&lab.key(200), 1);
+        lab.check();
+        lab.insert(&lab.key(400), 2);
+        lab.check();
+        lab.reload();
+        lab.often = false;
+        lab.insert(&lab.key(500), 3);
+        lab.check();
+        assert_ne!(before, lab.storage.to_vec().unwrap());
+    }
+}
+
+#[test]
+fn one_chunk_that_moves_moves_one_node() {
+    let mut lab = Lab::new(2, &[1, 4], &[300, 4]);
+    (0..1000).for_each(|i| lab.insert(&lab.key(i), i));
+    lab.check();
+    let node = lab.tree.source.shape.node_len().next_multiple_of(8);
+    for often in [false, true] {
+        lab.often = often;
+        for n in [0, 500, 777] {
+            let root = lab.root;
+            let end = lab.space.end();
+            lab.insert(&lab.key(n), n + 7);
+            let commit = lab.check();
+            assert_eq!((lab.root, commit.switches.len()), (root, 1));
+            assert!(lab.space.end() <= end + node);
+        }
+        // Two that are far from each other change at once, by a new root.
+        let root = lab.root;
+        lab.insert(&lab.key(3), 1);
+        lab.insert(&lab.key(700), 2);
+        assert_eq!(lab.check().switches, []);
+        assert_ne!(lab.root, root);
+        lab.reload();
+    }
+}
+
+#[test]
+fn several_nodes_at_once_are_appended_to() {
+    let mut lab = Lab::new(2, &[2, 3], &[500, 7]);
+    lab.often = true;
+    let mut n = 0;
+    for step in (1..20).chain([1, 100, 3, 40]) {
+        for _ in 0..step {
+            lab.insert(&lab.key(n), n);
+            n += 1;
+        }
+        lab.check();
+        if step % 7 == 0 {
+            lab.remove(&lab.key(n - 1));
+            lab.check();
+        }
+        if step % 11 == 0 {
+            lab.reload();
+        }
+    }
+}
+
+#[test]
 fn places_serve_again() {
     let mut lab = Lab::new(2, &[1], &[100_000]);
     for i in 0..100 {
@@ -157,7 +240,7 @@ fn narrow_files_with_a_user_block() {
     let far =
         ChunkLocation { at: file.position(FileAddr(u64::from(u32::MAX) + 1)), len: 1, mask: 0 };
     lab.tree.insert(&[0, 0], far).unwrap();
-    let error = lab.tree.commit(&mut Fresh::new(&mut lab.space)).unwrap_err();
+    let error = lab.tree.commit(&mut Fresh::new(&mut lab.space), false).unwrap_err();
     assert!(matches!(error, HdfError::TooLarge { .. }), "{error}");
     let before = ChunkLocation { at: 1000, len: 1, mask: 0 };
     assert!(lab.tree.insert(&[0, 0], before).is_err());
@@ -181,7 +264,7 @@ fn what_cannot_be_is_refused() {
     // No element has such a number.
     tree.insert(&[u64::MAX - 1, 0], at).unwrap();
     let mut space = Space::new(128);
-    assert!(tree.commit(&mut Fresh::new(&mut space)).is_err());
+    assert!(tree.commit(&mut Fresh::new(&mut space), false).is_err());
 }
 
 #[test]
@@ -230,7 +313,7 @@ fn damaged_nodes_are_errors() {
             }
         }
         let mut space = Space::new(bytes.len() as u64);
-        let _ = tree.commit(&mut Fresh::new(&mut space));
+        let _ = tree.commit(&mut Fresh::new(&mut space), false);
     }
     assert!(failed > 300, "{failed}");
 }
@@ -305,12 +388,13 @@ fn costs() {
                 assert!(keys.iter().all(|key| map.contains_key(&wide(key))));
             });
             let mut space = Space::new(128);
-            let (encode, _) = least(1, n, || tree.commit(&mut Fresh::new(&mut space)).unwrap());
+            let (encode, _) =
+                least(1, n, || tree.commit(&mut Fresh::new(&mut space), false).unwrap());
             let last: Vec<u64> = counts.iter().map(|count| count - 1).collect();
             let (commit, _) = least(1, 10_000, || {
                 for i in 0..10_000 {
                     tree.insert(&last, ChunkLocation { at: i, ..at }).unwrap();
-                    tree.commit(&mut Fresh::new(&mut space)).unwrap();
+                    tree.commit(&mut Fresh::new(&mut space), false).unwrap();
                 }
             });
             eprintln!(
@@ -329,6 +413,8 @@ enum Step {
     Remove(u64),
     RemoveRun(u64, u64),
     Commit,
+    /// Chunks behind all others, with commits.
+    Append(u64, bool),
     Reload,
     Look(u64, u64),
 }
@@ -340,6 +426,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => any::<u64>().prop_map(Step::Remove),
         1 => (any::<u64>(), 1..60u64).prop_map(|(at, n)| Step::RemoveRun(at, n)),
         1 => Just(Step::Commit),
+        2 => (1..12u64, any::<bool>()).prop_map(|(n, often)| Step::Append(n, often)),
         1 => Just(Step::Reload),
         2 => (any::<u64>(), any::<u64>()).prop_map(|(a, b)| Step::Look(a, b)),
     ]
@@ -373,6 +460,16 @@ proptest! {
                     (0..n).for_each(|j| lab.remove(&lab.key((at % total + j) % total)));
                 }
                 Step::Commit => drop(lab.check()),
+                Step::Append(n, often) => {
+                    lab.often |= often;
+                    for j in 0..n {
+                        let last = lab.model.keys().next_back().cloned();
+                        let next = (0..total).find(|&at| last.as_ref() < Some(&lab.key(at)));
+                        let Some(next) = next else { break };
+                        lab.insert(&lab.key(next), i + j);
+                        lab.check();
+                    }
+                }
                 Step::Reload => {
                     lab.check();
                     lab.reload();

@@ -16,6 +16,12 @@ use crate::file::Nc4File;
 
 /// Commits after which somebody is taken to commit again and again.
 const OFTEN: u64 = 3;
+
+/// Whether who has made so many commits is taken to make another one soon.
+pub(crate) fn is_often(n_commits: u64) -> bool {
+    n_commits >= OFTEN
+}
+
 /// Least bytes ahead.
 const AHEAD_BYTES: u64 = 8 << 20;
 
@@ -35,7 +41,7 @@ impl Ends {
     pub(super) fn next(self, n_commits: u64, page: u64) -> Ends {
         let Ends { used, said, len } = self;
         let round = |end: u64| end.checked_next_multiple_of(page).unwrap_or(end);
-        if n_commits < OFTEN {
+        if !is_often(n_commits) {
             let said = said.max(used);
             return Ends { used, said, len: len.max(said) };
         }
@@ -51,13 +57,22 @@ impl Ends {
 }
 
 impl Nc4File {
+    /// Says whether the file keeps the end it has when it is closed: what others write is behind the
+    /// end of what this one knows to be used.
+    pub fn keep_end(&mut self, keeps: bool) {
+        if let Some(writing) = &mut self.writing {
+            writing.keeps_end = keeps;
+        }
+    }
+
     /// Lets the file end where what is used of it does.
     ///
     /// # Errors
     /// What the storage reports.
     pub(crate) fn end_where_used(&mut self) -> Result<()> {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
-        if writing.is_new || writing.decided.is_some() || writing.n_commits <= OFTEN {
+        let is_whole = !writing.is_new && writing.decided.is_none();
+        if !is_whole || writing.keeps_end || writing.is_forked || writing.n_commits <= OFTEN {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use zonda_hdf5::global_heap::HeapId;
-use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage};
+use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{
     EncodedHeader, HeaderSpace, NewMessage, encode_header, first_chunk_len,
 };
@@ -425,8 +425,10 @@ impl Layout<'_> {
         freed.extend(gone.flat_map(|before| &before.extents));
         stored.dense = dense;
         let addr = stored.space.addr;
-        if key == ObjectKey::Group(GroupId::ROOT) {
-            self.cache_symbols(&stored)?;
+        if let ObjectKey::Group(id) = key
+            && !is_fresh
+        {
+            self.symbols_elsewhere(id, &stored)?;
         }
         if is_fresh {
             self.out.decided.blocks.push((addr, first.clone()));
@@ -447,20 +449,36 @@ impl Layout<'_> {
         Ok(())
     }
 
-    /// Where the superblock says where the root group's symbol table is, too, it goes on to do so.
-    fn cache_symbols(&mut self, root: &Stored) -> Laid<()> {
-        let table = root.dense.iter().find_map(|dense| match &dense.what {
+    /// Where a group's symbol table is may be said elsewhere, too: that of the root group by the
+    /// superblock, which goes on to do so; that of another one by its entry in the group above, which
+    /// then says nothing of it.
+    fn symbols_elsewhere(&mut self, id: GroupId, stored: &Stored) -> Laid<()> {
+        let table = stored.dense.iter().find_map(|dense| match &dense.what {
             Outside::Symbols(table) if dense.hash.is_some() => Some(table),
             _ => None,
         });
-        let superblock = self.file.superblock();
-        if let Some(table) = table
-            && let Some((at, bytes)) = superblock.encode_root_cache(table)?
-        {
-            let addr = FileAddr(at.saturating_sub(superblock.base));
-            self.out.decided.switches.push((addr, bytes.into()));
-        }
+        let Some(table) = table else { return Ok(()) };
+        let switch = match self.model.group(id).and_then(|group| Some((group, group.parent?))) {
+            Some((group, parent)) => self.entry_above(parent, &group.name)?,
+            None => {
+                let superblock = self.file.superblock();
+                let cache = superblock.encode_root_cache(table)?;
+                cache.map(|(at, bytes)| (FileAddr(at.saturating_sub(superblock.base)), bytes))
+            }
+        };
+        let switches = &mut self.out.decided.switches;
+        switches.extend(switch.map(|(addr, bytes)| (addr, bytes.into())));
         Ok(())
+    }
+
+    /// What makes the entry of a group in the one above say nothing of its symbol table.
+    fn entry_above(&self, above: GroupId, name: &[u8]) -> Laid<Option<(FileAddr, Vec<u8>)>> {
+        let above = self.model.group(above).map(|group| group.at);
+        let Some(at) = above.filter(|at| *at != ObjectAt::NOWHERE) else { return Ok(None) };
+        let object = self.file.object(at.addr)?;
+        let Some(message) = object.header().find(kind::SYMBOL_TABLE) else { return Ok(None) };
+        let table = object.header().reader(self.sizes, message);
+        links::uncache_entry(self.file, &SymbolTableMessage::decode(table)?, name)
     }
 
     /// Encodes a header. What does not fit its first block stays where it was, if it is the same.

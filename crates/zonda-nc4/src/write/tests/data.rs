@@ -213,7 +213,8 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         if unfilled {
             file.place_unfilled(ROOT, var).unwrap();
         }
-        for (i, half) in halves.iter().enumerate() {
+        // The last half first: what comes before it is not there yet.
+        for (i, half) in halves.iter().enumerate().rev() {
             let (start, count) = ([i * LEN / 2], [LEN / 2]);
             let slab = Hyperslab { start: &start, count: &count, stride: None };
             let source = Source::Atomic(MemType::I32);
@@ -235,4 +236,85 @@ fn a_variable_that_is_placed_unfilled_is_written_once() {
         assert_eq!(got.unwrap().out_of_range, 0);
         assert!(out == halves.concat());
     }
+}
+
+const COLUMNS: usize = 5;
+
+/// Record `r` of the variable that is appended to, or several.
+fn put_records(file: &mut Nc4File, var: VarId, r: usize, n: usize) {
+    let values = (r * COLUMNS..(r + n) * COLUMNS).flat_map(|value| (value as i32).to_ne_bytes());
+    let bytes: Vec<u8> = values.collect();
+    let (start, count) = ([r, 0], [n, COLUMNS]);
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    let source = Source::Atomic(MemType::I32);
+    let put = file.put::<Nc4Error>(ROOT, var, |_| slab, source, |_| Ok(&bytes));
+    assert_eq!(put.unwrap().out_of_range, 0);
+}
+
+fn records(file: &Nc4File, var: VarId) -> Vec<i32> {
+    let n = file.var(ROOT, var).unwrap().1.extent[0] as usize;
+    let mut out = vec![0; 4 * n * COLUMNS];
+    let (start, count) = ([0, 0], [n, COLUMNS]);
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    let (target, into) = (Target::Atomic(MemType::I32), &mut out[..]);
+    let got = file.get::<Nc4Error>(ROOT, var, |_| slab, target, |_| Ok(into));
+    assert_eq!(got.unwrap().out_of_range, 0);
+    out.as_chunks().0.iter().map(|value| i32::from_ne_bytes(*value)).collect()
+}
+
+#[test]
+fn records_that_are_committed_often_leave_the_index_where_it_is() {
+    let log = Log::new(Memory::new()).unwrap();
+    let handle = log.handle();
+    let mut file = create(Arc::new(log));
+    let [t, x] = [("t", 0), ("x", COLUMNS)].map(|(name, len)| def_dim(&mut file, ROOT, name, len));
+    let var = def_var(&mut file, ROOT, "v", &[t, x]);
+    file.def_var_chunking(ROOT, var, StorageRequest::Chunked, Some(&[1, 3])).unwrap();
+    file.sync().unwrap();
+    let mut commits = Vec::new();
+    let mut n_records = 0;
+    for n in [1, 1, 1, 1, 1, 1, 40, 1, 2, 90, 1, 1] {
+        put_records(&mut file, var, n_records, n);
+        n_records += n;
+        file.sync().unwrap();
+        commits.push((handle.len(), n_records));
+    }
+    file.close().unwrap();
+    // Every prefix has the records of the last commit before it, or of the next one.
+    let entries = handle.entries();
+    let mut n_behind = 0;
+    for prefix in commits[0].0..=entries.len() {
+        let bytes = handle.replay(prefix, 0);
+        let at = commits.partition_point(|(len, _)| *len <= prefix);
+        let (_, before) = commits[at - 1];
+        let after = commits.get(at).map_or(before, |(_, n)| *n);
+        let memory = Arc::new(Memory::from_slice(&bytes));
+        let found = records(&open(memory.clone()), var);
+        let n = found.len() / COLUMNS;
+        assert!(n == before || n == after, "{prefix}: {n}");
+        assert!(found.iter().zip(0..).all(|(value, i)| *value == i), "{prefix}: {found:?}");
+        // Who goes on writing skips a record: it has the fill value, whatever was left behind.
+        let mut again = Nc4File::open_for_writing(
+            memory.clone(),
+            std::path::Path::new("test.nc"),
+            crate::OpenHow::default(),
+        )
+        .unwrap();
+        put_records(&mut again, var, n + 1, 1);
+        again.close().unwrap();
+        let found = records(&open(memory), var);
+        assert!(found[n * COLUMNS..(n + 1) * COLUMNS].iter().all(|value| *value == -2147483647));
+        n_behind += usize::from(prefix < entries.len() && n == before && after > before);
+    }
+    assert!(n_behind > 20, "{n_behind}");
+    // Since the file is committed often, nothing of the index was given back.
+    let last = commits.len() - 1;
+    let writes = |from: usize, to: usize| {
+        let lens = entries[from..to].iter().map(|entry| match entry {
+            Entry::Write { data, .. } => data.len(),
+            _ => 0,
+        });
+        lens.max().unwrap_or(0)
+    };
+    assert!(writes(commits[last - 1].0, commits[last].0) < 1000, "a node would be longer");
 }
