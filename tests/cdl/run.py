@@ -311,6 +311,16 @@ def part_faults(results, only):
         results.take(name, wrong)
 
 
+# Runs a program and prints its exit status and how much memory it took at most. In between, since a
+# program inherits that figure from whoever starts it.
+MEASURE = """
+import os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:])
+_, status, usage = os.wait4(child.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
+"""
+
+
 def part_memory(results, only):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "large.cdl")
@@ -328,14 +338,14 @@ def part_memory(results, only):
                 continue
             out = os.path.join(folder, "large.nc")
             with open(stdin or os.devnull, "rb") as source:
-                child = subprocess.Popen([ours("ncgen"), "-k", "nc6", "-o", out, operand], stdin=source, env=CLEAN)
-                _, status, usage = os.wait4(child.pid, 0)
-                child.returncode = os.waitstatus_to_exitcode(status)
+                _, told, err = run([sys.executable, "-c", MEASURE, ours("ncgen"), "-k", "nc6", "-o", out, operand],
+                                   stdin=source, seconds=300)
+            status, kilobytes = map(int, told.split() or (-1, 0))
             wrong = None
-            if child.returncode != 0 or os.path.getsize(out) < rows * 40000:
-                wrong = "exit status %d" % child.returncode
-            elif usage.ru_maxrss > 128 << 10:
-                wrong = "%d MB of memory" % (usage.ru_maxrss >> 10)
+            if status != 0 or os.path.getsize(out) < rows * 40000:
+                wrong = "exit status %d: %s" % (status, err.decode(errors="replace"))
+            elif kilobytes > 128 << 10:
+                wrong = "%d MB of memory" % (kilobytes >> 10)
             results.take(name, wrong)
 
 

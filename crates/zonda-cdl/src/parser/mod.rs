@@ -47,7 +47,7 @@ enum Section {
 /// Reads all definitions and attributes of a text, and notes where data are.
 ///
 /// `name` takes the place of the name that the text has for the dataset. `kind` is the kind of file that
-/// is going to be made, if that is known: its types are no names for dimensions and variables then.
+/// is going to be made, if that is known: its types are no names for dimensions then.
 ///
 /// # Errors
 /// What is not of the language; names that are not known, or not new; values that are none of their
@@ -228,8 +228,8 @@ impl Parser<'_> {
         }))
     }
 
-    /// Whether a name is free for a dimension or a variable: the reference has the types of the kind that
-    /// is asked for as keywords.
+    /// Whether a name is free for a dimension: the reference has the types of the kind that is asked for
+    /// as keywords. (Variables of HDF5 files are often called as their types, and can be.)
     fn check_name(&self, at: u64, name: &[u8]) -> Result<(), Fault> {
         let is_type = match (soft_primitive(name), self.kind) {
             (Some(Primitive::String), Some(kind)) => kind == Kind::NetCdf4,
@@ -342,7 +342,6 @@ impl Parser<'_> {
                 }
                 self.tokens.expect(b')')?;
             }
-            self.check_name(at, &name)?;
             let index = self.schema.vars.len();
             if !self.names.add(Space::Variable, self.group, &name, index) {
                 let why = format!("there is a variable {} already", shown(&name));

@@ -6,11 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use zonda_cdl::{
     Attribute, Class, Elements, Endian, Fault, Kind, Primitive, Quantizer, Schema, Sink, Slab,
-    Storage, TypeRef, UserType, Variable, attribute, fill, general,
+    Storage, TypeRef, UserType, Variable, attribute, fill,
 };
 
 use super::How;
-use super::names::{Unique, Value, plain, value, with_groups};
+use super::c_text::{c_type, character, family, nested, number, quoted};
+use super::names::{Unique, plain, with_groups};
 
 /// Most values that are put at once, as in the reference.
 const MOST_AT_ONCE: u64 = 1024;
@@ -116,21 +117,14 @@ impl<'a> Program<'a> {
         for index in schema.type_order() {
             self.declare_type(schema, index);
         }
-        if !self.how.kind.is_classic_model() {
+        if !schema.types.is_empty() {
             self.line("");
         }
-        let mut has_sizes = false;
+        let before = self.out.len();
         for (index, var) in schema.vars.iter().enumerate() {
-            if let Some(sizes) = &var.special.chunk_sizes {
-                let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
-                let sizes = sizes.collect::<Vec<String>>().join(", ");
-                let text =
-                    format!("static size_t {}_chunksizes[{n}] = {{{sizes}}} ;", self.vars[index]);
-                self.line(text);
-                has_sizes = true;
-            }
+            self.declare_storage(index, var);
         }
-        if has_sizes || !schema.types.is_empty() {
+        if self.out.len() > before || !self.how.kind.is_classic_model() {
             self.line("");
         }
         self.line(
@@ -344,6 +338,25 @@ impl<'a> Program<'a> {
         self.line("");
     }
 
+    /// Lists that calls about the storage of a variable need.
+    fn declare_storage(&mut self, index: usize, var: &Variable) {
+        let stem = self.vars[index].clone();
+        if let Some(sizes) = &var.special.chunk_sizes {
+            let (n, sizes) = (sizes.len(), sizes.iter().map(usize::to_string));
+            let sizes = sizes.collect::<Vec<String>>().join(", ");
+            self.line(format!("static size_t {stem}_chunksizes[{n}] = {{{sizes}}} ;"));
+        }
+        for (number, (_, params)) in var.special.filters.iter().enumerate() {
+            if params.is_empty() {
+                continue;
+            }
+            let (n, params) = (params.len(), params.iter().map(|param| format!("{param}U")));
+            let params = params.collect::<Vec<String>>().join(", ");
+            let name = format!("{stem}_{number}_filterparams");
+            self.line(format!("static unsigned int {name}[{n}] = {{{params}}} ;"));
+        }
+    }
+
     fn define_variable(&mut self, index: usize, var: &Variable) {
         let (group, stem) = (self.groups[var.group].clone(), self.vars[index].clone());
         let (ty, name, id) = (self.nc_type(var.ty), quoted(&var.name), format!("{stem}_id"));
@@ -383,17 +396,13 @@ impl<'a> Program<'a> {
             let mode = if no_fill { "NC_NOFILL" } else { "NC_FILL" };
             self.call(format!("nc_def_var_fill({group}, {id}, {mode}, NULL)"));
         }
-        for (filter, params) in &special.filters {
-            if params.is_empty() {
-                self.call(format!("nc_def_var_filter({group}, {id}, {filter}, 0, NULL)"));
-                continue;
-            }
+        for (number, (filter, params)) in special.filters.iter().enumerate() {
+            let list = match params.len() {
+                0 => "NULL".to_owned(),
+                _ => format!("{stem}_{number}_filterparams"),
+            };
             let n = params.len();
-            let params: Vec<String> = params.iter().map(|param| format!("{param}U")).collect();
-            let params = params.join(", ");
-            self.line(format!("    {{\n    static const unsigned int params[] = {{{params}}};"));
-            self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, params)"));
-            self.line("    }");
+            self.call(format!("nc_def_var_filter({group}, {id}, {filter}, {n}, {list})"));
         }
         if let Some((way, kept)) = special.quantize {
             let mode = match way {
@@ -660,147 +669,5 @@ impl Sink for Program<'_> {
 
     fn warn(&mut self, fault: &Fault) {
         (self.warn)(fault);
-    }
-}
-
-fn c_type(ext: zonda::ExtType) -> &'static str {
-    use zonda::ExtType;
-    match ext {
-        ExtType::Byte => "signed char",
-        ExtType::Char => "char",
-        ExtType::Short => "short",
-        ExtType::Int => "int",
-        ExtType::Float => "float",
-        ExtType::Double => "double",
-        ExtType::UByte => "unsigned char",
-        ExtType::UShort => "unsigned short",
-        ExtType::UInt => "unsigned int",
-        ExtType::Int64 => "signed long long",
-        ExtType::UInt64 => "unsigned long long",
-    }
-}
-
-fn number(ext: zonda::ExtType, bytes: &[u8]) -> String {
-    let special =
-        |text: &str, negative: bool| if negative { format!("-{text}") } else { text.to_owned() };
-    match value(ext, bytes) {
-        // C has no negative constants, and none for the magnitude of this one.
-        Value::Int(i64::MIN) => "(-9223372036854775807LL - 1)".to_owned(),
-        Value::Int(value) if i32::try_from(value).is_err() && ext == zonda::ExtType::UInt => {
-            format!("{value}U")
-        }
-        Value::Int(value) if ext == zonda::ExtType::Int64 => format!("{value}LL"),
-        Value::Int(value) => value.to_string(),
-        Value::UInt64(value) => format!("{value}ULL"),
-        Value::Float(value) if value.is_nan() => "NAN".to_owned(),
-        Value::Float(value) if value.is_infinite() => special("INFINITY", value < 0.0),
-        // Without a point it would be an integer, which has no sign.
-        Value::Float(value) if value == 0.0 && value.is_sign_negative() => {
-            "((float)-0.)".to_owned()
-        }
-        Value::Double(value) if value == 0.0 && value.is_sign_negative() => {
-            "((double)-0.)".to_owned()
-        }
-        Value::Float(value) => {
-            let short = general(value.into(), 8);
-            let exact = short.parse::<f32>().is_ok_and(|same| same.to_bits() == value.to_bits());
-            format!("((float){})", if exact { short } else { general(value.into(), 9) })
-        }
-        Value::Double(value) if value.is_nan() => "NAN".to_owned(),
-        Value::Double(value) if value.is_infinite() => special("INFINITY", value < 0.0),
-        Value::Double(value) => {
-            let short = general(value, 16);
-            let exact = short.parse::<f64>().is_ok_and(|same| same.to_bits() == value.to_bits());
-            format!("((double){})", if exact { short } else { general(value, 17) })
-        }
-    }
-}
-
-/// Values in braces by their shape.
-fn nested(items: &[String], dims: &[usize]) -> String {
-    match dims {
-        [_, inner @ ..] if !inner.is_empty() => {
-            let per_part = inner.iter().product::<usize>().max(1);
-            let parts: Vec<String> =
-                items.chunks(per_part).map(|part| nested(part, inner)).collect();
-            format!("{{{}}}", parts.join(", "))
-        }
-        _ => format!("{{{}}}", items.join(", ")),
-    }
-}
-
-/// The middle of names of functions.
-fn family(ext: zonda::ExtType) -> &'static str {
-    use zonda::ExtType;
-    match ext {
-        ExtType::Byte => "schar",
-        ExtType::Char => "text",
-        ExtType::UByte => "uchar",
-        ExtType::Int64 => "longlong",
-        ExtType::UInt64 => "ulonglong",
-        other => other.name(),
-    }
-}
-
-/// A character within quotes. Those of UTF-8 stay as they are.
-fn character(byte: u8) -> String {
-    match byte {
-        b'\'' => "\\'".to_owned(),
-        b'"' => "\"".to_owned(),
-        _ => escaped(byte),
-    }
-}
-
-fn escaped(byte: u8) -> String {
-    match byte {
-        b'"' => "\\\"".to_owned(),
-        b'\\' => "\\\\".to_owned(),
-        8 => "\\b".to_owned(),
-        12 => "\\f".to_owned(),
-        b'\n' => "\\n".to_owned(),
-        b'\r' => "\\r".to_owned(),
-        b'\t' => "\\t".to_owned(),
-        11 => "\\v".to_owned(),
-        b' '..=b'~' => char::from(byte).to_string(),
-        _ => format!("\\{byte:03o}"),
-    }
-}
-
-/// A string of C.
-fn quoted(text: &[u8]) -> String {
-    let mut out = String::from("\"");
-    for part in text.utf8_chunks() {
-        for letter in part.valid().chars() {
-            match u8::try_from(u32::from(letter)) {
-                Ok(byte) if byte < 0x80 => out += &escaped(byte),
-                _ => out.push(letter),
-            }
-        }
-        part.invalid().iter().for_each(|byte| out += &escaped(*byte));
-    }
-    out + "\""
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zonda::ExtType;
-
-    #[test]
-    fn constants() {
-        assert_eq!(quoted(b"a\"b\\\n\x01?\xff"), r#""a\"b\\\n\001?\377""#);
-        assert_eq!(number(ExtType::Float, &1.5f32.to_ne_bytes()), "((float)1.5)");
-        assert_eq!(number(ExtType::Float, &f32::NAN.to_ne_bytes()), "NAN");
-        assert_eq!(number(ExtType::Double, &f64::NEG_INFINITY.to_ne_bytes()), "-INFINITY");
-        assert_eq!(number(ExtType::Double, &1e300f64.to_ne_bytes()), "((double)1e+300)");
-        assert_eq!(number(ExtType::UInt, &u32::MAX.to_ne_bytes()), "4294967295U");
-        assert_eq!(number(ExtType::Int64, &i64::MIN.to_ne_bytes()), "(-9223372036854775807LL - 1)");
-    }
-
-    #[test]
-    fn shapes() {
-        let items: Vec<String> = (1..=6).map(|n| n.to_string()).collect();
-        assert_eq!(nested(&items, &[2, 3]), "{{1, 2, 3}, {4, 5, 6}}");
-        assert_eq!(nested(&items, &[6]), "{1, 2, 3, 4, 5, 6}");
     }
 }

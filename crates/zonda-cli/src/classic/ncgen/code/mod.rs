@@ -4,6 +4,7 @@
 //! program is kept until it is complete: nobody is to compile half of one.
 
 mod c;
+mod c_text;
 mod fortran;
 mod java;
 mod names;
