@@ -249,7 +249,7 @@ mod tests {
         assert!(drawn[1].ends_with("\x1b[0m 1  K"), "{drawn:?}");
         let drawn =
             map_text(&field(&values, 2, None), &options, text(2, 1, Depth::Indexed)).unwrap();
-        assert!(drawn[0].starts_with("\x1b[38;5;220;48;5;54m"), "{drawn:?}");
+        assert!(drawn[0].starts_with("\x1b[38;5;227;48;5;54m"), "{drawn:?}");
     }
 
     #[test]

@@ -157,7 +157,8 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
         (size.ws_col.into(), usize::from(size.ws_row).saturating_sub(OTHER_LINES).clamp(4, 60))
     });
     let says = |name: &str| std::env::var(name).unwrap_or_default();
-    let is_plain = !says("NO_COLOR").is_empty() || says("TERM") == "dumb" || known.is_none();
+    let is_plain =
+        !says("NO_COLOR").is_empty() || says("TERM") == "dumb" || !std::io::stdout().is_terminal();
     let depth = match says("COLORTERM").as_str() {
         _ if is_plain => Depth::None,
         "truecolor" | "24bit" => Depth::True,
