@@ -151,6 +151,9 @@ const OTHER_LINES: usize = 8;
 
 /// Draws in text, as large as the terminal allows; nothing where there is nothing to draw.
 fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
+    if !slice.values.iter().any(|value| value.is_finite()) {
+        return Ok(());
+    }
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
     let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
     let (columns, lines) = known.map_or((COLUMNS, LINES), |size| {
@@ -171,8 +174,7 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
             zonda_plot::map_text(&field(slice, y, x), &map_options(slice, args), text)
         }
     };
-    // The words above say that there are no values.
-    for line in drawn.unwrap_or_default() {
+    for line in drawn.map_err(|error| Failure::text(error.to_string()))? {
         writeln!(out, "{line}")?;
     }
     Ok(())
