@@ -143,7 +143,8 @@ classic_tools() { # they are there, and one program
     for tool in ncdump ncgen ncgen3 nccopy; do
         [ "$prefix/bin/$tool" -ef "$prefix/bin/zonda" ] || return 1
     done
-    "$prefix/bin/nccopy" 2>&1 | grep -q 'infile outfile'
+    # Without arguments it says how it is called, and fails.
+    ! "$prefix/bin/nccopy" 2>"$scratch/usage" && grep -q 'infile outfile' "$scratch/usage"
 }
 one_library() { # all names of libnetcdf are one file
     [ "$prefix/lib/libnetcdf.so" -ef "$prefix/lib/libnetcdf.so.19" ] &&

@@ -30,6 +30,7 @@ mod output;
 mod png;
 mod scene;
 mod svg;
+mod terminal;
 mod text;
 
 pub use axis::{Axis, AxisKind, Spacing};
@@ -39,3 +40,4 @@ pub use line::{Curve, LineOptions, lines};
 pub use map::{Field, MapOptions, map};
 pub use offset::{Access, Direction, OffsetOptions, OffsetPanel, offsets};
 pub use output::{Chart, Format};
+pub use terminal::{Depth, TextOptions, line_text, map_text};

@@ -196,15 +196,15 @@ impl Edges {
 }
 
 /// Which colour stands for a number.
-struct Colours {
-    palette: Palette,
-    low: f64,
-    high: f64,
+pub(crate) struct Colours {
+    pub(crate) palette: Palette,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     any_missing: bool,
 }
 
 impl Colours {
-    fn new(values: &[f64], options: &MapOptions) -> Colours {
+    pub(crate) fn new(values: &[f64], options: &MapOptions) -> Colours {
         let valid = values.iter().copied().filter(|value| value.is_finite());
         let found = valid.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (low.min(value), high.max(value))
@@ -226,12 +226,22 @@ impl Colours {
     }
 
     fn index(&self, value: f64) -> u8 {
-        if !value.is_finite() {
-            return MISSING;
+        match self.share(value) {
+            Some(share) => (share * f64::from(LEVELS - 1)).round() as u8,
+            None => MISSING,
         }
+    }
+
+    /// How far from the lowest to the highest number; `None` where there is none.
+    pub(crate) fn share(&self, value: f64) -> Option<f64> {
         // Halves, since the whole difference of huge numbers may be infinite.
         let share = (value / 2.0 - self.low / 2.0) / (self.high / 2.0 - self.low / 2.0);
-        (share.clamp(0.0, 1.0) * f64::from(LEVELS - 1)).round() as u8
+        value.is_finite().then(|| share.clamp(0.0, 1.0))
+    }
+
+    /// The colour of a number.
+    pub(crate) fn colour(&self, value: f64) -> Colour {
+        self.share(value).map_or(Colour::MISSING, |share| self.palette.at(share))
     }
 
     fn table(&self) -> Vec<[u8; 4]> {

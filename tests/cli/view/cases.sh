@@ -32,6 +32,9 @@ CASES
     picture "view of a group as SVG" "$here/view/grouped.svg.txt" \
         "$zonda" view grouped.nc /ocean/deep/T --at time=-1
     golden "view of no group" "$here/view/no-group.txt" "$zonda" view grouped.nc /ocean/T
+    golden "view of a map in text" "$here/view/text-map.txt" "$zonda" view field.nc T --text
+    golden "view of a line in text" "$here/view/text-line.txt" "$zonda" view field.nc line --text
+    golden "view in text where all is missing" "$here/view/text-missing.txt" "$zonda" view field.nc filled --text
     "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
     is_png "view as PNG" one.png
     if cmp -s one.png two.PNG; then pass "view gives the same bytes"; else fail "view gives the same bytes"; fi

@@ -3,11 +3,14 @@
 mod decode;
 mod slice;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use zonda_plot::{Axis, AxisKind, Chart, Curve, Field, Format, LineOptions, MapOptions, Palette};
+use zonda_plot::{
+    Axis, AxisKind, Chart, Curve, Depth, Field, Format, LineOptions, MapOptions, Palette,
+    TextOptions,
+};
 
 use crate::failure::{Failure, Result};
 use crate::input;
@@ -17,9 +20,11 @@ use slice::{Coordinate, Picked, Slice};
 ///
 /// The last two dimensions with more than one element make the map; the others are taken at index 0
 /// or as --at says. Values are decoded as CF has it: scale_factor, add_offset, _FillValue,
-/// missing_value, valid_range. Without -o, the range and the mean of the values are printed.
+/// missing_value, valid_range. Without -o, the range and the mean of the values are printed, and on a
+/// terminal a drawing in text.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  zonda view history.nc T
   zonda view history.nc T -o T.png
   zonda view history.nc T --at time=-1 --at lev=3 -o T.svg
   zonda view history.nc T --at lat=32 --at lon=0 -o profile.png")]
@@ -39,6 +44,10 @@ pub(crate) struct Args {
     /// Width of the picture in pixels
     #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
     width: u32,
+
+    /// Draws in text, also where the output is no terminal
+    #[arg(long, conflicts_with = "output")]
+    text: bool,
 
     /// The file; `-` for standard input
     file: PathBuf,
@@ -71,6 +80,9 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     file.close()?;
     let (Some(output), Some(format)) = (&args.output, format) else {
         slice.describe(out)?;
+        if args.text || std::io::stdout().is_terminal() {
+            draw_text(&slice, args, out)?;
+        }
         return crate::done();
     };
     let chart = chart(&slice, args).map_err(|error| match error {
@@ -108,22 +120,64 @@ fn chart(slice: &Slice, args: &Args) -> zonda_plot::Result<Chart> {
             zonda_plot::lines(&[curve], &options)
         }
         Picked::Two { y, x } => {
-            let field = Field {
-                columns: x.len,
-                rows: y.len,
-                values: &slice.values,
-                x: axis(x),
-                x_centres: x.centres.as_deref(),
-                y: Axis { reversed: y.downwards, ..axis(y) },
-                y_centres: y.centres.as_deref(),
-            };
-            let palette = if args.diverging { Palette::Diverging } else { Palette::Sequential };
-            let unit = slice.named_unit();
-            let width = args.width;
-            let options = MapOptions { title, subtitle, unit, palette, width, range: None };
-            zonda_plot::map(&field, &options)
+            let options = MapOptions { title, subtitle, ..map_options(slice, args) };
+            zonda_plot::map(&field(slice, y, x), &options)
         }
     }
+}
+
+fn field<'a>(slice: &'a Slice, y: &'a Coordinate, x: &'a Coordinate) -> Field<'a> {
+    Field {
+        columns: x.len,
+        rows: y.len,
+        values: &slice.values,
+        x: axis(x),
+        x_centres: x.centres.as_deref(),
+        y: Axis { reversed: y.downwards, ..axis(y) },
+        y_centres: y.centres.as_deref(),
+    }
+}
+
+fn map_options(slice: &Slice, args: &Args) -> MapOptions {
+    let palette = if args.diverging { Palette::Diverging } else { Palette::Sequential };
+    MapOptions { unit: slice.named_unit(), palette, width: args.width, ..MapOptions::default() }
+}
+
+/// Lines and columns of a terminal whose size is not known, less what is said besides.
+const LINES: usize = 20;
+const COLUMNS: usize = 80;
+/// Lines that are left for the prompt and what is said in words.
+const OTHER_LINES: usize = 8;
+
+/// Draws in text, as large as the terminal allows; nothing where there is nothing to draw.
+fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
+    if !slice.values.iter().any(|value| value.is_finite()) {
+        return Ok(());
+    }
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    let known = size.filter(|size| size.ws_col > 0 && size.ws_row > 0);
+    let (columns, lines) = known.map_or((COLUMNS, LINES), |size| {
+        (size.ws_col.into(), usize::from(size.ws_row).saturating_sub(OTHER_LINES).clamp(4, 60))
+    });
+    let says = |name: &str| std::env::var(name).unwrap_or_default();
+    let is_plain =
+        !says("NO_COLOR").is_empty() || says("TERM") == "dumb" || !std::io::stdout().is_terminal();
+    let depth = match says("COLORTERM").as_str() {
+        _ if is_plain => Depth::None,
+        "truecolor" | "24bit" => Depth::True,
+        _ => Depth::Indexed,
+    };
+    let text = TextOptions { columns, lines, depth };
+    let drawn = match &slice.axes {
+        Picked::One(_) => zonda_plot::line_text(&slice.values, text),
+        Picked::Two { y, x } => {
+            zonda_plot::map_text(&field(slice, y, x), &map_options(slice, args), text)
+        }
+    };
+    for line in drawn.map_err(|error| Failure::text(error.to_string()))? {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }
 
 fn axis(coordinate: &Coordinate) -> Axis {
