@@ -195,6 +195,11 @@ class Tester:
         text = done.stdout if len(done.stdout) < MOST_BYTES else str(hash(done.stdout))
         return done.returncode, OF_WRITER.sub("", text)
 
+    def has_unnamed(self, path):
+        """Whether there are variables of types without a name, which netCDF-C 4.9.0 leaves out."""
+        done = run([str(Path(self.ours).parent / "ncdump"), "-h", str(path)], env=self.env)
+        return "_Anonymous" in done.stdout
+
     def compare(self, name, source, options, folder, special):
         """What is different between both copies; None for nothing."""
         results = []
@@ -208,6 +213,8 @@ class Tester:
         (their_code, their_line, theirs), (our_code, our_line, ours) = results
         if their_code < 0:
             return "skip", f"the reference ends with {their_code}"
+        if not special and self.has_unnamed(source):
+            return "excepted", ""
         if not special and their_code and (our_code or their_line.startswith(READS_LESS)):
             # Of files that others made, the reference reads less, and stumbles elsewhere.
             return "excepted", ""
