@@ -68,6 +68,7 @@ conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/conformance/run.py
+	tests/conformance/run.py --all --only '^(ncdump|ncgen3)/' --tools dist/bin
 	tests/conformance/run.py --report
 
 install: ## copies dist/ to PREFIX (/usr/local); DESTDIR for packagers

@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model conformance)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model conformance scripts)
 
 # The command of each stage.
 stage() {
@@ -47,6 +47,10 @@ stage() {
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
         conformance) tests/conformance/run.py --allowed ;;
+        scripts)
+            # The reference's own scripts about its tools, with ours in their place.
+            tests/conformance/run.py --allowed --only '^(ncdump|ncgen3)/' --tools dist/bin
+            ;;
         *)
             echo "no stage $1; there are: ${all[*]}"
             return 2

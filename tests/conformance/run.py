@@ -97,7 +97,7 @@ def run(a):
     plan = Plan(src, builds)
     builder = Builder(s, src, builds, plan.sources)
     witness = builder.shared_object("witness") if a.baseline else None
-    executor = Executor(s, src, builds, plan, builder, a.tools, witness)
+    executor = Executor(s, src, builds, plan, builder, os.path.abspath(a.tools), witness)
     probe = builder.program("classic", "nc_test", "tst_names")
     if probe.error:
         raise Broken("nc_test/tst_names " + probe.error)
