@@ -4,8 +4,9 @@
 //! where the root is. Whoever commits again and again would give back as much space each time, which
 //! readers may still look at. So nodes stay where they are if one of two things is all that changed:
 //!
-//! - *One* node below is elsewhere. Then its address is written over, one word. If several are,
-//!   all above them go to new places, so that a reader never meets some changes without others.
+//! - *One* node below is elsewhere, and none was split. Then its address is written over, one word.
+//!   If there is more, all above go to new places, so that a reader never meets some changes without
+//!   others: of a node that was split, one half without the other.
 //! - There is more at the end of the tree. Who commits often says so ([`ChunkTree::commit`]), and nodes
 //!   at the right edge get a bound that is far away. From then on entries are written behind those
 //!   that are counted, and then the count, of two bytes. Readers who come in between see what they
@@ -57,10 +58,10 @@ impl ChunkTree {
         let bound = if is_open { &far } else { &self.end };
         if let Some(root) = self.root.as_mut().filter(|root| root.is_dirty) {
             let ends_right = !is_open && !self.has_new_end;
-            let (source, n_swaps) = (&self.source, 0);
-            let mut settling = Settling { source, ends_right, may_swap: true, n_swaps };
+            let (source, n_swaps, n_new) = (&self.source, 0, 0);
+            let mut settling = Settling { source, ends_right, may_swap: true, n_swaps, n_new };
             settling.node(root, true);
-            if settling.n_swaps > 1 {
+            if settling.n_swaps > 1 || (settling.n_swaps == 1 && settling.n_new > 0) {
                 settling.may_swap = false;
                 settling.node(root, true);
             }
@@ -93,7 +94,9 @@ struct Settling<'a> {
     ends_right: bool,
     /// Whether nodes may stay of which one below does not.
     may_swap: bool,
+    /// Stored nodes of which one below will be elsewhere, and nodes that are new.
     n_swaps: usize,
+    n_new: usize,
 }
 
 impl Settling<'_> {
@@ -118,6 +121,7 @@ impl Settling<'_> {
             }
         }
         child.stays = stays.is_some();
+        self.n_new = self.n_new.saturating_add(usize::from(child.addr.is_none()));
     }
 }
 

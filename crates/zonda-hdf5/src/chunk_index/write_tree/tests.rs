@@ -493,3 +493,18 @@ proptest! {
         prop_assert_eq!(lab.tree.len().unwrap(), lab.model.len() as u64);
     }
 }
+
+#[test]
+fn halves_of_a_node_are_seen_together() {
+    // The first half of a leaf would be switched below the old root, the second is below a new one.
+    let mut lab = Lab::new(1, &[1, 2, 3], &[7, 7, 3]);
+    lab.often = true;
+    for n in 0..10 {
+        lab.insert(&lab.key(n), n);
+        lab.check();
+    }
+    for (n, number) in [61, 62, 63, 11, 10, 9].into_iter().enumerate() {
+        lab.insert(&lab.key(number), 50 + n as u64);
+    }
+    lab.check();
+}
