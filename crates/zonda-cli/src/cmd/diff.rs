@@ -82,9 +82,9 @@ fn tolerance(text: &str) -> std::result::Result<f64, String> {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     match compare(args, out) {
         // Not the same as being different.
-        Err(Failure::Failed(text) | Failure::InFile(text)) => {
+        Err(failure @ (Failure::Failed(_) | Failure::InFile(_) | Failure::Library(_))) => {
             out.flush()?;
-            eprintln!("zonda: {text}");
+            eprintln!("zonda: {}", failure.into_text());
             Ok(ExitCode::from(TROUBLE))
         }
         done => done,
