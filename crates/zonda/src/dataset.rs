@@ -82,7 +82,7 @@ impl Dataset {
                 Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
             }
             None => {
-                let nc4 = Nc4::create(storage, beside.is_some(), lock, options);
+                let nc4 = Nc4::create(storage, lock, options);
                 Inner::Nc4(Box::new(nc4.map_err(|error| error.at(name))?))
             }
         };

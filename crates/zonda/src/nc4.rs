@@ -45,9 +45,6 @@ pub(crate) struct Nc4 {
     writer: Mutex<Option<Writer>>,
     /// Whether it is this writer's turn, among those of the process.
     has_turn: AtomicBool,
-    /// Whether others may write the file although there is no lock: it has a name, and locks were
-    /// refused or not wanted.
-    is_exposed: bool,
 }
 
 thread_local! {
@@ -98,7 +95,6 @@ impl Nc4 {
         options: &OpenOptions,
     ) -> Result<Nc4> {
         let how = how(folder, options.chunk_cache, options.alignment);
-        let is_exposed = beside.is_some() && lock.is_none();
         let how = OpenHow { beside, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
@@ -108,17 +104,14 @@ impl Nc4 {
             true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
             false => Nc4File::open(Arc::clone(&storage), name, how)?,
         };
-        Ok(Nc4 { is_exposed, ..Nc4::new(file, storage, writer) })
+        Ok(Nc4::new(file, storage, writer))
     }
 
-    /// `has_name`: others may open the file.
     pub(crate) fn create(
         storage: Arc<dyn Storage>,
-        has_name: bool,
         lock: Option<WriterLock>,
         options: &CreateOptions,
     ) -> Result<Nc4> {
-        let is_exposed = has_name && lock.is_none();
         let how = how(None, options.chunk_cache, options.alignment);
         let create = CreateHow {
             classic: options.format == Format::NetCdf4Classic,
@@ -127,7 +120,7 @@ impl Nc4 {
             properties: PROPERTIES.to_vec(),
         };
         let file = Nc4File::create(Arc::clone(&storage), Path::new("/"), how, create)?;
-        Ok(Nc4 { is_exposed, ..Nc4::new(file, storage, lock.map(WriterLock::writer)) })
+        Ok(Nc4::new(file, storage, lock.map(WriterLock::writer)))
     }
 
     fn new(file: Nc4File, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
@@ -139,7 +132,6 @@ impl Nc4 {
             forked: AtomicBool::new(false),
             has_turn: AtomicBool::new(writer.is_none()),
             writer: Mutex::new(writer),
-            is_exposed: false,
         }
     }
 
@@ -212,7 +204,8 @@ impl Nc4 {
     /// Commits what there is before the file is closed or the process ends.
     ///
     /// What is used of the file is known to one who has it alone: another id of the process may have
-    /// written behind that, and the file then keeps the end it has.
+    /// written behind that, and the file then keeps the end it has. Who wants no locks says that
+    /// nobody else writes.
     pub(crate) fn drain(&self, file: &mut Nc4File) -> Result<()> {
         file.keep_end(!self.knows_end());
         Ok(file.drain()?)
@@ -220,7 +213,7 @@ impl Nc4 {
 
     fn knows_end(&self) -> bool {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.as_ref().map_or(!self.is_exposed, Writer::is_alone)
+        writer.as_ref().is_none_or(Writer::is_alone)
     }
 
     /// Others may write the file now.

@@ -136,6 +136,9 @@ pub unsafe extern "C" fn cdRel2Iso(
     let text = unsafe { bytes(relunits) }.unwrap_or_default();
     let written = reported(|list| Since::parse(calendar, text, list)).and_then(|since| {
         let date = since.date_after(calendar, reltime);
+        if let Ok(date) = &date {
+            since.said_of_base(calendar, date).for_each(|problem| report(&problem));
+        }
         let written = date.and_then(|date| times::text(calendar, separator as u8, &date));
         written.map_err(|problem| report(&problem)).ok()
     });

@@ -44,7 +44,7 @@ const PIVOT: CompTime = midnight(1979, 1, 1);
 /// The day after the last Julian one, in the Julian calendar.
 const JULIAN_END: CompTime = midnight(1582, 10, 5);
 /// The same day in the Gregorian calendar, its first.
-const GREGORIAN_START: CompTime = midnight(1582, 10, 15);
+pub(super) const GREGORIAN_START: CompTime = midnight(1582, 10, 15);
 
 /// Days of the months of a common year.
 const MONTH_DAYS: [i128; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];

@@ -1,6 +1,6 @@
 //! "UNIT since DATE TIME".
 
-use super::calendar::{Calendar, STANDARD, add_hours_mixed};
+use super::calendar::{Calendar, GREGORIAN_START, STANDARD, add_hours_mixed};
 use super::scan::Scan;
 use super::{CompTime, Problem, iso};
 
@@ -111,6 +111,26 @@ impl Since {
             }
             Span::Months(months) => counting()?.add_months(&self.base, months),
         })
+    }
+}
+
+impl Since {
+    /// What the reference's count of days says, which takes a month that is none for January: once
+    /// for each time that it looks at the base on the way to `date`. In the mixed calendar it looks
+    /// twice where both are on one side of the reform.
+    pub fn said_of_base(
+        &self,
+        calendar: Calendar,
+        date: &CompTime,
+    ) -> impl Iterator<Item = Problem> {
+        let counts_months = matches!(self.unit, Unit::Month | Unit::Season | Unit::Year);
+        let is_before = |date: &CompTime| *date < GREGORIAN_START;
+        let looks = match (1..=12).contains(&self.base.month) {
+            true => 0,
+            false if counts_months || !calendar.is_mixed() => 1,
+            false => 1 + usize::from(is_before(date) == is_before(&self.base)),
+        };
+        std::iter::repeat_n(Problem::Field("month", self.base.month.into()), looks)
     }
 }
 
