@@ -78,7 +78,7 @@ pub struct Spec {
     replaced: Vec<Replaced>,
 }
 
-/// A token whose layer does not exist (yet), and what stands in for it.
+/// A token whose layer does not exist, and what stands in for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The token as given.
@@ -235,10 +235,9 @@ impl FromStr for Spec {
                         spec.layers.push((found.plan)(&mut args)?);
                     }
                     None => {
-                        let plan = ffio::plan(&mut args)?;
-                        let by = plan.as_ref().map(ToString::to_string).unwrap_or_default();
+                        ffio::left_out(&mut args)?;
+                        let by = String::new();
                         spec.replaced.push(Replaced { token: token.to_owned(), by });
-                        spec.layers.extend(plan);
                     }
                 },
             }

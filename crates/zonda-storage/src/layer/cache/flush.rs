@@ -2,10 +2,12 @@
 
 use super::Cache;
 use super::evict::Held;
+use super::line::Line;
 use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The most pages written by one call, so that a flush does not hold them all.
@@ -42,15 +44,33 @@ impl<S: Storage> Cache<S> {
     /// to come. Sequential output leaves in order, while it is in the processor's cache, and leaves
     /// its pages for what follows.
     ///
-    /// No page may be held by the caller.
+    /// Where a thread does such work, it is left to it. No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
+        if self.line.as_ref().is_some_and(|line| line.complete(index)) {
+            return Ok(());
+        }
+        self.write_complete_now(index, None)
+    }
+
+    /// As [`Cache::write_complete`], by whoever calls; tells `line` of an error before any page is
+    /// let go, so that nobody takes it for written.
+    pub(super) fn write_complete_now(
+        &self,
+        index: u64,
+        line: Option<&Arc<Line>>,
+    ) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
         let page = self.shape.page_bytes;
         let most = COMPLETE_RUN_BYTES.div_ceil(page);
         let enough = (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most);
+        // A thread does not keep more from its users than they can do without.
+        let at_once = match line {
+            Some(_) => (self.shape.pages / 4).clamp(1, RUN_PAGES as u64) as usize,
+            None => RUN_PAGES,
+        };
         let mut next = first;
         loop {
-            let mut held = self.complete_from(next, RUN_PAGES);
+            let mut held = self.complete_from(next, at_once);
             let n = held.len() as u64;
             next += n;
             if n == 0 || next - first < enough.min(self.shape.pages.div_ceil(4) * 3) {
@@ -58,10 +78,18 @@ impl<S: Storage> Cache<S> {
             }
             let mut run: Vec<(u32, &mut Page)> =
                 held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
-            self.write_run(&mut run)?;
+            if let Err(error) = self.write_run(&mut run) {
+                line.inspect(|line| line.fail(&error));
+                return Err(error);
+            }
             let mut table = self.table.lock();
             run.iter().rev().for_each(|(id, _)| table.cool(self.slot(*id), *id));
-            if held.len() < RUN_PAGES {
+            drop(table);
+            if held.len() < at_once {
+                return Ok(());
+            }
+            if let Some(line) = line {
+                line.complete(next);
                 return Ok(());
             }
         }

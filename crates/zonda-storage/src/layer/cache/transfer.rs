@@ -17,8 +17,6 @@ const GRANULE_DOUBLINGS: u32 = 4;
 const READ_BEHIND_BYTES: u64 = 256 << 10;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
-const READ_STRAIGHT_BYTES: usize = 16 << 10;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -148,7 +146,7 @@ impl<S: Storage> Cache<S> {
             let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
             range.got = range.buf.len().min(left);
             let buf = &mut range.buf[..range.got];
-            if buf.len() >= self.page_bytes().min(READ_STRAIGHT_BYTES) {
+            if buf.len() as u64 >= self.shape.straight.read_bytes {
                 self.read_large(range.at, buf, &mut straight)?;
             } else {
                 self.read_small(range.at, buf, &mut straight)?;
@@ -267,7 +265,8 @@ impl<S: Storage> Cache<S> {
         self.leave_behind(page.index);
         let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
-            [(_, to)] if to == whole && base + (whole as u64) < len => {
+            // Where a thread reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && base + (whole as u64) < len && self.line.is_none() => {
                 let n = (READ_AHEAD_BYTES / self.shape.page_bytes).max(1);
                 let pages_left = (len - base - 1) / self.shape.page_bytes;
                 n.min(self.shape.pages / 4).min(pages_left)
@@ -370,7 +369,8 @@ impl<S: Storage> Cache<S> {
         let mut announced = Vec::new();
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
-        let small = |range: &&WriteRange<'_>| range.data.len() < self.page_bytes();
+        let small =
+            |range: &&WriteRange<'_>| (range.data.len() as u64) < self.shape.straight.write_bytes;
         // Small pieces first: what finds no room is announced with the large ones.
         let mut homeless = Vec::new();
         for range in ranges.iter().filter(small) {
