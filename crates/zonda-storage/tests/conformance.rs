@@ -129,6 +129,22 @@ fn threads_over_threads() {
 }
 
 #[test]
+fn past_the_cache_of_the_system() {
+    on_memory("direct");
+    on_files("direct");
+    on_files("cache:3:5,direct");
+    on_files("cachea:16:4,direct,count");
+    on_files("direct,cache:1:4");
+}
+
+#[test]
+fn mapping() {
+    on_memory("mmap");
+    on_files("mmap");
+    on_files("cache:1:4,mmap,bufa:1:2");
+}
+
+#[test]
 fn passthrough() {
     on_memory("passthrough");
     on_memory("passthrough,cache:2:2,passthrough");

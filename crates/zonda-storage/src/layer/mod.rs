@@ -6,16 +6,20 @@ mod bufa;
 mod cache;
 mod cachea;
 mod count;
+mod direct;
 mod eie;
 mod event;
 mod fault;
+mod mmap;
 mod passthrough;
 mod throttle;
 
 pub use cache::{Adaptive, Behind, Cache, CacheShape};
 pub use count::{Count, CountHandle, Counts, Tally};
+pub use direct::Direct;
 pub use event::Event;
 pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
+pub use mmap::Mmap;
 pub use passthrough::Passthrough;
 pub use throttle::Throttle;
 
@@ -28,9 +32,11 @@ pub(crate) const LAYERS: &[Registered] = &[
     cache::REGISTERED,
     cachea::REGISTERED,
     count::REGISTERED,
+    direct::REGISTERED,
     eie::REGISTERED,
     event::REGISTERED,
     fault::REGISTERED,
+    mmap::REGISTERED,
     passthrough::REGISTERED,
     throttle::REGISTERED,
 ];
