@@ -174,7 +174,9 @@ fn an_error_behind_the_callers_back_is_told_once_and_loses_nothing() {
                     // A thread writes more or less at a time: a run may not come to the last ones.
                     let injected = handle.injected();
                     struck += injected;
-                    let may_hide = watched == Watched::Read;
+                    // A read that nobody asked for, or that only saves calls, may meet a write of the
+                    // cache below, which has to make room for it: that is tried again.
+                    let may_hide = watched == Watched::Read || spec.contains(',');
                     assert!(met.errors == injected || may_hide && met.errors < injected, "{note}");
                 }
             }

@@ -18,8 +18,10 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-/// No page.
-const NONE: u64 = u64::MAX;
+/// Where nothing ends.
+const NOWHERE: u64 = 1 << 63;
+/// A stream may leave out so much between two requests.
+const NEAR_BYTES: u64 = 16 << 10;
 
 /// How many pages ahead of a reader are read where a spec does not say.
 const DEFAULT_AHEAD: u64 = 1;
@@ -87,7 +89,12 @@ impl<S: Storage> Worker for Core<S> {
         match task {
             Task::Ahead(pages) => self.cache.load_ahead(pages),
             // `line` has been told of the error.
-            Task::Complete(index) => drop(self.cache.write_complete_now(index, Some(line))),
+            Task::Complete(index) => {
+                let _ = self.cache.write_complete_now(index, Some(line), false);
+            }
+            Task::Rest(index) => {
+                let _ = self.cache.write_complete_now(index, Some(line), true);
+            }
             Task::Left(index) => self.cache.write_one(index, line),
             Task::Clean => self.cache.clean_oldest(line),
         }
@@ -112,9 +119,9 @@ pub struct Behind<S: Storage + 'static> {
     conduct: Conduct,
     /// Pages to be read ahead.
     n_ahead: u64,
-    /// The page of the last read and of the last write.
-    last_read: AtomicU64,
-    last_write: AtomicU64,
+    /// Where the last read and the last write ended.
+    read_to: AtomicU64,
+    written_to: AtomicU64,
     /// The first page that was not yet read ahead.
     ahead_to: AtomicU64,
 }
@@ -148,24 +155,25 @@ impl<S: Storage + 'static> Behind<S> {
             line,
             conduct,
             n_ahead,
-            last_read: AtomicU64::new(NONE),
-            last_write: AtomicU64::new(NONE),
+            read_to: AtomicU64::new(NOWHERE),
+            written_to: AtomicU64::new(NOWHERE),
             ahead_to: AtomicU64::new(0),
         })
     }
 
-    /// Takes note of a read, and has the pages after it read where reading goes on from page to page.
+    /// Takes note of a read, and has the pages after it read where reading goes on from page to page:
+    /// from one end to the next beginning, or little after. Steps are no stream.
     #[inline]
     fn note_read(&self, at: u64, len: usize) {
         if len == 0 || self.n_ahead == 0 {
             return;
         }
-        let (last, _) = self.core.cache.place(at + len as u64 - 1);
-        let before = self.last_read.load(Ordering::Relaxed);
-        if last != before {
-            self.last_read.store(last, Ordering::Relaxed);
-            let (first, _) = self.core.cache.place(at);
-            if before != NONE && first <= before + 1 && last > before {
+        let end = at + len as u64;
+        let before = self.read_to.swap(end, Ordering::Relaxed);
+        if at.wrapping_sub(before) <= NEAR_BYTES {
+            let (last, _) = self.core.cache.place(end - 1);
+            let (last_before, _) = self.core.cache.place(before.saturating_sub(1));
+            if last > last_before {
                 self.go_ahead_of(last);
             }
         }
@@ -191,13 +199,13 @@ impl<S: Storage + 'static> Behind<S> {
         if !self.conduct.follows || len == 0 {
             return;
         }
-        let (first, _) = self.core.cache.place(at);
-        let (last, _) = self.core.cache.place(at + len as u64 - 1);
-        let before = self.last_write.load(Ordering::Relaxed);
-        if last != before {
-            self.last_write.store(last, Ordering::Relaxed);
-            if before != NONE && first <= before + 1 && last > before {
-                self.line.left(before);
+        let end = at + len as u64;
+        let before = self.written_to.swap(end, Ordering::Relaxed);
+        if at.wrapping_sub(before) <= NEAR_BYTES {
+            let (last, _) = self.core.cache.place(end - 1);
+            let (last_before, _) = self.core.cache.place(before.saturating_sub(1));
+            if last > last_before {
+                self.line.left(last_before);
             }
         }
     }

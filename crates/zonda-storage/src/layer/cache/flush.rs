@@ -49,20 +49,24 @@ impl<S: Storage> Cache<S> {
         if self.line.as_ref().is_some_and(|line| line.complete(index)) {
             return Ok(());
         }
-        self.write_complete_now(index, None)
+        self.write_complete_now(index, None, false)
     }
 
     /// As [`Cache::write_complete`], by whoever calls; tells `line` of an error before any page is
-    /// let go, so that nobody takes it for written.
+    /// let go, so that nobody takes it for written. With `few` it does not wait for more pages.
     pub(super) fn write_complete_now(
         &self,
         index: u64,
         line: Option<&Arc<Line>>,
+        few: bool,
     ) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
         let page = self.shape.page_bytes;
         let most = COMPLETE_RUN_BYTES.div_ceil(page);
-        let enough = (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most);
+        let enough = match few {
+            true => 1,
+            false => (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most),
+        };
         // A thread does not keep more from its users than they can do without.
         let at_once = match line {
             Some(_) => (self.shape.pages / 4).clamp(1, RUN_PAGES as u64) as usize,
@@ -74,6 +78,8 @@ impl<S: Storage> Cache<S> {
             let n = held.len() as u64;
             next += n;
             if n == 0 || next - first < enough.min(self.shape.pages.div_ceil(4) * 3) {
+                // When nothing else is to be done, these are enough.
+                line.filter(|_| !few).inspect(|line| line.rest(first));
                 return Ok(());
             }
             let mut run: Vec<(u32, &mut Page)> =

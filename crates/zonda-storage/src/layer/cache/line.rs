@@ -18,6 +18,9 @@ use std::time::Duration;
 /// How long a thread that met a fork waits before it looks again.
 const FORK_NAP: Duration = Duration::from_micros(100);
 
+/// How long a few complete pages wait for more.
+const REST_NAP: Duration = Duration::from_millis(5);
+
 /// One thing to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
@@ -25,6 +28,8 @@ pub(super) enum Task {
     Ahead(Range<u64>),
     /// Write this page, which became complete, with those around it.
     Complete(u64),
+    /// Write this complete page, and no more may follow.
+    Rest(u64),
     /// Write this page, which its stream has left.
     Left(u64),
     /// Write some of the pages that would have to leave next.
@@ -42,6 +47,8 @@ struct Tasks {
     ahead: Option<Range<u64>>,
     complete: BTreeSet<u64>,
     left: BTreeSet<u64>,
+    /// Complete pages that were too few to be written.
+    rest: BTreeSet<u64>,
     clean: bool,
     /// The cache goes; so does the thread.
     stop: bool,
@@ -63,6 +70,7 @@ impl Tasks {
     fn forget_writes(&mut self) {
         self.complete.clear();
         self.left.clear();
+        self.rest.clear();
         self.clean = false;
     }
 }
@@ -114,6 +122,13 @@ impl Line {
         self.add(|tasks| {
             tasks.left.insert(index);
         })
+    }
+
+    /// Remembers complete pages that are too few to be written while more may come.
+    pub(super) fn rest(self: &Arc<Self>, index: u64) {
+        self.add(|tasks| {
+            tasks.rest.insert(index);
+        });
     }
 
     /// Has pages cleaned that will have to leave.
@@ -198,7 +213,13 @@ impl Line {
             if let Some(task) = tasks.take() {
                 return Some(task);
             }
-            self.bell.wait(&mut tasks);
+            if tasks.rest.is_empty() {
+                self.bell.wait(&mut tasks);
+            } else if self.bell.wait_for(&mut tasks, REST_NAP).timed_out()
+                && let Some(index) = tasks.rest.pop_first()
+            {
+                return Some(Task::Rest(index));
+            }
         }
     }
 
