@@ -395,7 +395,8 @@ int main(int argc, char **argv)
     }
 
     static Job j;
-    j.below = option(argc, argv, "--below", NULL);
+    j.below = option(argc, argv, "--below", "");
+    if (!*j.below) j.below = NULL;
     mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* the default, but not raised by what was freed */
     j.writing = writing || input, j.n = (size_t)1 << power;
     j.values = touched(j.n * sizeof *j.values);

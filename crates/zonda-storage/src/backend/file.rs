@@ -120,8 +120,11 @@ impl File {
         len: usize,
         call: impl FnOnce(&Fd) -> Result<usize, Errno>,
     ) -> Option<Result<usize, Errno>> {
+        if !self.is_direct() {
+            return None;
+        }
         let aligned = (at | memory.addr() as u64 | len as u64).is_multiple_of(BLOCK_BYTES);
-        if !self.is_direct() || !aligned {
+        if !aligned {
             return None;
         }
         let done = self.direct.read().as_ref().map(call)?;

@@ -18,6 +18,8 @@ const MERGE_BYTES: usize = 32 << 10;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
+/// The same where each call takes long.
+const SLOW_RUN_BYTES: u64 = 1 << 20;
 /// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
 /// memory that is not touched costs nothing.
 const COMPLETE_RUN_PAGES: u64 = 4;
@@ -62,7 +64,8 @@ impl<S: Storage> Cache<S> {
     ) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
         let page = self.shape.page_bytes;
-        let most = COMPLETE_RUN_BYTES.div_ceil(page);
+        let run_bytes = if self.writes.is_slow() { SLOW_RUN_BYTES } else { COMPLETE_RUN_BYTES };
+        let most = run_bytes.div_ceil(page);
         let enough = match few {
             true => 1,
             false => (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most),
@@ -209,7 +212,8 @@ impl<S: Storage> Cache<S> {
                     .map(|(a, b)| WriteRange { at: base + *a as u64, data: &page.buf[*a..*b] }),
             );
         }
-        self.inner.write_ranges(&ranges)?;
+        let bytes = ranges.iter().map(|range| range.data.len()).sum();
+        self.writes.time(bytes, || self.inner.write_ranges(&ranges))?;
         for (id, page) in run {
             self.mark_clean(*id, page);
         }

@@ -24,6 +24,7 @@ mod evict;
 mod extents;
 mod flush;
 mod line;
+mod pace;
 mod shared;
 mod table;
 mod transfer;
@@ -32,6 +33,7 @@ use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use line::Line;
+use pace::Pace;
 use parking_lot::Mutex;
 use shared::Shared;
 use std::fmt;
@@ -192,6 +194,11 @@ pub struct Cache<S> {
     len: AtomicU64,
     /// Where the last fill ended: a miss here is sequential.
     expected: AtomicU64,
+    /// Where the last large read ended.
+    read_to: AtomicU64,
+    /// How long reads and writes of what is below take.
+    reads: Pace,
+    writes: Pace,
     /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
     clock: AtomicU64,
     /// Pages with unwritten data.
@@ -238,6 +245,9 @@ impl<S: Storage> Cache<S> {
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
             len: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
+            read_to: AtomicU64::new(u64::MAX),
+            reads: Pace::default(),
+            writes: Pace::default(),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
             hints: no_hints(shape.pages.min(FIRST_PAGES)),
