@@ -303,10 +303,7 @@ impl<S: Storage> Cache<S> {
         let end = pages.end.min(len.div_ceil(self.shape.page_bytes));
         let mut next = pages.start;
         while next < end {
-            let mut held = match next.checked_sub(1) {
-                Some(before) => self.claim_after(before, end - next),
-                None => Vec::new(),
-            };
+            let mut held = self.claim(next..end);
             if held.is_empty() {
                 next += 1;
                 continue;

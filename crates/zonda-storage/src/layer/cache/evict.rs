@@ -6,6 +6,7 @@ use super::{Cache, FIRST_PAGES, LEAST_PAGES, no_hints};
 use crate::storage::Storage;
 use crate::{StorageError, memory, slab};
 use parking_lot::RwLockWriteGuard;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// The part of the pages that are written back together before they have to leave.
@@ -244,9 +245,14 @@ impl<S: Storage> Cache<S> {
     /// Room for up to `n` pages after `index`, as far as they are not cached and room is to be had
     /// without waiting or writing. For read-ahead: the caller holds page `index`.
     pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<Held<'_>> {
+        self.claim(index + 1..index + 1 + n)
+    }
+
+    /// As `claim_after`, for these pages as far as the first that is cached.
+    pub(super) fn claim(&self, pages: Range<u64>) -> Vec<Held<'_>> {
         let mut held = Vec::new();
         let mut table = self.table.lock();
-        for next in index + 1..=index + n {
+        for next in pages {
             if table.map.contains_key(&next) {
                 break;
             }

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const RUN_PAGES: usize = 64;
 /// Clean bytes between dirty ones are written with them up to this length: a second system call
 /// costs more than copying 32 KiB.
-const MERGE_BYTES: usize = 32 << 10;
+pub(super) const MERGE_BYTES: usize = 32 << 10;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
@@ -229,7 +229,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Whether a straight write to some byte of page `index` is announced.
-    fn straight_write_in(&self, index: u64) -> bool {
+    pub(super) fn straight_write_in(&self, index: u64) -> bool {
         let base = self.base(index);
         let end = base.saturating_add(self.shape.page_bytes);
         self.direct.lock().iter().any(|(a, b)| *a < end && base < *b)

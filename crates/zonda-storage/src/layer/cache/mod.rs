@@ -33,7 +33,7 @@ use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use line::Line;
-use pace::Pace;
+use pace::{Dense, Pace};
 use parking_lot::Mutex;
 use shared::Shared;
 use std::fmt;
@@ -196,6 +196,8 @@ pub struct Cache<S> {
     expected: AtomicU64,
     /// Where the last large read ended.
     read_to: AtomicU64,
+    /// How often scattered reads come back to pages that have a part already.
+    dense: Dense,
     /// How long reads and writes of what is below take.
     reads: Pace,
     writes: Pace,
@@ -246,6 +248,7 @@ impl<S: Storage> Cache<S> {
             len: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
             read_to: AtomicU64::new(u64::MAX),
+            dense: Dense::default(),
             reads: Pace::default(),
             writes: Pace::default(),
             clock: AtomicU64::new(2),

@@ -174,6 +174,23 @@ impl Page {
         self.dirty.insert(a, b);
     }
 
+    /// Takes clean bytes for written ones that lie between such, where those are no further from each
+    /// other than `most`.
+    pub(super) fn join_written(&mut self, most: usize) {
+        let valid = self.valid();
+        let mut joined: Vec<(usize, usize)> = Vec::new();
+        for (a, b) in self.dirty.iter() {
+            match joined.last_mut() {
+                Some(last) if a - last.1 <= most && valid.covers(last.1, a) => last.1 = b,
+                _ => joined.push((a, b)),
+            }
+        }
+        // What is valid may be the set that changes.
+        self.read.get_or_insert_with(|| self.dirty.clone());
+        self.dirty.clear();
+        joined.into_iter().for_each(|(a, b)| self.dirty.insert(a, b));
+    }
+
     /// Notes that what was written is below.
     pub(super) fn forget_written(&mut self) {
         match self.read {

@@ -1,6 +1,7 @@
 //! Reading and writing: hits, fills, and what goes straight through.
 
 use super::Cache;
+use super::flush::MERGE_BYTES;
 use super::table::{Background, Page, Slot, copy_short};
 use crate::StorageError;
 use crate::error::{Op, range_end};
@@ -272,11 +273,19 @@ impl<S: Storage> Cache<S> {
         let len = self.len.load(Ordering::Acquire);
         let end =
             usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
-        let missing = page.valid().first_gap(a, b).unwrap_or(a);
+        let mut missing = page.valid().first_gap(a, b).unwrap_or(a);
         let first = base + missing as u64;
         let sequential = self.expected.load(Ordering::Relaxed) == first
             || (self.read_to.load(Ordering::Relaxed) == first && self.reads.is_slow());
         if !sequential {
+            self.dense.note(page.misses > 0);
+        }
+        // A call for each part costs more than all there is, if all of it will be asked for.
+        let all = !sequential && self.reads.is_slow() && self.dense.is_so() && self.reads_ahead();
+        if all {
+            page.misses += 1;
+            missing = page.valid().first_gap(0, b).unwrap_or(a);
+        } else if !sequential {
             let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
             page.misses += 1;
             let from = a - a % granule;
@@ -285,25 +294,41 @@ impl<S: Storage> Cache<S> {
             self.expected.store(base + to as u64, Ordering::Relaxed);
             return Ok(());
         }
-        self.leave_behind(page.index);
+        // What took long to get is kept as long as there is room.
+        if sequential && !self.reads.is_slow() {
+            self.leave_behind(page.index);
+        }
         let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
             // Where a thread reads ahead, nobody waits for more than was asked for.
             [(_, to)] if to == whole && base + (whole as u64) < len && self.line.is_none() => {
                 let n = (self.ahead_bytes() / self.shape.page_bytes).max(1);
                 let pages_left = (len - base - 1) / self.shape.page_bytes;
+                // All of a block, or as many from here on.
+                let n = if all { n - 1 - page.index % n } else { n };
                 n.min(self.shape.pages / 4).min(pages_left)
             }
             _ => 0,
         };
         let mut ahead = self.claim_after(page.index, n_ahead);
-        if ahead.is_empty() {
+        let block = (SLOW_AHEAD_BYTES / self.shape.page_bytes).max(1);
+        let mut before = match all {
+            true => self.claim(page.index - page.index % block..page.index),
+            false => Vec::new(),
+        };
+        if ahead.is_empty() && before.is_empty() {
             self.fill_gaps(page, missing, end)?;
             self.expected.store(base + end as u64, Ordering::Relaxed);
             return Ok(());
         }
+        let mut ranges = Vec::with_capacity(before.len() + 1 + ahead.len());
+        for (_, page) in &mut before {
+            let page = &mut **page;
+            page.reach(whole, whole);
+            ranges.push(ReadRange::new(self.base(page.index), &mut page.buf[..whole]));
+        }
         page.reach(end, whole);
-        let mut ranges = vec![ReadRange::new(base + missing as u64, &mut page.buf[missing..end])];
+        ranges.push(ReadRange::new(base + missing as u64, &mut page.buf[missing..end]));
         let mut reached = base + end as u64;
         for (_, next) in &mut ahead {
             let next = &mut **next;
@@ -324,7 +349,8 @@ impl<S: Storage> Cache<S> {
             lengths.push(range.buf.len());
         }
         page.add_read(missing, end);
-        for ((_, next), n) in ahead.iter_mut().zip(&lengths[1..]) {
+        before.iter_mut().for_each(|(_, page)| page.add_read(0, whole));
+        for ((_, next), n) in ahead.iter_mut().zip(&lengths[before.len() + 1..]) {
             next.add_read(0, *n);
         }
         self.expected.store(reached, Ordering::Relaxed);
@@ -503,6 +529,10 @@ impl<S: Storage> Cache<S> {
         if page.n_pieces() >= MAX_PIECES {
             let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
             self.fill_gaps(&mut page, from, to)?;
+            // As one write would join them; whoever writes there from now on finds the page.
+            if !self.straight_write_in(index) {
+                page.join_written(MERGE_BYTES);
+            }
             if page.dirty.count() >= MAX_PIECES {
                 self.write_back(id, &mut page)?;
             }
