@@ -57,7 +57,7 @@ fn families(writing: bool) -> Vec<Family> {
     let plain = Advice { record_bytes: 0, n_record_parts: 0, file_bytes: SIZE };
     let records = |record_bytes, n_record_parts| Advice { record_bytes, n_record_parts, ..plain };
     let mut rng = Rng::new(1);
-    let mut family = |name, advice, requests| Family { name, advice, requests };
+    let family = |name, advice, requests| Family { name, advice, requests };
     let in_order = (0..SIZE).step_by(16 << 10).map(|at| vec![(at, 16 << 10)]).collect();
     let (levels, latitudes, circle, vars) = (8, 32, 512, 16);
     let field = levels * latitudes * circle;
