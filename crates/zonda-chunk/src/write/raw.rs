@@ -1,7 +1,7 @@
 //! Chunks as they are stored, on their way from one file to another: many at a time, so that what
 //! lies side by side is read and written by one call.
 
-use zonda_storage::{ReadRange, WriteRange};
+use zonda_storage::{ReadRange, Storage, WriteRange};
 
 use super::{ArrayId, ChunkWriter, NO_ARRAY, RANK};
 use crate::selection::Coords;
@@ -17,6 +17,9 @@ pub struct StoredChunks {
     n_bytes: usize,
     chunks: Vec<StoredChunk>,
 }
+
+/// Chunks of fewer bytes than this on average are put together before they are written.
+const SHORT_BYTES: u64 = 64 << 10;
 
 #[derive(Debug)]
 struct StoredChunk {
@@ -176,18 +179,13 @@ impl ChunkWriter {
                 }
             }
         }
-        let mut rest = &chunks.bytes[..chunks.n_bytes];
-        let mut ranges = Vec::new();
-        for run in places.chunk_by(|a, b| a.at.at + a.at.len == b.at.at) {
-            let len: u64 = run.iter().map(|placed| placed.at.len).sum();
-            let (data, behind) = rest.split_at(len as usize);
-            rest = behind;
-            ranges.push(WriteRange { at: run[0].at.at, data });
-        }
+        let mut spare = self.spare.take().unwrap_or_default();
+        let written = write(&*self.storage, chunks, &places, &*space, &mut spare);
+        self.spare.put(spare);
         let mut n_entered = 0;
         let mut freed = Vec::new();
-        match self.storage.write_ranges(&ranges) {
-            Err(failed) => error = Some(failed.into()),
+        match written {
+            Err(failed) => error = Some(failed),
             Ok(()) => {
                 for (chunk, placed) in chunks.chunks.iter().zip(&places) {
                     if placed.old != Some(placed.at) {
@@ -215,6 +213,45 @@ impl ChunkWriter {
         }
         error.map_or(Ok(()), Err)
     }
+}
+
+/// Writes chunks to their places. Short ones that lie one behind the other go by one write, with
+/// zeros between them.
+fn write(
+    storage: &dyn Storage,
+    chunks: &StoredChunks,
+    places: &[Placed],
+    space: &dyn Allocate,
+    spare: &mut Vec<u8>,
+) -> Result<(), ChunkError> {
+    let follows = |a: &Placed, b: &Placed| {
+        b.at.at >= a.at.at + a.at.len && b.at.at <= space.padded(a.at.at, a.at.len)
+    };
+    let mut bytes = chunks.iter().map(|(.., bytes)| bytes);
+    let mut ranges = Vec::new();
+    // What is put together, and where it goes: ranges of it are made when it is complete.
+    spare.clear();
+    let mut together = Vec::new();
+    for run in places.chunk_by(follows) {
+        let begin = run[0].at.at;
+        let end = run.last().map_or(begin, |last| last.at.at + last.at.len);
+        if run.len() == 1 || (end - begin) / run.len() as u64 >= SHORT_BYTES {
+            let each = run.iter().zip(&mut bytes);
+            ranges.extend(each.map(|(placed, data)| WriteRange { at: placed.at.at, data }));
+            continue;
+        }
+        let first = spare.len();
+        for (placed, data) in run.iter().zip(&mut bytes) {
+            // At most what was fetched, and a few zeros for each.
+            spare.resize(first + (placed.at.at - begin) as usize, 0);
+            spare.extend_from_slice(data);
+        }
+        together.push((begin, first..spare.len()));
+    }
+    let joined = together.into_iter().map(|(at, part)| WriteRange { at, data: &spare[part] });
+    ranges.extend(joined);
+    ranges.sort_unstable_by_key(|range| range.at);
+    Ok(storage.write_ranges(&ranges)?)
 }
 
 /// Where a chunk goes, and where it is if it is written over.

@@ -39,8 +39,8 @@ pub(super) fn run<B: Send>(
                     }
                 }
             };
-            let named = thread::Builder::new().name(String::from("zonda-copy"));
-            if named.spawn_scoped(scope, reader).is_err() {
+            let name = String::from("zonda-copy");
+            if zonda_storage::thread::spawn_scoped(scope, name, reader).is_err() {
                 return None;
             }
             for buffer in &mut *buffers {
