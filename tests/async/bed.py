@@ -34,8 +34,9 @@ class Agent:
 
     def __init__(self, world, who, env):
         self.who, self.rest = who, b""
+        command = [world.python, HERE / "h5look.py"] if who == "h5py" else [world.bin / "agent"]
         self.process = subprocess.Popen(
-            [world.bin / "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**world.env(who), **env}, cwd=world.scratch)
 
     def said_at_the_end(self):
@@ -66,7 +67,7 @@ class Agent:
         return self.hear(line)
 
     def wants(self, line, code=0, values=None):
-        """Asks; another answer is wrong. The values as numbers where they are some."""
+        """Asks; another answer is wrong. Gives the values, as numbers where they are some."""
         got, _, said = self.ask(line)
         if got != code or values is not None and said != [str(v) for v in values]:
             raise Wrong("%s: %r gives %d %s, not %d %s" % (self.who, line, got, said, code, values or ""))
@@ -113,7 +114,7 @@ class Agent:
 
 class World:
     def __init__(self, scratch, lib, jobs):
-        self.scratch, self.jobs, self.agents = Path(scratch), jobs, []
+        self.scratch, self.jobs, self.agents, self.readers = Path(scratch), jobs, [], {}
         self.lib = Path(lib).resolve()
         self.bin = self.scratch / "bin"
         self.bin.mkdir()
@@ -151,6 +152,16 @@ class World:
         """A program on storage so slow that puts run ahead of it."""
         return self.agent(ZONDA_ASYNC=asynchronous, ZONDA_IO="throttle:%s,file" % bandwidth, **env)
 
+    def wants_helper(self):
+        """Raises Absent unless write-behind by a process of its own is built."""
+        a = self.agent(ZONDA_ASYNC="helper")
+        code, _, _ = a.ask("create 0 5 10 %s" % self.path("helper.nc"))
+        put = a.ask("put 0 0 1")[0] if code == 0 else code
+        said = a.ends()[1]
+        self.clear()
+        if put or said:
+            raise Absent("a helper process is not built: %s" % (said or "code %d" % put))
+
     def path(self, name="file.nc"):
         return self.scratch / name
 
@@ -179,20 +190,26 @@ class World:
 
     def holds(self, path, promised, fmt, most=None):
         """What was promised is in the file for every reader; of what came later, any part, but nothing wrong."""
+        # A copy, because locks of the program that wrote it do not matter here.
         path = shutil.copy(path, self.path("look.nc"))
         for who in ("zonda", "netcdf"):
-            r = self.agent(who)
+            r = self.reader(who)
             r.wants("open 0 r %s" % path)
             (length,) = r.wants("len 0")
-            self.judge(who, length, promised, most, [r.wants("get 0 %d 0 %d" % (v, promised)) for v in (0, 1)],
-                       [r.wants("get 0 %d %d %d" % (v, promised, length - promised)) for v in (0, 1)] if length > promised else [])
-            r.ends()
+            parts = [(0, promised), (promised, length - promised)] if length > promised else [(0, promised)]
+            first, *later = [[r.wants("get 0 %d %d %d" % (v, *part)) for v in (0, 1)] for part in parts]
+            r.wants("close 0")
+            self.judge(who, length, promised, most, first, later[0] if later else [])
         if self.h5py and fmt in ("4", "z"):
-            out = subprocess.run([self.python, HERE / "h5look.py", path, str(promised)], capture_output=True, text=True)
-            if out.returncode:
-                raise Wrong("h5py: %s" % out.stderr.strip()[-300:])
-            length, *n = map(int, out.stdout.split())
+            length, *n = self.reader("h5py").wants("%d %s" % (promised, path))
             self.judge("h5py", length, promised, most, [n[0:3], n[3:6]], [n[6:9], n[9:12]])
+
+    def reader(self, who):
+        """A program that only reads, and lives as long as all is well."""
+        r = self.readers.get(who)
+        if r is None or r.process.poll() is not None:
+            r = self.readers[who] = Agent(self, who, {})
+        return r
 
     @staticmethod
     def judge(who, length, promised, most, first, later):
@@ -205,8 +222,9 @@ class World:
             if wrong:
                 raise Wrong("%s: of the records since the last sync %d are wrong" % (who, wrong))
 
-    def clear(self):
-        for a in self.agents:
+    def clear(self, failed=False):
+        """Ends what a scene started. After a failure readers may have its file open."""
+        for a in self.agents + (list(self.readers.values()) if failed else []):
             a.clear()
         self.agents = []
         for f in self.scratch.glob("*.nc*"):

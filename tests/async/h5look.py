@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What h5py sees of a file of agent.c: how many records, then of the first N and of the others, for both
-variables, how many are right, absent in part, wrong."""
+"""What h5py sees of files of agent.c. Of each line, "N PATH", it says as agent.c does: a code, seconds, how many
+records there are, and of the first N and of the others, for both variables, how many are right, absent in
+part, wrong."""
 
 import sys
 
@@ -21,6 +22,12 @@ def counts(data, var, first, last):
     return n
 
 
-with h5py.File(sys.argv[1], "r") as f:
-    promised, length = int(sys.argv[2]), max(f[v].shape[0] for v in "ab")
-    print(length, *(x for ends in ((0, promised), (promised, length)) for v in "ab" for x in counts(f[v], v, *ends)))
+for line in sys.stdin:
+    promised, path = line.rstrip("\n").split(maxsplit=1)
+    try:
+        with h5py.File(path, "r") as f:
+            promised, length = int(promised), max(f[v].shape[0] for v in "ab")
+            found = [x for ends in ((0, promised), (promised, length)) for v in "ab" for x in counts(f[v], v, *ends)]
+            print(0, 0, length, *found, flush=True)
+    except (OSError, KeyError, RuntimeError) as why:
+        print(1, 0, *str(why).split(), flush=True)
