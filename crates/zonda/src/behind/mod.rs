@@ -709,7 +709,7 @@ impl Behind {
     /// What keeps such a put from being carried out.
     pub(crate) fn before_get(&self, var: VarRef, slab: &Hyperslab<'_>) -> Result<()> {
         let known = self.known(var);
-        let end = known.as_ref().map_or(u64::MAX, |known| known.rules.end_of_growing(slab));
+        let end = known.as_ref().map_or(u64::MAX, |known| known.rules.reach(slab));
         let state = self.lock();
         let open = state.open.as_ref();
         let all = open.into_iter().chain(state.queue.iter().rev().map(|batch| &**batch));

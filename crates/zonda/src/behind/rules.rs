@@ -143,10 +143,12 @@ impl Rules {
         }
     }
 
-    /// Behind the last element along any dimension that can grow; 0 for none.
-    pub(super) fn end_of_growing(&self, slab: &Hyperslab<'_>) -> u64 {
+    /// How long the dimensions that can grow have to be for a get: for an empty one, too, whose
+    /// start is checked.
+    pub(super) fn reach(&self, slab: &Hyperslab<'_>) -> u64 {
         let growing = self.fixed().iter().enumerate().filter(|(_, len)| len.is_none());
-        growing.map(|(axis, _)| end(slab, axis)).max().unwrap_or(0)
+        let start = |axis: usize| slab.start.get(axis).map_or(0, |&start| start as u64);
+        growing.map(|(axis, _)| end(slab, axis).max(start(axis))).max().unwrap_or(0)
     }
 
     /// How many records there are after the put, of a classic record variable.
