@@ -116,6 +116,8 @@ class World:
     def __init__(self, scratch, lib, jobs):
         self.scratch, self.jobs, self.agents, self.readers = Path(scratch), jobs, [], {}
         self.lib = Path(lib).resolve()
+        if not (self.lib / "libnetcdf.so.19").exists():
+            raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
         self.bin = self.scratch / "bin"
         self.bin.mkdir()
         self.compile("agent", ["agent.c"])

@@ -22,6 +22,9 @@
 
 static uint64_t state;
 static int root = -1, format, line;
+/* Some variable has elements that nobody ever wrote and that are not filled: what they read as, until the file is
+ * closed, depends on what is written already. Then only what was put is read. */
+static int unfilled;
 static const char *path;
 static size_t most_behind, most_threads;
 
@@ -169,7 +172,9 @@ static void define_var(void) {
     if (is_nc4()) define_storage(nc, v, type, rank, dims);
     if (below(5) == 0 && type <= NC_DOUBLE) {
         double fill = below(100); /* of any of these types, the first bytes of it */
-        code = below(2) ? nc_def_var_fill(nc, v, NC_FILL, &fill) : nc_def_var_fill(nc, v, NC_NOFILL, NULL);
+        int filled = below(6) != 0;
+        unfilled |= !filled;
+        code = filled ? nc_def_var_fill(nc, v, NC_FILL, &fill) : nc_def_var_fill(nc, v, NC_NOFILL, NULL);
         say("fill %d: %d", v, code);
     }
 }
@@ -209,16 +214,22 @@ static void delete_or_rename(void) {
     say("delete or rename %s: %d", name, code);
 }
 
+static void no_fill(void) {
+    int old = -1, code = nc_set_fill(root, NC_NOFILL, &old);
+    unfilled = 1;
+    say("no fill: %d %d", code, old);
+}
+
 static void create(void) {
     static const int modes[] = {0, 0, NC_64BIT_OFFSET, NC_NETCDF4 | NC_CLASSIC_MODEL, NC_NETCDF4, NC_64BIT_DATA};
-    int wide = below(3) == 0, old, code = nc_create(path, NC_CLOBBER | modes[format], &root);
+    int wide = below(3) == 0, code = nc_create(path, NC_CLOBBER | modes[format], &root);
     say("create: %d", code);
     if (code) exit(1);
-    if (below(2)) say("no fill: %d", nc_set_fill(root, NC_NOFILL, &old));
+    if (below(3) == 0) no_fill();
     PAIR = LIST = COLOUR = BLOB = 0;
     if (format == 4) {
         define_types(root);
-        for (unsigned i = below(3); i > 0; i--) say("group: %d", nc_def_grp(root, i == 1 ? "one" : "two", &old));
+        for (unsigned i = below(3); i > 0; i--) say("group: %d", nc_def_grp(root, i == 1 ? "one" : "two", NULL));
     }
     define_dim(NC_UNLIMITED);
     for (unsigned i = 2 + below(3); i > 0; i--) define_dim(1 + below(i == 2 && wide ? 9000 : 30));
@@ -312,17 +323,36 @@ static int some_memory(const Var *v) {
     }
 }
 
+/* The last puts that were accepted. */
+static struct {
+    Var v;
+    Slab s;
+    int memory;
+} before[16];
+static unsigned n_before;
+
 static void put_some(void) {
     static const int forms[] = {WHOLE, ONE, AREA, AREA, AREA, STRIDED, MAPPED};
     Var v;
     Slab s;
-    if (some_var(&v) && some_slab(&v, &s, forms[below(7)], 1)) put(&v, &s, some_memory(&v));
+    if (!some_var(&v) || !some_slab(&v, &s, forms[below(7)], 1)) return;
+    int memory = some_memory(&v);
+    if (put(&v, &s, memory)) return;
+    before[n_before % 16].v = v;
+    before[n_before % 16].s = s;
+    before[n_before++ % 16].memory = memory;
 }
 
 static void get_some(void) {
     static const int forms[] = {WHOLE, ONE, AREA, AREA, STRIDED, MAPPED};
     Var v;
     Slab s;
+    if (unfilled || below(3) == 0) {
+        unsigned k = below(n_before < 16 ? n_before + 1 : 16);
+        /* As a whole the variable may have grown. */
+        if (k < n_before && before[k].s.form != WHOLE) get(&before[k].v, &before[k].s, before[k].memory);
+        return;
+    }
     if (some_var(&v) && some_slab(&v, &s, forms[below(6)], 0)) get(&v, &s, some_memory(&v));
 }
 
@@ -385,7 +415,7 @@ static void copy_variable(void) {
     char other[4096];
     int out, n = 0, code;
     nc_inq_nvars(root, &n);
-    if (n == 0) return;
+    if (n == 0 || unfilled) return;
     snprintf(other, sizeof other, "%s.copy", path);
     code = nc_create(other, NC_CLOBBER | (is_nc4() ? NC_NETCDF4 : NC_64BIT_DATA), &out);
     say("create copy: %d", code);
@@ -409,13 +439,13 @@ static void copy_variable(void) {
 }
 
 static void reopen(void) {
-    int old;
     look_behind();
+    n_before = 0; /* they have other numbers now */
     say("close: %d", nc_close(root));
     int code = nc_open(path, NC_WRITE, &root);
     say("open: %d", code);
     if (code) exit(1);
-    if (below(2)) say("no fill: %d", nc_set_fill(root, NC_NOFILL, &old));
+    if (unfilled && below(2)) no_fill();
     find_types(root);
 }
 
@@ -432,10 +462,8 @@ static void step(void) {
     else if (what < 96) redefine();
     else if (what < 97) copy_variable();
     else if (what < 98) reopen();
-    else {
-        int old = -1, code = nc_set_fill(root, below(2) ? NC_FILL : NC_NOFILL, &old);
-        say("fill mode: %d %d", code, old);
-    }
+    else if (unfilled) no_fill();
+    else say("fill mode: %d", nc_set_fill(root, NC_FILL, NULL));
     look_behind();
 }
 

@@ -138,6 +138,8 @@ def company(world):
             raise Wrong("threads before the first put")
         a.wants("put 0 0 %d" % BEHIND)
         a.until_pending()
+        # A thread has the program's name until it has given itself another.
+        time.sleep(0.05)
         found = a.wants("names")
         if not any(n.startswith("zonda-io") for n in found) or not all(n.startswith("zonda") for n in found):
             raise Wrong("threads are called %s" % found)
@@ -217,6 +219,28 @@ def budgets(world):
         if within - without > budget + MIB + ROOM:
             raise Wrong("%d bytes more than without, of a budget of %d and puts of 1 MiB" % (within - without, budget))
 
+    def of_many(fmt, budget):
+        """Small puts count, too."""
+        a = started(world, fmt, world.path(), asynchronous="mem=%d,threads=2" % budget, bandwidth="5M")
+        for k in range(40):
+            a.wants("put 0 %d %d" % (k * 5, 5))
+            pending = a.pending()[0]
+            if pending > budget + RECORD:
+                raise Wrong("%d bytes are pending, of a budget of %d and puts of %d" % (pending, budget, RECORD))
+        a.kill()
+
+    def starts(fmt):
+        """What was put is written while the program does something else, without any further call."""
+        a = started(world, fmt, world.path())
+        a.wants("put 0 0 %d" % BEHIND)
+        begin = a.pending()[0]
+        time.sleep(4 * BEHIND * RECORD / 20e6)
+        left = a.pending()[0]
+        # Some may be collected for a larger write.
+        if left > 256 << 10:
+            raise Wrong("of %d pending bytes %d are left after a long time" % (begin, left))
+        a.kill()
+
     def never_wait(fmt):
         """Accepted puts show in inquiries at once, and inquiries take no time."""
         path = world.path()
@@ -273,6 +297,9 @@ def budgets(world):
         yield "huge/" + fmt, lambda f=fmt: huge(f)
         for budget in (8 * MIB, MIB, 64 << 10):
             yield "memory/%s/%d" % (fmt, budget), lambda a=(fmt, budget): memory(*a)
+        for budget in (64 << 10, MIB):
+            yield "many/%s/%d" % (fmt, budget), lambda a=(fmt, budget): of_many(*a)
+        yield "starts/" + fmt, lambda f=fmt: starts(f)
         yield "never-wait/" + fmt, lambda f=fmt: never_wait(f)
         yield "reads/" + fmt, lambda f=fmt: reads(f)
         yield "full-queue/" + fmt, lambda f=fmt: waits_when_full(f)
