@@ -113,9 +113,15 @@ class Agent:
 
 
 class World:
-    def __init__(self, scratch, lib, jobs):
-        self.scratch, self.jobs, self.agents, self.readers = Path(scratch), jobs, [], {}
+    """A folder of its own for scenes that run one after another."""
+
+    def __init__(self, scratch, lib, kills, like=None):
+        self.scratch, self.kills, self.agents, self.readers, self.kept = Path(scratch), kills, [], {}, {}
+        self.scratch.mkdir(exist_ok=True)
         self.lib = Path(lib).resolve()
+        if like:
+            self.bin, self.behind, self.python, self.h5py = like.bin, like.behind, like.python, like.h5py
+            return
         if not (self.lib / "libnetcdf.so.19").exists():
             raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
         self.bin = self.scratch / "bin"
@@ -125,8 +131,7 @@ class World:
         self.check_library()
         self.behind = hasattr(ctypes.CDLL(str(self.lib / "libnetcdf.so.19")), "nc_zonda_async_status")
         self.python = os.environ.get("ZONDA_PYTHON", ROOT / "out" / "venv" / "bin" / "python")
-        self.h5py = subprocess.run([self.python, "-c", "import h5py"], capture_output=True).returncode == 0 if Path(self.python).exists() else False
-        self.kept = {}
+        self.h5py = Path(self.python).exists() and not subprocess.run([self.python, "-c", "import h5py"], capture_output=True).returncode
 
     def compile(self, name, sources):
         include = self.lib.parent / "include"

@@ -9,7 +9,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bed import OUT, Absent
+from bed import OUT
+from scenes import has_helper
 
 MOST_SECONDS = 120
 FORMATS = ("1", "2", "5", "3", "4", "4")  # as life.c has them; netCDF-4 has most to try
@@ -39,11 +40,8 @@ def variants(world):
         for storage in STORAGE:
             found.append(Variant("mem=%s,threads=%d" % (name, threads), storage, budget))
     found.append(Variant("on", None))
-    try:
-        world.wants_helper()
+    if has_helper(world):
         found += [Variant("helper", storage) for storage in STORAGE]
-    except Absent as why:
-        print("skip equal/helper: %s" % why)
     return found
 
 
@@ -130,10 +128,10 @@ def different(log, files, again, others):
     return None
 
 
-def tests(world, only, seeds, steps):
+def tests(world, only, seeds, steps, jobs):
     """All results, as they come."""
     lives = Lives(world, steps)
-    with ThreadPoolExecutor(world.jobs) as pool:
+    with ThreadPoolExecutor(jobs) as pool:
         for results in pool.map(lives.one, itertools.count(), seeds):
             yield from ((n, w) for n, w in results if only.search(n))
     if world.behind and not only.pattern:

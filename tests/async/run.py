@@ -22,6 +22,8 @@ import os
 import re
 import sys
 import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import bed
 import equal
@@ -38,10 +40,11 @@ def main():
     a = p.parse_args()
     only = re.compile(a.only)
     lib = os.environ.get("ZONDA_LIBDIR", bed.ROOT / "dist" / "lib")
-    passed, failed = 0, 0
+    # Most scenes wait for a slow device.
+    jobs = 2 * (os.cpu_count() or 1)
+    results = Results()
     with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        world = bed.World(scratch, lib, os.cpu_count() or 1)
-        world.kills = 40 if a.long else 6
+        world = bed.World(scratch, lib, 40 if a.long else 6)
         if not world.behind and "ASYNC_SELF" not in os.environ:
             print("FAIL %s has no nc_zonda_async_status" % world.lib)
             print("0 passed, 1 failed")
@@ -50,40 +53,54 @@ def main():
             print("skip h5py: %s has none" % world.python)
         if not world.behind:
             print("skip what needs write-behind: %s has none" % world.lib)
+        if not scenes.has_helper(world):
+            print("skip helper: not built, by what the library says")
+        if a.list:
+            print("\n".join(name for name, _ in all_scenes(world)))
+            return 0
+        worlds = [bed.World(world.scratch / ("part-%d" % k), lib, world.kills, like=world) for k in range(jobs)]
+        with ThreadPoolExecutor(jobs) as pool:
+            for done in [pool.submit(part_of, w, only, k, jobs, results) for k, w in enumerate(worlds)]:
+                done.result()
+        # Their names are known only when they run: --only with a name of these runs all.
+        if not a.only or a.only.startswith("equal"):
+            lives, steps = (2400, 240) if a.long else (240, 120)
+            for name, why in equal.tests(world, only, range(a.seed, a.seed + lives), steps, jobs):
+                results.add(name, why)
+    print("%d passed, %d failed" % (results.passed, results.failed))
+    return 1 if results.failed or not results.passed else 0
 
-        def count(name, why):
-            nonlocal passed, failed
+
+class Results:
+    def __init__(self):
+        self.passed, self.failed, self.lock = 0, 0, threading.Lock()
+
+    def add(self, name, why):
+        with self.lock:
             if why is None:
-                passed += 1
+                self.passed += 1
             else:
-                failed += 1
+                self.failed += 1
                 print("FAIL %s: %s" % (name, why), flush=True)
 
-        parts = [faults.scenes] + (list(scenes.PARTS) if world.behind else [])
-        for part in parts:
-            for name, test in part(world):
-                if not only.search(name):
-                    continue
-                if a.list:
-                    print(name)
-                    continue
-                try:
-                    test()
-                    count(name, None)
-                except bed.Wrong as wrong:
-                    count(name, wrong)
-                    world.clear(failed=True)
-                world.clear()
-        # Their names are known only when they run: --only with a name of these runs all.
-        if not a.list and (not a.only or a.only.startswith("equal")):
-            lives, steps = (2400, 240) if a.long else (240, 120)
-            for name, why in equal.tests(world, only, range(a.seed, a.seed + lives), steps):
-                count(name, why)
-        world.clear(failed=True)
-    if a.list:
-        return 0
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not passed else 0
+
+def all_scenes(world):
+    for part in [faults.scenes, *(scenes.PARTS if world.behind else ())]:
+        yield from part(world)
+
+
+def part_of(world, only, first, step, results):
+    """Every so many-th of the scenes that were asked for, one after another."""
+    chosen = [(name, test) for name, test in all_scenes(world) if only.search(name)]
+    for name, test in chosen[first::step]:
+        why = None
+        try:
+            test()
+        except bed.Wrong as wrong:
+            why = wrong
+        world.clear(failed=why is not None)
+        results.add(name, why)
+    world.clear(failed=True)
 
 
 if __name__ == "__main__":
