@@ -337,9 +337,9 @@ def settings(world):
         yield "fragment/%s/on" % fmt, lambda f=fmt: fragment(f, "on", {}, True)
         yield "fragment/%s/mem" % fmt, lambda f=fmt: fragment(f, "mem=32M,threads=1", {"ZONDA_ASYNC": "off"}, True)
         yield "fragment/%s/off" % fmt, lambda f=fmt: fragment(f, "off", {"ZONDA_ASYNC": "on"}, False)
-    for text in ("", "off", "on", "mem=1M", "threads=3", "threads=1,mem=2G"):
+    for text in ("", "off", "on", "mem=1M", "threads=3", "threads=1,mem=2G", "mem=99999999999999999999"):
         yield "word/" + text, lambda t=text: word(t, True)
-    for text in ("perhaps", "mem=", "mem=x", "mem=-1", "threads=x", "mem=99999999999999999999", "on,colour=red"):
+    for text in ("perhaps", "mem=", "mem=x", "mem=-1", "threads=x", "on,colour=red"):
         yield "word/" + text, lambda t=text: word(t, False)
 
 
