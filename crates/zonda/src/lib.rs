@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod behind;
 pub mod check;
 pub mod copy;
 mod data;
@@ -32,29 +33,30 @@ mod define;
 mod definitions;
 pub mod diff;
 mod error;
-pub mod filter_text;
 mod format;
 mod meta;
 mod nc4;
 mod open;
+mod quiet;
 mod recovery;
 mod refs;
 
+pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
+pub use quiet::{Quiet, quiet};
 pub use recovery::{Recovery, recover, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::FilterSpec;
-pub use zonda_chunk::{Quiet, quiet};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
-    default_fill, normalize_name,
+    default_fill, filter_text, normalize_name,
 };
 pub use zonda_nc4::{
     Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
