@@ -301,6 +301,11 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
+    /// Device and inode of the file.
+    pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino64_t)> {
+        self.lease.status().ok().map(|status| status.identity)
+    }
+
     /// The bytes, to be read at once; `None` when somebody waits to write them, or does already: the
     /// mapping is then to be dropped.
     #[inline]

@@ -75,6 +75,9 @@ impl File {
 
     fn with_flags(path: &Path, flags: libc::c_int, level: SyncLevel) -> Result<File, StorageError> {
         let path: Arc<Path> = Arc::from(path);
+        if flags & libc::O_ACCMODE != libc::O_RDONLY {
+            crate::layer::give_way_to_writing(&path);
+        }
         let fd = Fd::open(&path, flags)
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
         let folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);

@@ -4,9 +4,9 @@
 //! with a read lease, which the system gives for a file that is opened for reading, that nobody has
 //! open for writing, and that belongs to the user; not every file system has leases. Whoever opens
 //! the file for writing then waits until the lease is given back, which the next read does, or for
-//! `/proc/sys/fs/lease-break-time` (45 seconds) while nothing is read. From then on, and wherever there
-//! is no lease, reads go to what is below as without the layer. A device that fails under a mapping
-//! raises `SIGBUS` in any program.
+//! `/proc/sys/fs/lease-break-time` (45 seconds) while nothing is read; this process gives it back before
+//! it opens the file for writing itself. From then on, and wherever there is no lease, reads go to what
+//! is below as without the layer. A device that fails under a mapping raises `SIGBUS` in any program.
 //!
 //! Only the lowest layer of a stack maps: what stands below it should see the reads.
 
@@ -15,9 +15,12 @@ use crate::os::Mapping;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use crate::{StorageError, backend};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use std::fmt;
-use std::sync::Arc;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "mmap", plan };
@@ -53,12 +56,36 @@ pub struct Mmap<S> {
     inner: S,
     /// What may be mapped.
     file: Option<Arc<backend::File>>,
-    mapping: RwLock<Option<Mapping>>,
+    mapping: Arc<RwLock<Option<Mapping>>>,
+}
+
+/// How many layers map a file, and which they are.
+static N_MAPPING: AtomicUsize = AtomicUsize::new(0);
+static MAPPING: Mutex<Vec<Weak<RwLock<Option<Mapping>>>>> = Mutex::new(Vec::new());
+
+/// To be called before this process opens `path` for writing: it would wait for itself.
+pub(crate) fn give_way_to_writing(path: &Path) {
+    if N_MAPPING.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let Ok(status) = std::fs::metadata(path) else { return };
+    let all: Vec<_> = MAPPING.lock().iter().filter_map(Weak::upgrade).collect();
+    for mapping in all {
+        let mut mapping = mapping.write();
+        let identity = mapping.as_ref().and_then(Mapping::identity);
+        if identity == Some((status.dev(), status.ino())) {
+            *mapping = None;
+        }
+    }
 }
 
 impl<S: Storage> Mmap<S> {
     pub(crate) fn new(inner: S, file: Option<Arc<backend::File>>) -> Self {
-        let layer = Mmap { inner, file, mapping: RwLock::new(None) };
+        let layer = Mmap { inner, file, mapping: Arc::default() };
+        if layer.file.is_some() {
+            MAPPING.lock().push(Arc::downgrade(&layer.mapping));
+            N_MAPPING.fetch_add(1, Ordering::AcqRel);
+        }
         layer.map();
         layer
     }
@@ -83,6 +110,16 @@ impl<S: Storage> Mmap<S> {
         let n = there.len().min(buf.len());
         buf[..n].copy_from_slice(&there[..n]);
         Some(n)
+    }
+}
+
+impl<S> Drop for Mmap<S> {
+    fn drop(&mut self) {
+        if self.file.is_some() {
+            let mine = Arc::as_ptr(&self.mapping);
+            MAPPING.lock().retain(|other| other.as_ptr() != mine);
+            N_MAPPING.fetch_sub(1, Ordering::AcqRel);
+        }
     }
 }
 
@@ -204,6 +241,22 @@ mod tests {
         drop(writer);
         layer.invalidate().unwrap();
         assert!(layer.mapping.read().is_some(), "mapped once it can be");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn this_process_does_not_wait_for_itself() {
+        let Some(path) = file("self", 5000) else { return };
+        let layer = open(&path);
+        assert!(layer.mapping.read().is_some());
+        let begin = std::time::Instant::now();
+        let level = crate::SyncLevel::None;
+        let writer = backend::File::open(&path, true, crate::Create::MustExist, level).unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        assert!(layer.mapping.read().is_none());
+        writer.write_at(4999, b"!").unwrap();
+        let mut last = [0];
+        assert_eq!((layer.read_at(4999, &mut last), last), (Ok(1), *b"!"));
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -20,6 +20,7 @@ pub use direct::Direct;
 pub use event::Event;
 pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
 pub use mmap::Mmap;
+pub(crate) use mmap::give_way_to_writing;
 pub use passthrough::Passthrough;
 pub use throttle::Throttle;
 
