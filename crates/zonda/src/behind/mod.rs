@@ -1,0 +1,385 @@
+//! Write-behind: a put returns when its values are copied, and is carried out later.
+//!
+//! Each file has a queue. A put is checked against [`rules`] that say what certainly fits; its values
+//! are copied ([`accept`]), or converted to the variable's type where they have another, so that all that can be
+//! wrong with arguments and values is known when it returns. A thread ([`threads`], [`carry`]) then makes the
+//! same calls to the format in the same order, one at a time for each file: so the bytes of the file are
+//! those that it would have without the queue. What does not certainly fit waits until the queue is
+//! empty and goes the ordinary way.
+//!
+//! - Inquiries do not wait: while puts wait, they look at a [`View`] of the definitions, whose
+//!   dimensions grow when puts are accepted.
+//! - Gets wait for the last put that touches what they read.
+//! - Definitions, sync and close wait until the queue is empty.
+//! - Values take no more memory than a [`budget`] allows: a put that finds no room waits.
+//! - A put that the storage refuses stops the queue, with all that was accepted in it. The next call
+//!   tells of it; sync and close try again. After any other failure the queue goes on without that
+//!   put; the next put, sync and close tell of it.
+//! - A forked child has no queue: what was accepted is its parent's.
+
+mod accept;
+mod budget;
+mod carry;
+mod job;
+mod rules;
+mod settings;
+mod threads;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
+};
+
+use arc_swap::{ArcSwap, Guard};
+use zonda_model::{Hyperslab, NcError};
+use zonda_nc4::View;
+
+use crate::dataset::Inner;
+use crate::error::{Error, Result};
+use crate::refs::VarRef;
+
+use budget::Budget;
+use job::Batch;
+pub(crate) use rules::Fit;
+use rules::Rules;
+pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
+
+/// The queue of a file.
+#[derive(Debug)]
+pub(crate) struct Behind {
+    this: Weak<Behind>,
+    inner: Arc<Inner>,
+    path: PathBuf,
+    budget: ArcSwap<Budget>,
+    /// Threads that there may be; 0 for the default.
+    n_threads: AtomicUsize,
+    /// The file was closed, or belongs to another process.
+    is_over: AtomicBool,
+    state: Mutex<State>,
+    /// A put was carried out that somebody waits for, or a thread has left the queue.
+    progress: Condvar,
+    n_accepted: Count,
+    n_done: Count,
+    /// How many puts are to be done for those who wait to be woken; all ones where nobody waits.
+    wake_at: Count,
+    /// There is something to be told.
+    has_failed: AtomicBool,
+    /// Records that a classic file has with all that was accepted.
+    n_records: AtomicU64,
+    /// The definitions of a netCDF-4 file, for those who ask while a thread has the file.
+    front: RwLock<Option<View>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Arc<Batch>>,
+    /// Small puts are being collected here, behind all others.
+    open: Option<Batch>,
+    /// A thread is at it.
+    running: Option<Arc<Batch>>,
+    /// Bytes of values that wait.
+    pending_bytes: usize,
+    /// A thread will come.
+    is_scheduled: bool,
+    /// The storage refused the first put.
+    is_stopped: bool,
+    failure: Option<Kept>,
+    /// What puts have to fit, by group and variable.
+    rules: Vec<Vec<Option<Arc<Rules>>>>,
+    /// How often definitions may have changed.
+    epoch: u64,
+}
+
+/// What puts to a variable have to fit, if it was found out.
+#[inline]
+fn rules_of(rules: &[Vec<Option<Arc<Rules>>>], var: VarRef) -> Option<&Arc<Rules>> {
+    let vars = rules.get(usize::from(var.group.0))?;
+    vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
+}
+
+/// A number that one thread counts up while others count other ones: alone in its line of the cache.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Count(AtomicU64);
+
+impl std::ops::Deref for Count {
+    type Target = AtomicU64;
+
+    fn deref(&self) -> &AtomicU64 {
+        &self.0
+    }
+}
+
+/// A failure of a put that was accepted.
+#[derive(Clone, Debug)]
+struct Kept {
+    code: NcError,
+    text: String,
+    /// A put told of it.
+    is_told: bool,
+}
+
+impl Kept {
+    fn error(&self) -> Error {
+        Error::told(self.code, self.text.clone())
+    }
+}
+
+/// What is known of a variable before a put, and when.
+#[derive(Debug)]
+pub(crate) struct Known {
+    rules: Arc<Rules>,
+    epoch: u64,
+    /// Records in a classic file.
+    n_records: u64,
+}
+
+impl Known {
+    pub(crate) fn rank(&self) -> usize {
+        self.rules.rank()
+    }
+
+    pub(crate) fn is_atomic(&self) -> bool {
+        self.rules.is_atomic()
+    }
+
+    pub(crate) fn fit<'s>(
+        &self,
+        slab: &Hyperslab<'s>,
+        mem: Option<zonda_model::MemType>,
+    ) -> Option<Fit<'s>> {
+        self.rules.fit(slab, mem)
+    }
+}
+
+/// Held for a fork.
+pub(crate) struct Frozen<'a> {
+    _state: MutexGuard<'a, State>,
+    _front: RwLockWriteGuard<'a, Option<View>>,
+}
+
+impl std::fmt::Debug for Frozen<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frozen").finish_non_exhaustive()
+    }
+}
+
+/// What all queues share, held for a fork.
+pub(crate) struct Quiet {
+    _threads: threads::Frozen,
+    _budget: budget::Frozen,
+}
+
+impl std::fmt::Debug for Quiet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Quiet").finish_non_exhaustive()
+    }
+}
+
+/// Keeps threads from taking new work, for the time of a fork.
+pub(crate) fn quiet() -> Quiet {
+    Quiet { _threads: threads::freeze(), _budget: budget::freeze() }
+}
+
+impl Behind {
+    pub(crate) fn new(inner: &Arc<Inner>, path: PathBuf) -> Arc<Behind> {
+        Arc::new_cyclic(|this| Behind {
+            this: Weak::clone(this),
+            is_over: AtomicBool::new(false),
+            inner: Arc::clone(inner),
+            path,
+            budget: ArcSwap::new(Budget::of_process()),
+            n_threads: AtomicUsize::new(0),
+            state: Mutex::default(),
+            progress: Condvar::new(),
+            n_accepted: Count::default(),
+            n_done: Count::default(),
+            wake_at: Count(AtomicU64::new(u64::MAX)),
+            has_failed: AtomicBool::new(false),
+            n_records: AtomicU64::new(0),
+            front: RwLock::new(None),
+        })
+    }
+
+    /// Lets it work so from now on.
+    pub(crate) fn set(&self, how: BehindHow) {
+        self.budget.store(Budget::of(&how));
+        self.n_threads.store(how.threads.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn budget(&self) -> Guard<Arc<Budget>> {
+        self.budget.load()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    /// Whether puts wait.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.n_accepted.load(Ordering::SeqCst) != self.n_done.load(Ordering::SeqCst)
+            && !self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of values that wait, and what went wrong, if anything did.
+    pub(crate) fn status(&self) -> (usize, Option<Error>) {
+        let state = self.lock();
+        (state.pending_bytes, state.failure.as_ref().map(Kept::error))
+    }
+
+    /// Records that there are with all that was accepted.
+    pub(crate) fn n_records(&self, in_file: u64) -> u64 {
+        in_file.max(self.n_records.load(Ordering::Acquire))
+    }
+
+    /// The definitions while puts wait; `None` where the file itself can be asked.
+    pub(crate) fn front(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
+        if !self.is_busy() {
+            return None;
+        }
+        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        front.is_some().then_some(front)
+    }
+
+    /// For a put: what went wrong with those before it.
+    ///
+    /// # Errors
+    /// What the storage said, as long as the queue stands still; any other failure once.
+    pub(crate) fn check(&self) -> Result<()> {
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        let is_stopped = state.is_stopped;
+        match &mut state.failure {
+            Some(kept) if is_stopped || !kept.is_told => {
+                kept.is_told = true;
+                Err(kept.error())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets what is known of definitions.
+    fn forget(&self, state: &mut State) {
+        state.rules.clear();
+        state.epoch += 1;
+        *self.front.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Before definitions change, which nobody else does meanwhile: forgets what it knows of them.
+    /// False where puts were accepted since the queue was seen empty.
+    pub(crate) fn begin_change(&self) -> bool {
+        let mut state = self.lock();
+        if self.is_busy() {
+            return false;
+        }
+        if !state.rules.is_empty() {
+            self.forget(&mut state);
+        }
+        true
+    }
+
+    /// Waits until nothing is left of what was accepted, and tells what went wrong. What the storage
+    /// refused before is tried again.
+    ///
+    /// # Errors
+    /// The failure of a put. One for which the queue does not stand still is forgotten once `forgets`.
+    pub(crate) fn finish(&self, forgets: bool) -> Result<()> {
+        let mut state = self.lock();
+        if state.is_stopped {
+            state.is_stopped = false;
+            state.failure = None;
+        }
+        drop(state);
+        self.wait_until(self.n_accepted.load(Ordering::SeqCst));
+        let mut state = self.lock();
+        let Some(kept) = &mut state.failure else {
+            self.has_failed.store(false, Ordering::Release);
+            return Ok(());
+        };
+        kept.is_told = true;
+        let error = kept.error();
+        if forgets && !state.is_stopped {
+            state.failure = None;
+            self.has_failed.store(false, Ordering::Release);
+        }
+        Err(error)
+    }
+
+    /// Whether the storage refuses what was accepted.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
+    /// Before a get: waits for the last put that touches what it reads.
+    ///
+    /// # Errors
+    /// What keeps such a put from being carried out.
+    pub(crate) fn before_get(&self, var: VarRef, slab: &Hyperslab<'_>) -> Result<()> {
+        let known = self.known(var);
+        let end = known.as_ref().map_or(u64::MAX, |known| known.rules.reach(slab));
+        let state = self.lock();
+        let open = state.open.as_ref();
+        let all = open.into_iter().chain(state.queue.iter().rev().map(|batch| &**batch));
+        let all = all.chain(state.running.as_deref());
+        let mut number = self.n_accepted.load(Ordering::SeqCst);
+        let mut until = None;
+        'found: for batch in all {
+            for at in (batch.next.load(Ordering::Relaxed)..batch.len()).rev() {
+                let Some(put) = batch.get(at) else { continue };
+                let touches = put.var == var && job::touch(&put.slab, slab);
+                if touches || put.grown_from.is_some_and(|from| end > from) {
+                    until = Some(number);
+                    break 'found;
+                }
+                number = number.saturating_sub(1);
+            }
+        }
+        drop(state);
+        let Some(until) = until else { return Ok(()) };
+        self.wait_until(until);
+        if self.n_done.load(Ordering::SeqCst) >= until {
+            return Ok(());
+        }
+        let state = self.lock();
+        state.failure.as_ref().map_or(Ok(()), |kept| Err(kept.error()))
+    }
+
+    /// The file has ended: nothing more is accepted, and what waits is given up.
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        self.is_over.store(true, Ordering::SeqCst);
+        let waiting = std::mem::take(&mut state.queue);
+        let open = state.open.take();
+        state.pending_bytes = 0;
+        self.forget(&mut state);
+        drop(state);
+        let batches = waiting.into_iter().filter_map(Arc::into_inner).chain(open);
+        for batch in batches {
+            if batch.other_bytes > 0 {
+                self.budget().give_back_bytes(batch.other_bytes);
+            }
+            self.budget().give_back(batch.bytes);
+        }
+        self.progress.notify_all();
+    }
+
+    /// For a fork.
+    pub(crate) fn freeze(&self) -> Frozen<'_> {
+        let state = self.lock();
+        let front = self.front.write().unwrap_or_else(PoisonError::into_inner);
+        Frozen { _state: state, _front: front }
+    }
+
+    /// To be called in a forked child, where no lock is to be taken.
+    pub(crate) fn mark_forked(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+}
