@@ -204,8 +204,7 @@ fn stored_chunks_are_fetched_wherever_they_are() {
         let expected: Vec<_> = there
             .map(|key| (key[0], record(key[0] as usize, 400).iter().map(|b| !b).collect()))
             .collect::<Vec<(u64, Vec<u8>)>>();
-        let got: Vec<_> =
-            chunks.iter().map(|(key, _, bytes)| (key[0], bytes.to_vec())).collect();
+        let got: Vec<_> = chunks.iter().map(|(key, _, bytes)| (key[0], bytes.to_vec())).collect();
         assert_eq!(got, expected, "{keys:?}");
     }
     assert!(array.stored_chunks(&[50, 10], &[[0, 0, 0]], &mut chunks).is_err());

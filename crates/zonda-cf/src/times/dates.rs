@@ -105,7 +105,12 @@ mod tests {
             ("hours since 1900-01-01", "standard", 30.0, "1900-01-02 06:00"),
             ("days since 2000-02-28", "360_day", 2.0, "2000-02-30"),
             ("months since 1850-01-01", "noleap", 13.0, "1851-02-01"),
-            ("seconds since 1970-01-01T00:00:00Z", "proleptic_gregorian", 1e9, "2001-09-09 01:46:40"),
+            (
+                "seconds since 1970-01-01T00:00:00Z",
+                "proleptic_gregorian",
+                1e9,
+                "2001-09-09 01:46:40",
+            ),
         ] {
             let dates = Dates::parse(units.as_bytes(), calendar.as_bytes()).unwrap();
             assert_eq!(dates.text(value).as_deref(), Some(text), "{units}");

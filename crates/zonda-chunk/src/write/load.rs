@@ -1,10 +1,10 @@
 //! Chunks that are in the storage already, loaded to be changed.
 
+use crate::ChunkError;
 use crate::array::{Bench, Inner};
 use crate::selection::Coords;
 use crate::stored::{Found, lengthen};
 use crate::table::ChunkAt;
-use crate::ChunkError;
 
 impl Inner {
     /// Where one chunk is.

@@ -89,8 +89,7 @@ impl Reader<'_> {
             }
         };
         let from = place.chunks.as_deref();
-        let array =
-            Array { lens: &place.lens, from, is_plain: false, to: None, elem: place.elem };
+        let array = Array { lens: &place.lens, from, is_plain: false, to: None, elem: place.elem };
         let shape = choose(&array, GOAL, MOST).shape;
         for (start, count) in Walk::new(&place.lens, &shape) {
             if let Err(error) = self.read(place, &start, &count) {

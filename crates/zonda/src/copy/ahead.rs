@@ -74,7 +74,11 @@ mod tests {
     use zonda_model::NcError;
 
     /// Numbers go from one side to the other until one of them fails.
-    fn numbers(n_buffers: usize, fill_fails: usize, empty_fails: usize) -> (Vec<usize>, Result<()>) {
+    fn numbers(
+        n_buffers: usize,
+        fill_fails: usize,
+        empty_fails: usize,
+    ) -> (Vec<usize>, Result<()>) {
         let mut next = 0;
         let mut seen = Vec::new();
         let fill = |buffer: &mut usize| {

@@ -249,7 +249,8 @@ mod tests {
             ([10, 10, 10], [10, 10, 10]),
             ([365, 1, 1], [1, 180, 360]),
         ] {
-            let array = Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
+            let array =
+                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
             let boxes = choose(&array, 1 << 20, 1 << 30);
             assert_eq!(boxes.reads, 1.0, "{from:?} {to:?} {boxes:?}");
             assert_eq!(counted(&array, &boxes.shape), 1.0);
@@ -259,7 +260,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
-        let array = Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
+        let array =
+            Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
         // One chunk of the target has 400 kB.
         let boxes = choose(&array, 1 << 20, 1 << 20);
         assert!(boxes.shape.iter().product::<u64>() * 4 <= 1 << 20);
@@ -290,7 +292,8 @@ mod tests {
     fn counting_agrees_with_the_formula() {
         for (len, from, to) in [(100, 7, 5), (97, 10, 4), (64, 64, 3), (50, 1, 50), (9, 4, 4)] {
             let (lens, from, to) = ([len], [from], [to]);
-            let array = Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 1 };
+            let array =
+                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 1 };
             let axis = Axis { len, from: from[0], to: to[0] };
             for length in axis.lengths() {
                 let (formula, counted) = (axis.reads(length), counted(&array, &[length]));
@@ -302,14 +305,16 @@ mod tests {
     #[test]
     fn boxes_are_large_enough_for_all_threads_and_no_larger() {
         let (lens, chunk) = ([100_000, 100, 100], [1, 100, 100]);
-        let array = Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&chunk), elem: 4 };
+        let array =
+            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&chunk), elem: 4 };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         let bytes = boxes.shape.iter().product::<u64>() * 4;
         assert!((32 << 20..64 << 20).contains(&bytes), "{boxes:?}");
         // Many dimensions are no obstacle.
         let (lens, chunk) = ([40; 12], [3; 12]);
         let other = [7; 12];
-        let array = Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&other), elem: 8 };
+        let array =
+            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&other), elem: 8 };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         assert_eq!(boxes.shape.len(), 12);
     }

@@ -99,6 +99,9 @@ impl Transfer<'_> {
             }
             let way = self.one(job).map_err(at)?;
             copied.vars[index].way = way;
+            if way == Way::Spilled {
+                copied.vars[index].reads = 1.0;
+            }
         }
         self.side_by_side(together)
     }
@@ -327,8 +330,9 @@ impl Transfer<'_> {
     /// Copies a variable by way of a file.
     fn by_file(&mut self, made: &Made<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
-        let [from, to] = [true, false]
-            .map(|is_source| chunks_of(if is_source { self.source } else { self.target }, made, is_source));
+        let [from, to] = [true, false].map(|is_source| {
+            chunks_of(if is_source { self.source } else { self.target }, made, is_source)
+        });
         let (from, to) = (from?, to?);
         // Whole chunks of the target, and pieces of the file that are long on both sides.
         let most = self.most() / 2;
@@ -419,12 +423,7 @@ impl Part {
 }
 
 /// Reads the elements of a box, and what they point to.
-fn read_box(
-    source: &Dataset,
-    made: &Made<'_>,
-    part: &mut Part,
-    pieces: &mut Pieces,
-) -> Result<()> {
+fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pieces) -> Result<()> {
     let (start, count) = (indices(&part.start)?, indices(&part.count)?);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     pieces.clear();

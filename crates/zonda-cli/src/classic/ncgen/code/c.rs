@@ -5,7 +5,10 @@ mod data;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 
-use zonda_cdl::{Attribute, Class, Endian, Fault, Kind, Primitive, Quantizer, Schema, Storage, TypeRef, UserType, Variable, attribute};
+use zonda_cdl::{
+    Attribute, Class, Endian, Fault, Kind, Primitive, Quantizer, Schema, Storage, TypeRef,
+    UserType, Variable, attribute,
+};
 
 use super::How;
 use super::c_text::{c_type, family, number, quoted};
