@@ -151,7 +151,10 @@ impl Engine {
         }
         let threads = rayon::ThreadPoolBuilder::new()
             .num_threads(self.threads)
-            .thread_name(|i| format!("zonda-{i}"))
+            .spawn_handler(|thread| {
+                let name = format!("zonda-{}", thread.index());
+                zonda_storage::thread::spawn(name, || thread.run())
+            })
             .build();
         let threads = Arc::new(threads.ok()?);
         self.busy.store(0, Ordering::Relaxed);

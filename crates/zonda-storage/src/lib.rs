@@ -21,7 +21,7 @@
 //! ```
 //!
 //! System calls go through the libc symbols, so that outside tracers and fault shims see them.
-//! Nothing here starts a thread.
+//! Threads are started only for layers that are named for them, and block all signals.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -37,6 +37,7 @@ mod slab;
 pub mod spec;
 mod storage;
 mod sync_level;
+pub mod thread;
 
 pub use beside::{Beside, Found, Neighbour};
 pub use error::{Op, StorageError};
