@@ -120,6 +120,7 @@ impl Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
+    zonda_trace::init();
     let default;
     let unbuffered;
     let spec = match (&options.spec, options.share) {
@@ -135,7 +136,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     };
     if spec.bottom() == Bottom::Memory {
         let memory = Arc::new(load(path, options.create)?);
-        return Ok(Opened::of(spec.build_on(memory)?));
+        return Ok(Opened::of(spec.build_for(memory, path)?));
     }
     let locks = options.create != Create::MustExist && options.lock != Locking::Off;
     let empties = options.create == Create::Truncate && locks;
@@ -158,7 +159,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     if options.create != Create::MustExist {
         beside.clear();
     }
-    let storage = spec.build_on(Arc::clone(&file) as Arc<dyn Storage>)?;
+    let storage = spec.build_for(Arc::clone(&file) as Arc<dyn Storage>, path)?;
     Ok(Opened { storage, beside: Some(Arc::new(beside)), lock, file: Some(file) })
 }
 

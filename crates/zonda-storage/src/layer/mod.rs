@@ -7,6 +7,7 @@ mod count;
 mod event;
 mod fault;
 mod passthrough;
+mod probe;
 mod throttle;
 
 pub use cache::{Adaptive, Cache, CacheShape};
@@ -14,6 +15,7 @@ pub use count::{Count, CountHandle, Counts, Tally};
 pub use event::Event;
 pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
 pub use passthrough::Passthrough;
+pub(crate) use probe::Opening;
 pub use throttle::Throttle;
 
 use crate::spec::{Plan, Registered};

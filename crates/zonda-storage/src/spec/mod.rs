@@ -20,6 +20,7 @@ use crate::{StorageError, backend, layer};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -68,6 +69,15 @@ pub struct Handles {
 pub(crate) enum Bottom {
     File,
     Memory,
+}
+
+impl fmt::Display for Bottom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bottom::File => "file",
+            Bottom::Memory => "memory",
+        })
+    }
 }
 
 /// A stack of layers, parsed and checked. `Display` gives back what will run.
@@ -250,10 +260,7 @@ impl FromStr for Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.layers.iter().try_for_each(|layer| write!(f, "{layer},"))?;
-        f.write_str(match self.bottom {
-            Bottom::File => "file",
-            Bottom::Memory => "memory",
-        })
+        self.bottom.fmt(f)
     }
 }
 
@@ -339,10 +346,34 @@ impl Spec {
         base: Arc<dyn Storage>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
+        self.build_between(base, handles, layer::Opening::of(None))
+    }
+
+    /// As [`Spec::build_on`] for the file at `path`, which is what a trace calls it.
+    pub(crate) fn build_for(
+        &self,
+        base: Arc<dyn Storage>,
+        path: &Path,
+    ) -> Result<Arc<dyn Storage>, StorageError> {
+        self.build_between(base, &mut Handles::default(), layer::Opening::of(Some(path)))
+    }
+
+    /// Builds the stack, with a probe above each part of it where a trace is recorded.
+    fn build_between(
+        &self,
+        base: Arc<dyn Storage>,
+        handles: &mut Handles,
+        opening: Option<layer::Opening>,
+    ) -> Result<Arc<dyn Storage>, StorageError> {
+        let probed = |stack, depth, token: &dyn fmt::Display| match opening {
+            Some(opening) => opening.probe(stack, depth, token.to_string()),
+            None => stack,
+        };
         let mut built = Handles::default();
-        let mut stack = base;
+        let mut stack = probed(base, self.layers.len(), &self.bottom);
         for (depth, layer) in self.layers.iter().enumerate().rev() {
             stack = layer.build(stack, &mut Building { depth, handles: &mut built })?;
+            stack = probed(stack, depth, layer);
         }
         handles.counts.extend(built.counts.into_iter().rev());
         handles.faults.extend(built.faults.into_iter().rev());
