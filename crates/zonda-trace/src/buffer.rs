@@ -89,6 +89,8 @@ struct Mine {
     names: [Cell<(usize, usize, u16)>; PLACES],
     /// Variables whose names the sink knows.
     variables: [Cell<(u32, u64)>; PLACES],
+    /// The file that events without one belong to.
+    current: Cell<u32>,
 }
 
 impl Mine {
@@ -97,6 +99,7 @@ impl Mine {
             buffer: sink::register(),
             names: [const { Cell::new((0, 0, 0)) }; PLACES],
             variables: [const { Cell::new((0, u64::MAX)) }; PLACES],
+            current: Cell::new(0),
         }
     }
 
@@ -133,13 +136,25 @@ thread_local! {
 pub(crate) fn record(event: &Event) {
     let recorded = MINE.try_with(|mine| {
         let mine = mine.get_or_init(Mine::new);
-        let Args { name, .. } = event.args;
-        mine.buffer.push(event.words(mine.number(name)));
+        let Args { name, file, .. } = event.args;
+        let file = if file == 0 { mine.current.get() } else { file };
+        mine.buffer.push(event.words(mine.number(name), file));
     });
     if recorded.is_err() {
         // The thread is ending, perhaps with its process: what is written to files at exit.
         sink::record_late(event);
     }
+}
+
+/// The file that events of the calling thread belong to where they name none.
+pub(crate) fn current() -> u32 {
+    let current = MINE.try_with(|mine| mine.get().map_or(0, |mine| mine.current.get()));
+    current.unwrap_or(0)
+}
+
+pub(crate) fn set_current(file: u32) {
+    // A thread that is ending records without.
+    let _ = MINE.try_with(|mine| mine.get_or_init(Mine::new).current.set(file));
 }
 
 /// Whether this thread saw a variable before; from now on it has.

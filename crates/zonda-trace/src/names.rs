@@ -12,6 +12,28 @@ pub fn file(path: &Path) -> u32 {
     if on() { sink::file(&path.to_string_lossy()) } else { 0 }
 }
 
+/// Says which file the calling thread works on, 0 for none: events that name none are then this one's.
+/// What knows the file (the C boundary) says so for what does not (filters, conversion).
+#[inline(always)]
+pub fn set_current_file(file: u32) {
+    if on() {
+        set(file);
+    }
+}
+
+#[cold]
+fn set(file: u32) {
+    buffer::set_current(file);
+}
+
+/// What [`set_current_file`] said last on this thread: for work that it hands to others. 0 where
+/// nothing is recorded.
+#[inline(always)]
+#[must_use]
+pub fn current_file() -> u32 {
+    if on() { buffer::current() } else { 0 }
+}
+
 /// Gives the name of a variable to readers of the trace; `name` is asked once for each.
 #[inline(always)]
 pub fn variable(file: u32, group: u32, variable: u32, name: impl FnOnce() -> String) {

@@ -105,7 +105,7 @@ pub(crate) fn record_late(event: &Event) {
     if state.late.len() >= 1000 * EVENT_BYTES {
         state.write_late();
     }
-    for word in event.words(number) {
+    for word in event.words(number, event.args.file) {
         state.late.extend_from_slice(&word.to_le_bytes());
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct Event {
 
 impl Event {
     /// The words of the file's format, see [`crate::format`]; `name` is the number of its name.
-    pub(crate) fn words(&self, name: u16) -> [u64; crate::format::EVENT_WORDS] {
-        let Args { file, item, offset, bytes, code, name: _ } = self.args;
+    pub(crate) fn words(&self, name: u16, file: u32) -> [u64; crate::format::EVENT_WORDS] {
+        let Args { file: _, item, offset, bytes, code, name: _ } = self.args;
         [
             self.begin,
             self.took,
@@ -68,6 +68,20 @@ pub fn span_since(start: u64, kind: Kind, args: impl FnOnce() -> Args) {
     }
 }
 
+/// As [`span_since`], for what ended at another moment of [`start`]: where finding out the arguments
+/// takes longer than what is recorded.
+#[inline(always)]
+pub fn span_between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Args) {
+    if begin != 0 && end != 0 {
+        between(begin, end, kind, args);
+    }
+}
+
+#[cold]
+fn between(begin: u64, end: u64, kind: Kind, args: impl FnOnce() -> Args) {
+    record(&Event { begin, took: end.saturating_sub(begin), kind, args: args() });
+}
+
 #[cold]
 fn ended(begin: u64, kind: Kind, args: impl FnOnce() -> Args) {
     let took = clock::ticks().saturating_sub(begin);
@@ -96,6 +110,12 @@ pub fn counter(kind: Kind, file: u32, value: impl FnOnce() -> u64) {
 }
 
 impl Span {
+    /// One that records nothing.
+    #[inline(always)]
+    pub fn none() -> Span {
+        Span(None)
+    }
+
     /// Whether it is recorded: for arguments that cost something to find out.
     #[inline(always)]
     #[must_use]
