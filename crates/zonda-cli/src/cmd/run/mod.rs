@@ -41,8 +41,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPEC", value_parser = spec)]
     io: Option<String>,
 
-    /// File for a trace of all transfers (ZONDA_TRACE); puts the layer `event` on top of the others,
-    /// unless they have it
+    /// File for a recording of calls, transfers and waits (ZONDA_TRACE), which `zonda trace` shows;
+    /// %p in it stands for the process. What is in the file stays: it is appended to
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -68,19 +68,6 @@ fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
     text.parse::<SyncLevel>().map_err(|error| error.to_string())
 }
 
-/// The spec that the library would find in the environment.
-fn spec_of_environment() -> Option<String> {
-    let set = zonda::storage::spec::VARIABLES.iter().find_map(std::env::var_os);
-    set.and_then(|spec| spec.into_string().ok()).filter(|spec| !spec.is_empty())
-}
-
-/// A spec, or the default one, with a layer that records transfers.
-fn traced(spec: Option<String>) -> String {
-    let spec = spec.unwrap_or_else(|| Spec::default_stack().to_string());
-    let records = |token: &str| token.trim().split([':', '.']).next() == Some("event");
-    if spec.split(',').any(records) { spec } else { format!("event,{spec}") }
-}
-
 /// Says something about the run on standard error.
 fn say(text: impl std::fmt::Display) {
     eprintln!("zonda run: {text}");
@@ -97,9 +84,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
 
     let mut command = Command::new(program.path());
     command.arg0(name).args(rest).envs(library.environment(plan.means));
-    if args.trace.is_some() {
-        command.env("ZONDA_IO", traced(args.io.clone().or_else(spec_of_environment)));
-    } else if let Some(spec) = &args.io {
+    if let Some(spec) = &args.io {
         command.env("ZONDA_IO", spec);
     }
     if let Some(file) = &args.trace {
@@ -182,13 +167,6 @@ fn prepend(name: &str, first: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trace_needs_the_event_layer() {
-        assert_eq!(traced(None), format!("event,{}", Spec::default_stack()));
-        assert_eq!(traced(Some("cache:1:8".to_owned())), "event,cache:1:8");
-        assert_eq!(traced(Some("cache:1:8,event,file".to_owned())), "cache:1:8,event,file");
-    }
 
     #[test]
     fn exit_codes_of_shells() {
