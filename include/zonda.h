@@ -30,6 +30,24 @@ extern const char *nc_zonda_version(void);
  * Returns NC_NOERR, or NC_EBADID. */
 extern int nc_zonda_inq_stack(int ncid, size_t *lenp, char *spec);
 
+/* Write-behind: whether nc_put_* return when the values are copied ("on", or "mem=512M,threads=2"), or
+ * when they are stored ("off"), from now on. What was accepted before is carried out first. The
+ * environment variable ZONDA_ASYNC says the same for all files, a path like "out.nc#zonda.async=on"
+ * for one.
+ *
+ * With write-behind, NC_NOERR of a put means that it was accepted. What goes wrong later is returned
+ * by the next put, nc_sync() and nc_close(). Where the device refused, what was accepted stays, and
+ * nc_sync() and nc_close() try again. nc_sync() returns when all is stored.
+ *
+ * Returns NC_NOERR, NC_EBADID, NC_EINVAL for another text, or what went wrong before. */
+extern int nc_zonda_set_async(int ncid, const char *how);
+
+/* Bytes of puts that were accepted and wait, and the code of what went wrong with any of them or
+ * NC_NOERR. Never waits. Either pointer may be NULL.
+ *
+ * Returns NC_NOERR, or NC_EBADID. */
+extern int nc_zonda_async_status(int ncid, size_t *pending_bytes, int *err);
+
 #if defined(__cplusplus)
 }
 #endif

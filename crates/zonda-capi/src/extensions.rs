@@ -1,6 +1,8 @@
 //! What Zonda offers beyond the netCDF interface (`zonda.h`).
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
+
+use zonda::{NcError, WriteBehind};
 
 use crate::boundary::{boundary, last_error_text, put};
 use crate::foreign::put_text;
@@ -52,6 +54,61 @@ pub unsafe extern "C" fn nc_zonda_inq_stack(
         unsafe {
             put(lenp, stack.len());
             put_text(spec, stack.as_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// `int nc_zonda_set_async(int ncid, const char *how);`
+///
+/// Whether puts to a file return when they are accepted (`on`, `mem=512M,threads=2`) or when they are
+/// done (`off`), from now on. What was accepted before is carried out first.
+///
+/// # Safety
+/// `how` is a NUL-terminated string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_zonda_set_async(ncid: c_int, how: *const c_char) -> c_int {
+    to_user_format!(ncid, |_| NcError::NotNc4.code());
+    boundary(|| {
+        let file = handles::file(ncid)?;
+        if how.is_null() {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: not null, and the contract above.
+        let how = unsafe { CStr::from_ptr(how) }.to_str().map_err(|_| NcError::Inval)?;
+        let how: WriteBehind = how.parse().map_err(|_| NcError::Inval)?;
+        Ok(file.dataset.set_write_behind(how)?)
+    })
+}
+
+/// `int nc_zonda_async_status(int ncid, size_t *pending_bytes, int *err);`
+///
+/// Bytes of puts that were accepted and wait, and the code of what went wrong with any of them,
+/// `NC_NOERR` if nothing did. Never waits.
+///
+/// # Safety
+/// The pointers are null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_zonda_async_status(
+    ncid: c_int,
+    pending_bytes: *mut usize,
+    err: *mut c_int,
+) -> c_int {
+    to_user_format!(ncid, |_| {
+        // A program's own format has no queue of ours.
+        // SAFETY: the contract above.
+        unsafe {
+            put(pending_bytes, 0);
+            put(err, 0);
+        }
+        0
+    });
+    boundary(|| {
+        let (bytes, error) = handles::file(ncid)?.dataset.write_behind_status();
+        // SAFETY: the contract above.
+        unsafe {
+            put(pending_bytes, bytes);
+            put(err, error.map_or(0, |error| error.code().code()));
         }
         Ok(())
     })

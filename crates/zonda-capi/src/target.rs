@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use zonda::NcError;
+use zonda::{NcError, WriteBehind};
 
 /// Where a path argument leads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +13,8 @@ pub(crate) struct Target {
     pub(crate) path: Vec<u8>,
     /// Layer spec of `#zonda.io=`.
     pub(crate) io: Option<String>,
+    /// What `#zonda.async=` says.
+    pub(crate) write_behind: Option<WriteBehind>,
     /// A URL that asks for netCDF-4 by its mode. What is opened is seen from the file itself.
     pub(crate) netcdf4: bool,
     /// A URL whose mode names a format of the program's own, which gets the URL as it is.
@@ -146,9 +148,10 @@ fn apply(target: &mut Target, fragment: &[u8]) -> Result<(), NcError> {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         match key.to_ascii_lowercase().as_str() {
             "zonda.io" => target.io = Some(value.to_owned()),
-            // Puts are synchronous so far, which is what `off` asks for.
-            "zonda.async" if value == "off" => {}
-            "zonda.async" => return Err(NcError::NotBuilt),
+            "zonda.async" => {
+                let how = value.parse().map_err(|_| NcError::Inval)?;
+                target.write_behind = Some(how);
+            }
             key if key.starts_with("zonda.") => return Err(NcError::Inval),
             "mode" => {
                 for word in value.split(',') {
@@ -192,7 +195,12 @@ mod tests {
         assert_eq!(target.io.as_deref(), Some("cache:256:8"));
         assert_eq!(path("a.nc#mode=nczarr"), Ok("a.nc#mode=nczarr".into()));
         assert_eq!(path("a.nc#x&zonda.async=off"), Ok("a.nc".into()));
-        assert_eq!(path("a.nc#zonda.async=on"), Err(NcError::NotBuilt));
+        let parsed = parse(b"a.nc#zonda.async=mem=1M,threads=2&zonda.io=file").unwrap();
+        assert_eq!(
+            parsed.write_behind.map(|how| how.to_string()),
+            Some("mem=1048576,threads=2".into())
+        );
+        assert_eq!(path("a.nc#zonda.async=sometimes"), Err(NcError::Inval));
         assert_eq!(path("a.nc#zonda.nonsense=1"), Err(NcError::Inval));
     }
 

@@ -231,6 +231,11 @@ impl ClassicFile {
         f(&self.state.read().header, self.n_records.load(Ordering::Acquire))
     }
 
+    /// Records that there are. Takes no lock.
+    pub fn n_records(&self) -> u64 {
+        self.n_records.load(Ordering::Acquire)
+    }
+
     pub(crate) fn require_writable(&self) -> Result<(), ClassicError> {
         if !self.writable {
             Err(ClassicError::ReadOnly)

@@ -19,7 +19,7 @@ use crate::types::Types;
 use crate::write::{EditedAtts, Held};
 
 /// The attributes of one object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum AttList {
     /// Those that are shown, as the file has them.
     Read(ReadAtts),
@@ -88,7 +88,7 @@ impl AttList {
 }
 
 /// The attributes of one object that are shown.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReadAtts {
     file: Arc<File>,
     attributes: Attributes,

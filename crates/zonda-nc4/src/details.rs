@@ -1,6 +1,6 @@
 //! What is decoded of an object when somebody asks for it, and then kept.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use zonda_chunk::FilterSpec;
 use zonda_convert::ByteOrder;
@@ -61,6 +61,19 @@ impl Details {
     pub(crate) fn set_info(&mut self, info: VarInfo) {
         self.info = Ok(Some(Arc::new(info)));
         self.data.take();
+    }
+
+    /// The same for another who looks at it while this one may be changed.
+    pub(crate) fn copy(&self) -> Details {
+        let cache = *self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        Details {
+            at: self.at,
+            file: Arc::clone(&self.file),
+            atts: self.atts.clone(),
+            info: self.info.clone(),
+            cache: Mutex::new(cache),
+            data: self.data.clone(),
+        }
     }
 
     /// The object itself.

@@ -45,7 +45,8 @@ pub use model::{
 pub use place::{Place, Target};
 pub use stored::Stored;
 pub use write::{
-    CreateHow, Fetch, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest, recover,
+    CreateHow, Fetch, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
+    View, recover,
 };
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};

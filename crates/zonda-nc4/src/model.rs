@@ -27,7 +27,7 @@ impl GroupId {
 }
 
 /// All definitions of a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Model {
     /// Groups by [`GroupId`].
     pub groups: Vec<Group>,
@@ -42,7 +42,7 @@ pub struct Model {
 }
 
 /// A group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Group {
     /// Name, `/` for the root.
     pub name: Box<[u8]>,
@@ -62,7 +62,7 @@ pub struct Group {
 }
 
 /// What is looked up by name in a group, each by its number.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct GroupNames {
     vars: Names,
     dims: Names,
@@ -71,7 +71,7 @@ struct GroupNames {
 }
 
 /// A dimension.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Dim {
     /// Name.
     pub name: Box<[u8]>,
@@ -86,7 +86,7 @@ pub struct Dim {
 }
 
 /// A variable. The builder keeps more in private fields.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Var {
     /// Name.
     pub name: Box<[u8]>,
@@ -146,7 +146,7 @@ pub enum Endianness {
 }
 
 /// A user-defined type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UserType {
     /// Name.
     pub name: Box<[u8]>,
@@ -179,7 +179,7 @@ impl UserType {
 }
 
 /// Kind of a user-defined type.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum UserClass {
     /// `NC_COMPOUND`.
     Compound(Vec<Field>),
@@ -207,7 +207,7 @@ pub enum UserClass {
 pub type Member = (Box<[u8]>, Box<[u8]>);
 
 /// A field of a compound.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Field {
     /// Name.
     pub name: Box<[u8]>,

@@ -73,7 +73,7 @@ pub(crate) fn may_be_torn(error: &HdfError) -> bool {
 }
 
 /// What was read, and when.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Read {
     stamp: Option<Stamp>,
     /// When this state of the file was first seen.

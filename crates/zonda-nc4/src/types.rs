@@ -17,7 +17,7 @@ use crate::model::{Field, GroupId, UserClass, UserType};
 const FIRST_USER_TYPE: i32 = 32;
 
 /// The types of a file while it is walked, and later those that attributes are matched with.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
     pub(crate) listed: Vec<UserType>,
     /// Compounds of which netCDF has only the first fields, and how many.

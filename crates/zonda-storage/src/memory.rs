@@ -53,6 +53,22 @@ pub fn setting(variable: &str, default: impl FnOnce() -> u64) -> u64 {
     })
 }
 
+/// A number of bytes with or without a suffix `k`, `M` or `G`.
+#[must_use]
+pub fn bytes_of(text: &str) -> Option<u64> {
+    crate::spec::parse_bytes(text)
+}
+
+/// Says on standard error, once for a variable, that what it holds cannot be read and what is used.
+pub fn warn_of_variable(
+    variable: &str,
+    text: &str,
+    why: &dyn std::fmt::Display,
+    used: &dyn std::fmt::Display,
+) {
+    crate::spec::warn_once(variable, text, why, used);
+}
+
 fn default_budget() -> u64 {
     let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let machine = || -> Option<u64> {

@@ -2,9 +2,10 @@
 
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType, NcError};
-use zonda_nc4::{Fetch, Place, Source, Target};
+use zonda_nc4::{Fetch, GroupId, Place, Source, Target};
 
-use crate::dataset::Dataset;
+use crate::behind::Behind;
+use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
 use crate::nc4::{Asked, NoPlace};
 use crate::refs::VarRef;
@@ -29,7 +30,7 @@ impl Dataset {
         values: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
         let owner = owner.into();
-        match self.classic_of(owner)? {
+        match self.to_change(owner)? {
             Ok(classic) => {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
@@ -62,7 +63,9 @@ impl Dataset {
         let owner = owner.into();
         match self.classic_of(owner)? {
             Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
-            Err(nc4) => self.here(Asked(&nc4.read()).get_att(owner, name, mem, out)),
+            Err(nc4) => {
+                self.here(self.look(nc4, |file| Asked(file).get_att(owner, name, mem, out)))
+            }
         }
     }
 
@@ -101,9 +104,9 @@ impl Dataset {
         match self.as_nc4() {
             None => self.get_att(owner, name, None, out),
             Some(nc4) => {
-                let file = nc4.read();
                 let target = Target::Natural(place);
-                self.here(file.get_att::<Error>(owner.into(), name, target, out))
+                let owner = owner.into();
+                self.here(self.look(nc4, |file| file.get_att::<Error>(owner, name, target, out)))
             }
         }
     }
@@ -142,15 +145,47 @@ impl Dataset {
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
         let var = var.into();
-        match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.put::<Error>(var.var, slab, mem, data)),
-            Err(nc4) => self.change(nc4, |file| match mem {
-                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
-                None => NoPlace::with(|place| {
-                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
-                }),
-            }),
+        match self.behind() {
+            None => self.here(self.inner.put(var, slab, mem, data)),
+            Some(behind) => self.put_behind(behind, var, slab, mem, data),
         }
+    }
+
+    /// A put where puts are carried out behind the program's back.
+    #[inline(never)]
+    fn put_behind<'a, 's>(
+        &self,
+        behind: &Behind,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        behind.check()?;
+        let known = behind.known(var).filter(|known| known.is_atomic() || mem.is_some());
+        let Some(known) = known else {
+            behind.finish(false)?;
+            let put = self.here(self.inner.put(var, slab, mem, data));
+            behind.begin_change();
+            return put;
+        };
+        let slab = slab(known.rank());
+        let Some(fit) = known.fit(&slab, mem) else {
+            behind.finish(false)?;
+            let put = self.here(self.inner.put(var, |_| slab, mem, data));
+            behind.begin_change();
+            return put;
+        };
+        let given = data(fit.given_bytes)?;
+        if given.len() == fit.given_bytes
+            && let Some(converted) = behind.accept(var, &known, &fit, given)?
+        {
+            return Ok(converted);
+        }
+        behind.finish(false)?;
+        let converted = self.here(self.inner.put(var, |_| slab, mem, |_| Ok(given)))?;
+        behind.grew(var, &known, &fit);
+        Ok(converted)
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
@@ -181,10 +216,12 @@ impl Dataset {
         out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
     ) -> Result<Converted> {
         let var = var.into();
+        let mut slab = Once::new(slab);
+        self.before_get(var, &mut slab)?;
         match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.get::<Error>(var.var, slab, mem, out)),
+            Ok(classic) => self.here(classic.get::<Error>(var.var, |n| slab.value(n), mem, out)),
             Err(nc4) => {
-                let (mut slab, mut out) = (Once::new(slab), Once::new(out));
+                let mut out = Once::new(out);
                 let mut tries = 0;
                 loop {
                     let file = self.here(nc4.read_data(var, mem))?;
@@ -211,12 +248,39 @@ impl Dataset {
         fetch: &mut dyn Fetch,
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.put_with(var, slab, None, data),
-            Some(nc4) => self.change(nc4, |file| {
-                file.put::<Error>(var.group, var.var, slab, Source::Natural(fetch), data)
-            }),
+        if self.as_nc4().is_none() {
+            return self.put_with(var, slab, None, data);
         }
+        let Some(behind) = self.behind() else {
+            return self.here(self.inner.put_placed(var, slab, fetch, data));
+        };
+        behind.check()?;
+        let Some(known) = behind.known(var) else {
+            behind.finish(false)?;
+            let put = self.here(self.inner.put_placed(var, slab, fetch, data));
+            behind.begin_change();
+            return put;
+        };
+        if known.is_atomic() {
+            return self.put_behind(behind, var, slab, None, data);
+        }
+        let slab = slab(known.rank());
+        let Some(fit) = known.fit(&slab, None) else {
+            behind.finish(false)?;
+            let put = self.here(self.inner.put_placed(var, |_| slab, fetch, data));
+            behind.begin_change();
+            return put;
+        };
+        let given = data(fit.given_bytes)?;
+        if given.len() == fit.given_bytes
+            && self.here(behind.accept_placed(var, &known, &fit, fetch, given))?
+        {
+            return Ok(Converted::default());
+        }
+        behind.finish(false)?;
+        let put = self.here(self.inner.put_placed(var, |_| slab, fetch, |_| Ok(given)))?;
+        behind.grew(var, &known, &fit);
+        Ok(put)
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
@@ -235,6 +299,7 @@ impl Dataset {
             None => self.get_with(var, slab, None, out),
             Some(nc4) => {
                 let (mut slab, mut out) = (Once::new(slab), Once::new(out));
+                self.before_get(var, &mut slab)?;
                 let mut tries = 0;
                 loop {
                     let file = self.here(nc4.read_data(var, None))?;
@@ -248,6 +313,66 @@ impl Dataset {
                         done => return self.here(done),
                     }
                 }
+            }
+        }
+    }
+}
+
+impl Dataset {
+    /// Waits for the puts that touch what is read.
+    #[inline]
+    fn before_get<'s, F: FnOnce(usize) -> Hyperslab<'s>>(
+        &self,
+        var: VarRef,
+        slab: &mut Once<F, Hyperslab<'s>>,
+    ) -> Result<()> {
+        match self.behind() {
+            Some(behind) if behind.is_busy() => {
+                let rank = self
+                    .in_group(var.group, |meta| meta.var(var.var).map_or(0, |var| var.dims.len()));
+                behind.before_get(var, &slab.value(rank.unwrap_or(0)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Inner {
+    /// As [`Dataset::put_with`], in the file itself.
+    #[inline]
+    pub(crate) fn put<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        mem: Option<MemType>,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self {
+            Inner::Classic(classic) if var.group == GroupId::ROOT => {
+                classic.put::<Error>(var.var, slab, mem, data)
+            }
+            Inner::Classic(_) => Err(NcError::BadGrpId.into()),
+            Inner::Nc4(nc4) => nc4.change(|file| match mem {
+                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
+                None => NoPlace::with(|place| {
+                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
+                }),
+            }),
+        }
+    }
+
+    /// As [`Dataset::put_placed`], in the file itself.
+    pub(crate) fn put_placed<'a, 's>(
+        &self,
+        var: VarRef,
+        slab: impl FnOnce(usize) -> Hyperslab<'s>,
+        fetch: &mut dyn Fetch,
+        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+    ) -> Result<Converted> {
+        match self {
+            Inner::Classic(_) => self.put(var, slab, None, data),
+            Inner::Nc4(nc4) => {
+                nc4.change(|file| file.put(var.group, var.var, slab, Source::Natural(fetch), data))
             }
         }
     }

@@ -1,14 +1,15 @@
 //! An open dataset of any format.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::{GroupId, Nc4File};
 use zonda_storage::{Opened, Stack, Storage};
 
+use crate::behind::{Behind, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
 use crate::meta::{Meta, Of};
@@ -29,7 +30,10 @@ pub struct Dataset {
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
     forked: AtomicBool,
-    pub(crate) inner: Inner,
+    pub(crate) inner: Arc<Inner>,
+    /// Whether puts are carried out behind the program's back.
+    is_behind: AtomicBool,
+    behind: OnceLock<Arc<Behind>>,
 }
 
 #[derive(Debug)]
@@ -45,6 +49,7 @@ pub(crate) enum Inner {
 pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
     _nc4: Option<std::sync::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
+    _behind: Option<crate::behind::Frozen<'a>>,
 }
 
 impl Dataset {
@@ -56,11 +61,13 @@ impl Dataset {
     pub fn create(path: &Path, options: &CreateOptions) -> Result<Dataset> {
         let (opened, on_disk) =
             open::create_storage(path, options).map_err(|error| error.at(path))?;
-        Ok(Dataset {
-            persists: options.in_memory == Some(Persist::Yes),
-            on_disk,
-            ..Dataset::create_on(opened, path, options)?
-        })
+        let mut dataset = Dataset::create_on(opened, path, options)?;
+        dataset.persists = options.in_memory == Some(Persist::Yes);
+        dataset.on_disk = on_disk;
+        if options.in_memory.is_none() && !options.share {
+            dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
+        }
+        Ok(dataset)
     }
 
     /// Creates a dataset in a storage of the caller's; `name` is for messages.
@@ -90,8 +97,15 @@ impl Dataset {
     }
 
     fn new(name: &Path, inner: Inner) -> Dataset {
-        let (path, forked) = (name.to_owned(), AtomicBool::new(false));
-        Dataset { path, persists: false, on_disk: false, forked, inner }
+        Dataset {
+            path: name.to_owned(),
+            persists: false,
+            on_disk: false,
+            forked: AtomicBool::new(false),
+            inner: Arc::new(inner),
+            is_behind: AtomicBool::new(false),
+            behind: OnceLock::new(),
+        }
     }
 
     /// Opens a dataset.
@@ -103,9 +117,13 @@ impl Dataset {
     /// bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
-        let persists = options.write && options.in_memory == Some(Persist::Yes);
         let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        Ok(Dataset { persists, ..Dataset::open_on(opened, path, Some(&folder), options)? })
+        let mut dataset = Dataset::open_on(opened, path, Some(&folder), options)?;
+        dataset.persists = options.write && options.in_memory == Some(Persist::Yes);
+        if options.in_memory.is_none() && !options.share && options.write {
+            dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
+        }
+        Ok(dataset)
     }
 
     /// Opens the dataset that a storage of the caller's holds; `name` is for messages.
@@ -153,7 +171,7 @@ impl Dataset {
     }
 
     pub(crate) fn as_nc4(&self) -> Option<&Nc4> {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(_) => None,
             Inner::Nc4(nc4) => Some(nc4),
         }
@@ -165,19 +183,47 @@ impl Dataset {
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
     ) -> Result<T> {
-        self.here(nc4.write().and_then(|mut file| {
-            nc4.begin(&mut file)?;
-            f(&mut file).map_err(Into::into)
-        }))
+        self.steer(nc4, |file| {
+            nc4.begin(file)?;
+            f(file).map_err(Into::into)
+        })
     }
 
-    /// Changes the mode of a netCDF-4 file, or completes changes of it.
+    /// Changes the mode of a netCDF-4 file, or completes changes of it. Puts that were accepted come
+    /// before.
     pub(crate) fn steer<T, E: Into<Error>>(
         &self,
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
     ) -> Result<T> {
-        self.here(nc4.write().and_then(|mut file| f(&mut file).map_err(Into::into)))
+        let behind = self.behind();
+        loop {
+            if let Some(behind) = behind {
+                behind.finish(false)?;
+            }
+            let mut file = self.here(nc4.write())?;
+            if behind.is_none_or(Behind::begin_change) {
+                return self.here(f(&mut file));
+            }
+        }
+    }
+
+    /// What changes definitions of a file, after the puts that were accepted.
+    pub(crate) fn to_change(&self, var: VarRef) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
+        let found = self.classic_of(var)?;
+        if found.is_ok() {
+            self.before_change()?;
+        }
+        Ok(found)
+    }
+
+    /// Carries out the puts that were accepted, and forgets what was known for those to come.
+    pub(crate) fn before_change(&self) -> Result<()> {
+        if let Some(behind) = self.behind() {
+            behind.finish(false)?;
+            behind.begin_change();
+        }
+        Ok(())
     }
 
     /// Completes changes of a netCDF-4 file, after which another writer of the process may have its
@@ -187,11 +233,58 @@ impl Dataset {
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<(), E>,
     ) -> Result<()> {
-        self.steer(nc4, |file| {
-            f(file).map_err(Into::into)?;
+        self.here(nc4.write().and_then(|mut file| {
+            f(&mut file).map_err(Into::into)?;
             nc4.is_done();
-            Ok::<_, Error>(())
-        })
+            Ok(())
+        }))
+    }
+
+    /// The queue, where puts are carried out behind the program's back.
+    #[inline]
+    pub(crate) fn behind(&self) -> Option<&Behind> {
+        if !self.is_behind.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.behind.get().map(|behind| &**behind)
+    }
+
+    /// Whether puts return when they are accepted, from now on.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before.
+    pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
+        if let Some(behind) = self.behind() {
+            behind.finish(true)?;
+        }
+        let WriteBehind::On(how) = how else {
+            self.is_behind.store(false, Ordering::Relaxed);
+            return Ok(());
+        };
+        if self.is_writable() && !self.is_forked() {
+            let behind = self.behind.get_or_init(|| Behind::new(&self.inner, self.path.clone()));
+            behind.set(how);
+            self.is_behind.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Bytes of puts that were accepted and wait, and what went wrong with any of them. Never waits.
+    #[must_use]
+    pub fn write_behind_status(&self) -> (usize, Option<Error>) {
+        self.behind().map_or((0, None), |behind| behind.status())
+    }
+
+    /// The definitions of a netCDF-4 file, for those who change nothing. While puts wait they are
+    /// those of all that was accepted, and nobody is waited for.
+    pub(crate) fn look<R>(&self, nc4: &Nc4, f: impl FnOnce(&Nc4File) -> R) -> R {
+        if let Some(behind) = self.behind()
+            && let Some(front) = behind.front()
+            && let Some(view) = &*front
+        {
+            return f(view);
+        }
+        f(&nc4.read())
     }
 
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
@@ -206,7 +299,7 @@ impl Dataset {
         &self,
         var: VarRef,
     ) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(classic) if var.group == GroupId::ROOT => Ok(Ok(classic)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
             Inner::Nc4(nc4) => Ok(Err(nc4)),
@@ -228,18 +321,18 @@ impl Dataset {
     /// Whether it was opened for writing.
     #[must_use]
     pub fn is_writable(&self) -> bool {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(classic) => classic.is_writable(),
-            Inner::Nc4(nc4) => nc4.read().is_writable(),
+            Inner::Nc4(nc4) => nc4.is_writable(),
         }
     }
 
     /// Whether definitions may be changed now.
     #[must_use]
     pub fn in_define_mode(&self) -> bool {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(classic) => classic.in_define_mode(),
-            Inner::Nc4(nc4) => nc4.read().in_define_mode(),
+            Inner::Nc4(nc4) => self.look(nc4, Nc4File::in_define_mode),
         }
     }
 
@@ -252,7 +345,7 @@ impl Dataset {
     /// The storage below.
     #[must_use]
     pub fn storage(&self) -> &Arc<dyn Storage> {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(classic) => classic.storage(),
             Inner::Nc4(nc4) => &nc4.storage,
         }
@@ -264,14 +357,9 @@ impl Dataset {
     /// A netCDF-4 file reads its definitions when they are first asked for. If that fails, there is
     /// nothing to count, and every inquiry about one thing says why.
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
-        match &self.inner {
-            Inner::Classic(classic) => classic.with_header(|header, n_records| {
-                f(&Meta { of: Of::Classic { header, n_records } })
-            }),
-            Inner::Nc4(nc4) => {
-                let file = nc4.read();
-                f(&Meta::of_nc4(&file, GroupId::ROOT))
-            }
+        match &*self.inner {
+            Inner::Classic(classic) => self.in_classic(classic, f),
+            Inner::Nc4(nc4) => self.look(nc4, |file| f(&Meta::of_nc4(file, GroupId::ROOT))),
         }
     }
 
@@ -281,27 +369,30 @@ impl Dataset {
     /// `NC_EBADGRPID`; what reading the definitions of a netCDF-4 file meets.
     #[inline]
     pub fn in_group<R>(&self, group: GroupId, f: impl FnOnce(&Meta<'_>) -> R) -> Result<R> {
-        match &self.inner {
-            Inner::Classic(classic) if group == GroupId::ROOT => {
-                Ok(classic.with_header(|header, n_records| {
-                    f(&Meta { of: Of::Classic { header, n_records } })
-                }))
-            }
+        match &*self.inner {
+            Inner::Classic(classic) if group == GroupId::ROOT => Ok(self.in_classic(classic, f)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
-            Inner::Nc4(nc4) => {
-                let file = nc4.read();
-                self.here(Asked(&file).group(group))?;
-                Ok(f(&Meta::of_nc4(&file, group)))
-            }
+            Inner::Nc4(nc4) => self.look(nc4, |file| {
+                self.here(Asked(file).group(group))?;
+                Ok(f(&Meta::of_nc4(file, group)))
+            }),
         }
+    }
+
+    #[inline]
+    fn in_classic<R>(&self, classic: &ClassicFile, f: impl FnOnce(&Meta<'_>) -> R) -> R {
+        classic.with_header(|header, n_records| {
+            let n_records = self.behind().map_or(n_records, |behind| behind.n_records(n_records));
+            f(&Meta { of: Of::Classic { header, n_records } })
+        })
     }
 
     /// Whether there is a group of that number.
     #[must_use]
     pub fn has_group(&self, group: GroupId) -> bool {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => Asked(&nc4.read()).group(group).is_ok(),
+            Inner::Nc4(nc4) => self.look(nc4, |file| Asked(file).group(group).is_ok()),
         }
     }
 
@@ -310,8 +401,11 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM` for a dataset opened for reading, `NC_EINDEFINE`.
     pub fn redef(&self) -> Result<()> {
-        match &self.inner {
-            Inner::Classic(classic) => self.here(classic.redef()),
+        match &*self.inner {
+            Inner::Classic(classic) => {
+                self.before_change()?;
+                self.here(classic.redef())
+            }
             Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
         }
     }
@@ -321,9 +415,16 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTINDEFINE`; `NC_EVARSIZE`, after which define mode goes on; what the storage reports.
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
-        match &self.inner {
-            Inner::Classic(classic) => self.here(classic.enddef(reserve)),
-            Inner::Nc4(nc4) => self.complete(nc4, Nc4File::enddef),
+        match &*self.inner {
+            Inner::Classic(classic) => {
+                self.before_change()?;
+                self.here(classic.enddef(reserve))
+            }
+            Inner::Nc4(nc4) => self.steer(nc4, |file| {
+                file.enddef()?;
+                nc4.is_done();
+                Ok::<_, Error>(())
+            }),
         }
     }
 
@@ -332,14 +433,20 @@ impl Dataset {
     /// # Errors
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
-        match &self.inner {
+        let told = self.behind().map_or(Ok(()), |behind| behind.finish(true));
+        let done = match &*self.inner {
             Inner::Classic(classic) => self.here(classic.sync()),
-            Inner::Nc4(nc4) if !self.is_writable() => self.here(nc4.refresh()),
-            Inner::Nc4(nc4) => {
-                self.complete(nc4, Nc4File::sync)?;
-                self.steer(nc4, |file| nc4.catch_up(file))
-            }
-        }
+            Inner::Nc4(nc4) if !nc4.is_writable() => self.here(nc4.refresh()),
+            Inner::Nc4(nc4) => self
+                .complete(nc4, Nc4File::sync)
+                .and_then(|()| self.here(nc4.write().and_then(|mut file| nc4.catch_up(&mut file))))
+                .map(|has_read| {
+                    if let Some(behind) = self.behind().filter(|_| has_read) {
+                        behind.begin_change();
+                    }
+                }),
+        };
+        told.and(done)
     }
 
     /// Ends the dataset without its pending definitions, and removes a file that was being created.
@@ -347,7 +454,12 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
-        match &self.inner {
+        if let Some(behind) = self.behind() {
+            // What went wrong is lost with the definitions.
+            let _ = behind.finish(true);
+            behind.end();
+        }
+        match &*self.inner {
             Inner::Classic(classic) => self.finish(self.here(classic.abort())?),
             Inner::Nc4(nc4) => self.finish(self.here(nc4.abort())?),
         }
@@ -363,7 +475,20 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
-        let classic = match &self.inner {
+        let Some(behind) = self.behind() else { return self.close_now() };
+        let told = behind.finish(true);
+        if behind.is_stopped() {
+            return told;
+        }
+        let done = self.close_now();
+        if !self.is_open() {
+            behind.end();
+        }
+        told.and(done)
+    }
+
+    fn close_now(&self) -> Result<()> {
+        let classic = match &*self.inner {
             Inner::Classic(classic) => classic,
             Inner::Nc4(nc4) => return self.finish(self.here(nc4.close())?),
         };
@@ -382,7 +507,7 @@ impl Dataset {
     /// Whether it has not ended.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        match &self.inner {
+        match &*self.inner {
             Inner::Classic(classic) => classic.is_open(),
             Inner::Nc4(nc4) => nc4.is_open(),
         }
@@ -405,9 +530,23 @@ impl Dataset {
     /// Takes every lock of this dataset, for a fork.
     #[must_use]
     pub fn freeze(&self) -> Frozen<'_> {
-        match &self.inner {
-            Inner::Classic(classic) => Frozen { _classic: Some(classic.freeze()), _nc4: None },
-            Inner::Nc4(nc4) => Frozen { _classic: None, _nc4: nc4.freeze() },
+        match &*self.inner {
+            Inner::Classic(classic) => {
+                let _classic = Some(classic.freeze());
+                Frozen {
+                    _classic,
+                    _nc4: None,
+                    _behind: self.behind().map(|behind| behind.freeze()),
+                }
+            }
+            Inner::Nc4(nc4) => {
+                let _nc4 = nc4.freeze();
+                Frozen {
+                    _classic: None,
+                    _nc4,
+                    _behind: self.behind().map(|behind| behind.freeze()),
+                }
+            }
         }
     }
 
@@ -421,7 +560,11 @@ impl Dataset {
     /// puts and definitions answer `ECHILD` and close writes nothing. Reading goes on.
     pub fn mark_forked(&self) {
         self.forked.store(true, Ordering::Relaxed);
-        match &self.inner {
+        if let Some(behind) = self.behind() {
+            self.is_behind.store(false, Ordering::Relaxed);
+            behind.mark_forked();
+        }
+        match &*self.inner {
             Inner::Classic(classic) => classic.mark_forked(),
             Inner::Nc4(nc4) => nc4.mark_forked(),
         }
@@ -433,7 +576,8 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
-        match &self.inner {
+        let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
+        match &*self.inner {
             Inner::Classic(classic) => self.here(classic.drain())?,
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
                 self.complete(nc4, |file| nc4.drain(file))?;
@@ -443,6 +587,14 @@ impl Dataset {
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.here(open::persist(&**self.storage(), &self.path))?;
         }
-        Ok(())
+        told
+    }
+}
+
+impl Drop for Dataset {
+    fn drop(&mut self) {
+        if let Some(behind) = self.behind() {
+            behind.end();
+        }
     }
 }

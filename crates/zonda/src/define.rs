@@ -155,6 +155,6 @@ impl Dataset {
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>> {
         let nc4 = self.here(self.nc4())?;
-        self.here(nc4.read().var_quantize(var.group, var.var))
+        self.here(self.look(nc4, |file| file.var_quantize(var.group, var.var)))
     }
 }

@@ -15,8 +15,11 @@ impl Dataset {
     /// # Errors
     /// `NC_EPERM`.
     pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
-        let nc4 = match &self.inner {
-            Inner::Classic(classic) => return self.here(classic.set_fill(mode)),
+        let nc4 = match &*self.inner {
+            Inner::Classic(classic) => {
+                self.before_change()?;
+                return self.here(classic.set_fill(mode));
+            }
             Inner::Nc4(nc4) => nc4,
         };
         let no_fill = self.steer(nc4, |file| file.set_fill(mode == FillMode::NoFill))?;
@@ -37,7 +40,7 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`,
     /// `NC_EUNLIMIT`, `NC_ENAMEINUSE`.
     pub fn def_dim_in(&self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        match self.classic_of(VarRef::group(group))? {
+        match self.to_change(VarRef::group(group))? {
             Ok(classic) => self.here(classic.def_dim(name, len)),
             Err(nc4) => self.change(nc4, |file| file.def_dim(group, name, len)),
         }
@@ -58,7 +61,7 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
     /// in this order.
     pub fn rename_dim_in(&self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        match self.classic_of(VarRef::group(group))? {
+        match self.to_change(VarRef::group(group))? {
             Ok(classic) => self.here(classic.rename_dim(dim, name)),
             Err(nc4) => self.change(nc4, |file| file.rename_dim(group, dim, name)),
         }
@@ -84,7 +87,7 @@ impl Dataset {
         nc_type: i32,
         dims: &[i32],
     ) -> Result<VarId> {
-        match self.classic_of(VarRef::group(group))? {
+        match self.to_change(VarRef::group(group))? {
             Ok(classic) => self.here(classic.def_var(name, nc_type, dims)),
             Err(nc4) => self.change(nc4, |file| file.def_var(group, name, nc_type, dims)),
         }
@@ -97,7 +100,7 @@ impl Dataset {
     /// in this order.
     pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let var = var.into();
-        match self.classic_of(var)? {
+        match self.to_change(var)? {
             Ok(classic) => self.here(classic.rename_var(var.var, name)),
             Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
         }
@@ -114,7 +117,7 @@ impl Dataset {
         value: Option<&[u8]>,
     ) -> Result<()> {
         let VarRef { group, var: id } = var.into();
-        match self.classic_of(VarRef { group, var: id })? {
+        match self.to_change(VarRef { group, var: id })? {
             Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
             Err(nc4) => self.change(nc4, |file| {
                 NoPlace::with(|place| {
@@ -131,7 +134,7 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
     pub fn del_att(&self, owner: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let owner = owner.into();
-        match self.classic_of(owner)? {
+        match self.to_change(owner)? {
             Ok(classic) => self.here(classic.del_att(owner.var, name)),
             Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
         }
@@ -144,7 +147,7 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, in this order.
     pub fn rename_att(&self, owner: impl Into<VarRef>, name: &[u8], new_name: &[u8]) -> Result<()> {
         let owner = owner.into();
-        match self.classic_of(owner)? {
+        match self.to_change(owner)? {
             Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
             Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
         }

@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod behind;
 pub mod check;
 pub mod copy;
 mod data;
@@ -37,19 +38,21 @@ mod format;
 mod meta;
 mod nc4;
 mod open;
+mod quiet;
 mod recovery;
 mod refs;
 
+pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
+pub use quiet::{Quiet, quiet};
 pub use recovery::{Recovery, recover, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::FilterSpec;
-pub use zonda_chunk::{Quiet, quiet};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{

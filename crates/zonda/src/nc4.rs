@@ -36,6 +36,7 @@ pub(crate) struct Nc4 {
     file: RwLock<Nc4File>,
     pub(crate) storage: Arc<dyn Storage>,
     open: AtomicBool,
+    is_writable: bool,
     /// A fork waits for the file: threads that are at work with none stay outside.
     closing: AtomicBool,
     /// Set in a forked child: what was not yet written belongs to the parent.
@@ -125,6 +126,7 @@ impl Nc4 {
 
     fn new(file: Nc4File, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
         Nc4 {
+            is_writable: file.is_writable(),
             file: RwLock::new(file),
             storage,
             open: AtomicBool::new(true),
@@ -183,13 +185,15 @@ impl Nc4 {
     }
 
     /// For a writer that has changed nothing: sees what another writer of the process changed.
-    pub(crate) fn catch_up(&self, file: &mut Nc4File) -> Result<()> {
+    /// Whether anything was.
+    pub(crate) fn catch_up(&self, file: &mut Nc4File) -> Result<bool> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = writer.as_mut().filter(|writer| writer.is_behind()) {
             file.reread()?;
             writer.has_read();
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// All changes are in the file.
@@ -220,6 +224,13 @@ impl Nc4 {
     fn unlock(&self) {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.has_turn.store(true, Ordering::Relaxed);
+    }
+
+    /// Changes what is in the file, which other writers of the process may do by turns.
+    pub(crate) fn change<T>(&self, f: impl FnOnce(&mut Nc4File) -> Result<T>) -> Result<T> {
+        let mut file = self.write()?;
+        self.begin(&mut file)?;
+        f(&mut file)
     }
 
     /// The file, for those who change nothing. A thread must not ask again while it has it: one
@@ -281,6 +292,11 @@ impl Nc4 {
         guard
     }
 
+    /// Whether it was opened for writing, and not closed.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.is_writable && self.is_open()
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.open.load(Ordering::Acquire)
     }
@@ -331,7 +347,7 @@ impl Nc4 {
     }
 
     fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
-        if self.forked.load(Ordering::Relaxed) || !self.read().is_writable() {
+        if self.forked.load(Ordering::Relaxed) || !self.is_writable {
             let was_open = self.open.swap(false, Ordering::AcqRel);
             self.unlock();
             return if was_open { Ok(Ending::Keep) } else { Err(NcError::BadId.into()) };
@@ -510,10 +526,8 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
     pub fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>> {
-        self.here(self.nc4().and_then(|nc4| {
-            let file = nc4.read();
-            Ok(file.var_info(var.group, var.var)?)
-        }))
+        let nc4 = self.here(self.nc4())?;
+        self.here(self.look(nc4, |file| file.var_info(var.group, var.var)))
     }
 
     /// How much of the file a variable takes up, and in how many chunks.
@@ -562,10 +576,9 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
-        self.here(self.nc4().and_then(|nc4| {
-            let file = nc4.read();
-            Ok(file.fill_value(var.group, var.var, Target::Natural(place), out)?)
-        }))
+        let nc4 = self.here(self.nc4())?;
+        let target = Target::Natural(place);
+        self.here(self.look(nc4, |file| file.fill_value(var.group, var.var, target, out)))
     }
 
     /// Chunk cache of a variable: bytes, slots, preemption.
@@ -573,10 +586,8 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`, `NC_ENOTVAR`.
     pub fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)> {
-        self.here(self.nc4().and_then(|nc4| {
-            let file = nc4.read();
-            Ok(file.chunk_cache(var.group, var.var)?)
-        }))
+        let nc4 = self.here(self.nc4())?;
+        self.here(self.look(nc4, |file| file.chunk_cache(var.group, var.var)))
     }
 
     /// Sets the least that the chunk cache of a variable may hold.

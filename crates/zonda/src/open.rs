@@ -7,6 +7,7 @@ use zonda_model::NcError;
 use zonda_storage::backend::Memory;
 use zonda_storage::{Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock};
 
+use crate::behind::WriteBehind;
 use crate::error::{Error, Result};
 use crate::format::Format;
 
@@ -41,6 +42,9 @@ pub struct CreateOptions {
     pub chunk_cache: Option<(usize, usize, f32)>,
     /// As [`OpenOptions::alignment`].
     pub alignment: Option<(u64, u64)>,
+    /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
+    /// is shared, or held in memory, is written at once.
+    pub write_behind: Option<WriteBehind>,
 }
 
 /// How to open a dataset.
@@ -60,6 +64,9 @@ pub struct OpenOptions {
     /// What is written to a netCDF-4 file and has at least so many bytes begins at a multiple of the
     /// other number.
     pub alignment: Option<(u64, u64)>,
+    /// Whether puts return when they are accepted; `None` takes what the environment says. A file that
+    /// is shared, or held in memory, is written at once.
+    pub write_behind: Option<WriteBehind>,
 }
 
 fn spec_of(io: Option<&str>) -> Result<Option<Spec>> {

@@ -28,7 +28,7 @@ use crate::types::Types;
 const MOST_ATTS: usize = 65_500;
 
 /// The attributes of an object, to be changed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EditedAtts {
     file: Arc<File>,
     /// Those that are shown, by number. Boxed, because one may be taken from the middle of many.
@@ -40,7 +40,7 @@ pub(crate) struct EditedAtts {
 }
 
 /// An attribute that is shown.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Att {
     name: Box<[u8]>,
     nc_type: i32,
@@ -61,7 +61,7 @@ struct Placed {
     is_native: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Value {
     /// As the file has it.
     Stored(Box<Attribute>),

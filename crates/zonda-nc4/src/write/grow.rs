@@ -55,12 +55,24 @@ pub(super) fn grow(
 ) {
     for (axis, len) in store.fixed.iter().enumerate() {
         if len.is_none() {
-            let (start, count, stride) = selected(slab, axis);
-            let span = count.saturating_sub(1).saturating_mul(stride);
-            let need = start.saturating_add(span).saturating_add(1);
-            store.is_changed |= grow_axis(model, group, id, axis, need);
+            store.is_changed |= grow_along(model, group, id, axis, slab);
         }
     }
+}
+
+/// The same along one axis, in the model alone. Whether the variable was shorter.
+#[inline]
+pub(super) fn grow_along(
+    model: &mut Model,
+    group: GroupId,
+    id: VarId,
+    axis: usize,
+    slab: &Hyperslab<'_>,
+) -> bool {
+    let (start, count, stride) = selected(slab, axis);
+    let span = count.saturating_sub(1).saturating_mul(stride);
+    let need = start.saturating_add(span).saturating_add(1);
+    grow_axis(model, group, id, axis, need)
 }
 
 /// Makes the variable, and the dimensions it has, as long as `extent` where they can grow.

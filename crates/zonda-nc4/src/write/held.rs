@@ -12,10 +12,10 @@ use crate::form::{Form, Shape};
 use crate::place::Place;
 use crate::values::{Fault, Values};
 
-/// Elements in memory form. An address in them is the number of a part, counted from 1; 0 is the
-/// null pointer.
+/// Elements in memory form, with what they point to. An address in them is the number of a part,
+/// counted from 1; 0 is the null pointer. A reference to it fetches these parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub struct Held {
     bytes: Box<[u8]>,
     parts: Vec<Box<[u8]>>,
 }
@@ -55,8 +55,16 @@ impl Held {
         Ok(held)
     }
 
+    /// Bytes that all of it takes in memory.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let part = |part: &Box<[u8]>| part.len().saturating_add(size_of::<Box<[u8]>>());
+        self.parts.iter().map(part).fold(self.bytes.len(), usize::saturating_add)
+    }
+
     /// The elements themselves.
-    pub(crate) fn bytes(&self) -> &[u8] {
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

@@ -39,17 +39,19 @@ mod store;
 mod types;
 mod unwritten;
 mod vars;
+mod view;
 
 pub(crate) use att_list::EditedAtts;
 pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
-pub(crate) use held::Held;
+pub use held::Held;
 pub use raw::NeverWritten;
 pub use reopen::recover;
 pub use source::{Fetch, Source};
 pub(crate) use store::{Stores, VarStore};
+pub use view::{PutRules, View};
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};

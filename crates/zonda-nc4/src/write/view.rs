@@ -1,0 +1,199 @@
+//! A second look at the definitions of a file that is being written: for one who puts into a queue,
+//! and for all who ask about the file while another thread works through that queue.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use zonda_convert::{Converted, RangeRule};
+use zonda_hdf5::HdfError;
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+
+use super::datatypes::Typed;
+use super::grow;
+use super::store::fixed;
+use super::{Fetch, Held};
+use crate::details::Details;
+use crate::file::Nc4File;
+use crate::files::Files;
+use crate::form::Shape;
+use crate::get::tolerated;
+use crate::model::{Endianness, GroupId, Model, StorageKind, Var};
+use crate::{Nc4Error, Result};
+
+/// The definitions of a file as they were when it was made, but for the lengths of dimensions, which
+/// grow with the puts that it is told of. All inquiries about definitions and attributes can be
+/// made of it. It needs nothing of the file that may still change, as long as no definition does.
+#[derive(Debug)]
+pub struct View(Nc4File);
+
+impl Deref for View {
+    type Target = Nc4File;
+
+    fn deref(&self) -> &Nc4File {
+        &self.0
+    }
+}
+
+/// What a put to a variable has to fit.
+#[derive(Clone, Debug)]
+pub struct PutRules {
+    /// Number of the type.
+    pub nc_type: i32,
+    /// The length of each dimension that cannot grow.
+    pub fixed: Box<[Option<u64>]>,
+    /// Its precision is lowered by what a put has, so that values may not be converted before.
+    pub is_quantized: bool,
+    /// The file keeps to the classic model.
+    pub is_classic: bool,
+}
+
+impl PutRules {
+    /// How numbers of a type of memory that do not fit are converted.
+    pub const RANGE_RULE: RangeRule = RangeRule::Cast;
+
+    /// Checks the first and the last element, as a put does; gives the hyperslab with no more than
+    /// the variable's rank.
+    ///
+    /// # Errors
+    /// As [`Nc4File::put`].
+    pub fn check<'s>(&self, slab: &Hyperslab<'s>) -> std::result::Result<Hyperslab<'s>, NcError> {
+        grow::check(&self.fixed, slab)
+    }
+
+    /// What is told of values that did not fit.
+    #[must_use]
+    pub fn tolerated(&self, mem: MemType, converted: Converted) -> Converted {
+        tolerated(self.is_classic, self.nc_type, Some(mem), converted)
+    }
+}
+
+impl Nc4File {
+    /// A view of a file that is open for writing and not in define mode. Reads what was not read yet
+    /// of its definitions and attributes.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE` in define mode; `NC_EHDFERR` where something is damaged.
+    pub fn view(&self) -> Result<View> {
+        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
+        if self.in_define_mode() {
+            return Err(refused(NcError::InDefine));
+        }
+        let mut model = self.model()?.clone();
+        let main = Arc::clone(self.hdf5());
+        let files = Files::new(main, self.how.folder.clone());
+        for group in &mut model.groups {
+            own(&mut group.details, || Details::read(&files, group.at, &model.forms))
+                .map_err(|error| crate::file::hdf(String::from("/"), error))?;
+            for var in &mut group.vars {
+                let read = || Details::read(&files, var.at, &model.forms);
+                own(&mut var.details, read).map_err(|error| {
+                    crate::file::hdf(String::from_utf8_lossy(&var.name).into_owned(), error)
+                })?;
+            }
+        }
+        let (how, read) = (self.how.clone(), self.read.clone());
+        let (model, walking) = (OnceLock::from(model), Mutex::default());
+        Ok(View(Nc4File { files, how, model, walking, writing: None, read }))
+    }
+}
+
+/// Makes what is known of an object one's own.
+fn own<E>(
+    place: &mut OnceLock<Arc<Details>>,
+    read: impl FnOnce() -> std::result::Result<Details, E>,
+) -> std::result::Result<(), E> {
+    let details = match place.get() {
+        Some(known) => known.copy(),
+        None => read()?,
+    };
+    *place = OnceLock::from(Arc::new(details));
+    Ok(())
+}
+
+impl View {
+    fn definitions(&self) -> Result<&Model> {
+        self.0.model()
+    }
+
+    /// What a put to a variable has to fit; `None` for one that is stored in a way that puts may be
+    /// refused for.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`; what keeps attributes from being read.
+    pub fn put_rules(&self, group: GroupId, id: VarId) -> Result<Option<PutRules>> {
+        let (model, var) = self.0.var(group, id)?;
+        if var.draft.is_none() && !self.is_plain(var).unwrap_or(false) {
+            return Ok(None);
+        }
+        Ok(Some(PutRules {
+            nc_type: var.nc_type,
+            fixed: fixed(model, var),
+            is_quantized: self.0.var_quantize(group, id)?.is_some(),
+            is_classic: model.is_classic,
+        }))
+    }
+
+    /// Whether a variable that is in the file is stored as we would store it.
+    fn is_plain(&self, var: &Var) -> std::result::Result<bool, HdfError> {
+        let data = self.0.data(var)?;
+        let storage = &self.0.details(var)?.info()?.storage;
+        let is_here = !matches!(storage, StorageKind::External | StorageKind::Virtual);
+        let is_number = ExtType::from_nc_type(var.nc_type).is_some();
+        let form = &data.form.shape;
+        let is_known = matches!(form, Shape::Number(..))
+            || (matches!(form, Shape::FixedText(..)) && data.form.file_size == 1);
+        Ok(is_here && data.missing.is_none() && (is_known || !is_number))
+    }
+
+    /// A copy of elements of a type in the caller's memory, and of what they point to.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE` for what is no type, `NC_ENOMEM` for sequences of impossible lengths.
+    pub fn hold(&self, nc_type: i32, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Held> {
+        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
+        let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
+        let form = typed.map_err(refused)?.form;
+        Held::take(&form, fetch, src).map_err(refused)
+    }
+
+    /// Bytes of an element of a type in memory.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE` for what is no type.
+    pub fn elem_bytes(&self, nc_type: i32) -> Result<usize> {
+        if let Some(ext) = ExtType::from_nc_type(nc_type) {
+            return Ok(ext.size());
+        }
+        let refused = |code| Nc4Error::Refused { object: String::from("/"), code };
+        let typed = Typed::of(self.definitions()?, nc_type, Endianness::Native);
+        Ok(typed.map_err(refused)?.form.size)
+    }
+
+    /// Makes a variable, and the dimensions it has, as long as a put that was checked makes them.
+    /// `rules` are those of the variable. Gives the smallest length that a dimension had before
+    /// which is longer now.
+    pub fn grow(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        rules: &PutRules,
+        slab: &Hyperslab<'_>,
+    ) -> Option<u64> {
+        let model = self.0.model.get_mut()?;
+        let mut grown_from = None;
+        for (axis, len) in rules.fixed.iter().enumerate() {
+            if len.is_some() {
+                continue;
+            }
+            let len = |model: &mut Model| model.dim_of_axis(group, var, axis).map(|dim| dim.len);
+            let before = len(model);
+            grow::grow_along(model, group, var, axis, slab);
+            if let (Some(before), Some(now)) = (before, len(model))
+                && now > before
+            {
+                grown_from = Some(grown_from.map_or(before, |from: u64| from.min(before)));
+            }
+        }
+        grown_from
+    }
+}

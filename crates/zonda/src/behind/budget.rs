@@ -1,0 +1,192 @@
+//! The bytes that accepted values may take, and the memory that they take.
+//!
+//! Memory that values left is kept for the next ones within the same limit: pages that a process has
+//! for the first time cost more than the copy.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::settings::BehindHow;
+
+/// The one that files share which have none of their own.
+static SHARED: OnceLock<Arc<Budget>> = OnceLock::new();
+
+/// A limit and what is taken of it.
+#[derive(Debug)]
+pub(super) struct Budget {
+    limit: usize,
+    taken: Mutex<Taken>,
+    /// Something was given back, or a queue stopped.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    /// Bytes in use, spare ones not among them.
+    used: usize,
+    spare: Vec<Vec<u8>>,
+    spare_bytes: usize,
+    /// How often those who wait were woken.
+    n_wakes: u64,
+}
+
+/// Memory kept for later at most, in pieces.
+const MOST_SPARE: usize = 256;
+
+impl Budget {
+    fn new(limit: u64) -> Arc<Budget> {
+        Arc::new(Budget {
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            taken: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// The one of all files together.
+    pub(super) fn of_process() -> Arc<Budget> {
+        Arc::clone(SHARED.get_or_init(|| {
+            let said = match super::WriteBehind::from_env() {
+                super::WriteBehind::On(how) => how.memory_bytes,
+                super::WriteBehind::Off => None,
+            };
+            Budget::new(said.unwrap_or_else(BehindHow::default_memory))
+        }))
+    }
+
+    /// The one for a file: of its own where a size is said that is not the one of all files.
+    pub(super) fn of(how: &BehindHow) -> Arc<Budget> {
+        let of_process = Budget::of_process();
+        match how.memory_bytes {
+            Some(bytes) if bytes != of_process.limit as u64 => Budget::new(bytes),
+            _ => of_process,
+        }
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Empty memory for at least so many bytes; `None` where the limit does not allow it
+    /// now, or where the system has none.
+    pub(super) fn memory(&self, bytes: usize) -> Option<Vec<u8>> {
+        let mut taken = self.lock();
+        let fits = |len: usize| len >= bytes && len / 2 <= bytes;
+        if let Some(at) = taken.spare.iter().position(|spare| fits(spare.capacity())) {
+            let memory = taken.spare.swap_remove(at);
+            taken.spare_bytes -= memory.capacity();
+            taken.used += memory.capacity();
+            return Some(memory);
+        }
+        if bytes > self.limit.saturating_sub(taken.used) {
+            return None;
+        }
+        let mut given_up = Vec::new();
+        while bytes > self.limit - taken.used.saturating_add(taken.spare_bytes).min(self.limit) {
+            let Some(spare) = taken.spare.pop() else { break };
+            taken.spare_bytes -= spare.capacity();
+            given_up.push(spare);
+        }
+        taken.used += bytes;
+        drop(taken);
+        drop(given_up);
+        let mut memory = Vec::new();
+        if memory.try_reserve_exact(bytes).is_err() {
+            self.give_back_bytes(bytes);
+            return None;
+        }
+        // What the allocator gave beyond it is counted, since it is given back with it.
+        let more = memory.capacity() - bytes;
+        if more > 0 {
+            self.lock().used += more;
+        }
+        Some(memory)
+    }
+
+    /// Counts bytes that are taken elsewhere; false where the limit does not allow it now.
+    pub(super) fn take_bytes(&self, bytes: usize) -> bool {
+        let mut taken = self.lock();
+        let fits = bytes <= self.limit.saturating_sub(taken.used);
+        if fits {
+            taken.used += bytes;
+            while taken.used.saturating_add(taken.spare_bytes) > self.limit {
+                let Some(spare) = taken.spare.pop() else { break };
+                taken.spare_bytes -= spare.capacity();
+            }
+        }
+        fits
+    }
+
+    pub(super) fn give_back(&self, mut memory: Vec<u8>) {
+        memory.clear();
+        let bytes = memory.capacity();
+        let mut taken = self.lock();
+        taken.used = taken.used.saturating_sub(bytes);
+        let fits = taken.used.saturating_add(taken.spare_bytes).saturating_add(bytes) <= self.limit;
+        let given_up = if fits && taken.spare.len() < MOST_SPARE && bytes > 0 {
+            taken.spare_bytes += bytes;
+            taken.spare.push(memory);
+            None
+        } else {
+            Some(memory)
+        };
+        taken.n_wakes += 1;
+        drop(taken);
+        self.changed.notify_all();
+        drop(given_up);
+    }
+
+    pub(super) fn give_back_bytes(&self, bytes: usize) {
+        let mut taken = self.lock();
+        taken.used = taken.used.saturating_sub(bytes);
+        taken.n_wakes += 1;
+        drop(taken);
+        self.changed.notify_all();
+    }
+
+    /// Tells those who wait that they should look again.
+    pub(super) fn wake(&self) {
+        self.lock().n_wakes += 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until so many bytes are free, or `stop` says that there is no use in waiting; whoever
+    /// changes what `stop` looks at calls [`Budget::wake`] afterwards. No lock is held while it is
+    /// asked.
+    pub(super) fn wait(&self, bytes: usize, stop: impl Fn() -> bool) {
+        loop {
+            let taken = self.lock();
+            let n_wakes = taken.n_wakes;
+            if bytes <= self.limit.saturating_sub(taken.used) {
+                return;
+            }
+            drop(taken);
+            if stop() {
+                return;
+            }
+            let mut taken = self.lock();
+            while taken.n_wakes == n_wakes {
+                taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}
+
+/// Held for a fork. The budget of one file is not needed in a child, which cannot write that file.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    _taken: Option<MutexGuard<'static, Taken>>,
+}
+
+pub(super) fn freeze() -> Frozen {
+    Frozen { _taken: SHARED.get().map(|budget| budget.lock()) }
+}
+
+/// In a forked child: what its parent took is not taken here.
+pub(super) fn begin_anew() {
+    if let Some(budget) = SHARED.get() {
+        budget.lock().used = 0;
+    }
+}

@@ -1,0 +1,129 @@
+//! What the user says of write-behind.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::OnceLock;
+
+use zonda_storage::memory;
+
+/// The variable that says it for all files of a process.
+const VARIABLE: &str = "ZONDA_ASYNC";
+
+/// Whether puts return when they are accepted, and are carried out behind the program's back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriteBehind {
+    /// A put returns when it is done.
+    #[default]
+    Off,
+    /// A put returns when its values are copied.
+    On(BehindHow),
+}
+
+/// How puts are carried out behind the program's back; what is not said is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BehindHow {
+    /// Bytes that accepted values may take before puts wait. By default half of `ZONDA_MEMORY` and
+    /// no more than 512 MiB, for all files together; a number given to one file is its own.
+    pub memory_bytes: Option<u64>,
+    /// Files that are written at the same time. Filters use `ZONDA_THREADS` besides.
+    pub threads: Option<usize>,
+}
+
+/// The most that is taken unless the user says so.
+const DEFAULT_MOST: u64 = 512 << 20;
+/// Less would not hold one small put.
+const LEAST_MEMORY: u64 = 4096;
+/// More files are hardly written at the same time.
+const MOST_THREADS: usize = 64;
+
+impl BehindHow {
+    pub(super) fn default_memory() -> u64 {
+        (memory::budget() / 2).clamp(LEAST_MEMORY, DEFAULT_MOST)
+    }
+}
+
+impl WriteBehind {
+    /// As the environment says (`ZONDA_ASYNC`). What cannot be read is reported once on standard
+    /// error, and is `off`.
+    #[must_use]
+    pub fn from_env() -> WriteBehind {
+        static SAID: OnceLock<WriteBehind> = OnceLock::new();
+        *SAID.get_or_init(|| {
+            let Some(text) = std::env::var_os(VARIABLE) else { return WriteBehind::Off };
+            let text = text.to_string_lossy();
+            text.parse().unwrap_or_else(|why: NotWriteBehind| {
+                memory::warn_of_variable(VARIABLE, &text, &why, &"off");
+                WriteBehind::Off
+            })
+        })
+    }
+}
+
+/// Why a text says nothing about write-behind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotWriteBehind(String);
+
+impl FromStr for WriteBehind {
+    type Err = NotWriteBehind;
+
+    /// `off`, `on`, or `mem=BYTES` and `threads=N` with a comma between; bytes may have a suffix
+    /// `k`, `M` or `G`.
+    fn from_str(text: &str) -> Result<WriteBehind, NotWriteBehind> {
+        let mut how = BehindHow::default();
+        match text.trim() {
+            "off" | "" => return Ok(WriteBehind::Off),
+            "on" => return Ok(WriteBehind::On(how)),
+            _ => {}
+        }
+        for part in text.split(',').map(str::trim) {
+            let wrong = |what: &str| NotWriteBehind(format!("`{part}` is not {what}"));
+            match part.split_once('=') {
+                Some(("mem", value)) => {
+                    let bytes = memory::bytes_of(value).filter(|&bytes| bytes >= LEAST_MEMORY);
+                    how.memory_bytes = Some(
+                        bytes.ok_or_else(|| wrong("`mem=` with 4k or more, such as mem=512M"))?,
+                    );
+                }
+                Some(("threads", value)) => {
+                    let n = value.parse().ok().filter(|n| (1..=MOST_THREADS).contains(n));
+                    how.threads = Some(n.ok_or_else(|| wrong("`threads=` with 1 to 64"))?);
+                }
+                _ => return Err(wrong("`off`, `on`, `mem=BYTES` or `threads=N`")),
+            }
+        }
+        Ok(WriteBehind::On(how))
+    }
+}
+
+impl fmt::Display for WriteBehind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WriteBehind::On(BehindHow { memory_bytes, threads }) = self else {
+            return f.write_str("off");
+        };
+        match (memory_bytes, threads) {
+            (None, None) => f.write_str("on"),
+            (Some(bytes), None) => write!(f, "mem={bytes}"),
+            (None, Some(n)) => write!(f, "threads={n}"),
+            (Some(bytes), Some(n)) => write!(f, "mem={bytes},threads={n}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_said() {
+        let read = |text: &str| text.parse::<WriteBehind>().map(|said| said.to_string());
+        assert_eq!(read("off").unwrap(), "off");
+        assert_eq!(read("on").unwrap(), "on");
+        assert_eq!(read("mem=512M").unwrap(), format!("mem={}", 512 << 20));
+        assert_eq!(read(" threads=2 , mem=64k").unwrap(), "mem=65536,threads=2");
+        for wrong in ["yes", "mem=", "mem=1", "threads=0", "threads=65", "mem=1M,,", "mem"] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.contains("is not"), "{wrong}: {error}");
+        }
+    }
+}
