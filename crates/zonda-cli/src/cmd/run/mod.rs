@@ -14,7 +14,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use zonda::storage::{Spec, SyncLevel};
 
 use crate::failure::{Failure, Result};
-use plan::{Effect, Library, Means, Mode, Plan};
+pub(super) use plan::Mode;
+use plan::{Effect, Library, Means, Plan};
 use program::Program;
 
 /// Runs a program on Zonda's netCDF library
@@ -60,11 +61,11 @@ pub(crate) struct Args {
 }
 
 /// Checks a layer spec now, because the library would only warn.
-fn spec(text: &str) -> std::result::Result<String, String> {
+pub(super) fn spec(text: &str) -> std::result::Result<String, String> {
     text.parse::<Spec>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
+pub(super) fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
     text.parse::<SyncLevel>().map_err(|error| error.to_string())
 }
 
@@ -108,6 +109,34 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         // terminal, or what started it.
         Err(not_started(program.path(), &command.exec()))
     }
+}
+
+/// Runs a program with a recording to `trace`, its output on standard error, and waits for it.
+pub(super) fn recorded(
+    program: &[OsString],
+    lib: Option<&Path>,
+    mode: Mode,
+    trace: &Path,
+) -> Result<ExitStatus> {
+    let Some((name, rest)) = program.split_first() else {
+        return Err(Failure::Usage("a program is needed".to_owned()));
+    };
+    let library = Library::find(lib)?;
+    let program = Program::find(name)?;
+    let plan = Plan::make(&program, &library, mode);
+    if let Effect::None(reason) = &plan.effect {
+        let path = program.path().display();
+        return Err(Failure::Failed(format!("{path} will not use Zonda: {reason}")));
+    }
+    let mut command = Command::new(program.path());
+    command.arg0(name).args(rest).envs(library.environment(plan.means));
+    command.env("ZONDA_TRACE", trace).stdout(io::stderr());
+    let signals = watch::Signals::catch().map_err(|error| Failure::text(error.to_string()))?;
+    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let forwarding = signals.forward_to(child.id());
+    let status = child.wait();
+    forwarding.end();
+    status.map_err(|error| Failure::at(program.path(), error))
 }
 
 fn not_started(path: &Path, error: &io::Error) -> Failure {

@@ -372,8 +372,7 @@ fn tables(page: &mut String, process: &Summary) {
         ];
         push_table(page, &head, &rows);
     }
-    for (title, what) in [("Stages", "stage"), ("Filters", "filter"), ("Waits", "for")]
-    {
+    for (title, what) in [("Stages", "stage"), ("Filters", "filter"), ("Waits", "for")] {
         let rows: Vec<(&str, &Sum)> = match what {
             "stage" => process.stages.iter().map(|(n, s)| (*n, s)).collect(),
             "filter" => process.filters.iter().map(|(n, s)| (&n[..], s)).collect(),
