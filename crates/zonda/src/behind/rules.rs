@@ -143,12 +143,11 @@ impl Rules {
         }
     }
 
-    /// How long the dimensions that can grow have to be for a get: for an empty one, too, whose
-    /// start is checked.
+    /// How long the dimensions that can grow have to be for a get; for an empty one, too, which is
+    /// checked along each axis.
     pub(super) fn reach(&self, slab: &Hyperslab<'_>) -> u64 {
         let growing = self.fixed().iter().enumerate().filter(|(_, len)| len.is_none());
-        let start = |axis: usize| slab.start.get(axis).map_or(0, |&start| start as u64);
-        growing.map(|(axis, _)| end(slab, axis).max(start(axis))).max().unwrap_or(0)
+        growing.map(|(axis, _)| end_along(slab, axis)).max().unwrap_or(0)
     }
 
     /// How many records there are after the put, of a classic record variable.
@@ -162,12 +161,14 @@ impl Rules {
 
 /// Behind the last element along an axis; 0 where there is none.
 fn end(slab: &Hyperslab<'_>, axis: usize) -> u64 {
-    if slab.count.contains(&0) {
-        return 0;
-    }
+    if slab.count.contains(&0) { 0 } else { end_along(slab, axis) }
+}
+
+/// The same, whether there are elements along other axes or not; the start where there are none.
+fn end_along(slab: &Hyperslab<'_>, axis: usize) -> u64 {
     let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
     let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
-    let steps = of(slab.count).saturating_sub(1);
+    let Some(steps) = of(slab.count).checked_sub(1) else { return of(slab.start) };
     let span = steps.saturating_mul(u64::try_from(stride).unwrap_or(1));
     of(slab.start).saturating_add(span).saturating_add(1)
 }

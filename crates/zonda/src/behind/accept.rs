@@ -1,0 +1,256 @@
+//! Accepting puts: what is known before, the check, and the copy.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use zonda_convert::Converted;
+use zonda_nc4::Fetch;
+
+use super::job::{Batch, job_bytes};
+use super::rules::{Fit, Rules};
+use super::{Behind, Known};
+use crate::dataset::Inner;
+use crate::error::Result;
+use crate::meta::NC_STRING;
+use crate::refs::VarRef;
+
+/// Values up to so many bytes are collected before a thread is asked to come.
+const SMALL: usize = 64 << 10;
+/// Bytes that are collected at most.
+const COLLECTED: usize = 256 << 10;
+/// Bytes that there is room for at first.
+const COLLECTED_FIRST: usize = 8 << 10;
+/// Bytes converted at a time: they stay in the second-level cache of a core.
+const BLOCK: usize = 64 << 10;
+
+impl Behind {
+    /// What puts to a variable have to fit; `None` where that cannot be said before.
+    pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
+        let n_records = match &*self.inner {
+            Inner::Classic(classic) => classic.n_records(),
+            Inner::Nc4(_) => 0,
+        };
+        let state = self.lock();
+        let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
+        let epoch = state.epoch;
+        if let Some(Some(rules)) = state.rules.get(group).and_then(|vars| vars.get(id)) {
+            return Some(Known { rules: Arc::clone(rules), epoch, n_records });
+        }
+        drop(state);
+        let rules = Arc::new(self.find_rules(var, epoch)?);
+        let mut state = self.lock();
+        if state.epoch != epoch || self.is_over() {
+            return None;
+        }
+        if state.rules.len() <= group {
+            state.rules.resize_with(group + 1, Vec::new);
+        }
+        let vars = &mut state.rules[group];
+        if vars.len() <= id {
+            vars.resize_with(id + 1, || None);
+        }
+        vars[id] = Some(Arc::clone(&rules));
+        Some(Known { rules, epoch, n_records })
+    }
+
+    fn find_rules(&self, var: VarRef, epoch: u64) -> Option<Rules> {
+        let nc4 = match &*self.inner {
+            Inner::Classic(classic) => {
+                if !classic.is_writable() || classic.in_define_mode() {
+                    return None;
+                }
+                return classic.with_header(|header, _| Rules::classic(header, var.var));
+            }
+            Inner::Nc4(nc4) => nc4,
+        };
+        let is_there = self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        if !is_there {
+            let file = nc4.read();
+            if !file.is_writable() {
+                return None;
+            }
+            let view = file.view().ok()?;
+            drop(file);
+            // In this order everywhere: the file, what is here, the view.
+            let state = self.lock();
+            if state.epoch != epoch || self.is_busy() {
+                return None;
+            }
+            *self.front.write().unwrap_or_else(PoisonError::into_inner) = Some(view);
+        }
+        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        let view = front.as_ref()?;
+        let rules = view.put_rules(var.group, var.var).ok()??;
+        let elem = match rules.nc_type {
+            NC_STRING => size_of::<u64>(),
+            nc_type => view.elem_bytes(nc_type).ok()?,
+        };
+        Some(Rules::nc4(rules, elem))
+    }
+
+    /// Accepts a put of packed elements; `None` where it has to go the ordinary way.
+    ///
+    /// # Errors
+    /// What stopped the queue while the put waited for room.
+    pub(crate) fn accept(
+        &self,
+        var: VarRef,
+        known: &Known,
+        fit: &Fit<'_>,
+        given: &[u8],
+    ) -> Result<Option<Converted>> {
+        let accepted = if fit.kept_bytes > SMALL {
+            self.accept_large(var, known, fit, given)?
+        } else {
+            self.accept_small(var, known, fit, given)?
+        };
+        Ok(accepted.map(|converted| known.rules.told(fit.given, converted)))
+    }
+
+    fn accept_large(
+        &self,
+        var: VarRef,
+        known: &Known,
+        fit: &Fit<'_>,
+        given: &[u8],
+    ) -> Result<Option<Converted>> {
+        let Some(mut memory) = self.wait_for_memory(fit.kept_bytes)? else { return Ok(None) };
+        let converted = keep(fit, given, &mut memory);
+        let mut batch = Batch::new(memory);
+        let state = self.lock();
+        if state.epoch != known.epoch || self.is_over() {
+            drop(state);
+            self.budget().give_back(batch.bytes);
+            return Ok(None);
+        }
+        let grown_from = self.grow(var, known, fit);
+        batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+        self.push(state, batch);
+        Ok(Some(converted))
+    }
+
+    fn accept_small(
+        &self,
+        var: VarRef,
+        known: &Known,
+        fit: &Fit<'_>,
+        given: &[u8],
+    ) -> Result<Option<Converted>> {
+        let rank = fit.slab.start.len();
+        let mut memory = None;
+        loop {
+            let mut state = self.lock();
+            if state.epoch != known.epoch || self.is_over() {
+                drop(state);
+                memory.into_iter().for_each(|memory| self.budget().give_back(memory));
+                return Ok(None);
+            }
+            let has_room = |open: &Batch| open.has_room(fit.kept_bytes, rank);
+            if !state.open.as_ref().is_some_and(has_room) {
+                let Some(memory) = memory.take() else {
+                    // As much as the last ones needed, and more where it was not enough.
+                    let wanted = match &state.open {
+                        Some(open) => open.bytes.capacity().saturating_mul(2).min(COLLECTED),
+                        None => COLLECTED_FIRST,
+                    };
+                    drop(state);
+                    let least = fit.kept_bytes + job_bytes(rank);
+                    let wanted = wanted.min(self.budget().limit() / 4).max(least);
+                    memory = self.wait_for_memory(wanted)?;
+                    if memory.is_none() {
+                        return Ok(None);
+                    }
+                    continue;
+                };
+                let full = state.open.replace(Batch::new(memory));
+                if let Some(full) = full {
+                    state.queue.push_back(Arc::new(full));
+                    state = self.schedule(state);
+                }
+            }
+            let grown_from = self.grow(var, known, fit);
+            let Some(open) = &mut state.open else { continue };
+            let converted = keep(fit, given, &mut open.bytes);
+            open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+            state.pending_bytes += fit.kept_bytes;
+            self.n_accepted.fetch_add(1, Ordering::SeqCst);
+            drop(state);
+            memory.into_iter().for_each(|memory| self.budget().give_back(memory));
+            return Ok(Some(converted));
+        }
+    }
+
+    /// Accepts a put of elements that may point to something; false where it has to go the ordinary
+    /// way.
+    ///
+    /// # Errors
+    /// As [`Behind::accept`]; `NC_ENOMEM` for sequences of impossible lengths.
+    pub(crate) fn accept_placed(
+        &self,
+        var: VarRef,
+        known: &Known,
+        fit: &Fit<'_>,
+        fetch: &mut dyn Fetch,
+        given: &[u8],
+    ) -> Result<bool> {
+        let held = {
+            let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+            let Some(view) = &*front else { return Ok(false) };
+            view.hold(known.rules.nc_type, fetch, given)?
+        };
+        let bytes = held.memory_bytes() + job_bytes(fit.slab.start.len());
+        if !self.wait_for_bytes(bytes)? {
+            return Ok(false);
+        }
+        let mut batch = Batch::of_held(bytes);
+        let state = self.lock();
+        if state.epoch != known.epoch || self.is_over() {
+            drop(state);
+            self.budget().give_back_bytes(bytes);
+            return Ok(false);
+        }
+        let grown_from = self.grow(var, known, fit);
+        batch.add_held(var, &fit.slab, held, grown_from);
+        self.push(state, batch);
+        Ok(true)
+    }
+
+    /// Lets lengths be those after a put.
+    fn grow(&self, var: VarRef, known: &Known, fit: &Fit<'_>) -> Option<u64> {
+        if !known.rules.can_grow() || fit.kept_bytes == 0 {
+            return None;
+        }
+        if let Some(rules) = known.rules.as_nc4() {
+            let mut front = self.front.write().unwrap_or_else(PoisonError::into_inner);
+            return front.as_mut()?.grow(var.group, var.var, rules, &fit.slab);
+        }
+        let records = known.rules.records(&fit.slab);
+        let before = self.n_records(known.n_records);
+        self.n_records.fetch_max(records, Ordering::AcqRel);
+        (records > before).then_some(before)
+    }
+
+    /// The same for a put that went the ordinary way.
+    pub(crate) fn grew(&self, var: VarRef, known: &Known, fit: &Fit<'_>) {
+        let state = self.lock();
+        if state.epoch == known.epoch {
+            self.grow(var, known, fit);
+        }
+    }
+}
+
+/// Copies or converts values to the end of the memory, which has room for them.
+fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Vec<u8>) -> Converted {
+    let Some(encoder) = &fit.encoder else {
+        memory.extend_from_slice(given);
+        return Converted::default();
+    };
+    let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
+    let mut converted = Converted::default();
+    for block in given.chunks(per * encoder.mem_size()) {
+        let (from, n) = (memory.len(), block.len() / encoder.mem_size());
+        memory.resize(from + n * encoder.ext_size(), 0);
+        converted = converted.and(encoder.encode(block, &mut memory[from..]));
+    }
+    converted
+}

@@ -1,0 +1,199 @@
+//! Carrying out what was accepted, and waiting for it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use zonda_convert::Converted;
+use zonda_model::NcError;
+use zonda_nc4::Held;
+
+use super::job::{self, Batch, Given};
+use super::{Behind, Kept, State, threads};
+use crate::error::{Error, Result};
+
+impl Behind {
+    /// Puts a batch behind all others.
+    pub(super) fn push(&self, mut state: MutexGuard<'_, State>, batch: Batch) {
+        if let Some(open) = state.open.take_if(|open| open.len() > 0) {
+            state.queue.push_back(Arc::new(open));
+        }
+        state.pending_bytes += batch.value_bytes();
+        self.n_accepted.fetch_add(batch.len() as u64, Ordering::SeqCst);
+        state.queue.push_back(Arc::new(batch));
+        drop(self.schedule(state));
+    }
+
+    /// Has a thread come. Where there is none, the caller does the work.
+    pub(super) fn schedule<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+    ) -> MutexGuard<'a, State> {
+        let is_needed = !state.is_scheduled && !state.is_stopped && !state.queue.is_empty();
+        if !is_needed {
+            return state;
+        }
+        state.is_scheduled = true;
+        drop(state);
+        let Some(this) = self.this.upgrade() else { return self.lock() };
+        if threads::schedule(this, self.n_threads.load(Ordering::Relaxed)) {
+            return self.lock();
+        }
+        let mut state = self.lock();
+        state.is_scheduled = false;
+        while state.running.is_none() && !state.is_stopped && !state.queue.is_empty() {
+            state = self.carry_out(state);
+        }
+        state
+    }
+
+    /// Memory for values; `None` where waiting for it is of no use.
+    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Vec<u8>>> {
+        self.wait_for(bytes, || self.budget().memory(bytes))
+    }
+
+    pub(super) fn wait_for_bytes(&self, bytes: usize) -> Result<bool> {
+        let taken = self.wait_for(bytes, || self.budget().take_bytes(bytes).then_some(()));
+        Ok(taken?.is_some())
+    }
+
+    /// Takes of the budget, waiting until it has room; `None` where this queue is empty, so that
+    /// nothing of it can make room, and where it never has as much.
+    fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
+        let is_idle =
+            |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
+        loop {
+            let mut state = self.lock();
+            if let Some(open) = state.open.take_if(|open| open.len() > 0) {
+                state.queue.push_back(Arc::new(open));
+            }
+            let was_idle = is_idle(&state);
+            drop(state);
+            if let Some(taken) = take() {
+                return Ok(Some(taken));
+            }
+            if bytes > self.budget().limit() || was_idle {
+                return Ok(None);
+            }
+            drop(self.schedule(self.lock()));
+            self.budget().wait(bytes, || is_idle(&self.lock()));
+            self.check()?;
+        }
+    }
+
+    /// Carries out the first batch; for a thread of [`threads`]. Whether there are more.
+    pub(super) fn work(&self) -> bool {
+        let mut state = self.lock();
+        if state.running.is_none() && !state.is_stopped {
+            state = self.carry_out(state);
+        }
+        let has_more = state.running.is_none() && !state.is_stopped && !state.queue.is_empty();
+        state.is_scheduled = has_more;
+        has_more
+    }
+
+    /// Carries out the first batch.
+    fn carry_out<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let Some(batch) = state.queue.pop_front() else { return state };
+        state.running = Some(Arc::clone(&batch));
+        drop(state);
+        let mut failure = None;
+        let mut number = batch.next.load(Ordering::Relaxed);
+        while let Some(put) = batch.get(number) {
+            let done = catch_unwind(AssertUnwindSafe(|| self.put(&put)));
+            let done = done.unwrap_or_else(|_| {
+                Err(Error::explained(NcError::Internal, "a put that was accepted panicked"))
+            });
+            if let Err(error) = done {
+                let stops = matches!(error.code(), NcError::System(_) | NcError::NoMem);
+                failure = Some((stops, error.at(&self.path)));
+                if stops {
+                    break;
+                }
+                self.fail(failure.take());
+            }
+            number += 1;
+            batch.next.store(number, Ordering::Relaxed);
+            self.n_done.fetch_add(1, Ordering::SeqCst);
+            if self.n_waiting.load(Ordering::SeqCst) > 0 {
+                drop(self.lock());
+                self.progress.notify_all();
+            }
+        }
+        let is_stopped = failure.is_some();
+        self.fail(failure);
+        let mut state = self.lock();
+        state.running = None;
+        if self.is_over() {
+            self.progress.notify_all();
+            return state;
+        }
+        if is_stopped {
+            state.is_stopped = true;
+            state.queue.push_front(batch);
+        } else {
+            state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
+            let taken = Arc::into_inner(batch);
+            drop(state);
+            if let Some(batch) = taken {
+                if batch.other_bytes > 0 {
+                    self.budget().give_back_bytes(batch.other_bytes);
+                }
+                self.budget().give_back(batch.bytes);
+            }
+            state = self.lock();
+        }
+        self.progress.notify_all();
+        drop(state);
+        self.budget().wake();
+        self.lock()
+    }
+
+    fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
+        match put.given {
+            Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
+            Given::Held(held) => {
+                let mut fetch: &Held = held;
+                self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
+            }
+        }
+    }
+
+    /// Keeps the first failure.
+    fn fail(&self, failure: Option<(bool, Error)>) {
+        let Some((_, error)) = failure else { return };
+        let mut state = self.lock();
+        let (code, text) = (error.code(), format!("a put that was accepted before: {error}"));
+        if state.failure.is_none() {
+            state.failure = Some(Kept { code, text, is_told: false });
+        }
+        // Lengths may not become what was expected.
+        self.forget(&mut state);
+        self.n_records.store(0, Ordering::Release);
+        self.has_failed.store(true, Ordering::Release);
+    }
+
+    /// Waits until put number `until` was carried out, or the queue stands still.
+    pub(super) fn wait_until(&self, until: u64) {
+        self.n_waiting.fetch_add(1, Ordering::SeqCst);
+        let mut state = self.lock();
+        loop {
+            if let Some(open) = state.open.take_if(|open| open.len() > 0) {
+                state.queue.push_back(Arc::new(open));
+            }
+            let is_there = self.n_done.load(Ordering::SeqCst) >= until;
+            let is_idle = state.queue.is_empty() || state.is_stopped;
+            if is_there || self.is_over() || (is_idle && state.running.is_none()) {
+                break;
+            }
+            if state.running.is_some() {
+                state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else {
+                // Rather than wait for a thread.
+                state = self.carry_out(state);
+            }
+        }
+        self.n_waiting.fetch_sub(1, Ordering::SeqCst);
+        drop(self.schedule(state));
+    }
+}
