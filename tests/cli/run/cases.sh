@@ -107,7 +107,7 @@ Zonda: it is statically linked" "$zonda" run -- ./static
         wait $!' "$zonda"
     runs "arguments of the program are its own" 0 "^-v --mode x -$" "^$" \
         "$zonda" run -- echo -v --mode x -
-    runs "settings reach the program" 0 "^event,file full $scratch/trace.txt" "^$" "$zonda" run \
+    runs "settings reach the program" 0 "^file full $scratch/trace.txt" "^$" "$zonda" run \
         --io file --sync full --trace trace.txt -- sh -c 'echo $ZONDA_IO $ZONDA_SYNC $ZONDA_TRACE'
     runs "a bad layer spec" 2 "^$" "^zonda: invalid value .*--io.*frobnicate" \
         "$zonda" run --io frobnicate:1,file -- true

@@ -5,10 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use zonda_convert::Converted;
 use zonda_nc4::Fetch;
+use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::rules::{Fit, Rules};
-use super::{Behind, Known};
+use super::{Behind, Known, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
 use crate::meta::NC_STRING;
@@ -104,6 +105,12 @@ impl Behind {
         } else {
             self.accept_small(var, known, fit, given)?
         };
+        if accepted.is_some() {
+            zonda_trace::instant(Kind::QueueAccept, || Args {
+                bytes: fit.kept_bytes as u64,
+                ..args_of(var)
+            });
+        }
         Ok(accepted.map(|converted| known.rules.told(fit.given, converted)))
     }
 
@@ -173,6 +180,7 @@ impl Behind {
             let converted = keep(fit, given, &mut open.bytes);
             open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
             state.pending_bytes += fit.kept_bytes;
+            zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
             self.n_accepted.fetch_add(1, Ordering::SeqCst);
             drop(state);
             memory.into_iter().for_each(|memory| self.budget().give_back(memory));

@@ -130,8 +130,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let below = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
     let mut candidates = candidates::of(&accesses, &below);
     for text in &args.tries {
-        // Checked by the parser of arguments.
-        if let Ok(spec) = text.parse::<Spec>()
+        // On the same device as the others; the rest was checked by the parser of arguments.
+        let text = text.trim_end_matches("file").trim_end_matches(',');
+        let separator = if text.is_empty() { "" } else { "," };
+        if let Ok(spec) = format!("{text}{separator}{below}file").parse::<Spec>()
             && candidates.iter().all(|known| known.spec != spec)
         {
             candidates.push(Candidate { spec, why: "asked for" });
