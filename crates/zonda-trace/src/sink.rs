@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +36,8 @@ struct State {
     file: Option<File>,
     /// Bytes of the file that are whole blocks.
     end: u64,
+    /// When the process, or the child of a fork, began to record: ticks and nanoseconds.
+    origin: (u64, u64),
     /// Set once it could not be written: then never again.
     failed: bool,
     /// Every name so far, for a child has to repeat them.
@@ -50,9 +52,15 @@ struct State {
     threads: u32,
     /// Events of threads that are ending.
     late: Vec<u8>,
+    /// Memory for the block that is being written.
+    block: Vec<u8>,
 }
 
 static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
+
+fn now() -> (u64, u64) {
+    (clock::ticks(), clock::nanoseconds())
+}
 
 fn lock() -> MutexGuard<'static, State> {
     // Nothing here leaves the state half changed in a way that matters.
@@ -64,6 +72,7 @@ pub(crate) fn begin(path: &Path) -> bool {
     let mut state = lock();
     if state.path.is_none() {
         state.path = Some(path.to_owned());
+        state.origin = now();
         state.open();
     }
     !state.failed
@@ -184,6 +193,7 @@ pub fn fork_child(held: Option<Forking>) {
     let Some(Forking(mut state)) = held else { return };
     state.file = None;
     state.end = 0;
+    state.origin = now();
     state.names_written = 0;
     state.late.clear();
     for buffer in std::mem::take(&mut state.buffers) {
@@ -242,14 +252,12 @@ impl State {
         };
         let len_bytes = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let lost = LOST.load(Ordering::Relaxed);
-        let (ticks, ns) = (clock::ticks(), clock::nanoseconds());
+        // A section begins when its process does, also where its file is opened later.
+        let (ticks, ns) = if contents == format::SECTION { self.origin } else { now() };
         let head = BlockHead { contents, len_bytes, thread, ticks, ns, lost };
-        let mut block = Vec::with_capacity(BLOCK_HEAD + payload.len());
-        block.extend_from_slice(&head.encode());
-        block.extend_from_slice(payload);
         // One call for a block: what there is of a trace after a kill is whole blocks.
-        match file.write_all(&block) {
-            Ok(()) => self.end += block.len() as u64,
+        match write_both(file, &head.encode(), payload) {
+            Ok(()) => self.end += (BLOCK_HEAD + payload.len()) as u64,
             Err(error) => {
                 // Half a block would hide what another process appends.
                 let _ = file.set_len(self.end);
@@ -284,9 +292,11 @@ impl State {
     }
 
     fn write_buffer(&mut self, buffer: &Buffer) {
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut self.block);
+        events.clear();
         buffer.take_to(&mut events);
         self.write_events(buffer.thread, &events);
+        self.block = events;
     }
 
     fn write_late(&mut self) {
@@ -300,6 +310,21 @@ impl State {
         }
         self.write_late();
     }
+}
+
+/// Writes a head and what follows it, in one call where the system takes all at once.
+fn write_both(file: &mut File, head: &[u8], payload: &[u8]) -> io::Result<()> {
+    let mut written = 0;
+    while written < head.len() {
+        let parts = [IoSlice::new(&head[written..]), IoSlice::new(payload)];
+        match file.write_vectored(&parts) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => written += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    file.write_all(&payload[written - head.len()..])
 }
 
 /// The file to write for what was asked, and where in it this process begins; or the file that cannot

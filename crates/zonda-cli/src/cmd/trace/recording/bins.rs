@@ -92,7 +92,14 @@ impl Level {
         let all = self.points.iter().chain(self.waiting.last());
         let mut all: Vec<(u64, u64)> = all.copied().collect();
         all.sort_unstable();
-        all.into_iter().map(|(at, value)| (at as f64 / 1e9, value as f64)).collect()
+        let mut points: Vec<(f64, f64)> = Vec::with_capacity(2 * all.len());
+        for (at, value) in all {
+            // It stays as it is until it changes.
+            let (at, value) = (at as f64 / 1e9, value as f64);
+            points.extend(points.last().map(|before| (at, before.1)));
+            points.push((at, value));
+        }
+        points
     }
 }
 
@@ -123,7 +130,7 @@ mod tests {
             level.add(i, if i == 77_777 { 1_000_000 } else { i % 7 });
         }
         let points = level.points();
-        assert!(points.len() <= MOST_POINTS + 1 && points.is_sorted_by(|a, b| a.0 <= b.0));
+        assert!(points.len() <= 2 * MOST_POINTS + 1 && points.is_sorted_by(|a, b| a.0 <= b.0));
         assert!(points.iter().any(|point| point.1 == 1e6));
         assert_eq!(level.most, 1_000_000);
     }

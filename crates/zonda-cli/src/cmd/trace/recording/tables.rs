@@ -126,11 +126,11 @@ fn time(process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
         let hidable = process.hidable_ns(speed);
         writeln!(
             out,
-            "    puts took {} s for {} bytes; a copy of these takes {} s, so that write-behind could \
-             hide up to {} s ({})",
+            "    puts took {} s for {} bytes, of which a copy takes {} s: write-behind could hide up to \
+             {} s more than now ({})",
             seconds(process.put_ns),
             grouped(process.put_bytes),
-            seconds(process.put_ns.saturating_sub(hidable)),
+            seconds((process.put_bytes as f64 / speed * 1e9) as u64),
             seconds(hidable),
             percent(hidable, whole)
         )?;
