@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use zonda_convert::Converted;
+use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
 use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::rules::{Fit, Rules};
-use super::{Behind, Known, args_of};
+use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
 use crate::meta::NC_STRING;
@@ -34,7 +35,7 @@ impl Behind {
         let state = self.lock();
         let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
         let epoch = state.epoch;
-        if let Some(Some(rules)) = state.rules.get(group).and_then(|vars| vars.get(id)) {
+        if let Some(rules) = super::rules_of(&state.rules, var) {
             return Some(Known { rules: Arc::clone(rules), epoch, n_records });
         }
         drop(state);
@@ -89,6 +90,46 @@ impl Behind {
         Some(Rules::nc4(rules, elem))
     }
 
+    /// Accepts a small put where there is room for it, at the price of one lock; `None` where more has
+    /// to be found out. Both closures may have been called then, and neither may call the dataset.
+    ///
+    /// # Errors
+    /// Those of `data`.
+    #[inline]
+    pub(crate) fn accept_at_once<'a, 's>(
+        &self,
+        var: VarRef,
+        mem: Option<MemType>,
+        slab: &mut impl FnMut(usize) -> Hyperslab<'s>,
+        data: &mut impl FnMut(usize) -> Result<&'a [u8]>,
+    ) -> Result<Option<Converted>> {
+        let mut state = self.lock();
+        let State { rules, open, pending_bytes, .. } = &mut *state;
+        let (Some(rules), Some(open)) = (super::rules_of(rules, var), open) else {
+            return Ok(None);
+        };
+        if rules.can_grow() || !rules.is_atomic() {
+            return Ok(None);
+        }
+        let slab = slab(rules.rank());
+        let Some(fit) = rules.fit(&slab, mem) else { return Ok(None) };
+        if fit.kept_bytes > SMALL || !open.has_room(fit.kept_bytes, rules.rank()) {
+            return Ok(None);
+        }
+        let given = data(fit.given_bytes)?;
+        if given.len() != fit.given_bytes {
+            return Ok(None);
+        }
+        let converted = keep(&fit, given, &mut open.bytes);
+        open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None);
+        *pending_bytes += fit.kept_bytes;
+        if zonda_trace::on() {
+            told_trace(var, fit.kept_bytes, *pending_bytes);
+        }
+        self.n_accepted.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(rules.told(fit.given, converted)))
+    }
+
     /// Accepts a put of packed elements; `None` where it has to go the ordinary way.
     ///
     /// # Errors
@@ -105,12 +146,6 @@ impl Behind {
         } else {
             self.accept_small(var, known, fit, given)?
         };
-        if accepted.is_some() {
-            zonda_trace::instant(Kind::QueueAccept, || Args {
-                bytes: fit.kept_bytes as u64,
-                ..args_of(var)
-            });
-        }
         Ok(accepted.map(|converted| known.rules.told(fit.given, converted)))
     }
 
@@ -132,6 +167,9 @@ impl Behind {
         }
         let grown_from = self.grow(var, known, fit);
         batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+        if zonda_trace::on() {
+            told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
+        }
         self.push(state, batch);
         Ok(Some(converted))
     }
@@ -180,7 +218,9 @@ impl Behind {
             let converted = keep(fit, given, &mut open.bytes);
             open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
             state.pending_bytes += fit.kept_bytes;
-            zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
+            if zonda_trace::on() {
+                told_trace(var, fit.kept_bytes, state.pending_bytes);
+            }
             self.n_accepted.fetch_add(1, Ordering::SeqCst);
             drop(state);
             memory.into_iter().for_each(|memory| self.budget().give_back(memory));
@@ -219,6 +259,9 @@ impl Behind {
         }
         let grown_from = self.grow(var, known, fit);
         batch.add_held(var, &fit.slab, held, grown_from);
+        if zonda_trace::on() {
+            told_trace(var, bytes, state.pending_bytes + batch.value_bytes());
+        }
         self.push(state, batch);
         Ok(true)
     }
@@ -261,4 +304,12 @@ fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Vec<u8>) -> Converted {
         converted = converted.and(encoder.encode(block, &mut memory[from..]));
     }
     converted
+}
+
+/// A put was accepted: `bytes` of it are kept, so that `pending` wait.
+#[cold]
+fn told_trace(var: VarRef, bytes: usize, pending: usize) {
+    let args = || Args { bytes: bytes as u64, ..args_of(var) };
+    zonda_trace::instant(Kind::QueueAccept, args);
+    zonda_trace::counter(Kind::QueueBytes, 0, || pending as u64);
 }

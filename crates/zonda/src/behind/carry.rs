@@ -20,7 +20,6 @@ impl Behind {
             state.queue.push_back(Arc::new(open));
         }
         state.pending_bytes += batch.value_bytes();
-        zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
         self.n_accepted.fetch_add(batch.len() as u64, Ordering::SeqCst);
         state.queue.push_back(Arc::new(batch));
         drop(self.schedule(state));
@@ -119,9 +118,11 @@ impl Behind {
             }
             number += 1;
             batch.next.store(number, Ordering::Relaxed);
-            self.n_done.fetch_add(1, Ordering::SeqCst);
-            if self.n_waiting.load(Ordering::SeqCst) > 0 {
-                drop(self.lock());
+            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
+            if n_done >= self.wake_at.load(Ordering::SeqCst) {
+                // Who still waits says so again.
+                let _state = self.lock();
+                self.wake_at.store(u64::MAX, Ordering::SeqCst);
                 self.progress.notify_all();
             }
         }
@@ -191,12 +192,12 @@ impl Behind {
 
     /// Waits until put number `until` was carried out, or the queue stands still.
     pub(super) fn wait_until(&self, until: u64) {
-        self.n_waiting.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
         loop {
             if let Some(open) = state.open.take_if(|open| open.len() > 0) {
                 state.queue.push_back(Arc::new(open));
             }
+            self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
             if is_there || self.is_over() || (is_idle && state.running.is_none()) {
@@ -211,7 +212,6 @@ impl Behind {
                 state = self.carry_out(state);
             }
         }
-        self.n_waiting.fetch_sub(1, Ordering::SeqCst);
         drop(self.schedule(state));
     }
 }
