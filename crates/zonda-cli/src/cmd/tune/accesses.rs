@@ -162,6 +162,10 @@ impl Accesses {
     /// Adds a range to the call at `index`.
     fn extend(&mut self, index: usize, event: &Event) {
         let end = self.more.len();
+        if self.more.len() >= MOST {
+            self.cut = true;
+            return;
+        }
         let (begin, known) = self.all[index].more;
         // Ranges of calls of several threads lie in between: begun anew at the end.
         let begin = if known == end { begin } else { self.moved((begin, known)) };
@@ -185,11 +189,15 @@ impl Accesses {
         let mut bytes = 0u64;
         let (mut all, mut cut) = (std::mem::take(&mut self.all), self.cut);
         all.retain(|access| {
-            let over = bytes > most_bytes;
+            let mut over = bytes > most_bytes;
             if matches!(access.what, What::Read | What::Write | What::Fill) && !over {
                 let more = self.more[access.more.0..access.more.1].iter();
                 let sum = more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len));
-                bytes = bytes.saturating_add(sum);
+                // One that is larger than all that is allowed is not begun.
+                over = sum > most_bytes;
+                if !over {
+                    bytes = bytes.saturating_add(sum);
+                }
             }
             cut |= over;
             !over || access.what == What::Close

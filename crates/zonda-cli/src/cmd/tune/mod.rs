@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 
-    /// Transfers that are replayed, from the first one on, such as 512M or 20G
+    /// Transfers that are replayed, from the first one on, and bytes of scratch files, such as 512M
     #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = bytes)]
     limit: u64,
 
@@ -194,7 +194,7 @@ fn measure(
     candidates: &[Candidate],
     sync: SyncLevel,
 ) -> Result<Vec<Tried>> {
-    let mut scratch = Scratch::make(accesses, args.scratch.as_deref())?;
+    let mut scratch = Scratch::make(accesses, args.scratch.as_deref(), args.limit)?;
     let mut tried: Vec<Tried> = candidates
         .iter()
         .map(|candidate| Tried {

@@ -16,6 +16,9 @@ use crate::failure::{Failure, Result};
 /// Bytes of the longest call that is replayed as it was; longer ones are made in parts.
 const MOST_BUFFER: usize = 64 << 20;
 
+/// Bytes of a file that are compared: one with holes may be of any length.
+const MOST_DIGEST: u64 = 8 << 30;
+
 /// Files with the lengths of the originals, which go when this does.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -32,8 +35,17 @@ impl Scratch {
     ///
     /// # Errors
     /// Where they cannot be written.
-    pub(super) fn make(accesses: &Accesses, folder: Option<&Path>) -> Result<Scratch> {
+    pub(super) fn make(
+        accesses: &Accesses,
+        folder: Option<&Path>,
+        most_bytes: u64,
+    ) -> Result<Scratch> {
         let lengths = accesses.lengths();
+        let all = lengths.iter().fold(0u64, |all, len| all.saturating_add(*len));
+        if all > most_bytes {
+            let what = format!("files of {all} bytes would be needed to try on: --limit says less");
+            return Err(Failure::text(what));
+        }
         let moves = |access: &&Access| matches!(access.what, What::Read | What::Write);
         let call = |access: &Access| {
             let more = accesses.more[access.more.0..access.more.1].iter();
@@ -207,7 +219,7 @@ impl Scratch {
         }
     }
 
-    /// What the files hold now, as one number.
+    /// What the files hold now, as one number: of longer ones, the beginning.
     ///
     /// # Errors
     /// Where they cannot be read.
@@ -216,7 +228,7 @@ impl Scratch {
         let mut block = vec![0; 1 << 20];
         for path in &self.files {
             let failed = |error| Failure::at(path, error);
-            let mut file = File::open(path).map_err(failed)?;
+            let mut file = File::open(path).map_err(failed)?.take(MOST_DIGEST);
             loop {
                 match file.read(&mut block).map_err(failed)? {
                     0 => break,

@@ -35,7 +35,8 @@ impl Bins {
         }
         let took = (end_ns - begin_ns) as f64;
         for (bin, sum) in self.amounts.iter_mut().enumerate().take(last + 1).skip(first) {
-            let (from, to) = (bin as u64 * self.width, (bin as u64 + 1) * self.width);
+            let from = bin as u64 * self.width;
+            let to = from.saturating_add(self.width);
             let part = to.min(end_ns).saturating_sub(from.max(begin_ns)) as f64;
             *sum += if first == last { amount } else { amount * part / took };
         }

@@ -319,7 +319,7 @@ fn tables(page: &mut String, process: &Summary) {
     let _ = writeln!(page, "<h3>Calls</h3>");
     sums(page, "function", process.calls.iter().map(|(n, s)| (&n[..], s)));
     let mut variables: Vec<_> = process.variables.iter().collect();
-    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns + v.get.ns));
+    variables.sort_by_key(|v| std::cmp::Reverse(v.put.ns.saturating_add(v.get.ns)));
     if !variables.is_empty() {
         let _ = writeln!(page, "<h3>Variables</h3>");
     }

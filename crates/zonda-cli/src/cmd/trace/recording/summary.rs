@@ -293,7 +293,8 @@ impl Summary {
         if !matches!(stage, Stage::Filter | Stage::Disk | Stage::Wait) {
             self.stages.entry(kind.text()).or_default().add(event);
         }
-        *self.state.stage_ns.entry((event.thread, stage)).or_default() += event.took_ns;
+        let sum = self.state.stage_ns.entry((event.thread, stage)).or_default();
+        *sum = sum.saturating_add(event.took_ns);
         let bins = self.charts.stages.entry(stage).or_default();
         bins.add(event.begin_ns, event.end_ns(), event.took_ns as f64 / 1e9);
     }
@@ -488,7 +489,8 @@ impl Summary {
         for ((thread, stage), ns) in &state.stage_ns {
             let calls = state.ended.contains_key(thread);
             let sums = if calls { &mut self.caller_ns } else { &mut self.other_ns };
-            *sums.entry(*stage).or_default() += ns;
+            let sum = sums.entry(*stage).or_default();
+            *sum = sum.saturating_add(*ns);
         }
         self.queue.most_bytes = self.charts.queue_bytes.most;
         self.queue.most_jobs = self.charts.queue_jobs.most;
@@ -496,7 +498,7 @@ impl Summary {
 
     /// Time in calls that is none of the stages: looking things up, checking, copying into pages.
     pub(super) fn rest_ns(&self) -> u64 {
-        self.called_ns.saturating_sub(self.caller_ns.values().sum())
+        self.caller_ns.values().fold(self.called_ns, |rest, ns| rest.saturating_sub(*ns))
     }
 
     /// What puts took beyond a copy of the same bytes at `copy_bytes_per_s`: what write-behind could
@@ -511,4 +513,108 @@ impl Summary {
 fn row<'a>(rows: &'a mut BTreeMap<String, Sum>, name: &str) -> &'a mut Sum {
     let name = if rows.len() < MOST_ROWS || rows.contains_key(name) { name } else { "others" };
     rows.entry(name.to_owned()).or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(kind: Kind, begin_ns: u64, took_ns: u64) -> Event {
+        Event {
+            kind: Some(kind),
+            thread: 1,
+            begin_ns,
+            took_ns,
+            file: 0,
+            item: NO_ITEM,
+            offset: 0,
+            bytes: 0,
+            code: 0,
+            name: 0,
+        }
+    }
+
+    fn summary(events: &[Event]) -> Summary {
+        let mut summary = Summary::new(&Process::default());
+        events.iter().for_each(|event| summary.add(event, &Names::default()));
+        summary.finish();
+        summary
+    }
+
+    /// A call within another is no time of its own; other threads' work is beside the callers'.
+    #[test]
+    fn time_counts_once() {
+        let elsewhere = Event { thread: 2, ..event(Kind::Filter, 0, 500) };
+        let found = summary(&[
+            event(Kind::Call, 0, 100),
+            event(Kind::Convert, 210, 30),
+            event(Kind::Call, 200, 50),
+            event(Kind::Call, 260, 10),
+            event(Kind::WaitPool, 275, 5),
+            elsewhere,
+            event(Kind::Call, 200, 100),
+        ]);
+        assert_eq!((found.called_ns, found.calls["a function"].count), (200, 4));
+        assert_eq!((found.callers, found.threads, found.ns), (1, 2, 500));
+        assert_eq!(found.caller_ns[&Stage::Convert], 30);
+        assert_eq!(found.caller_ns[&Stage::Wait], 5);
+        assert_eq!(
+            (found.caller_ns.get(&Stage::Filter), found.other_ns[&Stage::Filter]),
+            (None, 500)
+        );
+        assert_eq!(found.rest_ns(), 165);
+    }
+
+    /// Ranges of one call count each; what reaches the lowest layer is the disk's.
+    #[test]
+    fn ranges_and_layers() {
+        let at = |kind, depth: u32, offset, bytes| Event {
+            item: 7 << 8 | depth,
+            offset,
+            bytes,
+            ..event(kind, 10, 5)
+        };
+        let found = summary(&[
+            at(Kind::Open, 1, 0, 0),
+            at(Kind::Open, 0, 0, 0),
+            at(Kind::Write, 0, 0, 10),
+            at(Kind::Write, 1, 100, 50),
+            at(Kind::WriteMore, 1, 150, 20),
+            at(Kind::WriteMore, 1, 300, 5),
+            at(Kind::Sync, 1, 0, 0),
+            // Of a call that is not there.
+            at(Kind::WriteMore, 1, 0, 5),
+            Event { code: 28, ..at(Kind::Write, 1, 0, 999) },
+        ]);
+        let layers: Vec<&Layer> = found.files[0].layers.values().collect();
+        assert_eq!((layers[0].depth, layers[0].write.bytes), (0, 10));
+        let write = &layers[1].write;
+        assert_eq!((write.calls, write.ranges, write.bytes, write.errors), (2, 3, 75, 1));
+        assert_eq!((write.first, write.end, write.sequential), (Some(100), Some(305), 1));
+        assert_eq!((write.least, write.most), (5, 50));
+        assert_eq!(write.sizes, [0, 0, 1, 0, 1, 1]);
+        assert_eq!(found.other_ns[&Stage::Disk], 15);
+        assert_eq!(found.charts.accesses.len(), 3);
+    }
+
+    /// Whatever a file says: no overflow, no endless loop.
+    #[test]
+    fn odd_events() {
+        let all = |kind: &Kind| Event {
+            offset: u64::MAX,
+            bytes: u64::MAX,
+            file: u32::MAX,
+            item: u32::MAX,
+            name: u16::MAX,
+            code: i32::MIN,
+            ..event(*kind, u64::MAX, u64::MAX)
+        };
+        let mut events: Vec<Event> = Kind::ALL.iter().map(all).collect();
+        events.extend(events.clone());
+        events.extend(Kind::ALL.iter().map(|kind| Event { code: 0, begin_ns: 0, ..all(kind) }));
+        events.push(Event { kind: None, ..event(Kind::Call, 0, 0) });
+        let found = summary(&events);
+        assert_eq!(found.events, events.len() as u64);
+        assert!(found.hidable_ns(1e-300) <= found.put_ns);
+    }
 }

@@ -184,7 +184,8 @@ fn variables(process: &Summary, out: &mut dyn Write) -> Result<()> {
         return Ok(());
     }
     let mut variables: Vec<_> = process.variables.iter().collect();
-    variables.sort_by_key(|variable| std::cmp::Reverse(variable.put.ns + variable.get.ns));
+    variables
+        .sort_by_key(|variable| std::cmp::Reverse(variable.put.ns.saturating_add(variable.get.ns)));
     let head = ["variable", "puts", "bytes", "seconds", "gets", "bytes", "seconds"];
     let mut table = Table::new(head);
     for variable in variables.iter().take(MOST_ROWS) {
