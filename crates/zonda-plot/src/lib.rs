@@ -22,6 +22,7 @@
 mod axis;
 mod bars;
 mod colour;
+mod dates;
 mod error;
 mod frame;
 mod line;

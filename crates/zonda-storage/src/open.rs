@@ -136,7 +136,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     };
     if spec.bottom() == Bottom::Memory {
         let memory = Arc::new(load(path, options.create)?);
-        return Ok(Opened::of(spec.build_for(memory, path)?));
+        return Ok(Opened::of(spec.build_on(memory)?));
     }
     let locks = options.create != Create::MustExist && options.lock != Locking::Off;
     let empties = options.create == Create::Truncate && locks;
@@ -159,7 +159,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     if options.create != Create::MustExist {
         beside.clear();
     }
-    let storage = spec.build_for(Arc::clone(&file) as Arc<dyn Storage>, path)?;
+    let storage = spec.build_on_file(&file)?;
     Ok(Opened { storage, beside: Some(Arc::new(beside)), lock, file: Some(file) })
 }
 

@@ -64,19 +64,22 @@ impl Behind {
         let is_idle =
             |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
         loop {
+            if let Some(taken) = take() {
+                return Ok(Some(taken));
+            }
             let mut state = self.lock();
             if let Some(open) = state.open.take_if(|open| open.len() > 0) {
                 state.queue.push_back(Arc::new(open));
             }
             let was_idle = is_idle(&state);
-            drop(state);
+            drop(self.schedule(state));
+            // What was idle may have given back a moment before.
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
             if bytes > self.budget().limit() || was_idle {
                 return Ok(None);
             }
-            drop(self.schedule(self.lock()));
             let waiting = zonda_trace::start();
             self.budget().wait(bytes, || is_idle(&self.lock()));
             let args = || Args { bytes: bytes as u64, ..Args::default() };
@@ -200,6 +203,10 @@ impl Behind {
             self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
+            // Its last put is done, and its bytes are not given back yet: they are not to be seen
+            // as pending after a sync.
+            let is_ending = |batch: &Arc<Batch>| batch.next.load(Ordering::Relaxed) >= batch.len();
+            let is_there = is_there && !state.running.as_ref().is_some_and(is_ending);
             if is_there || self.is_over() || (is_idle && state.running.is_none()) {
                 break;
             }

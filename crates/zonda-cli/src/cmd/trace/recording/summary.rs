@@ -387,6 +387,10 @@ impl Summary {
             *bottom = (*bottom).max(event.depth());
         }
         let token = names.layer(event.opening(), event.depth()).unwrap_or("");
+        if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("direct" | "mmap")) {
+            // These go to the file past what is below them.
+            self.state.bottoms.insert(event.opening(), event.depth());
+        }
         let key = format!("{:03} {token}", event.depth());
         let n_files = self.files.len();
         let file = *self.state.files.entry(event.file).or_insert_with(|| {
