@@ -387,8 +387,8 @@ impl Summary {
             *bottom = (*bottom).max(event.depth());
         }
         let token = names.layer(event.opening(), event.depth()).unwrap_or("");
-        if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("direct" | "mmap")) {
-            // These go to the file past what is below them.
+        if kind == Kind::Open && matches!(token.split([':', '.']).next(), Some("mmap")) {
+            // It reads past what is below it.
             self.state.bottoms.insert(event.opening(), event.depth());
         }
         let key = format!("{:03} {token}", event.depth());
