@@ -33,6 +33,7 @@ bench: ## measurements against the distribution's library and the limit; hours
 	bench/reads.py
 	bench/writes.py
 	bench/edits.py
+	bench/trace.py
 
 bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo

@@ -120,6 +120,7 @@ impl Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
+    zonda_trace::init();
     let default;
     let unbuffered;
     let spec = match (&options.spec, options.share) {

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
+use zonda_trace::{Args, Kind, span, span_since, start};
 
 use super::array::Array;
 use super::encode::Encode;
@@ -171,7 +172,10 @@ impl<'a> Job<'a> {
         };
         let mut bytes = spare.unwrap_or_default();
         let failed = |error| ChunkError::Encode { chunk: self.key.to_vec(), error };
+        let before = raw.len() as u64;
+        let mut span = span(Kind::ChunkEncode, || Args { bytes: before, ..Args::default() });
         let mask = array.filters.encode(raw, filter, &mut bytes).map_err(failed)?;
+        span.change(|args| args.offset = bytes.len() as u64);
         Ok(Stored { bytes: Held::Here(bytes), mask, converted })
     }
 }
@@ -185,6 +189,8 @@ impl Array {
         chunk: &mut [u8],
         block: &mut Vec<u8>,
     ) -> Converted {
+        let args = || Args { bytes: chunk.len() as u64, ..Args::default() };
+        let _span = span(Kind::ChunkGather, args);
         if part.n_elems() != self.chunk_elems {
             fill_chunk(chunk, &self.fill);
         }
@@ -356,7 +362,9 @@ impl<'a> Queue<'a> {
                 break;
             } else {
                 state.caller_waits = true;
+                let waiting = start();
                 state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                span_since(waiting, Kind::WaitPool, Args::default);
                 state.caller_waits = false;
             }
             if writing.outcome.error.is_some() {
@@ -465,7 +473,11 @@ impl Writing<'_> {
             .map(|(_, at, _, stored)| WriteRange { at: at.at, data: stored.bytes() })
             .collect();
         let mut n_entered = 0;
-        match self.storage.write_ranges(&ranges) {
+        let bytes = || ranges.iter().map(|range| range.data.len() as u64).sum();
+        let writing = span(Kind::ChunkWrite, || Args { bytes: bytes(), ..Args::default() });
+        let written = self.storage.write_ranges(&ranges);
+        drop(writing);
+        match written {
             Err(failed) => error = Some(failed.into()),
             Ok(()) => {
                 for (job, at, _, stored) in &placed {

@@ -10,6 +10,7 @@ mod man;
 mod recover;
 mod run;
 mod trace;
+mod tune;
 mod view;
 
 use std::io::Write;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
+    Tune(tune::Args),
     Recover(recover::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -45,6 +47,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Diff(args) => diff::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
         Command::Trace(args) => trace::execute(&args, out),
+        Command::Tune(args) => tune::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),
         Command::Completions(args) => completions::execute(&args, out),
         Command::Man(args) => man::execute(&args, out),

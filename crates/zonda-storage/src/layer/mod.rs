@@ -12,6 +12,7 @@ mod event;
 mod fault;
 mod mmap;
 mod passthrough;
+mod probe;
 mod throttle;
 
 pub use cache::{Adaptive, Behind, Cache, CacheShape};
@@ -22,6 +23,7 @@ pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, W
 pub use mmap::Mmap;
 pub(crate) use mmap::give_way_to_writing;
 pub use passthrough::Passthrough;
+pub(crate) use probe::Opening;
 pub use throttle::Throttle;
 
 use crate::spec::{Plan, Registered};

@@ -74,6 +74,15 @@ pub(crate) enum Bottom {
     Memory,
 }
 
+impl fmt::Display for Bottom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bottom::File => "file",
+            Bottom::Memory => "memory",
+        })
+    }
+}
+
 /// A stack of layers, parsed and checked. `Display` gives back what will run.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -253,10 +262,7 @@ impl FromStr for Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.layers.iter().try_for_each(|layer| write!(f, "{layer},"))?;
-        f.write_str(match self.bottom {
-            Bottom::File => "file",
-            Bottom::Memory => "memory",
-        })
+        self.bottom.fmt(f)
     }
 }
 
@@ -342,7 +348,7 @@ impl Spec {
         base: Arc<dyn Storage>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
-        self.build(base, None, handles)
+        self.build(base, None, layer::Opening::of(None), handles)
     }
 
     /// Stacks the layers on a file, which some of them ask for more than bytes.
@@ -350,21 +356,29 @@ impl Spec {
         &self,
         file: &Arc<backend::File>,
     ) -> Result<Arc<dyn Storage>, StorageError> {
-        self.build(Arc::clone(file) as Below, Some(file), &mut Handles::default())
+        let opening = layer::Opening::of(Some(file.path()));
+        self.build(Arc::clone(file) as Below, Some(file), opening, &mut Handles::default())
     }
 
+    /// Builds the stack, with a probe above each part of it where a trace is recorded.
     fn build(
         &self,
         base: Below,
         file: Option<&Arc<backend::File>>,
+        opening: Option<layer::Opening>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
+        let probed = |stack, depth, token: &dyn fmt::Display| match opening {
+            Some(opening) => opening.probe(stack, depth, token.to_string()),
+            None => stack,
+        };
         let mut built = Handles::default();
-        let mut stack = base;
+        let mut stack = probed(base, self.layers.len(), &self.bottom);
         for (depth, layer) in self.layers.iter().enumerate().rev() {
             let is_lowest = depth + 1 == self.layers.len();
             let mut building = Building { depth, file, is_lowest, handles: &mut built };
             stack = layer.build(stack, &mut building)?;
+            stack = probed(stack, depth, layer);
         }
         handles.counts.extend(built.counts.into_iter().rev());
         handles.faults.extend(built.faults.into_iter().rev());

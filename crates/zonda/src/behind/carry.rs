@@ -7,9 +7,10 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use zonda_convert::Converted;
 use zonda_model::NcError;
 use zonda_nc4::Held;
+use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
-use super::{Behind, Kept, State, threads};
+use super::{Behind, Kept, State, args_of, threads};
 use crate::error::{Error, Result};
 
 impl Behind {
@@ -79,7 +80,10 @@ impl Behind {
             if bytes > self.budget().limit() || was_idle {
                 return Ok(None);
             }
+            let waiting = zonda_trace::start();
             self.budget().wait(bytes, || is_idle(&self.lock()));
+            let args = || Args { bytes: bytes as u64, ..Args::default() };
+            zonda_trace::span_since(waiting, Kind::QueueBlocked, args);
             self.check()?;
         }
     }
@@ -138,6 +142,7 @@ impl Behind {
             state.queue.push_front(batch);
         } else {
             state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
+            zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
             let taken = Arc::into_inner(batch);
             drop(state);
             if let Some(batch) = taken {
@@ -155,6 +160,16 @@ impl Behind {
     }
 
     fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
+        if zonda_trace::on() {
+            // A thread of its own does not know yet what it works on.
+            zonda_trace::set_current_file(zonda_trace::file(&self.path));
+        }
+        let bytes = || match put.given {
+            Given::Packed(bytes) => bytes.len() as u64,
+            Given::Held(held) => held.memory_bytes() as u64,
+        };
+        let args = || Args { bytes: bytes(), ..args_of(put.var) };
+        let _span = zonda_trace::span(Kind::QueueExecute, args);
         match put.given {
             Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
             Given::Held(held) => {
@@ -196,7 +211,9 @@ impl Behind {
                 break;
             }
             if state.running.is_some() {
+                let waiting = zonda_trace::start();
                 state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+                zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
                 // Rather than wait for a thread.
                 state = self.carry_out(state);
