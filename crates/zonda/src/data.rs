@@ -162,28 +162,29 @@ impl Dataset {
         data: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
         behind.check()?;
+        let (mut slab, mut data) = (Once::new(slab), Once::new(data));
+        let (mut say, mut hand_over) = (|rank| slab.value(rank), |len| data.bytes(len));
+        if let Some(done) = behind.accept_at_once(var, mem, &mut say, &mut hand_over)? {
+            return Ok(done);
+        }
         let known = behind.known(var).filter(|known| known.is_atomic() || mem.is_some());
-        let Some(known) = known else {
+        let fit = known.as_ref().and_then(|known| known.fit(&slab.value(known.rank()), mem));
+        let (Some(known), Some(fit)) = (known, fit) else {
             behind.finish(false)?;
-            let put = self.here(self.inner.put(var, slab, mem, data));
+            let slab = |rank| slab.value(rank);
+            let put = self.here(self.inner.put(var, slab, mem, |len| data.bytes(len)));
+            // Lengths may be other ones now.
             behind.begin_change();
             return put;
         };
-        let slab = slab(known.rank());
-        let Some(fit) = known.fit(&slab, mem) else {
-            behind.finish(false)?;
-            let put = self.here(self.inner.put(var, |_| slab, mem, data));
-            behind.begin_change();
-            return put;
-        };
-        let given = data(fit.given_bytes)?;
+        let given = data.bytes(fit.given_bytes)?;
         if given.len() == fit.given_bytes
             && let Some(converted) = behind.accept(var, &known, &fit, given)?
         {
             return Ok(converted);
         }
         behind.finish(false)?;
-        let converted = self.here(self.inner.put(var, |_| slab, mem, |_| Ok(given)))?;
+        let converted = self.here(self.inner.put(var, |_| fit.slab, mem, |_| Ok(given)))?;
         behind.grew(var, &known, &fit);
         Ok(converted)
     }
@@ -402,6 +403,18 @@ impl<'s, F: FnOnce(usize) -> Hyperslab<'s>> Once<F, Hyperslab<'s>> {
             self.made = Some(make(rank));
         }
         self.made.unwrap_or(Hyperslab { start: &[], count: &[], stride: None })
+    }
+}
+
+impl<'a, F: FnOnce(usize) -> Result<&'a [u8]>> Once<F, &'a [u8]> {
+    /// The caller's memory for `len` bytes.
+    #[inline]
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
+        if let Some(make) = self.make.take() {
+            self.made = Some(make(len)?);
+        }
+        let why = "the caller's memory is to be had once";
+        self.made.ok_or_else(|| Error::explained(NcError::Internal, why))
     }
 }
 

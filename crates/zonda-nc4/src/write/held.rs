@@ -58,8 +58,8 @@ impl Held {
     /// Bytes that all of it takes in memory.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        let part = |part: &Box<[u8]>| part.len().saturating_add(size_of::<Box<[u8]>>());
-        self.parts.iter().map(part).fold(self.bytes.len(), usize::saturating_add)
+        let parts = self.parts.iter().map(|part| part.len().saturating_add(size_of_val(part)));
+        parts.fold(self.bytes.len(), usize::saturating_add)
     }
 
     /// The elements themselves.

@@ -61,7 +61,6 @@ impl PutRules {
     }
 
     /// What is told of values that did not fit.
-    #[must_use]
     pub fn tolerated(&self, mem: MemType, converted: Converted) -> Converted {
         tolerated(self.is_classic, self.nc_type, Some(mem), converted)
     }

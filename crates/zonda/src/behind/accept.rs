@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use zonda_convert::Converted;
+use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
 
 use super::job::{Batch, job_bytes};
 use super::rules::{Fit, Rules};
-use super::{Behind, Known};
+use super::{Behind, Known, State};
 use crate::dataset::Inner;
 use crate::error::Result;
 use crate::meta::NC_STRING;
@@ -33,7 +34,7 @@ impl Behind {
         let state = self.lock();
         let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
         let epoch = state.epoch;
-        if let Some(Some(rules)) = state.rules.get(group).and_then(|vars| vars.get(id)) {
+        if let Some(rules) = super::rules_of(&state.rules, var) {
             return Some(Known { rules: Arc::clone(rules), epoch, n_records });
         }
         drop(state);
@@ -86,6 +87,43 @@ impl Behind {
             nc_type => view.elem_bytes(nc_type).ok()?,
         };
         Some(Rules::nc4(rules, elem))
+    }
+
+    /// Accepts a small put where there is room for it, at the price of one lock; `None` where more has
+    /// to be found out. Both closures may have been called then, and neither may call the dataset.
+    ///
+    /// # Errors
+    /// Those of `data`.
+    #[inline]
+    pub(crate) fn accept_at_once<'a, 's>(
+        &self,
+        var: VarRef,
+        mem: Option<MemType>,
+        slab: &mut impl FnMut(usize) -> Hyperslab<'s>,
+        data: &mut impl FnMut(usize) -> Result<&'a [u8]>,
+    ) -> Result<Option<Converted>> {
+        let mut state = self.lock();
+        let State { rules, open, pending_bytes, .. } = &mut *state;
+        let (Some(rules), Some(open)) = (super::rules_of(rules, var), open) else {
+            return Ok(None);
+        };
+        if rules.can_grow() || !rules.is_atomic() {
+            return Ok(None);
+        }
+        let slab = slab(rules.rank());
+        let Some(fit) = rules.fit(&slab, mem) else { return Ok(None) };
+        if fit.kept_bytes > SMALL || !open.has_room(fit.kept_bytes, rules.rank()) {
+            return Ok(None);
+        }
+        let given = data(fit.given_bytes)?;
+        if given.len() != fit.given_bytes {
+            return Ok(None);
+        }
+        let converted = keep(&fit, given, &mut open.bytes);
+        open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None);
+        *pending_bytes += fit.kept_bytes;
+        self.n_accepted.fetch_add(1, Ordering::SeqCst);
+        Ok(Some(rules.told(fit.given, converted)))
     }
 
     /// Accepts a put of packed elements; `None` where it has to go the ordinary way.

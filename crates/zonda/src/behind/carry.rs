@@ -117,9 +117,11 @@ impl Behind {
             }
             number += 1;
             batch.next.store(number, Ordering::Relaxed);
-            self.n_done.fetch_add(1, Ordering::SeqCst);
-            if self.n_waiting.load(Ordering::SeqCst) > 0 {
-                drop(self.lock());
+            let n_done = self.n_done.fetch_add(1, Ordering::SeqCst) + 1;
+            if n_done >= self.wake_at.load(Ordering::SeqCst) {
+                // Who still waits says so again.
+                let _state = self.lock();
+                self.wake_at.store(u64::MAX, Ordering::SeqCst);
                 self.progress.notify_all();
             }
         }
@@ -178,12 +180,12 @@ impl Behind {
 
     /// Waits until put number `until` was carried out, or the queue stands still.
     pub(super) fn wait_until(&self, until: u64) {
-        self.n_waiting.fetch_add(1, Ordering::SeqCst);
         let mut state = self.lock();
         loop {
             if let Some(open) = state.open.take_if(|open| open.len() > 0) {
                 state.queue.push_back(Arc::new(open));
             }
+            self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
             // Its last put is done, and its bytes are not given back yet: they are not to be seen
@@ -200,7 +202,6 @@ impl Behind {
                 state = self.carry_out(state);
             }
         }
-        self.n_waiting.fetch_sub(1, Ordering::SeqCst);
         drop(self.schedule(state));
     }
 }

@@ -60,10 +60,10 @@ pub(crate) struct Behind {
     state: Mutex<State>,
     /// A put was carried out that somebody waits for, or a thread has left the queue.
     progress: Condvar,
-    n_accepted: AtomicU64,
-    n_done: AtomicU64,
-    /// Threads that wait for progress.
-    n_waiting: AtomicUsize,
+    n_accepted: Count,
+    n_done: Count,
+    /// How many puts are to be done for those who wait to be woken; all ones where nobody waits.
+    wake_at: Count,
     /// There is something to be told.
     has_failed: AtomicBool,
     /// Records that a classic file has with all that was accepted.
@@ -90,6 +90,26 @@ struct State {
     rules: Vec<Vec<Option<Arc<Rules>>>>,
     /// How often definitions may have changed.
     epoch: u64,
+}
+
+/// What puts to a variable have to fit, if it was found out.
+#[inline]
+fn rules_of(rules: &[Vec<Option<Arc<Rules>>>], var: VarRef) -> Option<&Arc<Rules>> {
+    let vars = rules.get(usize::from(var.group.0))?;
+    vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
+}
+
+/// A number that one thread counts up while others count other ones: alone in its line of the cache.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Count(AtomicU64);
+
+impl std::ops::Deref for Count {
+    type Target = AtomicU64;
+
+    fn deref(&self) -> &AtomicU64 {
+        &self.0
+    }
 }
 
 /// A failure of a put that was accepted.
@@ -174,9 +194,9 @@ impl Behind {
             n_threads: AtomicUsize::new(0),
             state: Mutex::default(),
             progress: Condvar::new(),
-            n_accepted: AtomicU64::new(0),
-            n_done: AtomicU64::new(0),
-            n_waiting: AtomicUsize::new(0),
+            n_accepted: Count::default(),
+            n_done: Count::default(),
+            wake_at: Count(AtomicU64::new(u64::MAX)),
             has_failed: AtomicBool::new(false),
             n_records: AtomicU64::new(0),
             front: RwLock::new(None),

@@ -27,7 +27,7 @@ enum Of {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit<'s> {
     /// The hyperslab, with no more than the variable's rank.
-    pub(super) slab: Hyperslab<'s>,
+    pub(crate) slab: Hyperslab<'s>,
     /// Bytes of the caller's memory.
     pub(crate) given_bytes: usize,
     /// Bytes of the values in the queue.

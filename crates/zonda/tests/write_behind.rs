@@ -1,0 +1,260 @@
+//! Write-behind: the same bytes, what is known while puts wait, and what becomes of failures.
+
+use std::path::Path;
+
+use zonda::{
+    CreateOptions, Dataset, DimId, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
+    StorageRequest, VarId, VarRef, WriteBehind,
+};
+use zonda_testkit::TempFolder;
+
+const FLOAT: i32 = 5;
+const SHORT: i32 = 3;
+const STRING: i32 = 12;
+/// Elements of a record of the float variable.
+const WIDTH: usize = 40_000;
+
+struct Made {
+    file: Dataset,
+    time: DimId,
+    wind: VarRef,
+    short: VarRef,
+}
+
+fn said(text: &str) -> Option<WriteBehind> {
+    Some(text.parse().expect("a setting"))
+}
+
+/// A file with a deflated record variable of floats and one of shorts.
+fn create(path: &Path, format: Format, how: &str, io: Option<&str>) -> Made {
+    let io = io.map(str::to_owned);
+    let options = CreateOptions { format, io, write_behind: said(how), ..CreateOptions::default() };
+    let file = Dataset::create(path, &options).expect("create");
+    let time = file.def_dim(b"time", 0).expect("time");
+    let x = file.def_dim(b"x", WIDTH).expect("x");
+    let wind: VarRef = file.def_var(b"wind", FLOAT, &[time.0, x.0]).expect("wind").into();
+    let short: VarRef = file.def_var(b"short", SHORT, &[time.0]).expect("short").into();
+    if format == Format::NetCdf4 {
+        file.def_var_deflate(wind, true, Some(1)).expect("deflate");
+        let sizes = Some(&[3, 10_000][..]);
+        file.def_var_chunking(wind, StorageRequest::Chunked, sizes).expect("chunks");
+    }
+    file.enddef(Reserve::Default).expect("enddef");
+    Made { file, time, wind, short }
+}
+
+fn record(step: usize) -> Vec<u8> {
+    (0..WIDTH).flat_map(|i| (((i * 7 + step) % 997) as f32).to_ne_bytes()).collect()
+}
+
+fn put_record(made: &Made, step: usize) -> zonda::Result<()> {
+    let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
+    let values = record(step);
+    made.file.put(made.wind, &slab, Some(MemType::F32), |_| Ok(&values)).map(drop)
+}
+
+fn put_short(made: &Made, step: usize, value: f64) -> zonda::Result<u64> {
+    let slab = Hyperslab { start: &[step], count: &[1], stride: None };
+    let value = value.to_ne_bytes();
+    let done = made.file.put(made.short, &slab, Some(MemType::F64), |_| Ok(&value[..]));
+    done.map(|converted| converted.out_of_range as u64)
+}
+
+fn len_of(made: &Made) -> u64 {
+    made.file.meta(|meta| meta.dim(made.time).map(|dim| dim.len)).expect("length")
+}
+
+/// The two formats whose engines differ.
+const FORMATS: [Format; 2] = [Format::Cdf1, Format::NetCdf4];
+
+#[test]
+fn the_bytes_are_the_same() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let mut made = Vec::new();
+        for how in ["off", "on", "mem=16k,threads=1", "mem=400k,threads=3"] {
+            let path = folder.path().join(format!("{format:?}-{how}.nc"));
+            let it = create(&path, format, how, None);
+            for step in 0..10 {
+                put_record(&it, step).expect("put");
+                let n = put_short(&it, step, 1e9 * (step % 2) as f64).expect("put");
+                assert_eq!(n, step as u64 % 2, "values that do not fit are told by the put");
+                assert_eq!(len_of(&it), step as u64 + 1);
+                if step == 6 {
+                    it.file.sync().expect("sync");
+                    assert_eq!(it.file.write_behind_status().0, 0);
+                }
+            }
+            it.file.close().expect("close");
+            made.push(std::fs::read(&path).expect("read"));
+        }
+        assert!(made.windows(2).all(|pair| pair[0] == pair[1]), "{format:?}");
+    }
+}
+
+#[test]
+fn inquiries_do_not_wait_and_gets_see_what_was_put() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let path = folder.path().join(format!("slow-{format:?}.nc"));
+        // So slow that the first record is still on its way.
+        let it = create(&path, format, "on", Some("throttle:200k,file"));
+        for step in 0..3 {
+            put_record(&it, step).expect("put");
+            put_short(&it, step, step as f64).expect("put");
+        }
+        let waiting = it.file.write_behind_status();
+        assert!(waiting.0 > 0 && waiting.1.is_none(), "{waiting:?}");
+        assert_eq!(len_of(&it), 3);
+        assert!(it.file.write_behind_status().0 > 0, "the inquiry waited");
+        let mut back = vec![0; WIDTH * 4];
+        let slab = Hyperslab { start: &[2, 0], count: &[1, WIDTH], stride: None };
+        it.file.get(it.wind, &slab, Some(MemType::F32), |_| Ok(&mut back)).map(drop).expect("get");
+        assert!(back == record(2));
+        // Arguments at fault are told at once, in the format's own words.
+        let slab = Hyperslab { start: &[0, 1], count: &[1, WIDTH], stride: None };
+        let values = record(0);
+        let error = it.file.put(it.wind, &slab, Some(MemType::F32), |_| Ok(&values)).unwrap_err();
+        assert_eq!(error.code(), NcError::Edge);
+        it.file.close().expect("close");
+    }
+}
+
+#[test]
+fn what_the_device_refuses_stays_and_is_tried_again() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let mut n_refused = 0;
+        for n in [2, 4, 7] {
+            let path = folder.path().join(format!("fault-{format:?}-{n}.nc"));
+            let it = create(&path, format, "on", None);
+            it.file.close().expect("close");
+            let options = OpenOptions {
+                write: true,
+                io: Some(format!("fault:write:{n}:enospc,file")),
+                write_behind: said("on"),
+                ..OpenOptions::default()
+            };
+            let file = Dataset::open(&path, &options).expect("open");
+            let it = Made { file, ..it };
+            let mut step = 0;
+            while step < 60 {
+                match put_record(&it, step) {
+                    Ok(()) => step += 1,
+                    Err(error) => {
+                        assert_eq!(error.code(), NcError::System(28), "{error}");
+                        assert!(error.to_string().contains("accepted before"), "{error}");
+                        assert!(it.file.write_behind_status().1.is_some());
+                        n_refused += 1;
+                        // It stands still until somebody says that there is room.
+                        assert!(put_record(&it, step).is_err());
+                        it.file.sync().expect("there is room now");
+                    }
+                }
+            }
+            while it.file.close().is_err() {
+                n_refused += 1;
+                assert!(it.file.is_open(), "nothing may be lost");
+            }
+            let file = Dataset::open(&path, &OpenOptions::default()).expect("open");
+            let mut back = vec![0; WIDTH * 4];
+            for step in 0..60 {
+                let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
+                file.get(it.wind, &slab, None, |_| Ok(&mut back)).map(drop).expect("get");
+                assert!(back == record(step), "{format:?}, fault {n}, record {step}");
+            }
+        }
+        assert!(n_refused > 0, "{format:?}: no fault was met");
+    }
+}
+
+#[test]
+fn a_device_that_refuses_for_good_keeps_the_file_open_and_abort_gives_up() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let path = folder.path().join(format!("full-{format:?}.nc"));
+        create(&path, format, "on", None).file.close().expect("close");
+        let options = OpenOptions {
+            write: true,
+            io: Some("fault:write:1+:eio,file".into()),
+            write_behind: said("mem=300k"),
+            ..OpenOptions::default()
+        };
+        let file = Dataset::open(&path, &options).expect("open");
+        let (wind, short) = (VarId(0).into(), VarId(1).into());
+        let it = Made { file, time: DimId(0), wind, short };
+        // The budget holds one record: the puts cannot wait for ever.
+        let failed = (0..20).find_map(|step| put_record(&it, step).err());
+        assert_eq!(failed.expect("an error").code(), NcError::System(5));
+        assert_eq!(it.file.close().unwrap_err().code(), NcError::System(5));
+        assert!(it.file.is_open());
+        let _ = it.file.abort();
+        assert!(!it.file.is_open());
+    }
+}
+
+#[test]
+fn strings_are_copied() {
+    struct Texts<'a>(&'a [&'a str]);
+    impl zonda::Fetch for Texts<'_> {
+        fn text(&mut self, address: u64) -> Option<&[u8]> {
+            let number = usize::try_from(address).ok()?.checked_sub(1)?;
+            self.0.get(number).map(|text| text.as_bytes())
+        }
+        fn items(&mut self, _: u64, _: usize) -> &[u8] {
+            &[]
+        }
+    }
+    let folder = TempFolder::new("behind");
+    let mut made = Vec::new();
+    for how in ["off", "on"] {
+        let path = folder.path().join(format!("strings-{how}.nc"));
+        let format = Format::NetCdf4;
+        let options = CreateOptions { format, write_behind: said(how), ..CreateOptions::default() };
+        let file = Dataset::create(&path, &options).expect("create");
+        let time = file.def_dim(b"time", 0).expect("time");
+        let names: VarRef = file.def_var(b"names", STRING, &[time.0]).expect("names").into();
+        file.enddef(Reserve::Default).expect("enddef");
+        for step in 0..50 {
+            let text = format!("step {step}");
+            let slab = |_| Hyperslab { start: &[0], count: &[1], stride: None };
+            let start = [step];
+            let slab = |rank| Hyperslab { start: &start, ..slab(rank) };
+            let given = [u64::from(step % 5 != 0).to_ne_bytes()].concat();
+            let mut texts = Texts(&[&text]);
+            file.put_placed(names, slab, &mut texts, |_| Ok(&given)).map(drop).expect("put");
+        }
+        file.close().expect("close");
+        made.push(std::fs::read(&path).expect("read"));
+    }
+    assert!(made[0] == made[1]);
+}
+
+#[test]
+fn threads_put_into_one_file() {
+    let folder = TempFolder::new("behind");
+    for format in FORMATS {
+        let path = folder.path().join(format!("threads-{format:?}.nc"));
+        let it = create(&path, format, "mem=2M,threads=2", None);
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let it = &it;
+                scope.spawn(move || {
+                    for step in (thread..40).step_by(4) {
+                        put_record(it, step).expect("put");
+                        put_short(it, step, step as f64).expect("put");
+                    }
+                });
+            }
+        });
+        it.file.set_write_behind(WriteBehind::Off).expect("off");
+        assert_eq!(it.file.write_behind_status().0, 0);
+        let mut back = vec![0; WIDTH * 4];
+        for step in 0..40 {
+            let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
+            it.file.get(it.wind, &slab, None, |_| Ok(&mut back)).map(drop).expect("get");
+            assert!(back == record(step), "{format:?}, record {step}");
+        }
+        it.file.close().expect("close");
+    }
+}
