@@ -247,6 +247,8 @@ static GATE: RwLock<()> = RwLock::new(());
 #[derive(Debug)]
 pub struct Quiet {
     _gate: RwLockWriteGuard<'static, ()>,
+    /// The threads of storage layers.
+    _layers: zonda_storage::Quiet,
 }
 
 /// Waits until background work holds no lock, and keeps it from taking any.
@@ -256,7 +258,8 @@ pub struct Quiet {
 /// for a chunk to be decoded, only for one being read.
 #[must_use]
 pub fn quiet() -> Quiet {
-    Quiet { _gate: GATE.write().unwrap_or_else(PoisonError::into_inner) }
+    let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
+    Quiet { _gate: gate, _layers: zonda_storage::quiet() }
 }
 
 /// Leave for background work to take locks, while it is kept; `None` during a fork. Never waits:

@@ -97,7 +97,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn out_of_file(&self) -> ChunkError {
+    pub(crate) fn out_of_file(&self) -> ChunkError {
         let ChunkAt { at, len, .. } = self.place;
         ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
     }

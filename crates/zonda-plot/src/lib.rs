@@ -21,6 +21,7 @@
 
 mod axis;
 mod colour;
+mod dates;
 mod error;
 mod frame;
 mod line;

@@ -40,8 +40,6 @@ pub(crate) enum Bytes<'a> {
     Ready(&'a [u8]),
     /// All that a put has for it, which is all that it needs.
     Put(Part, &'a Source<'a>),
-    /// Filtered already, with the mask.
-    Filtered(&'a [u8], u32),
 }
 
 /// The caller's memory.
@@ -118,12 +116,11 @@ impl Stored<'_> {
 
 impl<'a> Job<'a> {
     /// Whether it is written as it lies in memory.
-    fn straight(&self) -> Option<(&'a [u8], u32)> {
+    fn straight(&self) -> Option<&'a [u8]> {
         match &self.bytes {
-            Bytes::Filtered(bytes, mask) => Some((bytes, *mask)),
-            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some((bytes, 0)),
+            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some(bytes),
             Bytes::Put(part, source) if self.array.is_unfiltered(&self.key) => {
-                self.run_of(part, source).map(|bytes| (bytes, 0))
+                self.run_of(part, source)
             }
             _ => None,
         }
@@ -133,7 +130,6 @@ impl<'a> Job<'a> {
     /// not: they would be written from another processor's cache.
     fn is_work(&self) -> bool {
         match &self.bytes {
-            Bytes::Filtered(..) => false,
             Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
             Bytes::Put(..) | Bytes::Ready(_) => !self.array.is_unfiltered(&self.key),
         }
@@ -149,15 +145,15 @@ impl<'a> Job<'a> {
     }
 
     fn filter(&self, bench: &mut Bench, spare: Option<Vec<u8>>) -> Result<Stored<'a>, ChunkError> {
-        if let Some((bytes, mask)) = self.straight() {
+        if let Some(bytes) = self.straight() {
             let converted = Converted::default();
-            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask, converted });
+            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask: 0, converted });
         }
         let Bench { memory: lent, filter, .. } = bench;
         let array = self.array;
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
-            Bytes::Ready(bytes) | Bytes::Filtered(bytes, _) => bytes,
+            Bytes::Ready(bytes) => bytes,
             Bytes::Put(part, source) => match self.run_of(part, source) {
                 Some(bytes) => bytes,
                 None if array.is_unfiltered(&self.key) => {

@@ -133,6 +133,12 @@ impl Page {
         self.misses = 0;
     }
 
+    /// Makes it an empty place without memory.
+    pub(super) fn clear(&mut self) {
+        self.reset(NO_PAGE);
+        self.buf = Buffer::Own(Vec::new());
+    }
+
     /// Stores `data` at `a`, to be written back; past the processor's cache where it is not read
     /// soon.
     #[inline]
@@ -322,6 +328,8 @@ pub(super) struct Table {
     pub(super) free: Vec<u32>,
     /// Slots ever used.
     pub(super) used: u32,
+    /// Slots that were given up to other caches, without memory of their own.
+    pub(super) given_up: Vec<u32>,
     /// Memory for pages to come.
     pub(super) memory: Vec<SlabPage>,
     /// Pages that had to leave for others, by a hash of their index; newer ones take the place of
@@ -341,6 +349,11 @@ fn remembered_at(index: u64) -> usize {
 pub(super) const COLD: u64 = 0;
 
 impl Table {
+    /// Slots that hold a page or may.
+    pub(super) fn in_use(&self) -> u64 {
+        u64::from(self.used) - self.given_up.len() as u64
+    }
+
     /// Remembers that page `index` had to leave.
     pub(super) fn leave(&mut self, index: u64) {
         if self.left.is_empty() {

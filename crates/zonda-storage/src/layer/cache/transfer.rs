@@ -17,8 +17,9 @@ const GRANULE_DOUBLINGS: u32 = 4;
 const READ_BEHIND_BYTES: u64 = 256 << 10;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
-const READ_STRAIGHT_BYTES: usize = 16 << 10;
+/// The same where each call takes long. Requests up to this length then go through pages too, when they
+/// follow one another.
+const SLOW_AHEAD_BYTES: u64 = 1 << 20;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -148,19 +149,37 @@ impl<S: Storage> Cache<S> {
             let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
             range.got = range.buf.len().min(left);
             let buf = &mut range.buf[..range.got];
-            if buf.len() >= self.page_bytes().min(READ_STRAIGHT_BYTES) {
-                self.read_large(range.at, buf, &mut straight)?;
-            } else {
+            let n = buf.len() as u64;
+            if n < self.shape.straight.read_bytes {
                 self.read_small(range.at, buf, &mut straight)?;
+                continue;
             }
+            let goes_on = self.read_to.load(Ordering::Relaxed) == range.at;
+            if goes_on && n < SLOW_AHEAD_BYTES && self.reads.is_slow() && self.reads_ahead() {
+                self.read_small(range.at, buf, &mut straight)?;
+            } else {
+                self.read_large(range.at, buf, &mut straight)?;
+            }
+            self.read_to.store(range.at + n, Ordering::Relaxed);
         }
         if straight.is_empty() {
             return Ok(());
         }
-        self.inner.read_ranges(&mut straight)?;
+        let bytes = straight.iter().map(|range| range.buf.len()).sum();
+        self.reads.time(bytes, || self.inner.read_ranges(&mut straight))?;
         // Within the logical length, what is not below yet is a hole.
         straight.iter_mut().for_each(|range| range.buf[range.got..].fill(0));
         Ok(())
+    }
+
+    /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
+    fn reads_ahead(&self) -> bool {
+        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES && self.line.is_none()
+    }
+
+    /// How far a sequential reader is kept ahead of.
+    fn ahead_bytes(&self) -> u64 {
+        if self.reads.is_slow() { SLOW_AHEAD_BYTES } else { READ_AHEAD_BYTES }
     }
 
     fn read_small<'b>(
@@ -254,7 +273,9 @@ impl<S: Storage> Cache<S> {
         let end =
             usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
         let missing = page.valid().first_gap(a, b).unwrap_or(a);
-        let sequential = self.expected.load(Ordering::Relaxed) == base + missing as u64;
+        let first = base + missing as u64;
+        let sequential = self.expected.load(Ordering::Relaxed) == first
+            || (self.read_to.load(Ordering::Relaxed) == first && self.reads.is_slow());
         if !sequential {
             let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
             page.misses += 1;
@@ -267,8 +288,9 @@ impl<S: Storage> Cache<S> {
         self.leave_behind(page.index);
         let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
-            [(_, to)] if to == whole && base + (whole as u64) < len => {
-                let n = (READ_AHEAD_BYTES / self.shape.page_bytes).max(1);
+            // Where a thread reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && base + (whole as u64) < len && self.line.is_none() => {
+                let n = (self.ahead_bytes() / self.shape.page_bytes).max(1);
                 let pages_left = (len - base - 1) / self.shape.page_bytes;
                 n.min(self.shape.pages / 4).min(pages_left)
             }
@@ -291,7 +313,8 @@ impl<S: Storage> Cache<S> {
             reached = begin + n as u64;
             ranges.push(ReadRange::new(begin, &mut next.buf[..n]));
         }
-        if self.inner.read_ranges(&mut ranges).is_err() {
+        let bytes = ranges.iter().map(|range| range.buf.len()).sum();
+        if self.reads.time(bytes, || self.inner.read_ranges(&mut ranges)).is_err() {
             // The trouble may be in the part nobody asked for.
             return self.fill_gaps(page, missing, end);
         }
@@ -311,7 +334,7 @@ impl<S: Storage> Cache<S> {
     /// A sequential reader has come to page `index`: what it left a while ago makes room.
     fn leave_behind(&self, index: u64) {
         let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
-        let at_once = READ_AHEAD_BYTES / self.shape.page_bytes + 1;
+        let at_once = self.ahead_bytes() / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
         for behind in last.saturating_sub(at_once)..last {
             if let Some(id) = table.map.get(&behind).copied()
@@ -335,7 +358,8 @@ impl<S: Storage> Cache<S> {
         match page.valid().gaps(from, to)[..] {
             [] => return Ok(()),
             [(a, b)] => {
-                let got = self.inner.read_at(base + a as u64, &mut page.buf[a..b])?;
+                let read = || self.inner.read_at(base + a as u64, &mut page.buf[a..b]);
+                let got = self.reads.time(b - a, read)?;
                 page.buf[a + got..b].fill(0);
             }
             // One read of everything and a few copies, instead of many reads.
@@ -370,7 +394,8 @@ impl<S: Storage> Cache<S> {
         let mut announced = Vec::new();
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
-        let small = |range: &&WriteRange<'_>| range.data.len() < self.page_bytes();
+        let small =
+            |range: &&WriteRange<'_>| (range.data.len() as u64) < self.shape.straight.write_bytes;
         // Small pieces first: what finds no room is announced with the large ones.
         let mut homeless = Vec::new();
         for range in ranges.iter().filter(small) {
