@@ -74,7 +74,7 @@ async: ## 2400 random lives with write-behind and without, and the reference's o
 study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
-	bench/overlap.py --study
+	bench/study_overlap.py
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """How much of a model's output write-behind hides: (T_sync - T_async) / (T_sync - T_compute).
 
-    overlap.py                  everything; a table and a record, about half an hour
-    overlap.py --quick          C, output 20 and 80 % of compute, three rounds
+    overlap.py                  everything; a table and a record, about an hour
+    overlap.py --quick          C, output 20 and 80 % of compute, two of the devices, three rounds: some minutes
     overlap.py --only REGEX     by the name of the row
     overlap.py --async SETTING  another ZONDA_ASYNC than "on"
     overlap.py --sleep          the model sleeps instead of computing: a core is free whatever else runs
@@ -30,13 +30,14 @@ import harness
 from harness import ROOT, Failed
 
 MOST_SECONDS = 300
-STEPS = 10
+STEPS = 40
 MODELS = {"C": "overlap_model", "Fortran": "overlap_model_f"}
-# Megabytes of a step in the file: output alone takes some tenths of a second each.
-FORMATS = {"classic": 24, "netcdf4": 24, "deflate": 5}
+FORMATS = ("classic", "netcdf4", "deflate")
 SHARES = (0.1, 0.2, 0.4, 0.8)
-# Memory-backed, and the same on a device of 500 MB/s that answers after 100 us.
-STORAGE = {"memory": None, "500 MB/s": "500e6:100e-6"}
+# Memory-backed, and the same on devices that answer after 100 us.
+STORAGE = {"memory": None, "500 MB/s": "500e6:100e-6", "100 MB/s": "100e6:100e-6"}
+# Megabytes of a step as floats: output alone takes some tenths of a second each.
+MEGABYTES = {"memory": (6, 6, 1.5), "500 MB/s": (3, 3, 1.2), "100 MB/s": (0.8, 0.8, 0.8)}
 TARGET = 0.95
 
 
@@ -54,6 +55,15 @@ class Row:
     @property
     def name(self):
         return f"{self.language}, {self.format}, {self.storage}, {self.cores}, {self.share:.0%}"
+
+    def output(self):
+        """What output costs without overlap, round by round."""
+        return [a - c for a, c in zip(self.seconds["sync"], self.seconds["compute"])]
+
+    def possible(self):
+        """The share that could be hidden: not a copy of each put, nor the last step, after which nothing is computed."""
+        copies = [p["memcpy_median"] * p["steps"] * 4 for p in self.parts["async"]]
+        return [1 - 1 / STEPS - c / out for c, out in zip(copies, self.output()) if out > 0]
 
     def hidden(self):
         """Round by round: what of one round is compared had the same machine."""
@@ -95,7 +105,7 @@ class Runner:
         path.unlink(missing_ok=True)
         work = ["--sleep", f"{seconds:.6f}"] if self.options.sleep and seconds > 0 else ["--iterations", iterations]
         return self.run(row, self.options.setting if kind == "async" else "off", "--file", path, "--format", row.format, "--steps", STEPS,
-                        "--mb", FORMATS[row.format], "--output", int(kind != "compute"), *work)
+                        "--mb", MEGABYTES[row.storage][FORMATS.index(row.format)], "--output", int(kind != "compute"), *work)
 
     def rate(self, row: Row) -> float:
         """Sweeps a second, with as many threads as the row has."""
@@ -107,7 +117,7 @@ class Runner:
 
     def prepare(self, row: Row) -> tuple[int, float]:
         """Sweeps of a step, and seconds, so that output has its share."""
-        bare = [self.model(row, "sync", 0, 0) for _ in range(4)][1:]
+        bare = [self.model(row, "sync", 0, 0) for _ in range(6)][1:]
         output = statistics.median(line["seconds"] - line["params"]["compute"] for line in bare)
         change = statistics.median(line["params"]["compute"] for line in bare)
         rest = max(0.0, output / row.share - change) / STEPS
@@ -137,18 +147,20 @@ def spread(values: list, scale: float = 1, form: str = ".3g") -> str:
 
 
 def table(rows: list[Row], title: str) -> str:
-    lines = [title, "", "| model | format | storage | cores | output of compute | compute s | sync s | async s | hidden | blocked, ms a put | memcpy, ms | blocked / memcpy |",
-             "|---" * 12 + "|"]
+    lines = [title, "", "| model | format | storage | cores | output of compute | measured | compute s | sync s | async s | hidden | possible | blocked, ms a put | memcpy, ms | blocked / memcpy |",
+             "|---" * 14 + "|"]
     for r in rows:
         first = f"| {r.language} | {r.format} | {r.storage} | {r.cores} | {r.share:.0%} "
         if r.error:
-            lines.append(f"{first}| {r.error} " + "| " * 6 + "|")
+            lines.append(f"{first}| {r.error} " + "| " * 8 + "|")
             continue
         s, parts = r.seconds, r.parts["async"]
         put, copy = [p["put_median"] for p in parts], [p["memcpy_median"] for p in parts]
         times = " | ".join(f"{statistics.median(s[k]):.3f}" for k in ("compute", "sync", "async"))
         ratio = [a / b for a, b in zip(put, copy) if b > 0]
-        lines.append(f"{first}| {times} | {spread(r.hidden(), form='.2f')} | {spread(put, 1e3)} | {spread(copy, 1e3)} | {spread(ratio)} |")
+        measured = statistics.median(out / c for out, c in zip(r.output(), s["compute"]))
+        possible = f"{statistics.median(r.possible() or [0]):.2f}"
+        lines.append(f"{first}| {measured:.0%} | {times} | {spread(r.hidden(), form='.2f')} | {possible} | {spread(put, 1e3)} | {spread(copy, 1e3)} | {spread(ratio)} |")
     return "\n".join(lines)
 
 
@@ -173,7 +185,10 @@ def main() -> int:
     if "zonda" not in libs:
         return 1
     shares = (0.2, 0.8) if options.quick else SHARES
-    rows = [Row(*what) for what in itertools.product(["C"] if options.quick else languages, FORMATS, STORAGE, ("free", "busy"), shares)]
+    if options.quick:
+        languages = ["C"]
+        del STORAGE["100 MB/s"]
+    rows = [Row(*what) for what in itertools.product(languages, FORMATS, STORAGE, ("free", "busy"), shares)]
     rows = [r for r in rows if re.search(options.only, r.name)]
     if options.list:
         print("\n".join(r.name for r in rows))
