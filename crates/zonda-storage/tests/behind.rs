@@ -219,27 +219,28 @@ fn a_forked_child_reads_and_ends() {
     for spec in
         ["cachea:1:16:4", "bufa:4:3", "cache:1:4,eie:8:4:1", "cachea:1:8:1:9", "direct", "mmap"]
     {
-        let parsed = Some(Spec::parse(spec).unwrap());
+        // Slow enough that the thread is nearly always at a transfer, with pages in its hands.
+        let parsed = Some(Spec::parse(&format!("{spec},throttle:200M")).unwrap());
         let options =
             OpenOptions { create: Create::Truncate, spec: parsed, ..OpenOptions::default() };
         let path = folder.file("a");
         let file = open(&path, &options).unwrap();
         let data = Rng::new(6).bytes(400_000);
         for round in 0..40_usize {
+            let mut buf = vec![0; 100_000];
+            file.read_at(round as u64 * 1000, &mut buf[..50_000]).unwrap();
             for (i, part) in data.chunks(3000).enumerate() {
                 file.write_at(i as u64 * 3000, part).unwrap();
             }
-            let mut buf = vec![0; 100_000];
-            file.read_at(round as u64 * 1000, &mut buf[..50_000]).unwrap();
             let held = quiet();
             // SAFETY: the child calls what is under test, and leaves by `_exit`.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 drop(held);
                 // SAFETY: alarm takes no pointer: a child that hangs is ended by it.
-                unsafe { libc::alarm(20) };
+                unsafe { libc::alarm(10) };
                 let mut good = true;
-                for at in (0..300_000).step_by(70_000) {
+                for at in (0..=300_000).step_by(60_000) {
                     let got = file.read_at(at as u64, &mut buf);
                     good &= got == Ok(buf.len()) && buf == data[at..at + buf.len()];
                 }
