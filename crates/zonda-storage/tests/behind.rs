@@ -29,7 +29,7 @@ fn counted(spec: &str, base: Arc<Memory>) -> (Arc<dyn Storage>, Handles) {
 
 #[test]
 fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
-    for spec in ["cachea:16:64,count,throttle:20M", "bufa:64:4,count,throttle:20M"] {
+    for spec in ["cachea:16:64,count,throttle:4M", "bufa:64:4,count,throttle:4M"] {
         let base = Arc::new(Memory::new());
         let (s, handles) = counted(spec, Arc::clone(&base));
         let data = Rng::new(1).bytes(MIB as usize);
@@ -38,8 +38,8 @@ fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
             s.write_at(i as u64 * 4096, part)?;
         }
         let took = begin.elapsed();
-        // The device needs 50 ms for it.
-        assert!(took < Duration::from_millis(25), "{spec}: {took:?}");
+        // The device needs 250 ms for it.
+        assert!(took < Duration::from_millis(125), "{spec}: {took:?}");
         let written = || handles.counts[0].counts().write.bytes;
         until(|| written() == MIB, "all is below without a barrier");
         let calls = handles.counts[0].counts().write.calls;
