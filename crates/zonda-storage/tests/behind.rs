@@ -29,7 +29,7 @@ fn counted(spec: &str, base: Arc<Memory>) -> (Arc<dyn Storage>, Handles) {
 
 #[test]
 fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
-    for spec in ["cachea:16:64,count,throttle:20M", "bufa:64:4,count,throttle:20M"] {
+    for spec in ["cachea:16:64,count,throttle:4M", "bufa:64:4,count,throttle:4M"] {
         let base = Arc::new(Memory::new());
         let (s, handles) = counted(spec, Arc::clone(&base));
         let data = Rng::new(1).bytes(MIB as usize);
@@ -38,8 +38,8 @@ fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
             s.write_at(i as u64 * 4096, part)?;
         }
         let took = begin.elapsed();
-        // The device needs 50 ms for it.
-        assert!(took < Duration::from_millis(25), "{spec}: {took:?}");
+        // The device needs 250 ms for it.
+        assert!(took < Duration::from_millis(125), "{spec}: {took:?}");
         let written = || handles.counts[0].counts().write.bytes;
         until(|| written() == MIB, "all is below without a barrier");
         let calls = handles.counts[0].counts().write.calls;
@@ -219,27 +219,28 @@ fn a_forked_child_reads_and_ends() {
     for spec in
         ["cachea:1:16:4", "bufa:4:3", "cache:1:4,eie:8:4:1", "cachea:1:8:1:9", "direct", "mmap"]
     {
-        let parsed = Some(Spec::parse(spec).unwrap());
+        // Slow enough that the thread is nearly always at a transfer, with pages in its hands.
+        let parsed = Some(Spec::parse(&format!("{spec},throttle:200M")).unwrap());
         let options =
             OpenOptions { create: Create::Truncate, spec: parsed, ..OpenOptions::default() };
         let path = folder.file("a");
         let file = open(&path, &options).unwrap();
         let data = Rng::new(6).bytes(400_000);
         for round in 0..40_usize {
+            let mut buf = vec![0; 100_000];
+            file.read_at(round as u64 * 1000, &mut buf[..50_000]).unwrap();
             for (i, part) in data.chunks(3000).enumerate() {
                 file.write_at(i as u64 * 3000, part).unwrap();
             }
-            let mut buf = vec![0; 100_000];
-            file.read_at(round as u64 * 1000, &mut buf[..50_000]).unwrap();
             let held = quiet();
             // SAFETY: the child calls what is under test, and leaves by `_exit`.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
                 drop(held);
                 // SAFETY: alarm takes no pointer: a child that hangs is ended by it.
-                unsafe { libc::alarm(20) };
+                unsafe { libc::alarm(10) };
                 let mut good = true;
-                for at in (0..300_000).step_by(70_000) {
+                for at in (0..=300_000).step_by(60_000) {
                     let got = file.read_at(at as u64, &mut buf);
                     good &= got == Ok(buf.len()) && buf == data[at..at + buf.len()];
                 }
