@@ -2,6 +2,7 @@
 //!
 //! Nothing here is reached unless a trace is recorded.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,16 +10,41 @@ use zonda::VarRef;
 use zonda_trace::{Args, Kind, NO_ITEM};
 
 use crate::handles;
-use crate::transfer::{Caller, Mem, Which};
+use crate::transfer::{Caller, Mem, Which, ZEROS};
 
 /// What the trace calls the file of each slot; 0 for none.
 static FILES: [AtomicU32; handles::N_SLOTS] = [const { AtomicU32::new(0) }; handles::N_SLOTS];
+
+/// Counts openings: what is known of a variable is known of one of them.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// Variables that a thread remembers; a power of two.
+const PLACES: usize = 16;
+
+thread_local! {
+    static KNOWN: [Cell<Option<Known>>; PLACES] = const { [const { Cell::new(None) }; PLACES] };
+}
+
+/// What events of a variable's calls carry, and what their bytes are counted by.
+#[derive(Clone, Copy)]
+struct Known {
+    ncid: c_int,
+    varid: c_int,
+    generation: u32,
+    file: u32,
+    item: u32,
+    group: u64,
+    rank: usize,
+    /// Bytes of an element as it is in memory of the variable's own type.
+    natural: usize,
+}
 
 /// Says which file is in a slot from now on.
 pub(crate) fn opened(slot: usize, file: &handles::OpenFile) {
     if zonda_trace::on() {
         let number = zonda_trace::file(file.dataset.path());
         FILES[slot].store(number, Ordering::Relaxed);
+        GENERATION.fetch_add(1, Ordering::Relaxed);
         zonda_trace::set_current_file(number);
     }
 }
@@ -69,21 +95,55 @@ impl Moved {
     /// File, variable and its group as the trace has them; and the bytes that were asked for, in the
     /// caller's memory. None of a file or variable that is not there.
     fn what(&self) -> Option<(u32, u32, u64, u64)> {
+        let generation = GENERATION.load(Ordering::Relaxed);
+        let place = (self.ncid.cast_unsigned() >> 16 ^ self.varid.cast_unsigned()) as usize;
+        let known = KNOWN.try_with(|known| known[place % PLACES].get()).ok()?;
+        let is_this = |known: &Known| {
+            (known.ncid, known.varid, known.generation) == (self.ncid, self.varid, generation)
+        };
+        let known = match known.filter(is_this) {
+            Some(known) => known,
+            None => {
+                let found = self.look_up(generation)?;
+                let _ = KNOWN.try_with(|known| known[place % PLACES].set(Some(found)));
+                found
+            }
+        };
+        let n_elems = match self.which {
+            which if which.is_all() => self.n_elems_of_all()?,
+            // SAFETY: the function that this is of had the arrays, and has not returned yet; they
+            // have a value for each of the variable's dimensions, whose lengths do not count here.
+            which => unsafe { which.n_elems(ZEROS.get(..known.rank)?) },
+        };
+        let elem_bytes = match self.mem {
+            Mem::Number(mem) => mem.size(),
+            Mem::Natural => known.natural,
+            Mem::Strings => size_of::<*const u8>(),
+        };
+        let bytes = n_elems.saturating_mul(elem_bytes) as u64;
+        Some((known.file, known.item, known.group, bytes))
+    }
+
+    /// What there is of the variable now.
+    fn n_elems_of_all(&self) -> Option<usize> {
+        let open = handles::file(self.ncid).ok()?;
+        let var = open.var(self.varid).var;
+        let n_elems = open.meta(|meta| {
+            let mut shape = vec![0; meta.var(var).ok()?.dims.len()];
+            meta.var_shape(var, &mut shape).ok()?;
+            Some(shape.iter().fold(1usize, |n, len| n.saturating_mul(*len)))
+        });
+        n_elems.ok()?
+    }
+
+    #[cold]
+    fn look_up(&self, generation: u32) -> Option<Known> {
         let open = handles::file(self.ncid).ok()?;
         let file = FILES[handles::slot_of(self.ncid)].load(Ordering::Relaxed);
         let VarRef { group, var } = open.var(self.varid);
         let item = u32::try_from(var.0).ok()?;
-        let bytes = open.meta(|meta| {
+        let known = open.meta(|meta| {
             let known = meta.var(var).ok()?;
-            let (mut few, mut many) = ([0; 8], Vec::new());
-            let shape = match few.get_mut(..known.dims.len()) {
-                Some(few) => few,
-                None => {
-                    many.resize(known.dims.len(), 0);
-                    &mut many[..]
-                }
-            };
-            meta.var_shape(var, shape).ok()?;
             zonda_trace::variable(file, u32::from(group.0), item, || {
                 let mut name = meta.group_path();
                 // Of the root group it is a slash alone, which says nothing.
@@ -95,16 +155,18 @@ impl Moved {
                 name.extend_from_slice(known.name);
                 String::from_utf8_lossy(&name).into_owned()
             });
-            let elem_bytes = match self.mem {
-                Mem::Number(mem) => mem.size(),
-                Mem::Natural => meta.type_size(known.nc_type).unwrap_or(0),
-                Mem::Strings => size_of::<*const u8>(),
-            };
-            // SAFETY: the function that this is of had the arrays, and has not returned yet.
-            let n_elems = unsafe { self.which.n_elems(shape) };
-            Some(n_elems.saturating_mul(elem_bytes) as u64)
+            Some(Known {
+                ncid: self.ncid,
+                varid: self.varid,
+                generation,
+                file,
+                item,
+                group: u64::from(group.0),
+                rank: known.dims.len(),
+                natural: meta.type_size(known.nc_type).unwrap_or(0),
+            })
         });
-        Some((file, item, u64::from(group.0), bytes.ok()??))
+        known.ok()?
     }
 
     fn name(&self) -> &'static str {

@@ -327,6 +327,17 @@ pub(crate) enum Which {
 }
 
 impl Which {
+    /// Whether it is the whole variable, as it is without counts.
+    pub(crate) fn is_all(self) -> bool {
+        match self {
+            Which::All => true,
+            Which::One(_) => false,
+            Which::Block(_, count) | Which::Strided(_, count, _) | Which::Mapped(_, count, ..) => {
+                count.is_null()
+            }
+        }
+    }
+
     /// How many elements that are of a variable with this shape.
     ///
     /// # Safety

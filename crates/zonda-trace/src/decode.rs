@@ -12,6 +12,9 @@ use crate::format::{
 /// Most bytes of names of a section that are kept.
 const MOST_NAMES_BYTES: usize = 64 << 20;
 
+/// Blocks of a process whose clocks are kept.
+const MOST_CLOCKS: usize = 1 << 16;
+
 /// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
@@ -159,6 +162,8 @@ pub struct Decoder<R> {
     names: Names,
     /// Ticks and nanoseconds of the section's beginning.
     origin: Option<(u64, u64)>,
+    /// The same of blocks since then, in rising order.
+    clock: Vec<(u64, u64)>,
     counter: bool,
     lost: u64,
     lost_before: u64,
@@ -182,6 +187,7 @@ impl<R: Read> Decoder<R> {
             process: Process::default(),
             names: Names::default(),
             origin: None,
+            clock: Vec::new(),
             counter: false,
             lost: 0,
             lost_before: 0,
@@ -299,7 +305,27 @@ impl<R: Read> Decoder<R> {
         self.names = Names::default();
         self.lost_before += std::mem::take(&mut self.lost);
         self.origin = Some((block.ticks, block.ns));
+        self.clock.clear();
+        self.clock.push((block.ticks, block.ns));
         Ok(())
+    }
+
+    /// Keeps the clocks of a block, if they are far enough from those before to tell a speed.
+    fn note_clock(&mut self, block: &BlockHead) {
+        const FAR_NS: u64 = 100_000;
+        let Some(&(ticks, ns)) = self.clock.last() else { return };
+        if block.ticks <= ticks || block.ns.saturating_sub(ns) < FAR_NS {
+            return;
+        }
+        if self.clock.len() == MOST_CLOCKS {
+            // The beginning, and every second of the others.
+            let mut odd = false;
+            self.clock.retain(|_| {
+                odd = !odd;
+                odd
+            });
+        }
+        self.clock.push((block.ticks, block.ns));
     }
 
     fn events(&mut self, block: &BlockHead) {
@@ -308,6 +334,29 @@ impl<R: Read> Decoder<R> {
         let (d_ticks, d_ns) = (block.ticks.saturating_sub(ticks), block.ns.saturating_sub(ns));
         let rate = if self.counter && d_ticks > 0 { d_ns as f64 / d_ticks as f64 } else { 1.0 };
         let to_ns = |ticks: u64| (ticks as f64 * rate) as u64;
+        self.note_clock(block);
+        let clock = &self.clock[..];
+        // When something was: between the two blocks around it, so that what followed something else
+        // does so here, too, whichever blocks they came in.
+        let moment = |at: u64| -> u64 {
+            if !self.counter {
+                return at.saturating_sub(ticks);
+            }
+            let next = clock.partition_point(|(ticks, _)| *ticks <= at);
+            let (before, after) = match (next.checked_sub(1).map(|i| clock[i]), clock.get(next)) {
+                (Some(before), Some(after)) => (before, *after),
+                (Some(last), None) => {
+                    return last
+                        .1
+                        .saturating_sub(ns)
+                        .saturating_add(to_ns(at.saturating_sub(last.0)));
+                }
+                (None, _) => return 0,
+            };
+            let part = (at - before.0) as f64 / (after.0 - before.0) as f64;
+            let since = before.1.saturating_sub(ns);
+            since.saturating_add(((after.1 - before.1) as f64 * part) as u64)
+        };
         self.events.clear();
         for bytes in self.payload.chunks_exact(EVENT_BYTES) {
             let word = |i: usize| {
@@ -319,7 +368,7 @@ impl<R: Read> Decoder<R> {
             self.events.push(Event {
                 kind: Kind::of(what as u16),
                 thread: block.thread,
-                begin_ns: to_ns(word(0).saturating_sub(ticks)),
+                begin_ns: moment(word(0)),
                 took_ns: to_ns(word(1)),
                 offset: word(2),
                 bytes: word(3),

@@ -229,6 +229,13 @@ struct Call {
     way: Option<Direction>,
 }
 
+impl Call {
+    fn is_within(&self, outer: &Event) -> bool {
+        let end_ns = self.begin_ns.saturating_add(self.ns);
+        self.begin_ns >= outer.begin_ns && end_ns <= outer.end_ns() && self.ns < outer.took_ns
+    }
+}
+
 impl Summary {
     pub(super) fn new(process: &Process) -> Summary {
         Summary {
@@ -328,7 +335,7 @@ impl Summary {
             bins.add(event.begin_ns, event.end_ns(), event.bytes as f64);
         }
         let ended = self.state.ended.entry(event.thread).or_default();
-        while let Some(inner) = ended.last().copied().filter(|c| c.begin_ns >= event.begin_ns) {
+        while let Some(inner) = ended.last().copied().filter(|c| c.is_within(event)) {
             ended.pop();
             self.called_ns = self.called_ns.saturating_sub(inner.ns);
             match inner.way {
