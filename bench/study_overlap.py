@@ -27,7 +27,6 @@ from pathlib import Path
 import harness
 from harness import REFERENCE, ROOT, Failed
 
-N = 300_000
 CHUNKS, SLICES = (0, 1, 10, 100, 1000), (1, 10, 100, 1000)
 MOST_SECONDS = 300
 # Name -> library, how the program overlaps, ZONDA_ASYNC.
@@ -50,8 +49,10 @@ class Study:
 
     def run(self, lib: str, asynchronous: str, overlap: str, chunk: int, slice: int, path: Path) -> float:
         path.unlink(missing_ok=True)
-        args = ["--file", path, "--n", N, "--chunk", chunk, "--slice", slice, "--work", self.options.work, "--overlap", overlap]
-        env = {**self.libs[lib]["env"], "ZONDA_ASYNC": asynchronous}
+        args = ["--file", path, "--n", self.options.n, "--chunk", chunk, "--slice", slice, "--work", self.options.work, "--overlap", overlap]
+        # Threads of OpenMP wait awake for some microseconds, then asleep: on busy cores hundreds of thousands of
+        # meetings would otherwise cost a time slice each.
+        env = {**self.libs[lib]["env"], "ZONDA_ASYNC": asynchronous, "GOMP_SPINCOUNT": "10000"}
         (line,) = harness.engine(self.bin_dir, "table_omp", [str(a) for a in args], env, MOST_SECONDS)
         return line["seconds"]
 
@@ -124,7 +125,7 @@ def plot(study: Study) -> str:
     wide, tall, left, top = 190, 260, 50, 40
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" font-family="sans-serif" font-size="11">'.format(
         left + len(chunks) * (wide + 20) + 10, top + tall + 90), '<rect width="100%" height="100%" fill="white"/>',
-        f'<text x="{left}" y="18" font-size="13">Two variables of 300,000 doubles: seconds over slice length</text>']
+        f'<text x="{left}" y="18" font-size="13">Two variables of {study.options.n:,} doubles: seconds over slice length</text>']
     y_of = lambda v: top + tall * (high - math.log10(v)) / (high - low)
     names = ["compute only", *study.ways]
     colours = dict(zip(names, ["#cccccc", *(COLOURS[list(WAYS).index(n)] for n in study.ways)]))
@@ -165,6 +166,7 @@ def main() -> int:
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--quick", action="store_true")
     p.add_argument("--work", type=int, default=300)
+    p.add_argument("--n", type=int, default=300_000, help="elements of each variable")
     p.add_argument("--repeat", type=int, default=3)
     options = p.parse_args()
     bin_dir, out = ROOT / "out" / "bench-bin", ROOT / "out" / "study"
@@ -188,7 +190,8 @@ def main() -> int:
     (out / "overlap.svg").write_text(plot(study))
     print(text)
     print("written: " + ", ".join(str((out / f"overlap.{end}").relative_to(ROOT)) for end in ("md", "csv", "svg")))
-    return 1 if study.errors else 0
+    # What took too long says so in its cell, and is no failure.
+    return 1 if any("took more than" not in why for why in study.errors.values()) else 0
 
 
 if __name__ == "__main__":
