@@ -191,4 +191,3 @@ pub(super) struct Frozen {
 pub(super) fn freeze() -> Frozen {
     Frozen { _taken: SHARED.get().map(|budget| budget.lock()) }
 }
-
