@@ -102,7 +102,7 @@ def accepted_is_kept(world, fmt):
     """The device is full while puts are pending; a put that was accepted is written once there is room. The room
     comes because only one write fails, after the queue has filled."""
     met = 0
-    for n in (4, 6, 9):
+    for n in (2, 3, 4, 6, 9):
         path = world.path()
         a = world.agent(ZONDA_ASYNC="mem=64M,threads=2", ZONDA_IO="fault:write:%d:enospc,throttle:20M,file" % n)
         if a.ask("create 0 %s %d %s" % (fmt, WIDTH, path))[0] == 0:
