@@ -152,6 +152,15 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
                     }
                 }
             }
+            // Close tries again what was refused before anybody was told.
+            loop {
+                let (bytes, error) = it.file.write_behind_status();
+                n_refused += usize::from(error.is_some());
+                if bytes == 0 || error.is_some() {
+                    break;
+                }
+                it.file.sync().unwrap_or_else(|_| n_refused += 1);
+            }
             while it.file.close().is_err() {
                 n_refused += 1;
                 assert!(it.file.is_open(), "nothing may be lost");
