@@ -175,7 +175,7 @@ impl Dataset {
             let put = self.here(self.inner.put(var, slab, mem, |len| data.bytes(len)));
             // Lengths may be other ones now.
             behind.begin_change();
-            return put;
+            return behind.went_by(put);
         };
         let given = data.bytes(fit.given_bytes)?;
         if given.len() == fit.given_bytes
@@ -186,7 +186,7 @@ impl Dataset {
         behind.finish(false)?;
         let converted = self.here(self.inner.put(var, |_| fit.slab, mem, |_| Ok(given)))?;
         behind.grew(var, &known, &fit);
-        Ok(converted)
+        behind.went_by(Ok(converted))
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
@@ -260,7 +260,7 @@ impl Dataset {
             behind.finish(false)?;
             let put = self.here(self.inner.put_placed(var, slab, fetch, data));
             behind.begin_change();
-            return put;
+            return behind.went_by(put);
         };
         if known.is_atomic() {
             return self.put_behind(behind, var, slab, None, data);
@@ -270,7 +270,7 @@ impl Dataset {
             behind.finish(false)?;
             let put = self.here(self.inner.put_placed(var, |_| slab, fetch, data));
             behind.begin_change();
-            return put;
+            return behind.went_by(put);
         };
         let given = data(fit.given_bytes)?;
         if given.len() == fit.given_bytes
@@ -281,7 +281,7 @@ impl Dataset {
         behind.finish(false)?;
         let put = self.here(self.inner.put_placed(var, |_| slab, fetch, |_| Ok(given)))?;
         behind.grew(var, &known, &fit);
-        Ok(put)
+        behind.went_by(Ok(put))
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where

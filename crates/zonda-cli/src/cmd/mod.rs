@@ -6,6 +6,7 @@ mod copy;
 mod diff;
 mod dump;
 mod info;
+mod iod;
 mod man;
 mod recover;
 mod run;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
+    Iod(iod::Args),
     Recover(recover::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -44,6 +46,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Check(args) => check::execute(&args, out),
         Command::Diff(args) => diff::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
+        Command::Iod(args) => iod::execute(&args),
         Command::Trace(args) => trace::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),
         Command::Completions(args) => completions::execute(&args, out),

@@ -63,7 +63,18 @@ impl Nc4File {
     /// Writes what the file lacks, and makes it durable as the storage is asked to.
     pub(crate) fn commit(&mut self) -> Result<()> {
         self.write_changes()?;
-        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))
+        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
+        if let Some(writing) = &mut self.writing {
+            writing.stores.n_confirmed += 1;
+        }
+        Ok(())
+    }
+
+    /// How many commits were made since the file was opened for writing, those that a put made among
+    /// them.
+    #[must_use]
+    pub fn n_confirmed(&self) -> u64 {
+        self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed)
     }
 
     /// Commits where much was put since the last commit and a put begins another record. To be

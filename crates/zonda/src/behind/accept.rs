@@ -8,11 +8,12 @@ use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
 
 use super::job::{Batch, job_bytes};
+use super::memory::Memory;
 use super::rules::{Fit, Rules};
 use super::{Behind, Known, State};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::NC_STRING;
+use crate::meta::{Meta, NC_STRING};
 use crate::refs::VarRef;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -55,17 +56,24 @@ impl Behind {
     }
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<Rules> {
+        self.begin_watch(epoch);
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
                 if !classic.is_writable() || classic.in_define_mode() {
                     return None;
                 }
-                return classic.with_header(|header, _| Rules::classic(header, var.var));
+                let (rules, name) = classic.with_header(|header, _| {
+                    let name = header.var(var.var).ok()?.name.as_bytes().to_vec();
+                    Some((Rules::classic(header, var.var)?, name))
+                })?;
+                self.tell_of_var(var, b"/", &name);
+                return Some(rules);
             }
             Inner::Nc4(nc4) => nc4,
         };
         let is_there = self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
         if !is_there {
+            self.commit_definitions(nc4, var);
             let file = nc4.read();
             if !file.is_writable() {
                 return None;
@@ -86,6 +94,12 @@ impl Behind {
             NC_STRING => size_of::<u64>(),
             nc_type => view.elem_bytes(nc_type).ok()?,
         };
+        let meta = Meta::of_nc4(view, var.group);
+        if self.is_watched()
+            && let Ok(found) = meta.var(var.var)
+        {
+            self.tell_of_var(var, &meta.group_path(), found.name);
+        }
         Some(Rules::nc4(rules, elem))
     }
 
@@ -152,16 +166,21 @@ impl Behind {
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
-        let Some(mut memory) = self.wait_for_memory(fit.kept_bytes)? else { return Ok(None) };
+        let mut bytes = fit.kept_bytes;
+        if self.budget().arena().is_some() {
+            bytes += job_bytes(fit.slab.start.len());
+        }
+        let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
         let mut batch = Batch::new(memory);
-        let state = self.lock();
+        let mut state = self.lock();
         if state.epoch != known.epoch || self.is_over() {
             drop(state);
             self.budget().give_back(batch.bytes);
             return Ok(None);
         }
         let grown_from = self.grow(var, known, fit);
+        self.begin(&mut state, &mut batch);
         batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
         self.push(state, batch);
         Ok(Some(converted))
@@ -200,7 +219,9 @@ impl Behind {
                     }
                     continue;
                 };
-                let full = state.open.replace(Batch::new(memory));
+                let mut empty = Batch::new(memory);
+                self.begin(&mut state, &mut empty);
+                let full = state.open.replace(empty);
                 if let Some(full) = full {
                     state.queue.push_back(Arc::new(full));
                     state = self.schedule(state);
@@ -231,6 +252,10 @@ impl Behind {
         fetch: &mut dyn Fetch,
         given: &[u8],
     ) -> Result<bool> {
+        if self.is_watched() {
+            // What a helper process cannot see goes to the file at once.
+            return Ok(false);
+        }
         let held = {
             let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
             let Some(view) = &*front else { return Ok(false) };
@@ -278,17 +303,17 @@ impl Behind {
 }
 
 /// Copies or converts values to the end of the memory, which has room for them.
-fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Vec<u8>) -> Converted {
+fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Memory) -> Converted {
     let Some(encoder) = &fit.encoder else {
-        memory.extend_from_slice(given);
+        memory.append(given);
         return Converted::default();
     };
     let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
     let mut converted = Converted::default();
     for block in given.chunks(per * encoder.mem_size()) {
-        let (from, n) = (memory.len(), block.len() / encoder.mem_size());
-        memory.resize(from + n * encoder.ext_size(), 0);
-        converted = converted.and(encoder.encode(block, &mut memory[from..]));
+        let n = block.len() / encoder.mem_size();
+        let kept = memory.grow(n * encoder.ext_size());
+        converted = converted.and(encoder.encode(block, kept));
     }
     converted
 }

@@ -72,6 +72,11 @@ impl Behind {
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
+            if was_idle && bytes <= self.budget().limit() && self.keeps_values() {
+                // Values that are in the file, and not yet committed, make room.
+                self.commit()?;
+                continue;
+            }
             if bytes > self.budget().limit() || was_idle {
                 return Ok(None);
             }
@@ -124,6 +129,7 @@ impl Behind {
         }
         let is_stopped = failure.is_some();
         self.fail(failure);
+        let keep_until = self.keep_until();
         let mut state = self.lock();
         state.running = None;
         if self.is_over() {
@@ -136,19 +142,31 @@ impl Behind {
         } else {
             state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
             let taken = Arc::into_inner(batch);
-            drop(state);
-            if let Some(batch) = taken {
-                if batch.other_bytes > 0 {
-                    self.budget().give_back_bytes(batch.other_bytes);
+            match (taken, keep_until) {
+                (Some(batch), Some(mark)) => state.keep(mark, batch),
+                (taken, None) => {
+                    drop(state);
+                    taken.into_iter().for_each(|batch| self.give_back(batch));
+                    state = self.lock();
                 }
-                self.budget().give_back(batch.bytes);
+                (None, Some(_)) => {}
             }
-            state = self.lock();
         }
         self.progress.notify_all();
         drop(state);
+        if keep_until.is_some() {
+            self.release();
+        }
         self.budget().wake();
         self.lock()
+    }
+
+    /// Gives back what a batch took.
+    pub(super) fn give_back(&self, batch: Batch) {
+        if batch.other_bytes > 0 {
+            self.budget().give_back_bytes(batch.other_bytes);
+        }
+        self.budget().give_back(batch.bytes);
     }
 
     fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
