@@ -25,24 +25,26 @@ use crate::failure::{Failure, Result};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Started by the library, which is at the other end of standard input
-    #[arg(long, hide = true)]
-    started: bool,
+    #[arg(long, hide = true, value_name = "PID")]
+    started: Option<u32>,
 
     /// Started by the one that the library started
-    #[arg(long, hide = true, conflicts_with = "started")]
-    apart: bool,
+    #[arg(long, hide = true, conflicts_with = "started", value_name = "PID")]
+    program: Option<u32>,
 }
 
 pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
-    if args.started {
+    if let Some(pid) = args.started {
         // This process ends at once, and the one that stays is no child of the program.
         let own = std::env::current_exe().map_err(|error| Failure::text(error.to_string()))?;
         let mut command = Command::new(own);
-        command.args(["iod", "--apart"]).stdin(Stdio::inherit()).stdout(Stdio::null());
+        // The number is for those who look at the list of processes.
+        command.args(["iod", "--program", &pid.to_string()]);
+        command.stdin(Stdio::inherit()).stdout(Stdio::null());
         command.spawn().map_err(|error| Failure::text(error.to_string()))?;
         return crate::done();
     }
-    if !args.apart {
+    if args.program.is_none() {
         return Err(Failure::Usage(
             "iod: the library starts it for programs that run with ZONDA_ASYNC=helper; see --help"
                 .to_owned(),

@@ -63,7 +63,7 @@ impl Behind {
                     return None;
                 }
                 let (rules, name) = classic.with_header(|header, _| {
-                    let name = header.var(var.var).ok()?.name.as_bytes().to_vec();
+                    let name = header.var(var.var).ok()?.name.to_vec();
                     Some((Rules::classic(header, var.var)?, name))
                 })?;
                 self.tell_of_var(var, b"/", &name);
@@ -252,27 +252,31 @@ impl Behind {
         fetch: &mut dyn Fetch,
         given: &[u8],
     ) -> Result<bool> {
-        if self.is_watched() {
-            // What a helper process cannot see goes to the file at once.
-            return Ok(false);
-        }
         let held = {
             let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
             let Some(view) = &*front else { return Ok(false) };
             view.hold(known.rules.nc_type, fetch, given)?
         };
-        let bytes = held.memory_bytes() + job_bytes(fit.slab.start.len());
-        if !self.wait_for_bytes(bytes)? {
-            return Ok(false);
-        }
-        let mut batch = Batch::of_held(bytes);
-        let state = self.lock();
+        let job = job_bytes(fit.slab.start.len());
+        let mut batch = if self.budget().arena().is_some() {
+            let memory = self.wait_for_memory(held.written_bytes() + job)?;
+            let Some(memory) = memory else { return Ok(false) };
+            Batch::new(memory)
+        } else {
+            let bytes = held.memory_bytes() + job;
+            if !self.wait_for_bytes(bytes)? {
+                return Ok(false);
+            }
+            Batch::of_held(bytes)
+        };
+        let mut state = self.lock();
         if state.epoch != known.epoch || self.is_over() {
             drop(state);
-            self.budget().give_back_bytes(bytes);
+            self.give_back(batch);
             return Ok(false);
         }
         let grown_from = self.grow(var, known, fit);
+        self.begin(&mut state, &mut batch);
         batch.add_held(var, &fit.slab, held, grown_from);
         self.push(state, batch);
         Ok(true)

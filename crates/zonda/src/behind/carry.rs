@@ -9,6 +9,7 @@ use zonda_model::NcError;
 use zonda_nc4::Held;
 
 use super::job::{self, Batch, Given};
+use super::memory::Memory;
 use super::{Behind, Kept, State, threads};
 use crate::error::{Error, Result};
 
@@ -48,7 +49,7 @@ impl Behind {
     }
 
     /// Memory for values; `None` where waiting for it is of no use.
-    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Vec<u8>>> {
+    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Memory>> {
         self.wait_for(bytes, || self.budget().memory(bytes))
     }
 
@@ -172,11 +173,17 @@ impl Behind {
     fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
         match put.given {
             Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
-            Given::Held(held) => {
-                let mut fetch: &Held = held;
-                self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
+            Given::Held(held) => self.put_held(put, held),
+            Given::Written(bytes) => {
+                let held = Held::read_from(bytes).ok_or(NcError::Internal)?;
+                self.put_held(put, &held)
             }
         }
+    }
+
+    fn put_held(&self, put: &job::Put<'_>, held: &Held) -> Result<Converted> {
+        let mut fetch: &Held = held;
+        self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
     }
 
     /// Keeps the first failure.

@@ -45,6 +45,8 @@ struct Job {
 enum Values {
     Packed { at: usize, len: usize },
     Held(usize),
+    /// As [`Held::write_to`] writes them.
+    Written { at: usize, len: usize },
 }
 
 /// What a put hands over.
@@ -54,6 +56,8 @@ pub(super) enum Given<'a> {
     Packed(&'a [u8]),
     /// Elements with what they point to.
     Held(&'a Held),
+    /// The same as it was written.
+    Written(&'a [u8]),
 }
 
 /// A put, to be carried out.
@@ -116,7 +120,7 @@ impl Batch {
     ) {
         let at = self.bytes.values().len().saturating_sub(len);
         if let Memory::Shared(block) = &mut self.bytes {
-            record::write(block, var, slab, at, len);
+            record::write(block, var, slab, (at, len), false);
         }
         let values = Values::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
@@ -130,8 +134,15 @@ impl Batch {
         held: Held,
         grown_from: Option<u64>,
     ) {
-        let values = Values::Held(self.held.len());
-        self.held.push(held);
+        let values = if let Memory::Shared(block) = &mut self.bytes {
+            let (at, len) = (block.values().len(), held.written_bytes());
+            held.write_to(block.grow(len));
+            record::write(block, var, slab, (at, len), true);
+            Values::Written { at, len }
+        } else {
+            self.held.push(held);
+            Values::Held(self.held.len() - 1)
+        };
         self.push(var, slab, None, values, grown_from);
     }
 
@@ -167,6 +178,9 @@ impl Batch {
         let given = match job.values {
             Values::Packed { at, len } => Given::Packed(self.bytes.values().get(at..)?.get(..len)?),
             Values::Held(number) => Given::Held(self.held.get(number)?),
+            Values::Written { at, len } => {
+                Given::Written(self.bytes.values().get(at..)?.get(..len)?)
+            }
         };
         Some(Put { var: job.var, slab, mem: job.mem, given, grown_from: job.grown_from })
     }

@@ -1,7 +1,8 @@
 //! A put as words, for a helper process.
 //!
-//! Group, variable, first byte and number of bytes of the values in their block, rank, whether there are
-//! strides; starts, counts and strides. The values are of the type that the variable has in memory.
+//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
+//! counts and strides. The values are of the type that the variable has in memory, or as
+//! [`zonda_nc4::Held`] writes them.
 
 use zonda_model::{Hyperslab, VarId};
 use zonda_nc4::GroupId;
@@ -10,14 +11,26 @@ use zonda_shared::Block;
 use crate::refs::VarRef;
 
 const FIRST: usize = 6;
+/// Flag: there are strides.
+const STRIDES: u64 = 1;
+/// Flag: values own what they point to.
+const HELD: u64 = 2;
 
 /// Says what the values are that a block was given last. There is room for it: a job of the queue takes
 /// more ([`super::job::job_bytes`]).
-pub(super) fn write(block: &mut Block, var: VarRef, slab: &Hyperslab<'_>, at: usize, len: usize) {
+pub(super) fn write(
+    block: &mut Block,
+    var: VarRef,
+    slab: &Hyperslab<'_>,
+    (at, len): (usize, usize),
+    is_held: bool,
+) {
+    let strides = if slab.stride.is_some() { STRIDES } else { 0 };
+    let flags = if is_held { HELD | strides } else { strides };
     let rank = slab.start.len();
     let mut words = Vec::with_capacity(FIRST + 3 * rank);
     words.extend([u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())]);
-    words.extend([at, len, rank, usize::from(slab.stride.is_some())].map(|size| size as u64));
+    words.extend([at as u64, len as u64, rank as u64, flags]);
     words.extend(slab.start.iter().chain(slab.count).map(|&index| index as u64));
     words.extend(slab.stride.into_iter().flatten().map(|&stride| stride.cast_unsigned() as u64));
     let has_room = block.record(&words);
@@ -31,6 +44,7 @@ pub(super) struct Record {
     /// Where its values are.
     pub(super) at: usize,
     pub(super) len: usize,
+    pub(super) is_held: bool,
     pub(super) start: Vec<usize>,
     pub(super) count: Vec<usize>,
     pub(super) stride: Option<Vec<isize>>,
@@ -38,10 +52,11 @@ pub(super) struct Record {
 
 /// Reads a record; `None` for one that is damaged.
 pub(super) fn read(words: &[u64]) -> Option<Record> {
-    let (&[group, var, at, len, rank, has_strides], index) = words.split_first_chunk()?;
+    let (&[group, var, at, len, rank, flags], index) = words.split_first_chunk()?;
     let size = |word: u64| usize::try_from(word).ok();
     let rank = size(rank)?;
-    let lists = if has_strides == 0 { 2 } else { 3 };
+    let has_strides = flags & STRIDES != 0;
+    let lists = if has_strides { 3 } else { 2 };
     if index.len() != rank.checked_mul(lists)? {
         return None;
     }
@@ -49,8 +64,8 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     let (count, strides) = rest.split_at_checked(rank)?;
     let stride = |&word: &u64| isize::try_from(word.cast_signed()).ok();
     let stride = match has_strides {
-        0 => None,
-        _ => Some(strides.iter().map(stride).collect::<Option<_>>()?),
+        false => None,
+        true => Some(strides.iter().map(stride).collect::<Option<_>>()?),
     };
     let sizes = |list: &[u64]| list.iter().map(|&word| size(word)).collect::<Option<Vec<_>>>();
     Some(Record {
@@ -60,6 +75,7 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
         },
         at: size(at)?,
         len: size(len)?,
+        is_held: flags & HELD != 0,
         start: sizes(start)?,
         count: sizes(count)?,
         stride,
@@ -82,7 +98,7 @@ mod tests {
             let slab = Hyperslab { start: &start, count: &count, stride };
             let mut block = arena.take(job_bytes(3)).unwrap();
             block.begin(1, 1);
-            write(&mut block, var, &slab, 40, 6);
+            write(&mut block, var, &slab, (40, 6), stride.is_some());
             let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
             assert!(records[0].len() * 8 < job_bytes(3));
@@ -90,6 +106,7 @@ mod tests {
             assert_eq!((record.var, record.at, record.len), (var, 40, 6));
             assert_eq!((&record.start[..], &record.count[..]), (&start[..], &count[..]));
             assert_eq!(record.stride.as_deref(), stride);
+            assert_eq!(record.is_held, stride.is_some());
             for damage in 0..records[0].len() {
                 let mut words = records[0].clone();
                 words[damage] = u64::MAX;

@@ -87,7 +87,7 @@ impl Helper {
         let (mine, its) = Channel::pair().map_err(|error| failed(&error))?;
         // It starts another process and ends, so that the program never sees a child of ours.
         let mut command = Command::new(&program);
-        command.args(["iod", "--started"]).stdin(Stdio::from(its.into_fd())).stdout(Stdio::null());
+        command.args(["iod", "--started", &std::process::id().to_string()]).stdin(Stdio::from(its.into_fd())).stdout(Stdio::null());
         // The locks of files are handed over; what it writes is no part of what a program does.
         command.env("ZONDA_ASYNC", "off").env("HDF5_USE_FILE_LOCKING", "FALSE");
         command.env_remove("ZONDA_TRACE").env_remove("LD_PRELOAD");

@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use zonda_model::{Hyperslab, NcError};
-use zonda_nc4::GroupId;
+use zonda_nc4::{GroupId, Held};
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 
 use super::READY;
@@ -170,6 +170,14 @@ fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<
     let slab = Hyperslab { start, count, stride: stride.as_deref() };
     let damaged = || Error::explained(NcError::Internal, "values that do not fit their put");
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
+    if record.is_held {
+        let held = Held::read_from(values).ok_or_else(damaged)?;
+        let mut fetch: &Held = &held;
+        let put = dataset.put_placed(var, |_| slab, &mut fetch, |expected| {
+            if expected == held.bytes().len() { Ok(held.bytes()) } else { Err(damaged()) }
+        });
+        return put.map(drop);
+    }
     let put = dataset.put(var, &slab, None, |expected| {
         if expected == values.len() { Ok(values) } else { Err(damaged()) }
     });
