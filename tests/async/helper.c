@@ -104,7 +104,7 @@ static void step(File *f, size_t n, size_t width, int number)
     must(nc_put_vara_short(f->nc, f->w, start, count, w), "put w");
     say("put %d w %zu", number, n);
     if (f->is_nc4) {
-        char text[40];
+        char text[60];
         const char *texts[] = {text};
         snprintf(text, sizeof text, "step %zu", n);
         must(nc_put_vara_string(f->nc, f->s, start, count, texts), "put s");
@@ -122,7 +122,7 @@ static void step(File *f, size_t n, size_t width, int number)
         must(nc_sync(f->nc), "sync");
     }
     if (word("redef") && n % 7 == 6) {
-        char name[20];
+        char name[40];
         int var, record[] = {f->t};
         snprintf(name, sizeof name, "more%zu", n);
         must(nc_redef(f->nc), "redef");

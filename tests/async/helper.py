@@ -126,8 +126,9 @@ def scenes(world, kills, seed):
             raise Wrong("%d bytes, and %d without it" % (other.stat().st_size, one.stat().st_size))
 
     def same_values(fmt, words, asynchronous):
-        lines = world.run(path(), fmt, 40, 5000, *words, asynchronous=asynchronous)
-        holds(path("x.nc") if False else world.scratch / "x.nc", lines, 5000)
+        file = path()
+        lines = world.run(file, fmt, 40, 5000, *words, asynchronous=asynchronous)
+        holds(file, lines, 5000)
 
     def program_dies(fmt, width, words, seed, env, asynchronous="helper"):
         """SIGKILL of the program at some moment."""
@@ -251,7 +252,7 @@ def scenes(world, kills, seed):
         file = path()
         most = 3 << 20
         process = subprocess.Popen(
-            [str(c) for c in (world.model, file, fmt, 400, 5000)],
+            [str(c) for c in (world.model, file, fmt, 500, 1000)],
             env={**os.environ, "LD_LIBRARY_PATH": str(world.lib), "ZONDA_ASYNC": "helper"},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: (resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)))
