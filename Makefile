@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes stacks crash interop model edit conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes stacks crash interop model edit async study-overlap conformance install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -33,6 +33,7 @@ bench: ## measurements against the distribution's library and the limit; hours
 	bench/reads.py
 	bench/writes.py
 	bench/edits.py
+	bench/trace.py
 
 bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo
@@ -63,6 +64,17 @@ edit: ## every edit of every kind of file that others make, cut off anywhere, an
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/edit/run.py --long
+
+async: ## 2400 random lives with write-behind and without, and the reference's own tests with it
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	tests/async/run.py --long
+	tests/conformance/run.py --allowed --async on
+
+study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
+	scripts/setup.sh --demo
+	@$(MAKE) --no-print-directory build
+	bench/study_overlap.py
 
 conformance: ## the reference's own tests on this library
 	scripts/setup.sh --test

@@ -5,11 +5,13 @@
     nccopy.py --only REGEX       by the name of the case
     nccopy.py --size MB          of the data (1000)
     nccopy.py --repeat N         rounds that count (3); one before them does not
+    nccopy.py --patience S       a program that takes longer is stopped, and not run again (600)
     nccopy.py --list
 
 The distribution's tools run on its library, ours are in dist/bin (or beside ZONDA_LIB). Results are compared by the
-digest of all values that the distribution's library reads: another one, and there is no time. `cp` is the limit of
-copies that change nothing. Files are in BENCH_MEMORY (/dev/shm).
+digest of all values that the distribution's library reads: another one, and there is no time. Where the reference was
+stopped, values are compared with those of the source. `cp` is the limit of copies that change nothing. Files are in
+BENCH_MEMORY (/dev/shm).
 """
 
 import argparse
@@ -18,10 +20,12 @@ import os
 import re
 import resource
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,9 +66,14 @@ def cases(records: int):
                ["-c", chunks(SERIES), "-m", "256M", "-h", "256M", "-e", "10k"])
 
 
+class Patience(Failed):
+    """A program that took too long, and how long that was."""
+
+
 class Runner:
     def __init__(self, bin_dir: Path, libs: dict, folder: Path, options):
         self.bin_dir, self.libs, self.folder, self.repeat = bin_dir, libs, folder, options.repeat
+        self.patience = options.patience
         self.ours = Path(os.environ.get("ZONDA_LIB", ROOT / "dist" / "lib")).parent / "bin"
         self.records = max(2, options.size * 1_000_000 // (LAT * LON * 4))
         self.source, self.target = folder / "source.nc", folder / "target.nc"
@@ -74,16 +83,26 @@ class Runner:
         (line,) = harness.engine(self.bin_dir, name, [str(a) for a in args], env, MOST_SECONDS)
         return line
 
+    def digest(self, file: Path) -> str:
+        # All chunks are kept: the library reads maps, and of series each has a part of all.
+        cache = 2 * self.records * LAT * LON * 4 // 1_000_000
+        return self.engine("digest", ["--file", file, "--settings", 0, "--cache", cache])["digest"]
+
     def run(self, command: list) -> tuple:
         """Seconds, processor seconds, and peak of memory in MB."""
         self.target.unlink(missing_ok=True)
         begun, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         child = subprocess.Popen(command, env=self.libs[REFERENCE]["env"], stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE, text=True)
+        alarm = threading.Timer(self.patience, child.kill)
+        alarm.start()
         said = child.stderr.read()
         _, status, usage = os.wait4(child.pid, 0)
+        alarm.cancel()
         seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
         child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode == -signal.SIGKILL and seconds >= self.patience:
+            raise Patience(f"> {self.patience:g}")
         if child.returncode or said.strip():
             raise Failed(f"ended with {child.returncode}: {said.strip()[-200:]}")
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -108,7 +127,11 @@ class Runner:
                     seconds, cpu, peak = self.run(programs[name])
                     if number == 0:
                         row["size"][name] = self.target.stat().st_size
-                        digests[name] = self.engine("digest", ["--file", self.target, "--settings", 0])["digest"]
+                        digests[name] = self.digest(self.target)
+                except Patience as why:
+                    row["errors"][name] = str(why)
+                    digests[name] = self.digest(self.source)
+                    continue
                 except Failed as why:
                     row["errors"][name] = str(why)[:150]
                     continue
@@ -136,10 +159,14 @@ def table(rows: list) -> str:
     for row in rows:
         seconds = row["seconds"]
         pairs = [a / b for a, b in zip(seconds.get("reference", []), seconds.get("zonda", []))]
+        times = with_spread(pairs)
+        stopped = re.fullmatch(r"> ([0-9.]+)", row["errors"].get("reference", ""))
+        if stopped and "zonda" in seconds:
+            times = f"> {float(stopped[1]) / statistics.median(seconds['zonda']):.3g}"
         show = [with_spread(seconds.get(n)) or row["errors"].get(n, "") for n in ("reference", "zonda")]
         peak = ", ".join(str(row["peak"].get(n, "")) for n in ("reference", "zonda"))
         size = ", ".join(f"{row['size'].get(n, 0) / 1e6:.0f}" for n in ("reference", "zonda"))
-        lines.append(f"| {row['name']} | {show[0]} | {show[1]} | {with_spread(pairs)} "
+        lines.append(f"| {row['name']} | {show[0]} | {show[1]} | {times} "
                      f"| {with_spread(seconds.get('cp'))} | {peak} | {size} |")
     return "\n".join(lines)
 
@@ -149,6 +176,7 @@ def main() -> int:
     parser.add_argument("--only", default=".", metavar="REGEX")
     parser.add_argument("--size", type=int, default=1000)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--patience", type=float, default=600, metavar="SECONDS")
     parser.add_argument("--no-record", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()

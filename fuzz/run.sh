@@ -14,7 +14,7 @@ seconds=${FUZZ_SECONDS:-600}
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(
     classic_header classic_file classic_calls layer_spec
-    hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip cdl
+    hdf5_message hdf5_structure netcdf4_file filter_decode filter_round_trip cdl trace
 )
 
 if ! cargo +nightly --version >/dev/null 2>&1; then

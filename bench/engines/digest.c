@@ -4,16 +4,17 @@
  *
  * The programs of bench run it on the distribution's library over files that other libraries wrote;
  * equal digests mean equal files, whatever their layout. Values are read in the type they have in the
- * file, some megabytes at a time.
+ * file, some megabytes at a time; --cache says how many megabytes of decoded chunks may be kept for
+ * it (256): fewer than a file in series has, and they are decoded again for each piece.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "engine.h"
 #include <netcdf_filter.h>
 
-enum { PIECE = 4 * 1024 * 1024, CACHE = 256 * 1024 * 1024, MOST_FILTERS = 32 };
+enum { PIECE = 4 * 1024 * 1024, MB = 1024 * 1024, MOST_FILTERS = 32 };
 
 static int settings;
-static size_t bytes, n_vars;
+static size_t bytes, n_vars, cache;
 
 static uint64_t texts(uint64_t h, nc_type type, char *values, size_t n, size_t size)
 {
@@ -81,7 +82,7 @@ static uint64_t variable(uint64_t h, int ncid, int v, int netcdf4)
     if (netcdf4 && settings) h = storage(h, ncid, v, rank);
     n_vars++;
     if (rows * row == 0) return h;
-    if (netcdf4 && rows * row > 1) NC(nc_set_var_chunk_cache(ncid, v, CACHE, 10007, 0.75f));
+    if (netcdf4 && rows * row > 1) NC(nc_set_var_chunk_cache(ncid, v, cache, 10007, 0.75f));
 
     /* Pieces of whole rows of the first dimension, a number of them that fits. */
     size_t piece = PIECE / (row * size);
@@ -130,10 +131,11 @@ static uint64_t group(uint64_t h, int ncid, int netcdf4)
 
 int main(int argc, char **argv)
 {
-    static const char *const known[] = {"--file", "--settings", NULL};
+    static const char *const known[] = {"--file", "--settings", "--cache", NULL};
     known_options(argc, argv, known);
     int ncid, format;
     settings = option_size(argc, argv, "--settings", "0") != 0;
+    cache = option_size(argc, argv, "--cache", "256") * MB;
     double from = now();
     NC(nc_open(option(argc, argv, "--file", NULL), NC_NOWRITE, &ncid));
     NC(nc_inq_format(ncid, &format));

@@ -1,11 +1,12 @@
 /* families: the ways programs move data, each through several storage stacks in turn.
  *
- *   families --family NAME --op write|read --size small|medium|large --file FILE
+ *   families --family NAME --op write|read --size small|eighth|medium|large --file FILE
  *            --stacks 'default cache:64:128 file default-again' --rounds N
+ *            [--below throttle:500M:100us]                       a layer under all of them
  *   families --family NAME --op input --size ... --file FILE     the file that `read` reads
  *
  * A stack is what ZONDA_IO says, which Zonda reads at each open or create; `default` is none, and so
- * is any name that begins with it. The stacks take turns inside one process, in an order that changes
+ * is any name that begins with it; with a layer below it is the default's own layer over that. The stacks take turns inside one process, in an order that changes
  * from round to round, so that what else the machine does meets all of them alike. Freed memory is
  * given back before each run, as if the process were new: a large cache pays for its pages. A run
  * that takes eight times the best is cut short, and a stack that stays far behind is not run again;
@@ -39,6 +40,7 @@ typedef struct Job {
     size_t at;      /* values moved */
     uint32_t *order;
     unsigned calls;
+    const char *below; /* the layer under every stack, or NULL */
     int cut;
     double deadline; /* by the clock */
     jmp_buf late;
@@ -334,8 +336,13 @@ static void stack_of(int ncid, char *text, size_t room)
 static double run(Job *j, const struct Family *f, const char *file, const char *stack,
                   const char *size, size_t round, double most)
 {
-    if (strncmp(stack, "default", 7) == 0) unsetenv("ZONDA_IO");
-    else setenv("ZONDA_IO", stack, 1);
+    int is_default = strncmp(stack, "default", 7) == 0;
+    char spec[300];
+    if (j->below && strcmp(stack, "file") == 0) snprintf(spec, sizeof spec, "%s", j->below);
+    else snprintf(spec, sizeof spec, "%s%s%s", is_default ? "cache" : stack, j->below ? "," : "",
+                  j->below ? j->below : "");
+    if (is_default && !j->below) unsetenv("ZONDA_IO");
+    else setenv("ZONDA_IO", spec, 1);
     j->at = 0, j->records = 0, j->calls = 0;
     malloc_trim(0);
     if (j->writing) {
@@ -368,7 +375,7 @@ static double run(Job *j, const struct Family *f, const char *file, const char *
 int main(int argc, char **argv)
 {
     static const char *const known[] = {"--family", "--op", "--size", "--file", "--stacks",
-                                        "--rounds", NULL};
+                                        "--rounds", "--below", NULL};
     known_options(argc, argv, known);
     const char *family = option(argc, argv, "--family", NULL);
     const char *op = option(argc, argv, "--op", NULL);
@@ -377,8 +384,8 @@ int main(int argc, char **argv)
     size_t rounds = option_size(argc, argv, "--rounds", "1");
     const struct Family *f = families;
     while (f < families + FAMILIES && strcmp(f->name, family) != 0) f++;
-    int power = strcmp(size, "small") == 0 ? 16 : strcmp(size, "medium") == 0 ? 23
-              : strcmp(size, "large") == 0 ? 26 : 0;
+    int power = strcmp(size, "small") == 0 ? 16 : strcmp(size, "eighth") == 0 ? 20
+              : strcmp(size, "medium") == 0 ? 23 : strcmp(size, "large") == 0 ? 26 : 0;
     int input = strcmp(op, "input") == 0, writing = strcmp(op, "write") == 0;
     if (f == families + FAMILIES || !power || !(input || writing || strcmp(op, "read") == 0)) {
         fprintf(stderr, "families: no such family, size or --op; families:");
@@ -388,6 +395,8 @@ int main(int argc, char **argv)
     }
 
     static Job j;
+    j.below = option(argc, argv, "--below", "");
+    if (!*j.below) j.below = NULL;
     mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* the default, but not raised by what was freed */
     j.writing = writing || input, j.n = (size_t)1 << power;
     j.values = touched(j.n * sizeof *j.values);

@@ -2,13 +2,17 @@
 ! writes. Two double variables of --n elements, the second over the unlimited dimension, in chunks of
 ! --chunk elements (0: the default), --slice elements of each in turn; one at a time are scalars.
 ! The clock runs from nf90_create to the end of nf90_close; prints one JSON line.
+!
+! --work N computes each value with N steps before it is written, within the clock. --overlap says how:
+! `none` computes a slice and then writes it; `sections` does by hand what a library might do by itself,
+! with OpenMP: one thread computes the next slice while another writes this one; `only` writes nothing.
 program table
   use, intrinsic :: iso_fortran_env, only: int64, real64, error_unit
   use netcdf
   implicit none
 
-  character(len=4096) :: path
-  integer :: n, slice, chunk, i, last, calls, ncid, dim_n, dim_time, a_id, b_id
+  character(len=4096) :: path, overlap
+  integer :: n, slice, chunk, work, i, last, calls, ncid, dim_n, dim_time, a_id, b_id
   real(real64), allocatable :: a(:), b(:)
   real(real64) :: began, defined, put, closed
 
@@ -16,18 +20,29 @@ program table
   n = number('--n', '300000')
   slice = number('--slice', '1')
   chunk = number('--chunk', '0')
-  if (path == '' .or. n < 1 .or. slice < 1 .or. chunk < 0) then
-     write (error_unit, '(a)') 'table: --file FILE --n N --slice N --chunk N'
+  work = number('--work', '0')
+  call get_option('--overlap', 'none', overlap)
+  if (path == '' .or. n < 1 .or. slice < 1 .or. chunk < 0 .or. work < 0 .or. &
+       (overlap /= 'none' .and. overlap /= 'sections' .and. overlap /= 'only')) then
+     write (error_unit, '(a)') 'table: --file FILE --n N --slice N --chunk N --work N --overlap none|sections|only'
      stop 2
   end if
   allocate (a(n), b(n))
-  do i = 1, n
-     a(i) = 0.25_real64 * i
-     b(i) = -0.5_real64 * i
-  end do
+  a = 0
+  b = 0
+  if (work == 0) call compute(1, n)
   calls = 0
 
   began = now()
+  if (overlap == 'only') then
+     do i = 1, n, slice
+        call compute(i, min(n, i + slice - 1))
+     end do
+     put = now()
+     write (*, '(2(a,f20.9),a)') '{"workload": "table", "params": {"compute":', put - began, '}, "seconds":', put - began, &
+          ', "bytes": 0, "calls": 0, "digest": null}'
+     stop
+  end if
   call check(nf90_create(path, ior(nf90_clobber, nf90_netcdf4), ncid))
   call check(nf90_def_dim(ncid, 'n', n, dim_n))
   call check(nf90_def_dim(ncid, 'time', nf90_unlimited, dim_time))
@@ -39,18 +54,21 @@ program table
   end if
   call check(nf90_enddef(ncid))
   defined = now()
-  if (slice == 1) then
-     do i = 1, n
-        call check(nf90_put_var(ncid, a_id, a(i), start=[i]))
-        call check(nf90_put_var(ncid, b_id, b(i), start=[i]))
-        calls = calls + 2
+  if (overlap == 'sections') then
+     if (work > 0) call compute(1, min(n, slice))
+     do i = 1, n, slice
+        !$omp parallel sections num_threads(2)
+        !$omp section
+        if (work > 0 .and. i + slice <= n) call compute(i + slice, min(n, i + 2 * slice - 1))
+        !$omp section
+        call put_slice(i, min(n, i + slice - 1))
+        !$omp end parallel sections
      end do
   else
      do i = 1, n, slice
         last = min(n, i + slice - 1)
-        call check(nf90_put_var(ncid, a_id, a(i:last), start=[i]))
-        call check(nf90_put_var(ncid, b_id, b(i:last), start=[i]))
-        calls = calls + 2
+        if (work > 0) call compute(i, last)
+        call put_slice(i, last)
      end do
   end if
   put = now()
@@ -63,6 +81,34 @@ program table
        ', "calls": ', calls, ', "digest": null}'
 
 contains
+
+  !> Both variables from one element to another; each value takes so many steps, one after another.
+  subroutine compute(from, to)
+    integer, intent(in) :: from, to
+    integer :: j, k
+    real(real64) :: x
+    do j = from, to
+       x = 0.25_real64 * j
+       do k = 1, work
+          x = 0.5_real64 * (x + 0.25_real64 * j)
+       end do
+       a(j) = x
+       b(j) = -2 * x
+    end do
+  end subroutine compute
+
+  !> A slice of both, in turns; one element as a scalar.
+  subroutine put_slice(from, to)
+    integer, intent(in) :: from, to
+    if (slice == 1) then
+       call check(nf90_put_var(ncid, a_id, a(from), start=[from]))
+       call check(nf90_put_var(ncid, b_id, b(from), start=[from]))
+    else
+       call check(nf90_put_var(ncid, a_id, a(from:to), start=[from]))
+       call check(nf90_put_var(ncid, b_id, b(from:to), start=[from]))
+    end if
+    calls = calls + 2
+  end subroutine put_slice
 
   subroutine check(status)
     integer, intent(in) :: status

@@ -2,7 +2,7 @@
 # The `zonda` command: its output, messages and exit statuses, one line per case. Each part is a folder,
 # with its cases in cases.sh and the output that they expect beside it.
 #
-#   tests/cli/run.sh [dump|info|copy|view|trace|usage|run|damage|nccopy ...]      all by default
+#   tests/cli/run.sh [dump|info|copy|view|trace|tune|usage|run|damage|nccopy ...]      all by default
 #
 #   ZONDA_PREFIX   where zonda and its library are (default: dist)
 #   ZONDA_CORPUS   folder of further files, which go through `zonda dump`, too
@@ -29,7 +29,7 @@ fi
 ncdump=$(command -v ncdump) || ncdump=
 ncgen=$(command -v ncgen) || ncgen=
 export LC_ALL=C.UTF-8
-unset ZONDA_IO ZONDA_SYNC ZONDA_TRACE NETCDF_FFIOSPEC NETCDF_FFIO_SPEC LD_LIBRARY_PATH LD_PRELOAD
+unset ZONDA_IO ZONDA_ASYNC ZONDA_SYNC ZONDA_TRACE NETCDF_FFIOSPEC NETCDF_FFIO_SPEC LD_LIBRARY_PATH LD_PRELOAD
 
 scratch=$(mktemp -d)
 keep=0
@@ -86,7 +86,7 @@ is_png() {
     fi
 }
 
-if (($# == 0)); then set -- dump info copy view trace usage run damage nccopy; fi
+if (($# == 0)); then set -- dump info copy view trace tune usage run damage nccopy; fi
 for part; do
     if [ ! -e "$here/$part/cases.sh" ]; then
         echo "cli: no part $part" >&2

@@ -35,12 +35,15 @@ class Executor:
         self.s, self.src, self.builds, self.plan, self.builder = s, src, builds, plan, builder
         self.tools, self.witness = tools, witness
         self.exported = dynamic_symbols(os.path.join(s.libdir, SONAME), "--defined-only")
-        self.logs = s.folder("logs", s.label)
-        self.trees = s.path("run", s.label)
+        role = s.label + ("-async" if s.write_behind else "")
+        self.logs = s.folder("logs", role)
+        self.trees = s.path("run", role)
         self.env = dict(os.environ, LC_ALL="C.UTF-8", top_srcdir=src, TOPSRCDIR=src,
                         USER=os.environ.get("USER", "nobody"), LD_LIBRARY_PATH=s.libdir)
         for name in ("MAKEFLAGS", "MFLAGS", "LD_PRELOAD", "HDF5_PLUGIN_PATH"):
             self.env.pop(name, None)
+        if s.write_behind:
+            self.env["ZONDA_ASYNC"] = s.write_behind
         self.print_lock, self.results = threading.Lock(), {}
         self.plugins_lock, self.plugins = threading.Lock(), None
 

@@ -6,6 +6,7 @@
     run.py --update     after the run, adds newly passing names to passing.txt (removes none)
     run.py --report     no run: passes on both / exceptions with reason / unexplained
     run.py --all        also the tests of netCDF-4 and of remote access
+    run.py --async on   (or other settings) with write-behind, see tests/async
     run.py --baseline   everything on the distribution's library; writes reference.txt
 
 Fetches the Debian source package `netcdf`, configures it once, compiles the test programs against
@@ -36,6 +37,7 @@ def arguments():
     p.add_argument("--baseline", action="store_true", help="record reference.txt")
     p.add_argument("--large", action="store_true", help="also tests that write several GiB")
     p.add_argument("--only", metavar="REGEX", help="only the tests whose name matches")
+    p.add_argument("--async", dest="write_behind", metavar="SETTING", default="", help="run the tests under ZONDA_ASYNC=SETTING")
     p.add_argument("--libdir", default=os.environ.get("ZONDA_LIBDIR", os.path.join(ROOT, "dist", "lib")))
     p.add_argument("--incdir", default=os.environ.get("ZONDA_INCDIR", os.path.join(ROOT, "dist", "include")))
     p.add_argument("--tools", default="/usr/bin", help="folder of ncdump, ncgen, ncgen3, nccopy")
@@ -44,7 +46,7 @@ def arguments():
     p.add_argument("--timeout", type=float, default=120, help="seconds for one test")
     p.add_argument("--keep", action="store_true", help="keep the folders of passing tests too")
     a = p.parse_args()
-    if a.baseline and (a.allowed or a.update or a.only):
+    if a.baseline and (a.allowed or a.update or a.only or a.write_behind):
         p.error("--baseline runs everything and touches reference.txt only")
     return a
 
@@ -82,7 +84,7 @@ def run(a):
                  libdir=os.path.abspath(SYSTEM_LIB if a.baseline else a.libdir),
                  incdir=os.path.abspath(SYSTEM_INC if a.baseline else a.incdir),
                  out=os.path.abspath(a.out), jobs=a.jobs, timeout=a.timeout, large=a.large,
-                 keep=a.keep)
+                 keep=a.keep, write_behind=a.write_behind)
     if a.allowed and not lists.passing():
         print("passing.txt holds no name yet")
         print("0 passed, 0 failed, 0 skipped")

@@ -50,6 +50,7 @@ class Settings:
     timeout: float
     large: bool
     keep: bool
+    write_behind: str = ""      # ZONDA_ASYNC of the tests
 
     def path(self, *parts):
         return os.path.join(self.out, *parts)

@@ -56,13 +56,33 @@ thread_local! {
 ///
 /// A panic is a bug in Zonda. It must not unwind into C, and it must not take the program down:
 /// a model three days into a run keeps its other files.
-pub(crate) fn boundary(body: impl FnOnce() -> CallResult) -> c_int {
-    answering(|| body().map(|()| 0))
+#[inline]
+pub(crate) fn boundary<B: FnOnce() -> CallResult>(body: B) -> c_int {
+    let begin = zonda_trace::start();
+    let code = unrecorded(|| body().map(|()| 0));
+    if begin != 0 {
+        crate::trace::called::<B>(begin, code);
+    }
+    code
 }
 
 /// [`boundary`] for a body that may hand on the answer of a table of a program's own format, which is
 /// any number.
-pub(crate) fn answering(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+#[inline]
+pub(crate) fn answering<B: FnOnce() -> Result<c_int, Failure>>(body: B) -> c_int {
+    // The functions that open files are among these: the first of them is to be in the trace.
+    zonda_trace::init();
+    let begin = zonda_trace::start();
+    let code = unrecorded(body);
+    if begin != 0 {
+        crate::trace::called::<B>(begin, code);
+    }
+    code
+}
+
+/// [`answering`] for a function that tells the trace itself.
+#[inline]
+pub(crate) fn unrecorded(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(0)) => 0,
         Ok(Ok(code)) => from_elsewhere(code),

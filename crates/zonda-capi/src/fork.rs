@@ -33,10 +33,13 @@ thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
     /// What keeps work in the background from taking locks meanwhile.
     static QUIET: RefCell<Option<Quiet>> = const { RefCell::new(None) };
+    /// The trace, which those who hold other locks may write to: taken last.
+    static TRACE: RefCell<Option<zonda_trace::Forking>> = const { RefCell::new(None) };
 }
 
 /// To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
+    zonda_trace::init();
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the handlers are functions of this library, which is never unloaded
@@ -61,11 +64,13 @@ extern "C" fn before() {
         let _ = HELD.try_with(|held| {
             held.borrow_mut().extend(files.into_iter().map(Held::new));
         });
+        let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare()));
     });
 }
 
 extern "C" fn in_parent() {
     guarded(|| {
+        let _ = TRACE.try_with(|held| held.take());
         let _ = HELD.try_with(|held| held.take());
         let _ = QUIET.try_with(|held| held.take());
     });
@@ -73,6 +78,7 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     guarded(|| {
+        let _ = TRACE.try_with(|held| zonda_trace::fork_child(held.take()));
         let _ = HELD.try_with(|held| {
             for held in held.take() {
                 held.file.dataset.mark_forked();
@@ -89,4 +95,5 @@ extern "C" fn at_exit() {
             let _ = file.dataset.drain();
         });
     }
+    guarded(zonda_trace::flush);
 }

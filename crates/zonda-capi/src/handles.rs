@@ -15,7 +15,7 @@ use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
 use crate::boundary::Failure;
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
-const N_SLOTS: usize = 1 << 16;
+pub(crate) const N_SLOTS: usize = 1 << 16;
 
 static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
     [const { ArcSwapOption::const_empty() }; N_SLOTS];
@@ -100,7 +100,11 @@ pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
 #[inline]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     let id = u32::try_from(ncid).map_err(|_| NcError::BadId)?;
-    let file = SLOTS[(id >> 16) as usize].load();
+    let slot = (id >> 16) as usize;
+    if zonda_trace::on() {
+        crate::trace::works_on(slot);
+    }
+    let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
     match &*file {
         Some(open) if group == GroupId::ROOT || open.dataset.is_hdf5() => {
@@ -150,6 +154,7 @@ pub(crate) fn slot_of(ncid: c_int) -> usize {
 /// `NC_ENFILE` when all slots are taken.
 pub(crate) fn insert(file: OpenFile) -> Result<c_int, NcError> {
     let (slot, ncid) = take_slot()?;
+    crate::trace::opened(slot, &file);
     SLOTS[slot].store(Some(Arc::new(file)));
     HIGH_WATER.fetch_max(slot + 1, Ordering::AcqRel);
     Ok(ncid)

@@ -26,6 +26,7 @@ mod par;
 mod plugin_path;
 mod rc;
 mod target;
+mod trace;
 mod transfer;
 mod tuning;
 mod type_definitions;

@@ -8,9 +8,10 @@ use std::ffi::c_int;
 
 use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
 
-use crate::boundary::{CallResult, Failure, boundary, ranged};
+use crate::boundary::{CallResult, Failure, ranged, unrecorded};
 use crate::foreign::{CMemory, MallocPlace};
 use crate::handles::{self, FileRef};
+use crate::trace::Moved;
 use crate::types::STRING;
 use crate::user_format;
 
@@ -325,6 +326,37 @@ pub(crate) enum Which {
     Mapped(*const usize, *const usize, *const isize, *const isize),
 }
 
+impl Which {
+    /// Whether it is the whole variable, as it is without counts.
+    pub(crate) fn is_all(self) -> bool {
+        match self {
+            Which::All => true,
+            Which::One(_) => false,
+            Which::Block(_, count) | Which::Strided(_, count, _) | Which::Mapped(_, count, ..) => {
+                count.is_null()
+            }
+        }
+    }
+
+    /// How many elements that are of a variable with this shape.
+    ///
+    /// # Safety
+    /// The arrays are null or hold one value per dimension.
+    pub(crate) unsafe fn n_elems(self, shape: &[usize]) -> usize {
+        let of = |lens: &[usize]| lens.iter().fold(1usize, |n, &len| n.saturating_mul(len));
+        match self {
+            Which::One(_) => 1,
+            Which::Block(_, count) | Which::Strided(_, count, _) | Which::Mapped(_, count, ..)
+                if !count.is_null() =>
+            {
+                // SAFETY: not null, and the contract above.
+                of(unsafe { slice(count, shape.len()) })
+            }
+            _ => of(shape),
+        }
+    }
+}
+
 /// Body of every data function.
 ///
 /// # Safety
@@ -344,7 +376,8 @@ pub(crate) unsafe fn transfer(
             user_format::transfer::transfer(table, (ncid, varid), mem, caller, which)
         };
     }
-    boundary(move || {
+    let begin = zonda_trace::start();
+    let code = unrecorded(move || {
         let file = handles::file(ncid)?;
         let call = Transfer { file: &file, var: file.var(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.
@@ -356,6 +389,11 @@ pub(crate) unsafe fn transfer(
                 Which::Strided(start, count, stride) => call.vars(start, count, stride),
                 Which::Mapped(start, count, stride, imap) => call.varm(start, count, stride, imap),
             }
-        }
-    })
+        }?;
+        Ok(0)
+    });
+    if begin != 0 {
+        Moved { ncid, varid, mem, caller, which }.ended(begin, code);
+    }
+    code
 }

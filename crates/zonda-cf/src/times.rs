@@ -7,6 +7,7 @@
 //! What is wrong is skipped, and a [`Problem`] for it added to the caller's list.
 
 mod calendar;
+mod dates;
 mod iso;
 mod scan;
 mod since;
@@ -14,6 +15,7 @@ mod since;
 use std::fmt;
 
 pub use calendar::Calendar;
+pub use dates::Dates;
 pub use iso::{date, text};
 pub use since::{Since, Unit};
 

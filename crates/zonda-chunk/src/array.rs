@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::Storage;
+use zonda_trace::{Args, Kind, span};
 
 use crate::ChunkError;
 use crate::bytes::MAPPED_BYTES;
@@ -21,7 +22,7 @@ use crate::pool::Engine;
 use crate::prefetch::{Ahead, Background, Pattern};
 use crate::scatter::{Part, Parts};
 use crate::selection::{Coords, Selection};
-use crate::stored::{Found, RawChunk, lengthen};
+use crate::stored::{Found, RawChunk, decoding, lengthen};
 use crate::table::{ChunkAt, ChunkTable};
 
 /// The shape of an array's chunks.
@@ -554,6 +555,8 @@ impl Inner {
         let mask = found.place.mask;
         let failed = |error| self.filter_error(found, error);
         let packed = steps == &self.steps[..];
+        // Straight to where the caller wants it: undoing filters and putting in place are one.
+        let decoding = decoding(stored.len(), chunk_bytes);
         if packed && decode.is_copy() && part.is_one_run() && part.n_bytes() == chunk_bytes {
             part.rows(base, steps, |_, _, row| {
                 self.filters.decode(stored, mask, filter, row).map_err(failed)
@@ -583,6 +586,7 @@ impl Inner {
         lengthen(chunk, chunk_bytes)?;
         let bytes = &mut chunk[..chunk_bytes];
         self.filters.decode(stored, mask, filter, bytes).map_err(failed)?;
+        drop(decoding);
         scatter_rows(bytes, part, base, steps, decode, block)
     }
 }
@@ -608,6 +612,8 @@ fn scatter_rows(
     block: &mut Vec<u8>,
 ) -> Result<Converted, ChunkError> {
     let mut converted = Converted::default();
+    let args = || Args { bytes: part.n_bytes() as u64, ..Args::default() };
+    let _span = span(Kind::ChunkScatter, args);
     // Places in a decoded chunk are below its length, which memory holds.
     part.rows(base, steps, |at, step, row| {
         converted = converted.and(decode.row(&bytes[at as usize..], step as usize, row, block));

@@ -11,6 +11,7 @@ use std::sync::{
 };
 
 use zonda_storage::memory;
+use zonda_trace::{Args, Kind};
 
 use crate::cache::Cache;
 
@@ -182,16 +183,23 @@ impl Engine {
         let pool = if more == 0 { None } else { self.pool() };
         let Some(pool) = pool else { return here() };
         let idle = self.threads.saturating_sub(self.busy.load(Ordering::Relaxed));
-        pool.in_place_scope(|scope| {
+        let (file, mut done) = (zonda_trace::current_file(), 0);
+        let result = pool.in_place_scope(|scope| {
             for _ in 0..more.min(idle) {
                 let busy = Busy::new(&self.busy);
                 scope.spawn(move |_| {
                     let _busy = busy;
+                    zonda_trace::set_current_file(file);
                     work();
+                    zonda_trace::set_current_file(0);
                 });
             }
-            here()
-        })
+            let result = here();
+            done = zonda_trace::start();
+            result
+        });
+        zonda_trace::span_since(done, Kind::WaitPool, Args::default);
+        result
     }
 
     /// Runs `work` on the pool when a thread has time; false if none has.
@@ -247,6 +255,8 @@ static GATE: RwLock<()> = RwLock::new(());
 #[derive(Debug)]
 pub struct Quiet {
     _gate: RwLockWriteGuard<'static, ()>,
+    /// The threads of storage layers.
+    _layers: zonda_storage::Quiet,
 }
 
 /// Waits until background work holds no lock, and keeps it from taking any.
@@ -256,7 +266,8 @@ pub struct Quiet {
 /// for a chunk to be decoded, only for one being read.
 #[must_use]
 pub fn quiet() -> Quiet {
-    Quiet { _gate: GATE.write().unwrap_or_else(PoisonError::into_inner) }
+    let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
+    Quiet { _gate: gate, _layers: zonda_storage::quiet() }
 }
 
 /// Leave for background work to take locks, while it is kept; `None` during a fork. Never waits:

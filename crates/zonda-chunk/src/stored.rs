@@ -2,6 +2,7 @@
 //! none.
 
 use zonda_storage::ReadRange;
+use zonda_trace::{Args, Kind, span};
 
 use crate::array::{Bench, Inner};
 use crate::bytes::Bytes;
@@ -44,6 +45,7 @@ impl Inner {
         let stored = &bench.memory.stored[..found.place.len as usize];
         let mask = found.place.mask;
         let failed = |error| self.filter_error(found, error);
+        let _span = decoding(stored.len(), chunk_bytes);
         self.filters.prove(stored, mask, &mut bench.filter).map_err(failed)?;
         let mut bytes = Bytes::new(chunk_bytes, spare)?;
         self.filters.decode(stored, mask, &mut bench.filter, &mut bytes).map_err(failed)?;
@@ -61,6 +63,7 @@ impl Inner {
             }
         }
         let n = usize::try_from(len).map_err(|_| ChunkError::NoMemory { bytes: len })?;
+        let _span = span(Kind::ChunkRead, || Args { offset: at, bytes: len, ..Args::default() });
         lengthen(stored, n)?;
         let buf = &mut stored[..n];
         // Offsets that no file can have are not the storage's business.
@@ -87,6 +90,13 @@ impl Inner {
     }
 }
 
+/// The event of a chunk whose filters are undone.
+#[inline(always)]
+pub(crate) fn decoding(stored: usize, chunk_bytes: usize) -> zonda_trace::Span {
+    let (offset, bytes) = (chunk_bytes as u64, stored as u64);
+    span(Kind::ChunkDecode, || Args { offset, bytes, ..Args::default() })
+}
+
 /// A chunk in the storage.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
@@ -97,7 +107,7 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    fn out_of_file(&self) -> ChunkError {
+    pub(crate) fn out_of_file(&self) -> ChunkError {
         let ChunkAt { at, len, .. } = self.place;
         ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
     }

@@ -53,6 +53,12 @@ pub trait Allocate {
     /// Gives back what nothing refers to any more. When it may serve again is the format's affair.
     fn free(&mut self, at: u64, len: u64);
 
+    /// Behind the bytes that belong to what was taken at `at`: what is there up to the next good
+    /// place. They may be written, too.
+    fn padded(&self, at: u64, len: u64) -> u64 {
+        at.saturating_add(len)
+    }
+
     /// Called with each incomplete chunk, in the file's form, before it is stored: where elements
     /// that nobody put refer to something outside of the array, the format may give each of them
     /// something of its own.

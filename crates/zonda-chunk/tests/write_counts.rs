@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use written::{File, Recipe, Turn};
 use zonda_chunk::filter::{ChunkShape, Pipeline};
-use zonda_chunk::{ArrayShape, ChunkError, Encode, Engine, NewArray};
+use zonda_chunk::{ArrayShape, ChunkError, Encode, Engine, NewArray, StoredChunks};
 use zonda_model::Hyperslab;
 
 fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recipe {
@@ -149,18 +149,66 @@ fn stored_chunks_are_copied_as_they_are() {
     let target = to.add(&recipe, Turn::default());
     to.put_raw(target, &[3, 0], &[2, 10], &record(3, 80));
     let array = from.writer.array(from.arrays[source].id).expect("there");
-    for key in [[0, 0], [1, 0]] {
-        let (mask, bytes) =
-            array.stored_chunk(&[30, 10], &key).expect("reads").expect("was written");
-        let id = to.arrays[target].id;
-        to.writer.put_stored(id, &key, mask, &bytes, &mut to.space).expect("puts");
-    }
-    assert!(array.stored_chunk(&[30, 10], &[2, 0]).expect("reads").is_none());
+    let mut chunks = StoredChunks::default();
+    array.stored_chunks(&[30, 10], &[[0, 0], [1, 0], [2, 0]], &mut chunks).expect("reads");
+    assert_eq!(chunks.iter().map(|(key, ..)| key[0]).collect::<Vec<_>>(), [0, 1]);
+    let written = to.storage.writes.load(Ordering::SeqCst);
+    to.writer.put_stored(to.arrays[target].id, &chunks, &mut to.space).expect("puts");
+    assert_eq!(to.storage.writes.load(Ordering::SeqCst), written + 1);
     to.arrays[target].model = from.arrays[source].model.clone();
     assert_eq!(to.writer.pending_bytes(), 0);
     assert_eq!((counts(&from, source), counts(&to, target)), ((2, 0), (0, 0)));
     to.check_all(target);
     to.check_stored();
+}
+
+/// Of chunks that cannot be written none is entered, and their places serve again.
+#[test]
+fn stored_chunks_that_cannot_be_written_leave_no_trace() {
+    for filters in [&[][..], &[9999]] {
+        let mut file = file(2, 1 << 20);
+        let index = file.add(&recipe(filters, &[40, 10], &[10, 10], &[true; 2]), Turn::default());
+        file.put_raw(index, &[0, 0], &[10, 10], &record(0, 400));
+        let id = file.arrays[index].id;
+        let mut chunks = StoredChunks::default();
+        (0..4).for_each(|k| chunks.push(&[k, 0], 0, &[9; 400]));
+        let before = counts(&file, index);
+        file.storage.fails_in.store(1, Ordering::SeqCst);
+        assert!(file.writer.put_stored(id, &chunks, &mut file.space).is_err());
+        assert_eq!(counts(&file, index), before);
+        let array = file.writer.array(id).expect("there");
+        let mut there = StoredChunks::default();
+        array.stored_chunks(&[40, 10], &[[0, 0], [1, 0]], &mut there).expect("reads");
+        assert_eq!(there.iter().map(|(key, ..)| key[0]).collect::<Vec<_>>(), [0]);
+        // One of another length is refused before any is written.
+        chunks.push(&[4, 0], 1, &[9; 399]);
+        let refused = file.writer.put_stored(id, &chunks, &mut file.space);
+        assert!(matches!(refused, Err(ChunkError::Length { .. })), "{refused:?}");
+    }
+}
+
+/// Chunks whose places lie in another order than their coordinates, with others between.
+#[test]
+fn stored_chunks_are_fetched_wherever_they_are() {
+    let mut file = file(2, 1 << 20);
+    let index = file.add(&recipe(&[9999], &[50, 10], &[10, 10], &[true; 2]), Turn::default());
+    for k in [3, 1, 4, 0] {
+        file.put_raw(index, &[k * 10, 0], &[10, 10], &record(k, 400));
+    }
+    let array = file.writer.array(file.arrays[index].id).expect("there");
+    let mut chunks = StoredChunks::default();
+    for keys in [&[0, 1, 2, 3, 4][..], &[1, 4], &[4, 1, 1], &[2], &[]] {
+        let keys: Vec<[u64; 2]> = keys.iter().map(|&k| [k, 0]).collect();
+        array.stored_chunks(&[50, 10], &keys, &mut chunks).expect("reads");
+        let there = keys.iter().filter(|key| key[0] != 2);
+        let expected: Vec<_> = there
+            .map(|key| (key[0], record(key[0] as usize, 400).iter().map(|b| !b).collect()))
+            .collect::<Vec<(u64, Vec<u8>)>>();
+        let got: Vec<_> = chunks.iter().map(|(key, _, bytes)| (key[0], bytes.to_vec())).collect();
+        assert_eq!(got, expected, "{keys:?}");
+    }
+    assert!(array.stored_chunks(&[50, 10], &[[0, 0, 0]], &mut chunks).is_err());
+    assert_eq!(chunks.iter().count(), 0);
 }
 
 /// Puts into chunks that reads ahead are decoding at that moment.
@@ -274,15 +322,18 @@ fn unfiltered_edges_stay_unfiltered() {
     let id = file.arrays[index].id;
     let array = file.writer.array(id).expect("there");
     let masks = [0, 1, 2].map(|k| {
-        let stored = array.stored_chunk(&[25, 10], &[k, 0]).expect("reads");
-        stored.expect("was written").0
+        let mut stored = StoredChunks::default();
+        array.stored_chunks(&[25, 10], &[[k, 0]], &mut stored).expect("reads");
+        stored.iter().next().expect("was written").1
     });
     assert_eq!(masks, [0, 0, 1]);
     let space = &mut file.space;
     let refused = |result: Result<(), ChunkError>| {
         assert!(matches!(result, Err(ChunkError::Request { .. })), "{result:?}");
     };
-    refused(file.writer.put_stored(id, &[2, 0], 0, &[0; 400], space));
+    let mut filtered = StoredChunks::default();
+    filtered.push(&[2, 0], 0, &[0; 400]);
+    refused(file.writer.put_stored(id, &filtered, space));
     let slab = Hyperslab { start: &[22, 0], count: &[1, 1], stride: None };
     let raw = Encode::Raw { elem_size: 4 };
     refused(file.writer.put(id, &[30, 10], &slab, raw, &[0; 4], space).map(drop));

@@ -35,6 +35,7 @@ pub(crate) enum Unfinished {
 impl ClassicFile {
     /// Writes what the file lacks: data first, then what makes it visible.
     pub(crate) fn commit(&self, state: &mut State) -> Result<(), ClassicError> {
+        let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);
         self.complete(state)?;
         let n_records = self.n_records.load(Ordering::Acquire);
         if state.header_dirty {
@@ -172,6 +173,7 @@ impl ClassicFile {
         if new.saturating_mul(header.layout.record_len) < COMMIT_BYTES {
             return Ok(());
         }
+        let _span = zonda_trace::span(zonda_trace::Kind::Commit, zonda_trace::Args::default);
         self.storage.barrier()?;
         self.write_n_records(header.version, n_records)
     }

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
+use zonda_trace::{Args, Kind, Span};
 
 use crate::attribute::{check_mix, range_rule};
 use crate::error::{ClassicError, shown};
@@ -394,6 +395,17 @@ fn checked_len(memory: &[u8], n_elems: usize, mem: MemType) -> Result<&[u8], Cla
     if memory.len() == bytes_of(n_elems, mem) { Ok(memory) } else { Err(wrong_len()) }
 }
 
+/// The event of a block that is converted; `bytes` in the caller's memory. That of a few elements
+/// would take longer than they do.
+#[inline(always)]
+fn converting(bytes: usize) -> Span {
+    const WORTH: usize = 4096;
+    if bytes < WORTH {
+        return Span::none();
+    }
+    zonda_trace::span(Kind::Convert, || Args { bytes: bytes as u64, ..Args::default() })
+}
+
 /// Calls `f` with a buffer of `len` bytes: on the stack for small ones, else the thread's scratch.
 fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     if len <= SMALL {
@@ -434,7 +446,9 @@ fn write_plan(
                     // Of this pair of types, values that do not fit leave the file as it is.
                     read_or_zeros(storage, at, external)?;
                 }
+                let span = converting(block.len());
                 total = total.saturating_add(encoder.encode(block, external).out_of_range);
+                drop(span);
                 storage.write_at(at, external)?;
                 at = at.saturating_add(len as u64);
             }
@@ -473,7 +487,9 @@ fn read_plan(
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
                 let external = buffer.get_mut(..len).unwrap_or_default();
                 read_or_zeros(storage, at, external)?;
+                let span = converting(block.len());
                 total = total.saturating_add(decoder.decode(external, block).out_of_range);
+                drop(span);
                 at = at.saturating_add(len as u64);
             }
             Ok::<(), ClassicError>(())

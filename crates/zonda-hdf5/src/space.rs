@@ -140,8 +140,9 @@ impl Space {
         Ok(FileAddr(placed))
     }
 
-    /// Behind the bytes that belong to a run from `at` to `behind`.
-    fn padded(&self, at: u64, behind: u64) -> u64 {
+    /// Behind the bytes that belong to a run from `at` to `behind`, which was taken.
+    #[must_use]
+    pub fn padded(&self, at: u64, behind: u64) -> u64 {
         let padded = behind.checked_next_multiple_of(ALIGN).filter(|_| at >= self.own);
         padded.unwrap_or(behind)
     }

@@ -3,6 +3,7 @@
 
 mod error;
 mod fill;
+pub mod filter_text;
 mod hyperslab;
 mod ids;
 mod name;

@@ -1,7 +1,11 @@
 //! Axes: what their numbers mean, where their ticks are and how these are called.
 
+use zonda_cf::times::Dates;
+
+use crate::dates;
+
 /// What the numbers along an axis are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum AxisKind {
     /// Numbers in the unit that the title names.
     #[default]
@@ -18,6 +22,8 @@ pub enum AxisKind {
     BinaryBytes,
     /// Seconds, shown as s, ms or µs.
     Seconds,
+    /// Times, shown as dates.
+    Dates(Dates),
 }
 
 /// How numbers are spread along an axis.
@@ -65,13 +71,24 @@ impl Axis {
     pub(crate) fn roomy(&self, (low, high): (f64, f64)) -> (f64, f64) {
         match self.spacing {
             Spacing::Linear => {
-                let room = if high > low { (high - low) * 0.04 } else { half_unit(low) };
+                let room = if high > low { (high - low) * 0.04 } else { self.half_unit(low) };
                 (low - room, high + room)
             }
             Spacing::Log => {
                 let room = if high > low { (high / low).powf(0.04) } else { 2.0 };
                 (low / room, high * room)
             }
+        }
+    }
+}
+
+impl Axis {
+    /// Half of a range around a single number.
+    pub(crate) fn half_unit(&self, number: f64) -> f64 {
+        match self.kind {
+            // Half a day, whatever they count.
+            AxisKind::Dates(dates) => 0.5 / dates.unit_days(),
+            _ => half_unit(number),
         }
     }
 }
@@ -137,6 +154,8 @@ impl Axis {
                 let at = at.into_iter().map(|number| (number, plain(number, 0)));
                 Ticks { at: at.collect(), unit: String::new() }
             }
+            AxisKind::Dates(dates) => dates::ticks(&dates, low, high, most)
+                .unwrap_or_else(|| Axis::new("", AxisKind::Number).ticks(low, high, most)),
             // Degrees too many to be any, besides numbers.
             AxisKind::Number | AxisKind::Longitude | AxisKind::Latitude => {
                 let exponent = if size == 0.0 { 0.0 } else { size.log10().floor() };

@@ -20,7 +20,9 @@
 #![forbid(unsafe_code)]
 
 mod axis;
+mod bars;
 mod colour;
+mod dates;
 mod error;
 mod frame;
 mod line;
@@ -34,6 +36,7 @@ mod terminal;
 mod text;
 
 pub use axis::{Axis, AxisKind, Spacing};
+pub use bars::{BarOptions, BarSeries, bars};
 pub use colour::{Colour, Palette};
 pub use error::{Error, Result};
 pub use line::{Curve, LineOptions, lines};

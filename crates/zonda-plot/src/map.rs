@@ -164,7 +164,7 @@ impl Edges {
             return Err(Error::NotMonotonic { axis: name() });
         }
         let [first, .., last] = centres else {
-            let (only, half) = (centres[0], half_unit(centres[0]));
+            let (only, half) = (centres[0], axis.half_unit(centres[0]));
             return Ok(Edges(vec![only - half, only + half]));
         };
         let middles = centres.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));

@@ -255,3 +255,17 @@ NO_ID(H5T_STD_U32BE_g)
 NO_ID(H5T_STD_U32LE_g)
 NO_ID(H5T_STD_U64BE_g)
 NO_ID(H5T_STD_U64LE_g)
+
+/* The plugins that come with netCDF-C take this from its library where libc has none: Zonda's tools
+ * do not load that. Weak, and behind libc's own where there is one. */
+#undef strlcat
+__attribute__((weak)) size_t strlcat(char *dst, const char *src, size_t size)
+{
+    size_t had = dst == NULL ? 0 : strnlen(dst, size), more = strlen(src);
+    if (had < size) {
+        size_t fits = more < size - had ? more : size - had - 1;
+        memcpy(dst + had, src, fits);
+        dst[had + fits] = '\0';
+    }
+    return had + more;
+}

@@ -194,6 +194,8 @@ impl Beside for InFolder {
             .map_err(|errno| InFolder::open_error(&copy_path, errno))?;
         std::fs::rename(&copy_path, &path)
             .map_err(|error| InFolder::io_error(Op::Replace, &path, &error))?;
+        // It would go on to be that of the file that was replaced.
+        self.file.no_more_direct();
         self.file
             .fd
             .become_file_of(&copy)

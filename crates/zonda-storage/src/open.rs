@@ -120,6 +120,7 @@ impl Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
+    zonda_trace::init();
     let default;
     let unbuffered;
     let spec = match (&options.spec, options.share) {
@@ -158,7 +159,7 @@ pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, Storage
     if options.create != Create::MustExist {
         beside.clear();
     }
-    let storage = spec.build_on(Arc::clone(&file) as Arc<dyn Storage>)?;
+    let storage = spec.build_on_file(&file)?;
     Ok(Opened { storage, beside: Some(Arc::new(beside)), lock, file: Some(file) })
 }
 

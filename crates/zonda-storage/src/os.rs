@@ -1,4 +1,4 @@
-//! The system calls, each through its libc symbol: the one module of this crate with `unsafe`.
+//! The system calls, each through its libc symbol.
 //!
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// The most buffers one `preadv` or `pwritev` takes on Linux (`IOV_MAX`).
 pub(crate) const MAX_BUFFERS: usize = 1024;
+
+/// `fcntl`: which signal tells of a lease (`linux/fcntl.h`; the libc crate has no name for it).
+const F_SETSIG: libc::c_int = 10;
 
 /// An `errno` value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,6 +249,29 @@ impl Fd {
         retry(|| unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, 0) }).map(Fd)
     }
 
+    /// The same file, opened anew with `flags`, whatever became of its name.
+    pub(crate) fn anew(&self, flags: libc::c_int) -> Result<Fd, Errno> {
+        Fd::open(Path::new(&format!("/proc/self/fd/{}", self.0)), flags)
+    }
+
+    /// Maps the file for reading while nobody can write it; see [`Mapping`].
+    pub(crate) fn map(&self) -> Result<Mapping, Errno> {
+        let lease = self.anew(libc::O_RDONLY)?;
+        // A lease that is about to be broken is told of by a signal, which by default ends the program:
+        // first one that does nothing, and then nobody to take it. It is asked about at each read.
+        // SAFETY: fcntl takes no pointer in any of these calls.
+        unsafe {
+            retry(|| libc::fcntl(lease.0, F_SETSIG, libc::SIGURG))?;
+            retry(|| libc::fcntl(lease.0, libc::F_SETLEASE, libc::F_RDLCK))?;
+            retry(|| libc::fcntl(lease.0, libc::F_SETOWN, 0))?;
+        }
+        // SAFETY: the bytes are looked at only while the lease is there (`Mapping::bytes`), and with
+        // it nobody can have the file open for writing or cut it.
+        let bytes = unsafe { memmap2::Mmap::map(lease.0) };
+        let bytes = bytes.map_err(|e| Errno(e.raw_os_error().unwrap_or(libc::EIO)))?;
+        Ok(Mapping { bytes, lease })
+    }
+
     /// The path that the file has now, by `/proc`.
     pub(crate) fn path_now(&self) -> Option<PathBuf> {
         std::fs::read_link(format!("/proc/self/fd/{}", self.0)).ok()
@@ -268,6 +294,31 @@ impl Fd {
     pub(crate) fn sync_all(&self) -> Result<(), Errno> {
         // SAFETY: fsync takes no pointer.
         retry(|| unsafe { libc::fsync(self.0) }).map(drop)
+    }
+}
+
+/// The bytes of a file that nobody can write meanwhile: a read lease sees to it, for whose end whoever
+/// opens the file for writing, or cuts it, has to wait. Without it a file cut by others would end
+/// the program by `SIGBUS`.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    bytes: memmap2::Mmap,
+    lease: Fd,
+}
+
+impl Mapping {
+    /// Device and inode of the file.
+    pub(crate) fn identity(&self) -> Option<(libc::dev_t, libc::ino64_t)> {
+        self.lease.status().ok().map(|status| status.identity)
+    }
+
+    /// The bytes, to be read at once; `None` when somebody waits to write them, or does already: the
+    /// mapping is then to be dropped.
+    #[inline]
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        // SAFETY: fcntl takes no pointer here.
+        let kept = unsafe { libc::fcntl(self.lease.0, libc::F_GETLEASE) } == libc::F_RDLCK;
+        kept.then_some(&self.bytes)
     }
 }
 

@@ -11,3 +11,16 @@ pub fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> std::io::Res
     // A thread begins with the mask of the one that starts it, so that there is no moment between.
     with_signals_blocked(|| std::thread::Builder::new().name(name).spawn(body).map(drop))
 }
+
+/// The same for a thread that ends before `scope` does, which reports its panic.
+///
+/// # Errors
+/// What the system says if it gives no thread.
+pub fn spawn_scoped<'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: String,
+    body: impl FnOnce() + Send + 'scope,
+) -> std::io::Result<()> {
+    let named = std::thread::Builder::new().name(name);
+    with_signals_blocked(|| named.spawn_scoped(scope, body).map(drop))
+}

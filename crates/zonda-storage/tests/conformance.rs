@@ -91,6 +91,60 @@ fn cache_over_cache() {
 }
 
 #[test]
+fn caches_with_a_thread() {
+    for pages in ["1:1", "1:2", "1:3:1", "1:16:8", "3:5:2", "64:64:4"] {
+        on_memory(&format!("cachea:{pages}"));
+    }
+    on_files("cachea:2:8:2");
+}
+
+#[test]
+fn pages_that_files_share() {
+    // All storages of the suite are there one after the other; two layers of a stack are two files.
+    on_memory("cachea:1:6:1:3");
+    on_memory("cachea:1:5:1:4,cachea:1:5:1:4");
+}
+
+#[test]
+fn double_buffering() {
+    for buffers in ["1:1", "1:2", "2:4", "29:2", "336:2"] {
+        on_memory(&format!("bufa:{buffers}"));
+    }
+    on_files("bufa:4:3");
+}
+
+#[test]
+fn second_level() {
+    on_memory("eie:1:4:1");
+    on_memory("cache:1:8,eie.sds:16:4:1");
+    on_files("cache:29:141,eie.sds:4096:4:1");
+}
+
+#[test]
+fn threads_over_threads() {
+    on_memory("cachea:1:4:2,bufa:2:2,eie:8:4:1");
+    on_memory("bufa:1:2,count,cachea:2:4,cache:1:2");
+    on_memory("cache:1:4,cachea:2:4:1,throttle:1024G");
+    on_memory("eie:4:4,cache:1:3,bufa:8:2");
+}
+
+#[test]
+fn past_the_cache_of_the_system() {
+    on_memory("direct");
+    on_files("direct");
+    on_files("cache:3:5,direct");
+    on_files("cachea:16:4,direct,count");
+    on_files("direct,cache:1:4");
+}
+
+#[test]
+fn mapping() {
+    on_memory("mmap");
+    on_files("mmap");
+    on_files("cache:1:4,mmap,bufa:1:2");
+}
+
+#[test]
 fn passthrough() {
     on_memory("passthrough");
     on_memory("passthrough,cache:2:2,passthrough");

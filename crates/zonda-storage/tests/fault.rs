@@ -133,6 +133,122 @@ fn an_error_at_every_nth_operation_loses_nothing() {
     }
 }
 
+/// Layers with a thread, and one that is not asked for buffers. What their threads meet is told by a
+/// later call: once, and never lost.
+const SPECS: [&str; 6] = [
+    "cachea:1:4:2",
+    "cachea:4:8",
+    "bufa:2:2",
+    "cache:1:3,eie:4:4:1",
+    "cachea:1:8,bufa:4:2",
+    "direct",
+];
+
+fn stack_of(spec: &str) -> (Arc<Memory>, FaultHandle, Arc<dyn Storage>) {
+    let base = Arc::new(Memory::new());
+    let fault = Fault::new(Arc::clone(&base), NEVER);
+    let handle = fault.handle();
+    (base, handle, Spec::parse(spec).unwrap().build_on(Arc::new(fault)).unwrap())
+}
+
+#[test]
+fn an_error_behind_the_callers_back_is_told_once_and_loses_nothing() {
+    for spec in SPECS {
+        for watched in [Watched::Read, Watched::Write, Watched::Sync, Watched::SetLen] {
+            let (base, handle, s) = stack_of(spec);
+            handle.arm(FaultPlan { watched, ..NEVER });
+            run(&base, &*s, "no fault");
+            let total = handle.seen();
+            assert!(total > 0, "{spec} {watched:?}");
+            let kinds: &[FaultKind] = match watched {
+                Watched::Write => &[FaultKind::Eio, FaultKind::Enospc, FaultKind::Short],
+                _ => &[FaultKind::Eio],
+            };
+            let mut struck = 0;
+            for kind in kinds {
+                for nth in 1..=total {
+                    let note = format!("{spec} {watched:?} {nth} {kind:?}");
+                    let (base, handle, s) = stack_of(spec);
+                    handle.arm(FaultPlan { watched, nth, onwards: false, kind: *kind });
+                    let met = run(&base, &*s, &note);
+                    // A thread writes more or less at a time: a run may not come to the last ones.
+                    let injected = handle.injected();
+                    struck += injected;
+                    // A read that nobody asked for, or that only saves calls, may meet a write of the
+                    // cache below, which has to make room for it: that is tried again.
+                    let may_hide = watched == Watched::Read || spec.contains(',');
+                    assert!(met.errors == injected || may_hide && met.errors < injected, "{note}");
+                }
+            }
+            assert!(struck > total * kinds.len() as u64 / 2, "{spec} {watched:?}: {struck}");
+        }
+    }
+}
+
+#[test]
+fn barriers_order_what_threads_write() {
+    for spec in ["cachea:1:8:2", "bufa:2:3", "cache:1:4,eie:4:4:1", "cachea:1:4,cachea:4:4"] {
+        let base = Arc::new(Memory::new());
+        let log = Log::new(Arc::clone(&base)).unwrap();
+        let handle = log.handle();
+        let s = Spec::parse(spec).unwrap().build_on(Arc::new(log)).unwrap();
+        let mut expected = Vec::new();
+        let mut rng = Rng::new(3);
+        for round in 0..20_u64 {
+            for i in 0..12 {
+                let n = 1 + rng.below(6000) as usize;
+                let data = rng.bytes(n);
+                // Some of it in order, so that pages are complete and go out early.
+                let at = if i % 3 == 0 { rng.below(40_000) } else { round * 2000 + i * 500 };
+                s.write_at(at, &data).unwrap();
+            }
+            s.write_at(0, &round.to_le_bytes()).unwrap();
+            s.barrier().unwrap();
+            expected.push((handle.len(), contents(&*s)));
+        }
+        drop(s);
+        for (n, (prefix, bytes)) in expected.iter().enumerate() {
+            assert!(handle.replay(*prefix, 0) == *bytes, "{spec}: barrier {n}");
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_behind_a_thread_keeps_what_was_accepted() {
+    for spec in ["cachea:1:8", "bufa:1:4", "eie:1:8:1"] {
+        let (base, handle, s) = stack_of(spec);
+        let kind = FaultKind::Enospc;
+        handle.arm(FaultPlan { watched: Watched::Write, nth: 1, onwards: true, kind });
+        let data = Rng::new(1).bytes(60_000);
+        let (mut accepted, mut refused) = (0, 0);
+        for (i, part) in data.chunks(1000).enumerate() {
+            match s.write_at(i as u64 * 1000, part) {
+                Ok(()) if accepted == i * 1000 => accepted += part.len(),
+                Ok(()) => break,
+                Err(error) => {
+                    assert_eq!(error.raw_os_error(), libc::ENOSPC, "{spec}");
+                    refused += 1;
+                    break;
+                }
+            }
+        }
+        assert!(refused == 1 && accepted >= 3000, "{spec}: {accepted} accepted, {refused} refused");
+        for _ in 0..3 {
+            assert_eq!(s.barrier().unwrap_err().raw_os_error(), libc::ENOSPC, "{spec}");
+        }
+        let mut back = vec![0; accepted];
+        assert_eq!(s.read_at(0, &mut back), Ok(accepted), "{spec}");
+        assert!(back == data[..accepted], "{spec}");
+        handle.disarm();
+        // What a thread met in the meantime is still to be told.
+        if let Err(error) = s.barrier() {
+            assert_eq!(error.raw_os_error(), libc::ENOSPC, "{spec}");
+            s.barrier().unwrap();
+        }
+        assert!(base.to_vec().unwrap()[..accepted] == data[..accepted], "{spec}");
+    }
+}
+
 #[test]
 fn a_full_disk_keeps_what_was_accepted_until_there_is_room() {
     for shape in [(1, 2), (4, 8)] {

@@ -48,30 +48,29 @@ fn what_is_read_is_given_back() {
 #[test]
 fn the_forms_of_1995() {
     for (text, runs) in [
-        ("bufa:336:2", "cache:336:2,file"),
-        ("cache:29:141,eie.sds:4096:4:1", "cache:29:141,cache:4096:4,file"),
-        ("cachea:16:8", "cache:16:8,file"),
-        ("cachea.sds:16:8:3:1,system", "cache:16:8,file"),
-        ("cachea:16:8|event|syscall", "cache:16:8,event,file"),
+        ("bufa:336:2", "bufa:336:2,file"),
+        ("cache:29:141,eie.sds:4096:4:1", "cache:29:141,eie:4096:4:1,file"),
+        ("eie:4096:4:1:2", "eie:4096:4:1:2,file"),
+        ("cachea:16:8", "cachea:16:8,file"),
+        ("cachea.sds:16:8:3:1,system", "cachea:16:8:3:1,file"),
+        ("cachea:16:8:3:0", "cachea:16:8:3,file"),
+        ("cachea:16:8|event|syscall", "cachea:16:8,event,file"),
         ("cache.sds:8:4", "cache:8:4,file"),
         ("cache.mr:8", "cache:8:128,file"),
-        ("bufa", "cache:64:2,file"),
-        ("cachea", "cache:64:4,file"),
-        ("event.summary,bufa.sds:8", "event,cache:8:2,file"),
+        ("bufa", "bufa:64:2,file"),
+        ("cachea", "cachea:64:4,file"),
+        ("event.summary,bufa.sds:8", "event,bufa:8:2,file"),
         ("global,cache:8:4", "cache:8:4,file"),
         ("global.privpos:4:2", "file"),
         ("set.skip.1:100", "file"),
         ("mr.scr.novfl:1:2:3,syscall.aio", "file"),
-        ("direct,mmap,sds", "file"),
+        ("direct,mmap,sds", "direct,mmap,file"),
     ] {
         assert_eq!(runs_as(text), runs, "{text}");
     }
-    let spec = Spec::parse("bufa:336:2,mmap,system").unwrap();
+    let spec = Spec::parse("bufa:336:2,sds:9,system").unwrap();
     let said: Vec<String> = spec.replaced().iter().map(ToString::to_string).collect();
-    assert_eq!(
-        said,
-        ["`bufa:336:2` runs as `cache:336:2`", "`mmap` is left out", "`system` runs as `file`"]
-    );
+    assert_eq!(said, ["`sds:9` is left out", "`system` runs as `file`"]);
 }
 
 #[test]
@@ -104,6 +103,15 @@ fn every_refusal_names_the_token() {
             "bufa:1G:65",
             "`bufa:1G:65` at character 1: the number of pages must be so that all fit in 64G, not 65".into(),
         ),
+        ("eie:4:4:x", "`eie:4:4:x` at character 1: argument `x` is not a whole number".into()),
+        (
+            "cachea:4:4:1:16",
+            "`cachea:4:4:1:16` at character 1: the number of a shared cache must be 0 to 15, not 16".into(),
+        ),
+        ("cachea:4:4:1:2:3", "`cachea:4:4:1:2:3` at character 1: too many arguments, from `3` on".into()),
+        ("bufa:4:4:1", "`bufa:4:4:1` at character 1: too many arguments, from `1` on".into()),
+        ("event,direct:1", "`direct:1` at character 7: too many arguments, from `1` on".into()),
+        ("mmap:1", "`mmap:1` at character 1: too many arguments, from `1` on".into()),
         ("cache:1:2:3", "`cache:1:2:3` at character 1: too many arguments, from `3` on".into()),
         ("file:3", "`file:3` at character 1: too many arguments, from `3` on".into()),
         ("file,event", "`file` at character 1 is a backend: nothing can follow it".into()),
@@ -243,7 +251,7 @@ fn the_environment() {
     let all =
         [("ZONDA_IO", "cache:1:2"), ("NETCDF_FFIOSPEC", "bufa:3:4"), ("NETCDF_FFIO_SPEC", "event")];
     assert_eq!(says(&all).0, "spec=cache:1:2,file sync=none");
-    assert_eq!(says(&all[1..]).0, "spec=cache:3:4,file sync=none");
+    assert_eq!(says(&all[1..]).0, "spec=bufa:3:4,file sync=none");
     assert_eq!(says(&all[2..]).0, "spec=event,file sync=none");
     let (line, warning) = says(&[("ZONDA_IO", "cache:8:4,evnt"), ("ZONDA_SYNC", "full")]);
     assert_eq!(line, "spec=none sync=full");

@@ -33,7 +33,6 @@ mod define;
 mod definitions;
 pub mod diff;
 mod error;
-pub mod filter_text;
 mod format;
 mod meta;
 mod nc4;
@@ -58,7 +57,7 @@ pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
-    default_fill, normalize_name,
+    default_fill, filter_text, normalize_name,
 };
 pub use zonda_nc4::{
     Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,

@@ -136,6 +136,37 @@ fn every_way_gives_the_same_values() {
 }
 
 #[test]
+fn parts_of_unfiltered_chunks_are_read_where_memory_is_small() {
+    let folder = TempFolder::new("copy-plain");
+    let shape = [20, 64, 512];
+    let values = field(shape.iter().product());
+    for (is_filtered, way) in [(false, Way::Values), (true, Way::Spilled)] {
+        let (source, target) = (folder.file("source.nc"), folder.file("target.nc"));
+        let file = create(&source, Format::NetCdf4);
+        let dims = [("time", 0), ("y", shape[1]), ("x", shape[2])];
+        let dims = dims.map(|(name, len)| file.def_dim(name.as_bytes(), len).unwrap().0);
+        let t: VarRef = file.def_var(b"T", ExtType::Float.nc_type(), &dims).unwrap().into();
+        let map = Some(&[1, shape[1], shape[2]][..]);
+        file.def_var_chunking(t, StorageRequest::Chunked, map).unwrap();
+        if is_filtered {
+            file.def_var_deflate(t, true, Some(1)).unwrap();
+        }
+        file.enddef(Reserve::Default).unwrap();
+        put(&file, t, &shape, &values);
+        file.close().unwrap();
+        let options = CopyOptions {
+            chunks: rechunk(&[("time", 0), ("y", 8), ("x", 64)]),
+            memory_bytes: 1 << 20,
+            replace: true,
+            ..CopyOptions::default()
+        };
+        let done = copied(&source, &target, &options).unwrap();
+        assert_eq!((done.vars[0].way, done.vars[0].reads), (way, 1.0));
+        assert!(get(&open(&target), t) == values);
+    }
+}
+
+#[test]
 fn shapes_that_tile_badly() {
     let folder = TempFolder::new("copy-tiles");
     let source = maps(&folder, &[7, 11, 13]);

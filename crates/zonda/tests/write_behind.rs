@@ -57,7 +57,7 @@ fn put_short(made: &Made, step: usize, value: f64) -> zonda::Result<u64> {
     let slab = Hyperslab { start: &[step], count: &[1], stride: None };
     let value = value.to_ne_bytes();
     let done = made.file.put(made.short, &slab, Some(MemType::F64), |_| Ok(&value[..]));
-    done.map(|converted| converted.out_of_range as u64)
+    done.map(|converted| converted.out_of_range)
 }
 
 fn len_of(made: &Made) -> u64 {

@@ -18,6 +18,8 @@ test_trace() {
     "$zonda" trace without.txt -o trace.png >/dev/null
     is_png "trace as PNG" trace.png
 
+    trace_recordings
+
     # What the layer writes today is read, and added up as the layer does it.
     if [ -z "$ncgen" ]; then
         skip "trace of a real run: there is no ncgen to make a file with"
@@ -38,5 +40,51 @@ assert calls > 0 and trace["openings"] == 1, trace'; then
         pass "trace of a real run"
     else
         fail "trace of a real run"
+    fi
+}
+
+# Recordings of a program whose calls are known.
+trace_recordings() {
+    local kind
+    if ! command -v gcc >/dev/null; then
+        skip "trace of recordings: there is no gcc"
+        return
+    fi
+    gcc -o known -I"$prefix/include" "$here/trace/known.c" "$prefix/lib/libnetcdf.so.19" || return
+    for kind in classic deflate async; do
+        rm -f known.nc "$kind.trace"
+        if ZONDA_ASYNC=$([ $kind = async ] && echo on || echo off) "$zonda" run --trace "$kind.trace" -- \
+            ./known known.nc $([ $kind = classic ] || echo deflate) 2>why &&
+            python3 "$here/trace/recording.py" "$zonda" "$kind.trace" "$kind" >/dev/null 2>>why; then
+            pass "trace of a recording, $kind"
+        else
+            fail "trace of a recording, $kind"
+            sed 's/^/        /' why
+        fi
+    done
+    # A second run is added; what a kill leaves of a block is said, and is no error; damage is.
+    "$zonda" run --trace classic.trace -- ./known known2.nc
+    expect "trace of two runs" 2 "$("$zonda" trace classic.trace | grep -c '^classic.trace: process')"
+    head -c -20 deflate.trace >torn.trace
+    expect "trace of a recording that breaks off" 1 "$("$zonda" trace torn.trace | grep -c 'breaks off at byte')"
+    (cat deflate.trace; echo oops, and more than fits a head of a block) >damaged.trace
+    expect "trace of a damaged recording" \
+        "zonda: damaged.trace: byte $(stat -c %s deflate.trace): no block of a trace begins here" \
+        "$("$zonda" trace damaged.trace 2>&1 >/dev/null)"
+    expect "trace --html of lines" \
+        "zonda: --html and --chrome need a recording (ZONDA_TRACE), not lines of the event layer" \
+        "$("$zonda" trace with.txt --html no.html 2>&1 >/dev/null)"
+    cp known.nc before.nc
+    expect "a trace never takes the place of other files" \
+        "zonda: known.nc: there is a file of that name, which is no trace; no further trace" \
+        "$(ZONDA_TRACE=known.nc "$zonda" run -- ./known other.nc 2>&1)"
+    cmp -s before.nc known.nc || fail "a trace never takes the place of other files: it did"
+}
+
+# expect LABEL EXPECTED FOUND
+expect() {
+    if [ "$2" = "$3" ]; then pass "$1"; else
+        fail "$1"
+        printf '        %s\n' "expected: $2" "found:    $3"
     fi
 }

@@ -26,6 +26,20 @@ jumps|jumps
 all-missing|filled
 scalar|scalar
 CASES
+    # Times as dates: along axes, where a dimension is fixed, and not where units say no date.
+    "$ncgen" -k nc3 -o dates.nc "$here/view/dates.cdl"
+    while IFS='|' read -r name variable; do
+        # shellcheck disable=SC2086
+        golden "view $name" "$here/view/$name.txt" "$zonda" view dates.nc $variable
+        # shellcheck disable=SC2086
+        picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view dates.nc $variable
+    done <<'CASES'
+dates|temp
+dates-at|temp --at time=3
+dates-series|series
+dates-strange|strange
+CASES
+    golden "view of a series in text" "$here/view/dates-text.txt" "$zonda" view dates.nc series --text
     # The same picture of the same numbers in a group, packed into chunks.
     "$ncgen" -k nc4 -o grouped.nc "$here/view/grouped.cdl"
     golden "view of a group" "$here/view/grouped.txt" "$zonda" view grouped.nc /ocean/deep/T --at time=-1

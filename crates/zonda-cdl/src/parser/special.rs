@@ -1,5 +1,7 @@
 //! Attributes that say how something is stored, instead of being stored themselves.
 
+use zonda_model::filter_text;
+
 use super::Parser;
 use crate::constant::{Constant, Item};
 use crate::fault::Fault;
@@ -144,50 +146,10 @@ impl Parser<'_> {
     }
 }
 
-/// `id,parameter,...|id,...`
-fn filters(text: &[u8]) -> Option<Vec<(u32, Vec<u32>)>> {
-    let text = std::str::from_utf8(text).ok()?;
-    let one = |text: &str| {
-        let mut numbers = text.split(',').map(str::trim);
-        let id = numbers.next()?.parse().ok()?;
-        let mut params = Vec::new();
-        for number in numbers {
-            parameter(number, &mut params)?;
-        }
-        Some((id, params))
-    };
-    text.split('|').map(one).collect()
-}
-
-/// Parameters are words of 32 bits. A number is one word, or two (the lower one first) if it ends in `d`
-/// or `ll`, or has a point without `f`.
-fn parameter(text: &str, out: &mut Vec<u32>) -> Option<()> {
-    let mut two = |bits: u64| {
-        out.extend([bits as u32, (bits >> 32) as u32]);
-        Some(())
-    };
-    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        out.push(u32::from_str_radix(hex.trim_end_matches(['u', 'U']), 16).ok()?);
-        return Some(());
-    }
-    let lower = text.to_ascii_lowercase();
-    if let Some(float) = lower.strip_suffix('f') {
-        out.push(float.parse::<f32>().ok()?.to_bits());
-        return Some(());
-    }
-    if lower.ends_with('d') || lower.contains('.') {
-        return two(lower.trim_end_matches('d').parse::<f64>().ok()?.to_bits());
-    }
-    let digits = lower.trim_end_matches('u');
-    if let Some(long) = digits.strip_suffix("ll").or(digits.strip_suffix('l')) {
-        let long = long.trim_end_matches('u');
-        let signed = || long.parse::<i64>().ok().map(i64::cast_unsigned);
-        return two(long.parse::<u64>().ok().or_else(signed)?);
-    }
-    let digits = digits.trim_end_matches(['b', 's']).trim_end_matches('u');
-    let signed = || digits.parse::<i32>().ok().map(i32::cast_unsigned);
-    out.push(digits.parse::<u32>().ok().or_else(signed)?);
-    Some(())
+/// `id,parameter,...|id,...`, one at least.
+fn filters(text: &[u8]) -> Option<Vec<filter_text::Filter>> {
+    let (_, filters) = filter_text::list(text)?;
+    (!filters.is_empty()).then_some(filters)
 }
 
 #[cfg(test)]
@@ -197,14 +159,14 @@ mod tests {
     #[test]
     fn filter_lists() {
         assert_eq!(filters(b"32015,3"), Some(vec![(32015, vec![3])]));
-        assert_eq!(filters(b"2, 4 |1,0x9u"), Some(vec![(2, vec![4]), (1, vec![9])]));
+        assert_eq!(filters(b"2, 4|1,9u"), Some(vec![(2, vec![4]), (1, vec![9])]));
         assert_eq!(filters(b"307,-1,1.0f"), Some(vec![(307, vec![u32::MAX, 0x3f80_0000])]));
         assert_eq!(filters(b"3"), Some(vec![(3, vec![])]));
         assert_eq!(
             filters(b"1,1.0d,-1ll"),
             Some(vec![(1, vec![0, 0x3ff0_0000, u32::MAX, u32::MAX])])
         );
-        for bad in ["", "x", "1,", "1,2||3", "4294967296"] {
+        for bad in ["", "x", "1,", "1,2||3", "2,4 |1"] {
             assert_eq!(filters(bad.as_bytes()), None, "{bad}");
         }
     }

@@ -1,7 +1,9 @@
 //! Tokens with one to look at, and lists of constants.
 
-use crate::constant::{Constant, Item};
-use crate::fault::Fault;
+use zonda_cf::times::{self, Calendar};
+
+use crate::constant::{Constant, Item, Number};
+use crate::fault::{Fault, shown};
 use crate::lexer::{Cursor, Lexer, Token};
 use crate::names::Reference;
 
@@ -156,6 +158,34 @@ impl<'s> Tokens<'s> {
             _ => return Err(self.unexpected("a value")),
         };
         self.advance()?;
-        Ok(Item { at, value })
+        match value {
+            Constant::Member(name) if self.is(b'(') => {
+                Ok(Item { at, value: self.call(&name, at)? })
+            }
+            value => Ok(Item { at, value }),
+        }
+    }
+
+    /// The value of a function of texts. There is one: `time("1990-1-2 12:30")` has the hours from
+    /// 1970 to then, in the Gregorian calendar, whatever the units of the variable.
+    fn call(&mut self, name: &[u8], at: u64) -> Result<Constant, Fault> {
+        if !name.eq_ignore_ascii_case(b"time") {
+            return Err(Fault::at(at, format!("there is no function '{}'", shown(name))));
+        }
+        self.advance()?;
+        let at = self.at();
+        let Token::Text(text) = &mut self.now else {
+            return Err(self.unexpected("a date as text"));
+        };
+        let text = std::mem::take(text);
+        self.advance()?;
+        self.expect(b')')?;
+        let calendar = Calendar::named(b"proleptic_gregorian");
+        let mut problems = Vec::new();
+        let known = times::date(calendar, &text, &mut problems);
+        match problems.first() {
+            Some(problem) => Err(Fault::at(at, format!("no date: {problem}"))),
+            None => Ok(Constant::Number(Number::Double(calendar.hours(&known, 1970)))),
+        }
     }
 }

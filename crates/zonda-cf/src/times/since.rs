@@ -26,6 +26,23 @@ pub enum Unit {
     Second = 8,
 }
 
+impl Unit {
+    /// Days that one takes, on average.
+    pub(super) fn days(self) -> f64 {
+        const MONTH: f64 = 365.2425 / 12.0;
+        match self {
+            Unit::Second => 1.0 / 86_400.0,
+            Unit::Minute => 1.0 / 1440.0,
+            Unit::Hour => 1.0 / 24.0,
+            Unit::Day => 1.0,
+            Unit::Week => 7.0,
+            Unit::Month => MONTH,
+            Unit::Season => 3.0 * MONTH,
+            Unit::Year => 12.0 * MONTH,
+        }
+    }
+}
+
 /// How units begin, in any case: what a name must start with, and a short form that must be the
 /// whole name.
 const NAMES: [(Unit, &[u8], &[u8]); 8] = [

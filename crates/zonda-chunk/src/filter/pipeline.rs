@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use zonda_trace::{Args, Kind, span};
+
 use super::{ChunkShape, Filter, FilterError, FilterSpec, builtin, lengthen, reserve};
 
 /// Memory of a thread in which chunks are between two filters; kept from chunk to chunk.
@@ -131,7 +133,10 @@ impl Pipeline {
         };
         let bytes = undo(later, stored, scratch)?;
         match first.filter.decode_prefix(bytes) {
-            None => first.filter.decode_into(bytes, out),
+            None => {
+                let _span = undoing(first.filter, bytes.len(), out.len());
+                first.filter.decode_into(bytes, out)
+            }
             Some(len) => copy(first.filter.name(), &bytes[..len?], out),
         }
     }
@@ -203,7 +208,15 @@ impl Pipeline {
             let output = if i == last { &mut *out } else { &mut *there };
             output.clear();
             let pays = step.filter.as_ref().map_err(FilterError::clone);
-            match pays.and_then(|filter| filter.encode(input, output)) {
+            let applied = pays.and_then(|filter| {
+                let args =
+                    || Args { bytes: input.len() as u64, name: filter.name(), ..Args::default() };
+                let mut span = span(Kind::Filter, args);
+                let pays = filter.encode(input, output);
+                span.change(|args| args.offset = output.len() as u64);
+                pays
+            });
+            match applied {
                 Ok(true) if i == last => return Ok(mask),
                 Ok(true) => {
                     std::mem::swap(here, there);
@@ -259,6 +272,18 @@ fn skipped(mask: u32, i: usize) -> bool {
     i < MASK_BITS && mask >> i & 1 == 1
 }
 
+/// The event of a filter that is undone, `before` bytes becoming `after`.
+#[inline(always)]
+fn undoing(filter: &dyn Filter, before: usize, after: usize) -> zonda_trace::Span {
+    span(Kind::Filter, || Args {
+        offset: after as u64,
+        bytes: before as u64,
+        code: 1,
+        name: filter.name(),
+        ..Args::default()
+    })
+}
+
 /// Undoes filters, the last one first.
 fn undo<'a>(
     active: &[Active<'_>],
@@ -278,12 +303,15 @@ fn undo<'a>(
             // What a chunk's shape claims is only taken where the bytes there can make it true.
             Some(expected) if expected / MOST_RATIO <= input.len().saturating_add(64) => {
                 let output = lengthen(step.filter.name(), there, expected)?;
+                let _span = undoing(step.filter, input.len(), expected);
                 step.filter.decode_into(input, output)?;
                 expected
             }
             _ => {
                 there.clear();
+                let mut span = undoing(step.filter, input.len(), 0);
                 step.filter.decode(input, step.most, there)?;
+                span.change(|args| args.offset = there.len() as u64);
                 there.len()
             }
         };

@@ -1,10 +1,10 @@
-//! Chunks that are in the storage already: loaded to be changed, or taken as they are.
+//! Chunks that are in the storage already, loaded to be changed.
 
+use crate::ChunkError;
 use crate::array::{Bench, Inner};
 use crate::selection::Coords;
 use crate::stored::{Found, lengthen};
 use crate::table::ChunkAt;
-use crate::{ChunkError, ChunkedArray};
 
 impl Inner {
     /// Where one chunk is.
@@ -56,31 +56,6 @@ impl Inner {
         self.filters.prove(stored, place.mask, &mut bench.filter).map_err(failed)?;
         let decoded = self.filters.decode(stored, place.mask, &mut bench.filter, chunk);
         decoded.map_err(failed)
-    }
-}
-
-impl ChunkedArray {
-    /// The bytes of a chunk as they are stored, and its mask: bit i is set where filter i was
-    /// skipped. `None` if it was never written. The array's shape is `extent`. What was put and is
-    /// not stored yet is not seen.
-    ///
-    /// # Errors
-    /// Those of table and storage; [`ChunkError::OutOfFile`] for a chunk that is not in the file.
-    pub fn stored_chunk(
-        &self,
-        extent: &[u64],
-        key: &[u64],
-    ) -> Result<Option<(u32, Vec<u8>)>, ChunkError> {
-        let inner = &self.inner;
-        if [key.len(), extent.len()] != [inner.chunk_dims.len(); 2] {
-            return Err(ChunkError::Request { what: "another rank than the array" });
-        }
-        let Some(place) = inner.find(key)? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        let found = Found { key, place, is_edge: inner.is_edge(key, extent) };
-        inner.fetch(&found, &mut bytes)?;
-        let mask = if inner.is_raw(&found) { inner.filters.mask_of_all() } else { place.mask };
-        Ok(Some((mask, bytes)))
     }
 }
 

@@ -12,6 +12,7 @@ mod load;
 mod part;
 mod pending;
 mod put;
+mod raw;
 mod store;
 mod written;
 
@@ -32,7 +33,8 @@ use array::Array;
 pub use array::NewArray;
 pub use encode::Encode;
 use pending::{OfArray, Pending, PendingChunks};
-use store::{Bytes, Job, Outcome, Spare};
+pub use raw::StoredChunks;
+use store::{Bytes, Job, Spare};
 
 /// An array of a [`ChunkWriter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -309,47 +311,5 @@ impl ChunkWriter {
         }
         let newer = OfArray { keys: &array.keys, chunks: &self.pending };
         array.read.inner.read(extent, slab, &decode, out, Some(&newer))
-    }
-
-    /// Puts a chunk that is filtered already, with its mask, as
-    /// [`ChunkedArray::stored_chunk`] gives it.
-    ///
-    /// # Errors
-    /// As [`ChunkWriter::put`]; [`ChunkError::Length`] for an unfiltered chunk of another length.
-    pub fn put_stored(
-        &mut self,
-        id: ArrayId,
-        key: &[u64],
-        mask: u32,
-        bytes: &[u8],
-        space: &mut dyn Allocate,
-    ) -> Result<(), ChunkError> {
-        let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
-        if key.len() != array.chunk_dims.len() {
-            return Err(RANK);
-        }
-        let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
-        if array.is_unfiltered(key) && !array.filters.skips_all(mask) {
-            return Err(ChunkError::Request { what: "a filtered chunk where none are" });
-        }
-        if array.filters.skips_all(mask) && got != expected {
-            return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
-        }
-        let old = match array.writes_over() {
-            true => array.read.inner.find(key)?,
-            false => None,
-        };
-        let key = Coords::from_slice(key);
-        let jobs = [Job { array, key: key.clone(), bytes: Bytes::Filtered(bytes, mask), old }];
-        let Outcome { error, .. } =
-            store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
-        if let Some(error) = error {
-            return Err(error);
-        }
-        if let Some(array) = &mut self.arrays[id.0] {
-            array.read.inner.changed(&key);
-            self.pending.remove(&mut array.keys, &key, &mut self.spare);
-        }
-        Ok(())
     }
 }

@@ -136,8 +136,21 @@ impl Body {
         source: &Source<'_>,
         block: &mut Vec<u8>,
     ) -> zonda_convert::Converted {
+        let bytes = part.n_elems() * source.encode.file_size();
+        let _span = gathering(bytes);
         part.put(source.encode, source.src, &mut self.bytes, Some(&mut self.written), block)
     }
+}
+
+/// The event of elements that go into a chunk. That of a few would take longer than they do.
+#[inline(always)]
+fn gathering(bytes: usize) -> zonda_trace::Span {
+    const WORTH: usize = 4096;
+    if bytes < WORTH {
+        return zonda_trace::Span::none();
+    }
+    let args = || zonda_trace::Args { bytes: bytes as u64, ..zonda_trace::Args::default() };
+    zonda_trace::span(zonda_trace::Kind::ChunkGather, args)
 }
 
 /// The incomplete chunks of one array, for reads.

@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
+use zonda_trace::{Args, Kind, span, span_since, start};
 
 use super::array::Array;
 use super::encode::Encode;
@@ -40,8 +41,6 @@ pub(crate) enum Bytes<'a> {
     Ready(&'a [u8]),
     /// All that a put has for it, which is all that it needs.
     Put(Part, &'a Source<'a>),
-    /// Filtered already, with the mask.
-    Filtered(&'a [u8], u32),
 }
 
 /// The caller's memory.
@@ -118,12 +117,11 @@ impl Stored<'_> {
 
 impl<'a> Job<'a> {
     /// Whether it is written as it lies in memory.
-    fn straight(&self) -> Option<(&'a [u8], u32)> {
+    fn straight(&self) -> Option<&'a [u8]> {
         match &self.bytes {
-            Bytes::Filtered(bytes, mask) => Some((bytes, *mask)),
-            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some((bytes, 0)),
+            Bytes::Ready(bytes) if self.array.is_unfiltered(&self.key) => Some(bytes),
             Bytes::Put(part, source) if self.array.is_unfiltered(&self.key) => {
-                self.run_of(part, source).map(|bytes| (bytes, 0))
+                self.run_of(part, source)
             }
             _ => None,
         }
@@ -133,7 +131,6 @@ impl<'a> Job<'a> {
     /// not: they would be written from another processor's cache.
     fn is_work(&self) -> bool {
         match &self.bytes {
-            Bytes::Filtered(..) => false,
             Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
             Bytes::Put(..) | Bytes::Ready(_) => !self.array.is_unfiltered(&self.key),
         }
@@ -149,15 +146,15 @@ impl<'a> Job<'a> {
     }
 
     fn filter(&self, bench: &mut Bench, spare: Option<Vec<u8>>) -> Result<Stored<'a>, ChunkError> {
-        if let Some((bytes, mask)) = self.straight() {
+        if let Some(bytes) = self.straight() {
             let converted = Converted::default();
-            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask, converted });
+            return Ok(Stored { bytes: Held::Elsewhere(bytes), mask: 0, converted });
         }
         let Bench { memory: lent, filter, .. } = bench;
         let array = self.array;
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
-            Bytes::Ready(bytes) | Bytes::Filtered(bytes, _) => bytes,
+            Bytes::Ready(bytes) => bytes,
             Bytes::Put(part, source) => match self.run_of(part, source) {
                 Some(bytes) => bytes,
                 None if array.is_unfiltered(&self.key) => {
@@ -175,7 +172,10 @@ impl<'a> Job<'a> {
         };
         let mut bytes = spare.unwrap_or_default();
         let failed = |error| ChunkError::Encode { chunk: self.key.to_vec(), error };
+        let before = raw.len() as u64;
+        let mut span = span(Kind::ChunkEncode, || Args { bytes: before, ..Args::default() });
         let mask = array.filters.encode(raw, filter, &mut bytes).map_err(failed)?;
+        span.change(|args| args.offset = bytes.len() as u64);
         Ok(Stored { bytes: Held::Here(bytes), mask, converted })
     }
 }
@@ -189,6 +189,8 @@ impl Array {
         chunk: &mut [u8],
         block: &mut Vec<u8>,
     ) -> Converted {
+        let args = || Args { bytes: chunk.len() as u64, ..Args::default() };
+        let _span = span(Kind::ChunkGather, args);
         if part.n_elems() != self.chunk_elems {
             fill_chunk(chunk, &self.fill);
         }
@@ -360,7 +362,9 @@ impl<'a> Queue<'a> {
                 break;
             } else {
                 state.caller_waits = true;
+                let waiting = start();
                 state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                span_since(waiting, Kind::WaitPool, Args::default);
                 state.caller_waits = false;
             }
             if writing.outcome.error.is_some() {
@@ -469,7 +473,11 @@ impl Writing<'_> {
             .map(|(_, at, _, stored)| WriteRange { at: at.at, data: stored.bytes() })
             .collect();
         let mut n_entered = 0;
-        match self.storage.write_ranges(&ranges) {
+        let bytes = || ranges.iter().map(|range| range.data.len() as u64).sum();
+        let writing = span(Kind::ChunkWrite, || Args { bytes: bytes(), ..Args::default() });
+        let written = self.storage.write_ranges(&ranges);
+        drop(writing);
+        match written {
             Err(failed) => error = Some(failed.into()),
             Ok(()) => {
                 for (job, at, _, stored) in &placed {

@@ -113,6 +113,18 @@ impl<'a> Lines<'a> {
         Ok(to)
     }
 
+    /// Writes a row behind which another one follows, as [`Lines::put`] of its values and of what
+    /// is between rows; false, and nothing is written, if the row does not fit in this line.
+    pub(crate) fn put_row(&mut self, text: &[u8]) -> io::Result<bool> {
+        if self.at + text.len() > self.max {
+            return Ok(false);
+        }
+        self.waiting.extend_from_slice(text);
+        self.raw(b",\n  ")?;
+        self.set_position(2);
+        Ok(true)
+    }
+
     /// Whether a text of that length is not for this line.
     fn is_beyond(&self, len: usize) -> bool {
         len > END && self.at + len > self.max

@@ -15,7 +15,7 @@ pub(super) struct Rows<'a> {
     variable: &'a Variable,
     options: &'a Options,
     row_len: usize,
-    /// Index of the current row in all dimensions but the last.
+    /// Index of the current row in all dimensions but the last, where comments or braces need it.
     corner: Vec<usize>,
     /// Elements of the current row that are written.
     at: usize,
@@ -59,8 +59,19 @@ impl<'a> Rows<'a> {
     /// Writes elements whose text is made already, the next in order.
     pub(super) fn put_texts(&mut self, lines: &mut Lines<'_>, texts: &Texts) -> io::Result<()> {
         let (mut text, mut lens) = (&texts.text[..], &texts.lens[..]);
+        // Where a row is nothing but its values, one that fits in a line is put as a whole.
+        let is_bare = !(self.has_braces || self.options.brief || self.options.full);
         while !lens.is_empty() {
             if self.at == 0 {
+                if is_bare && self.left > 1 && self.row_len <= lens.len() {
+                    let (row, behind) = lens.split_at(self.row_len);
+                    let len = row.iter().map(|&len| usize::from(len)).sum();
+                    if lines.put_row(&text[..len])? {
+                        (text, lens) = (&text[len..], behind);
+                        self.left -= 1;
+                        continue;
+                    }
+                }
                 self.begin_row(lines)?;
             }
             let room = self.row_len - self.at;

@@ -11,6 +11,7 @@ mod man;
 mod recover;
 mod run;
 mod trace;
+mod tune;
 mod view;
 
 use std::io::Write;
@@ -30,7 +31,11 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
+<<<<<<< HEAD
     Iod(iod::Args),
+=======
+    Tune(tune::Args),
+>>>>>>> main
     Recover(recover::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -48,6 +53,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::View(args) => view::execute(&args, out),
         Command::Iod(args) => iod::execute(&args),
         Command::Trace(args) => trace::execute(&args, out),
+        Command::Tune(args) => tune::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),
         Command::Completions(args) => completions::execute(&args, out),
         Command::Man(args) => man::execute(&args, out),

@@ -18,6 +18,7 @@ use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::VarId;
 use zonda_storage::WriteRange;
+use zonda_trace::{Args, Kind, span};
 
 use self::ahead::Ends;
 pub(super) use self::ahead::is_often;
@@ -62,6 +63,7 @@ const COMMIT_BYTES: u64 = 64 << 20;
 impl Nc4File {
     /// Writes what the file lacks, and makes it durable as the storage is asked to.
     pub(crate) fn commit(&mut self) -> Result<()> {
+        let _span = span(Kind::Commit, Args::default);
         self.write_changes()?;
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use zonda_chunk::FilterSpec;
+use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
@@ -146,59 +146,57 @@ impl Nc4File {
         index.for_each(&mut tell).map_err(|error| hdf(path(), error))
     }
 
-    /// The bytes of a chunk as they are stored, and its mask; `None` where it was never written.
-    /// As with [`Nc4File::for_each_chunk`], what waits in memory is not seen.
+    /// Fetches chunks as they are stored into `out`, in the order of `keys`; those that were never
+    /// written are left out. As with [`Nc4File::for_each_chunk`], what waits in memory is not seen.
     ///
     /// # Errors
     /// As [`Nc4File::for_each_chunk`]; `NC_EINVAL` for another number of coordinates.
-    pub fn stored_chunk(
+    pub fn stored_chunks<K: AsRef<[u64]>>(
         &self,
         group: GroupId,
         var: VarId,
-        key: &[u64],
-    ) -> Result<Option<(u32, Vec<u8>)>> {
+        keys: &[K],
+        out: &mut StoredChunks,
+    ) -> Result<()> {
+        out.clear();
         let (model, known) = self.var(group, var)?;
         let fail = |fault: GetFault| fault.at(|| model.var_path(group, known));
-        let read = || -> std::result::Result<_, GetFault> {
+        let mut read = || -> std::result::Result<_, GetFault> {
             let array = match (self.store(group, var), &self.writing) {
                 (Some(store), Some(writing)) => {
                     let chunks = writing.stores.chunks.as_ref();
                     store.array().and_then(|array| chunks?.array(array))
                 }
-                _ if known.draft.is_some() => return Ok(None),
+                _ if known.draft.is_some() => return Ok(()),
                 _ => self.data(known).map_err(GetFault::Hdf)?.chunks(),
             };
             let array = array.ok_or(GetFault::Refused(NcError::NotBuilt))?;
-            Ok(array.stored_chunk(&known.extent, key)?)
+            Ok(array.stored_chunks(&known.extent, keys, out)?)
         };
         read().map_err(fail)
     }
 
-    /// Puts a chunk whose bytes went through the filters already, with its mask. It has to begin
-    /// inside the variable: [`Nc4File::extend`] makes that longer.
+    /// Puts chunks whose bytes went through the filters already and whose coordinates ascend, with
+    /// their masks. They have to begin inside the variable: [`Nc4File::extend`] makes that longer.
     ///
     /// # Errors
     /// As [`Nc4File::put`]; `NC_EINVALCOORDS` for a chunk outside, `NC_ENOTBUILT` for a variable
     /// without chunks, and for chunks of strings and sequences, which point to what is not copied.
-    pub fn put_stored_chunk(
+    pub fn put_stored_chunks(
         &mut self,
         group: GroupId,
         var: VarId,
-        key: &[u64],
-        mask: u32,
-        bytes: &[u8],
+        stored: &StoredChunks,
     ) -> Result<()> {
-        let put = self.put_chunk(group, var, key, mask, bytes);
+        let put = self.put_chunks(group, var, stored);
         put.map_err(|fault| self.put_fault(group, var, fault))
     }
 
-    fn put_chunk(
+    fn put_chunks(
         &mut self,
         group: GroupId,
         id: VarId,
-        key: &[u64],
-        mask: u32,
-        bytes: &[u8],
+        stored: &StoredChunks,
     ) -> std::result::Result<(), GetFault> {
         let refused = GetFault::Refused;
         let number = self.begin_raw(group, id)?;
@@ -208,7 +206,7 @@ impl Nc4File {
         };
         let Writing { stores, space, heap, .. } = writing;
         let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
-        stores.put_bytes = stores.put_bytes.saturating_add(bytes.len() as u64);
+        stores.put_bytes = stores.put_bytes.saturating_add(stored.n_bytes() as u64);
         let store = stores.get(number).ok_or(refused(NcError::Internal))?;
         let Keep::Chunked { array, layout, .. } = &store.keep else {
             return Err(refused(NcError::NotBuilt));
@@ -217,15 +215,17 @@ impl Nc4File {
             return Err(refused(NcError::NotBuilt));
         }
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
-        let mut axes = key.iter().zip(&layout.chunk_dims).zip(extent);
-        let is_inside = |((&k, &n), &len): ((&u64, &u64), &u64)| k.saturating_mul(n) < len;
-        if key.len() != extent.len() || !axes.all(is_inside) {
+        let is_inside = |key: &[u64]| {
+            let mut axes = key.iter().zip(&layout.chunk_dims).zip(extent);
+            key.len() == extent.len() && axes.all(|((&k, &n), &len)| k.saturating_mul(n) < len)
+        };
+        if !stored.iter().all(|(key, ..)| is_inside(key)) {
             return Err(refused(NcError::InvalidCoords));
         }
         let (array, file) = (*array, files.main());
         let Stores { chunks, copies, .. } = stores;
         let chunks = chunks.as_mut().ok_or(refused(NcError::Internal))?;
-        Ok(chunks.put_stored(array, key, mask, bytes, &mut Room { space, heap, copies, file })?)
+        Ok(chunks.put_stored(array, stored, &mut Room { space, heap, copies, file })?)
     }
 
     /// Gives a contiguous variable its place in the file, if it has none, without fill values: for

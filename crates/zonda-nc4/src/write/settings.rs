@@ -108,7 +108,7 @@ impl Nc4File {
 
     /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] tells of another one,
     /// in their order and with these parameters, for chunks to be copied as they are stored
-    /// ([`Nc4File::put_stored_chunk`]). They need not be to be had; what applies them then fails.
+    /// ([`Nc4File::put_stored_chunks`]). They need not be to be had; what applies them then fails.
     ///
     /// # Errors
     /// As [`Nc4File::def_var_filter`], but for `NC_ENOFILTER`.

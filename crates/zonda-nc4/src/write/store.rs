@@ -582,6 +582,12 @@ impl Allocate for Room<'_> {
         Ok(self.file.position(addr))
     }
 
+    fn padded(&self, at: u64, len: u64) -> u64 {
+        let (first, behind) = (self.file.position(FileAddr(0)), at.saturating_add(len));
+        let addr = |position: u64| position.saturating_sub(first);
+        self.space.padded(addr(at), addr(behind)).saturating_add(first)
+    }
+
     fn free(&mut self, at: u64, len: u64) {
         let addr = at.checked_sub(self.file.position(FileAddr(0)));
         if let Some(addr) = addr {

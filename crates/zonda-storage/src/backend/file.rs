@@ -5,7 +5,8 @@
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-use crate::{Create, SyncLevel};
+use crate::{BLOCK_BYTES, Create, SyncLevel};
+use parking_lot::RwLock;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
@@ -31,6 +32,9 @@ pub struct File {
     waiting: AtomicU64,
     /// The folder still has to be synced, since this open created the file.
     folder_pending: AtomicBool,
+    /// For transfers past the system's cache, where they are aligned to blocks in every way.
+    direct: RwLock<Option<Fd>>,
+    is_direct: AtomicBool,
 }
 
 impl File {
@@ -71,11 +75,77 @@ impl File {
 
     fn with_flags(path: &Path, flags: libc::c_int, level: SyncLevel) -> Result<File, StorageError> {
         let path: Arc<Path> = Arc::from(path);
+        if flags & libc::O_ACCMODE != libc::O_RDONLY {
+            crate::layer::give_way_to_writing(&path);
+        }
         let fd = Fd::open(&path, flags)
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
         let folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
         let writable = flags & libc::O_ACCMODE == libc::O_RDWR;
-        Ok(File { fd, path, writable, level, waiting: AtomicU64::new(0), folder_pending })
+        Ok(File {
+            fd,
+            path,
+            writable,
+            level,
+            waiting: AtomicU64::new(0),
+            folder_pending,
+            direct: RwLock::new(None),
+            is_direct: AtomicBool::new(false),
+        })
+    }
+
+    /// Lets transfers go past the system's cache (`O_DIRECT`) whose place, length and memory are
+    /// multiples of a block. Others go through it, and the system keeps both in step.
+    pub(crate) fn go_direct(&self) -> Result<(), Errno> {
+        let access = if self.writable { libc::O_RDWR } else { libc::O_RDONLY };
+        let fd = self.fd.anew(access | libc::O_DIRECT)?;
+        *self.direct.write() = Some(fd);
+        self.is_direct.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether [`File::go_direct`] holds.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.is_direct.load(Ordering::Acquire)
+    }
+
+    /// After the file was replaced, or where the system refuses a transfer after all.
+    pub(crate) fn no_more_direct(&self) {
+        self.is_direct.store(false, Ordering::Release);
+        *self.direct.write() = None;
+    }
+
+    /// Tries a transfer past the system's cache; `None` where it has to go through it.
+    fn past_cache(
+        &self,
+        at: u64,
+        memory: *const u8,
+        len: usize,
+        call: impl FnOnce(&Fd) -> Result<usize, Errno>,
+    ) -> Option<Result<usize, Errno>> {
+        if !self.is_direct() {
+            return None;
+        }
+        let aligned = (at | memory.addr() as u64 | len as u64).is_multiple_of(BLOCK_BYTES);
+        if !aligned {
+            return None;
+        }
+        let done = self.direct.read().as_ref().map(call)?;
+        if done == Err(Errno(libc::EINVAL)) {
+            self.no_more_direct();
+            return None;
+        }
+        Some(done)
+    }
+
+    fn pread(&self, at: u64, buf: &mut [u8]) -> Result<usize, Errno> {
+        let past = self.past_cache(at, buf.as_ptr(), buf.len(), |fd| fd.pread(at, buf));
+        past.unwrap_or_else(|| self.fd.pread(at, buf))
+    }
+
+    fn pwrite(&self, at: u64, data: &[u8]) -> Result<usize, Errno> {
+        let past = self.past_cache(at, data.as_ptr(), data.len(), |fd| fd.pwrite(at, data));
+        past.unwrap_or_else(|| self.fd.pwrite(at, data))
     }
 
     /// Throws away what is in it. A device has nothing that could be.
@@ -90,6 +160,11 @@ impl File {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether it was opened for writing.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.writable
     }
 
     /// How far barriers and syncs go.
@@ -140,7 +215,7 @@ impl File {
         let mut bufs = bufs;
         while left > 0 {
             let got = match &mut *bufs {
-                [one] => self.fd.pwrite(at, one),
+                [one] => self.pwrite(at, one),
                 many => self.fd.pwritev(at, many),
             };
             match got.map_err(|e| self.error(Op::Write, at, left, e))? {
@@ -204,7 +279,7 @@ impl Storage for File {
             let here = at + done as u64;
             let rest = &mut buf[done..];
             let len = rest.len();
-            match self.fd.pread(here, rest).map_err(|e| self.error(Op::Read, here, len, e))? {
+            match self.pread(here, rest).map_err(|e| self.error(Op::Read, here, len, e))? {
                 0 => break,
                 n => done += n,
             }

@@ -5,7 +5,8 @@
 //! the error. A call with many ranges gives a line for each, named `readv` or `writev`, the time
 //! standing on the first. When the layer goes, a summary follows in lines that begin with `#`.
 //!
-//! The lines go to FILE, else to the file named by `ZONDA_TRACE`, else to standard error.
+//! The lines go to FILE, else to standard error. Where the process records a trace (`ZONDA_TRACE`), all
+//! that passes a layer without FILE is in there already (`probe.rs`), and no line is written.
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
@@ -58,15 +59,20 @@ impl Plan for Planned {
 /// Where lines go. Layers that name the same file share one.
 #[derive(Debug)]
 enum Sink {
+    /// The process's trace has it.
+    Trace,
     Stderr,
     File(Mutex<BufWriter<std::fs::File>>),
 }
 
 impl Sink {
-    /// The sink for `path`, or for standard error. Files are appended to.
+    /// The sink for `path`, or for the trace or standard error. Files are appended to.
     fn open(path: Option<&Path>) -> Result<Arc<Sink>, StorageError> {
         static OPEN: Mutex<BTreeMap<PathBuf, Weak<Sink>>> = Mutex::new(BTreeMap::new());
-        let Some(path) = path else { return Ok(Arc::new(Sink::Stderr)) };
+        let Some(path) = path else {
+            let sink = if zonda_trace::on() { Sink::Trace } else { Sink::Stderr };
+            return Ok(Arc::new(sink));
+        };
         let mut open = OPEN.lock();
         if let Some(sink) = open.get(path).and_then(Weak::upgrade) {
             return Ok(sink);
@@ -87,6 +93,7 @@ impl Sink {
     /// Writes whole lines. A trace that cannot be written never fails the transfer it describes.
     fn write(&self, lines: &str) {
         let _ = match self {
+            Sink::Trace => Ok(()),
             Sink::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
             Sink::File(file) => file.lock().write_all(lines.as_bytes()),
         };
@@ -147,13 +154,11 @@ impl<S: Storage> Event<S> {
     /// # Errors
     /// [`StorageError::Trace`] if the file cannot be opened.
     pub fn new(inner: S, file: Option<&Path>, number: usize) -> Result<Self, StorageError> {
-        let from_env = || std::env::var_os("ZONDA_TRACE").filter(|v| !v.is_empty());
-        let path = file.map(PathBuf::from).or_else(|| from_env().map(PathBuf::from));
         Ok(Event {
             inner,
             file: file.map(PathBuf::from),
             number,
-            sink: Sink::open(path.as_deref())?,
+            sink: Sink::open(file)?,
             begin: Instant::now(),
             stats: Mutex::default(),
         })
@@ -168,6 +173,9 @@ impl<S: Storage> Event<S> {
         call: impl FnOnce() -> Result<T, StorageError>,
         moved: impl Fn(&T, usize) -> u64,
     ) -> Result<T, StorageError> {
+        if matches!(*self.sink, Sink::Trace) {
+            return call();
+        }
         let begin = Instant::now();
         let outcome = call();
         let took = begin.elapsed();

@@ -2,18 +2,28 @@
 //!
 //! To add one, copy `passthrough.rs`, and add its `mod`, `pub use` and registry line here.
 
+mod bufa;
 mod cache;
+mod cachea;
 mod count;
+mod direct;
+mod eie;
 mod event;
 mod fault;
+mod mmap;
 mod passthrough;
+mod probe;
 mod throttle;
 
-pub use cache::{Adaptive, Cache, CacheShape};
+pub use cache::{Adaptive, Behind, Cache, CacheShape};
 pub use count::{Count, CountHandle, Counts, Tally};
+pub use direct::Direct;
 pub use event::Event;
 pub use fault::{Entry, Fault, FaultHandle, FaultKind, FaultPlan, Log, Watched, WriteLog};
+pub use mmap::Mmap;
+pub(crate) use mmap::give_way_to_writing;
 pub use passthrough::Passthrough;
+pub(crate) use probe::Opening;
 pub use throttle::Throttle;
 
 use crate::spec::{Plan, Registered};
@@ -21,10 +31,15 @@ use std::sync::Arc;
 
 /// Every layer that a spec can name; the order is that of the list in error messages.
 pub(crate) const LAYERS: &[Registered] = &[
+    bufa::REGISTERED,
     cache::REGISTERED,
+    cachea::REGISTERED,
     count::REGISTERED,
+    direct::REGISTERED,
+    eie::REGISTERED,
     event::REGISTERED,
     fault::REGISTERED,
+    mmap::REGISTERED,
     passthrough::REGISTERED,
     throttle::REGISTERED,
 ];

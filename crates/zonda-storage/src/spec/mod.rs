@@ -49,6 +49,10 @@ pub(crate) trait Plan: fmt::Debug + fmt::Display + Send + Sync {
 pub(crate) struct Building<'a> {
     /// How many layers of the stack stand above this one.
     pub(crate) depth: usize,
+    /// The file at the bottom, if there is one.
+    pub(crate) file: Option<&'a Arc<backend::File>>,
+    /// Nothing stands between this layer and the bottom.
+    pub(crate) is_lowest: bool,
     pub(crate) handles: &'a mut Handles,
 }
 
@@ -70,6 +74,15 @@ pub(crate) enum Bottom {
     Memory,
 }
 
+impl fmt::Display for Bottom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Bottom::File => "file",
+            Bottom::Memory => "memory",
+        })
+    }
+}
+
 /// A stack of layers, parsed and checked. `Display` gives back what will run.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -78,7 +91,7 @@ pub struct Spec {
     replaced: Vec<Replaced>,
 }
 
-/// A token whose layer does not exist (yet), and what stands in for it.
+/// A token whose layer does not exist, and what stands in for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replaced {
     /// The token as given.
@@ -235,10 +248,9 @@ impl FromStr for Spec {
                         spec.layers.push((found.plan)(&mut args)?);
                     }
                     None => {
-                        let plan = ffio::plan(&mut args)?;
-                        let by = plan.as_ref().map(ToString::to_string).unwrap_or_default();
+                        ffio::left_out(&mut args)?;
+                        let by = String::new();
                         spec.replaced.push(Replaced { token: token.to_owned(), by });
-                        spec.layers.extend(plan);
                     }
                 },
             }
@@ -250,10 +262,7 @@ impl FromStr for Spec {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.layers.iter().try_for_each(|layer| write!(f, "{layer},"))?;
-        f.write_str(match self.bottom {
-            Bottom::File => "file",
-            Bottom::Memory => "memory",
-        })
+        self.bottom.fmt(f)
     }
 }
 
@@ -339,10 +348,37 @@ impl Spec {
         base: Arc<dyn Storage>,
         handles: &mut Handles,
     ) -> Result<Arc<dyn Storage>, StorageError> {
+        self.build(base, None, layer::Opening::of(None), handles)
+    }
+
+    /// Stacks the layers on a file, which some of them ask for more than bytes.
+    pub(crate) fn build_on_file(
+        &self,
+        file: &Arc<backend::File>,
+    ) -> Result<Arc<dyn Storage>, StorageError> {
+        let opening = layer::Opening::of(Some(file.path()));
+        self.build(Arc::clone(file) as Below, Some(file), opening, &mut Handles::default())
+    }
+
+    /// Builds the stack, with a probe above each part of it where a trace is recorded.
+    fn build(
+        &self,
+        base: Below,
+        file: Option<&Arc<backend::File>>,
+        opening: Option<layer::Opening>,
+        handles: &mut Handles,
+    ) -> Result<Arc<dyn Storage>, StorageError> {
+        let probed = |stack, depth, token: &dyn fmt::Display| match opening {
+            Some(opening) => opening.probe(stack, depth, token.to_string()),
+            None => stack,
+        };
         let mut built = Handles::default();
-        let mut stack = base;
+        let mut stack = probed(base, self.layers.len(), &self.bottom);
         for (depth, layer) in self.layers.iter().enumerate().rev() {
-            stack = layer.build(stack, &mut Building { depth, handles: &mut built })?;
+            let is_lowest = depth + 1 == self.layers.len();
+            let mut building = Building { depth, file, is_lowest, handles: &mut built };
+            stack = layer.build(stack, &mut building)?;
+            stack = probed(stack, depth, layer);
         }
         handles.counts.extend(built.counts.into_iter().rev());
         handles.faults.extend(built.faults.into_iter().rev());
@@ -366,13 +402,17 @@ pub(crate) fn warn_once(
     why: &dyn fmt::Display,
     used: &dyn fmt::Display,
 ) {
-    static WARNED: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
-    if WARNED.lock().insert((variable.to_owned(), text.to_owned())) {
+    say_once(format!("{variable}={text}: {why}; using the default, {used}"));
+}
+
+/// One line on standard error, once per process.
+pub(crate) fn say_once(line: String) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut said = SAID.lock();
+    if !said.contains(&line) {
         use std::io::Write;
         // A program whose standard error is closed still runs.
-        let _ = writeln!(
-            std::io::stderr().lock(),
-            "zonda: {variable}={text}: {why}; using the default, {used}"
-        );
+        let _ = writeln!(std::io::stderr().lock(), "zonda: {line}");
+        said.insert(line);
     }
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, PoisonError};
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
+use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
 use super::rules::{Fit, Rules};
-use super::{Behind, Known, State};
+use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
 use crate::meta::{Meta, NC_STRING};
@@ -136,6 +137,9 @@ impl Behind {
         let converted = keep(&fit, given, &mut open.bytes);
         open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None);
         *pending_bytes += fit.kept_bytes;
+        if zonda_trace::on() {
+            told_trace(var, fit.kept_bytes, *pending_bytes);
+        }
         self.n_accepted.fetch_add(1, Ordering::SeqCst);
         Ok(Some(rules.told(fit.given, converted)))
     }
@@ -182,6 +186,9 @@ impl Behind {
         let grown_from = self.grow(var, known, fit);
         self.begin(&mut state, &mut batch);
         batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+        if zonda_trace::on() {
+            told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
+        }
         self.push(state, batch);
         Ok(Some(converted))
     }
@@ -232,6 +239,9 @@ impl Behind {
             let converted = keep(fit, given, &mut open.bytes);
             open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
             state.pending_bytes += fit.kept_bytes;
+            if zonda_trace::on() {
+                told_trace(var, fit.kept_bytes, state.pending_bytes);
+            }
             self.n_accepted.fetch_add(1, Ordering::SeqCst);
             drop(state);
             memory.into_iter().for_each(|memory| self.budget().give_back(memory));
@@ -278,6 +288,10 @@ impl Behind {
         let grown_from = self.grow(var, known, fit);
         self.begin(&mut state, &mut batch);
         batch.add_held(var, &fit.slab, held, grown_from);
+        if zonda_trace::on() {
+            let bytes = batch.value_bytes();
+            told_trace(var, bytes, state.pending_bytes + bytes);
+        }
         self.push(state, batch);
         Ok(true)
     }
@@ -320,4 +334,12 @@ fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Memory) -> Converted {
         converted = converted.and(encoder.encode(block, kept));
     }
     converted
+}
+
+/// A put was accepted: `bytes` of it are kept, so that `pending` wait.
+#[cold]
+fn told_trace(var: VarRef, bytes: usize, pending: usize) {
+    let args = || Args { bytes: bytes as u64, ..args_of(var) };
+    zonda_trace::instant(Kind::QueueAccept, args);
+    zonda_trace::counter(Kind::QueueBytes, 0, || pending as u64);
 }

@@ -28,6 +28,8 @@ pub(super) struct Budget {
 
 #[derive(Debug, Default)]
 struct Taken {
+    /// The process that took it: what its parent took is not taken in a forked child.
+    pid: u32,
     /// Bytes in use, spare ones not among them.
     used: usize,
     spare: Vec<Vec<u8>>,
@@ -125,7 +127,13 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = std::process::id();
+        if taken.pid != pid {
+            taken.used = 0;
+            taken.pid = pid;
+        }
+        taken
     }
 
     /// Empty memory for at least so many bytes; `None` where the limit does not allow it
@@ -253,11 +261,4 @@ pub(super) struct Frozen {
 pub(super) fn freeze() -> Frozen {
     let _watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     Frozen { _taken: SHARED.get().map(|budget| budget.lock()), _watched }
-}
-
-/// In a forked child: what its parent took is not taken here.
-pub(super) fn begin_anew() {
-    if let Some(budget) = SHARED.get() {
-        budget.lock().used = 0;
-    }
 }

@@ -7,10 +7,11 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use zonda_convert::Converted;
 use zonda_model::NcError;
 use zonda_nc4::Held;
+use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
 use super::memory::Memory;
-use super::{Behind, Kept, State, threads};
+use super::{Behind, Kept, State, args_of, threads};
 use crate::error::{Error, Result};
 
 impl Behind {
@@ -64,12 +65,16 @@ impl Behind {
         let is_idle =
             |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
         loop {
+            if let Some(taken) = take() {
+                return Ok(Some(taken));
+            }
             let mut state = self.lock();
             if let Some(open) = state.open.take_if(|open| open.len() > 0) {
                 state.queue.push_back(Arc::new(open));
             }
             let was_idle = is_idle(&state);
-            drop(state);
+            drop(self.schedule(state));
+            // What was idle may have given back a moment before.
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
@@ -81,8 +86,10 @@ impl Behind {
             if bytes > self.budget().limit() || was_idle {
                 return Ok(None);
             }
-            drop(self.schedule(self.lock()));
+            let waiting = zonda_trace::start();
             self.budget().wait(bytes, || is_idle(&self.lock()));
+            let args = || Args { bytes: bytes as u64, ..Args::default() };
+            zonda_trace::span_since(waiting, Kind::QueueBlocked, args);
             self.check()?;
         }
     }
@@ -142,6 +149,7 @@ impl Behind {
             state.queue.push_front(batch);
         } else {
             state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
+            zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
             let taken = Arc::into_inner(batch);
             match (taken, keep_until) {
                 (Some(batch), Some(mark)) => state.keep(mark, batch),
@@ -171,6 +179,17 @@ impl Behind {
     }
 
     fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
+        if zonda_trace::on() {
+            // A thread of its own does not know yet what it works on.
+            zonda_trace::set_current_file(zonda_trace::file(&self.path));
+        }
+        let bytes = || match put.given {
+            Given::Packed(bytes) => bytes.len() as u64,
+            Given::Held(held) => held.memory_bytes() as u64,
+            Given::Written(bytes) => bytes.len() as u64,
+        };
+        let args = || Args { bytes: bytes(), ..args_of(put.var) };
+        let _span = zonda_trace::span(Kind::QueueExecute, args);
         match put.given {
             Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
             Given::Held(held) => self.put_held(put, held),
@@ -210,11 +229,17 @@ impl Behind {
             self.wake_at.fetch_min(until, Ordering::SeqCst);
             let is_there = self.n_done.load(Ordering::SeqCst) >= until;
             let is_idle = state.queue.is_empty() || state.is_stopped;
+            // Its last put is done, and its bytes are not given back yet: they are not to be seen
+            // as pending after a sync.
+            let is_ending = |batch: &Arc<Batch>| batch.next.load(Ordering::Relaxed) >= batch.len();
+            let is_there = is_there && !state.running.as_ref().is_some_and(is_ending);
             if is_there || self.is_over() || (is_idle && state.running.is_none()) {
                 break;
             }
             if state.running.is_some() {
+                let waiting = zonda_trace::start();
                 state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+                zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
                 // Rather than wait for a thread.
                 state = self.carry_out(state);

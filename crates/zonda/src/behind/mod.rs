@@ -403,3 +403,9 @@ impl Behind {
         self.is_over.store(true, Ordering::SeqCst);
     }
 }
+
+/// What events of a put in the trace say of its variable.
+fn args_of(var: VarRef) -> zonda_trace::Args {
+    let item = u32::try_from(var.var.0).unwrap_or(zonda_trace::NO_ITEM);
+    zonda_trace::Args { item, offset: u64::from(var.group.0), ..zonda_trace::Args::default() }
+}

@@ -47,7 +47,6 @@ pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
         // The queues of a parent are the parent's.
         let inherited = std::mem::take(&mut pool.ready);
         std::mem::forget(inherited);
-        super::budget::begin_anew();
         *pool = Pool { pid, ready: VecDeque::new(), n_threads: 0, n_idle: 0, most: 0 };
     }
     let threads = if threads == 0 { DEFAULT_THREADS } else { threads };

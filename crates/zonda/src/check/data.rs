@@ -88,8 +88,8 @@ impl Reader<'_> {
                 0
             }
         };
-        let array =
-            Array { lens: &place.lens, from: place.chunks.as_deref(), to: None, elem: place.elem };
+        let from = place.chunks.as_deref();
+        let array = Array { lens: &place.lens, from, is_plain: false, to: None, elem: place.elem };
         let shape = choose(&array, GOAL, MOST).shape;
         for (start, count) in Walk::new(&place.lens, &shape) {
             if let Err(error) = self.read(place, &start, &count) {

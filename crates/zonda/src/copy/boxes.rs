@@ -3,7 +3,8 @@
 //! A box is read whole, held in memory and written whole. Boxes are made of whole chunks of the
 //! target, so that each of its chunks is filtered and written once. How often chunks of the source
 //! are decoded follows from where the boxes cut them: where a box is made of whole chunks of the
-//! source, too (its lengths are common multiples of both), each is decoded once. Of the boxes that
+//! source, too (its lengths are common multiples of both), each is decoded once. Chunks without
+//! filters need not be read whole: there only the length of runs counts. Of the boxes that
 //! fit into memory the one is taken that decodes least; of those, one that is large enough for all
 //! threads, and has long runs.
 
@@ -14,6 +15,8 @@ pub(crate) struct Array<'a> {
     pub lens: &'a [u64],
     /// Shape of the chunks that are read; `None` for elements in one run.
     pub from: Option<&'a [u64]>,
+    /// The chunks that are read have no filters, so that parts of them can be read.
+    pub is_plain: bool,
     /// Shape of the chunks that are written; `None` for elements in one run.
     pub to: Option<&'a [u64]>,
     /// Bytes of an element in memory.
@@ -25,7 +28,8 @@ pub(crate) struct Array<'a> {
 pub(crate) struct Boxes {
     /// Elements of a box along each dimension.
     pub shape: Vec<u64>,
-    /// How many times a chunk of the source is decoded, on average.
+    /// How many times a chunk of the source is decoded, on average; of plain chunks, what reading
+    /// them costs beside reading them once.
     pub reads: f64,
 }
 
@@ -33,11 +37,13 @@ pub(crate) struct Boxes {
 const MOST_TRIED: usize = 100_000;
 /// Runs of more bytes than this are not better than shorter ones.
 const LONG_RUN: u64 = 1 << 20;
+/// Runs of fewer bytes than this take longer to be found than to be copied.
+const SHORT_RUN: f64 = 8192.0;
 
 /// The boxes for an array: of at most `most` bytes if whole chunks of the target are so short, and
 /// rather of `goal` bytes than of more.
 pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
-    let Array { lens, from, to, elem } = *array;
+    let Array { lens, from, is_plain, to, elem } = *array;
     let unit = |chunks: Option<&[u64]>, d: usize| {
         let chunk = chunks.and_then(|dims| dims.get(d).copied()).unwrap_or(1);
         chunk.clamp(1, lens[d].max(1))
@@ -60,13 +66,19 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
         let shape: Vec<u64> = at.iter().zip(&lengths).map(|(&at, of)| of[at]).collect();
         let bytes = shape.iter().fold(elem, |bytes, &len| bytes.saturating_mul(len));
         if bytes <= most || best.is_none() {
-            let reads: f64 = axes.iter().zip(&shape).map(|(axis, &len)| axis.reads(len)).product();
-            let run = if is_linear { run(&shape, lens, elem) } else { 0 };
+            let mut reads: f64 =
+                axes.iter().zip(&shape).map(|(axis, &len)| axis.reads(len)).product();
+            let mut bytes_side_by_side = if is_linear { run(&shape, lens, elem) } else { 0 };
+            if let Some(chunk) = from.filter(|_| is_plain) {
+                let inside: Vec<u64> = shape.iter().zip(chunk).map(|(a, b)| *a.min(b)).collect();
+                bytes_side_by_side = run(&inside, chunk, elem);
+                reads = reads.min((SHORT_RUN / bytes_side_by_side as f64).max(1.0));
+            }
             let score = Score {
                 fits: bytes <= most,
                 reads: -(reads * 1000.0).round(),
                 enough: bytes.min(goal),
-                run: run.min(LONG_RUN),
+                run: bytes_side_by_side.min(LONG_RUN),
                 short: u64::MAX - bytes,
             };
             if best.as_ref().is_none_or(|(known, ..)| score.is_better(known)) {
@@ -237,7 +249,8 @@ mod tests {
             ([10, 10, 10], [10, 10, 10]),
             ([365, 1, 1], [1, 180, 360]),
         ] {
-            let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 4 };
+            let array =
+                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
             let boxes = choose(&array, 1 << 20, 1 << 30);
             assert_eq!(boxes.reads, 1.0, "{from:?} {to:?} {boxes:?}");
             assert_eq!(counted(&array, &boxes.shape), 1.0);
@@ -247,7 +260,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told() {
         let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
-        let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 4 };
+        let array =
+            Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 4 };
         // One chunk of the target has 400 kB.
         let boxes = choose(&array, 1 << 20, 1 << 20);
         assert!(boxes.shape.iter().product::<u64>() * 4 <= 1 << 20);
@@ -260,10 +274,26 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_plain_chunks_can_be_read() {
+        let (lens, from, to) = ([1000, 200, 200], [1, 200, 200], [1000, 10, 10]);
+        let plain =
+            Array { lens: &lens, from: Some(&from), is_plain: true, to: Some(&to), elem: 4 };
+        let boxes = choose(&plain, 4 << 20, 16 << 20);
+        assert_eq!((boxes.shape, boxes.reads), (vec![1000, 20, 200], 1.0));
+        // Runs of a few elements are not better than whole chunks.
+        let from = [200, 10, 10];
+        let plain = Array { from: Some(&from), ..plain };
+        let boxes = choose(&plain, 4 << 20, 64 << 20);
+        assert_eq!(boxes.reads, 1.0, "{boxes:?}");
+        assert_eq!(counted(&plain, &boxes.shape), 1.0);
+    }
+
+    #[test]
     fn counting_agrees_with_the_formula() {
         for (len, from, to) in [(100, 7, 5), (97, 10, 4), (64, 64, 3), (50, 1, 50), (9, 4, 4)] {
             let (lens, from, to) = ([len], [from], [to]);
-            let array = Array { lens: &lens, from: Some(&from), to: Some(&to), elem: 1 };
+            let array =
+                Array { lens: &lens, from: Some(&from), is_plain: false, to: Some(&to), elem: 1 };
             let axis = Axis { len, from: from[0], to: to[0] };
             for length in axis.lengths() {
                 let (formula, counted) = (axis.reads(length), counted(&array, &[length]));
@@ -275,14 +305,16 @@ mod tests {
     #[test]
     fn boxes_are_large_enough_for_all_threads_and_no_larger() {
         let (lens, chunk) = ([100_000, 100, 100], [1, 100, 100]);
-        let array = Array { lens: &lens, from: Some(&chunk), to: Some(&chunk), elem: 4 };
+        let array =
+            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&chunk), elem: 4 };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         let bytes = boxes.shape.iter().product::<u64>() * 4;
         assert!((32 << 20..64 << 20).contains(&bytes), "{boxes:?}");
         // Many dimensions are no obstacle.
         let (lens, chunk) = ([40; 12], [3; 12]);
         let other = [7; 12];
-        let array = Array { lens: &lens, from: Some(&chunk), to: Some(&other), elem: 8 };
+        let array =
+            Array { lens: &lens, from: Some(&chunk), is_plain: false, to: Some(&other), elem: 8 };
         let boxes = choose(&array, 32 << 20, 128 << 20);
         assert_eq!(boxes.shape.len(), 12);
     }

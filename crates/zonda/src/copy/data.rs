@@ -6,6 +6,7 @@ use std::path::Path;
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::{NeverWritten, StorageKind};
 
+use super::ahead;
 use super::boxes::{Array, Boxes, Walk, choose};
 use super::define::{Made, fault};
 use super::pieces::Pieces;
@@ -17,7 +18,8 @@ use super::{Copied, CopiedVar, CopyOptions, Progress, Way};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
-/// Bytes of a box where more are of no use: enough for all threads.
+/// Bytes of a box where more are of no use: enough for all threads. Two are in memory, one that is
+/// being read and one that is being written.
 const GOAL: u64 = 32 << 20;
 /// The same from one run to another: what stays in the caches of the processor.
 const RUN_GOAL: u64 = 4 << 20;
@@ -40,8 +42,9 @@ pub(super) struct Transfer<'a> {
     pub progress: &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
     pub total: u64,
     pub done: u64,
-    /// Memory of a box.
+    /// Memory of a box, and of the one that is read while this one is written.
     pub data: Vec<u8>,
+    pub ahead: Vec<u8>,
     pub pieces: Pieces,
     /// Bytes of strings and sequences that wait in the target.
     pub in_heap: usize,
@@ -96,6 +99,9 @@ impl Transfer<'_> {
             }
             let way = self.one(job).map_err(at)?;
             copied.vars[index].way = way;
+            if way == Way::Spilled {
+                copied.vars[index].reads = 1.0;
+            }
         }
         self.side_by_side(together)
     }
@@ -130,7 +136,11 @@ impl Transfer<'_> {
         let elem = if var.has_pointers { POINTER_BYTES } else { var.elem as u64 };
         let (from, to) =
             (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
-        let array = Array { lens: &lens, from: from.as_deref(), to: to.as_deref(), elem };
+        let is_plain = from.is_some() && {
+            let file = self.source.nc4()?.read();
+            file.pipeline(var.source.group, var.source.var)?.is_empty()
+        };
+        let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
         if sparse.is_none() && self.target.is_hdf5() {
             // Each element is put: fill values would be written over.
@@ -233,13 +243,60 @@ impl Transfer<'_> {
             && job.sparse.is_none()
             && !self.options.salvage
         {
-            self.by_file(made, &job.boxes)?;
+            self.by_file(made)?;
             return Ok(Way::Spilled);
+        }
+        let box_bytes = bytes_of(made, &job.boxes.shape);
+        if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
+            let has_some = |start: &[u64], count: &[u64]| {
+                job.sparse.as_ref().is_none_or(|chunks| chunks.has_some_in(start, count))
+            };
+            let source = self.source;
+            let read = |part: &mut Part| match has_some(&part.start, &part.count) {
+                true => read_box(source, made, part, &mut Pieces::default()),
+                false => {
+                    part.data.clear();
+                    Ok(())
+                }
+            };
+            self.by_parts(made, &job.boxes.shape, read, |transfer, part| {
+                if has_some(&part.start, &part.count) {
+                    transfer.write_box(made, part)?;
+                }
+                transfer.step(made, bytes_of(made, &part.count))
+            })?;
+            return Ok(Way::Values);
         }
         while job.walk.peek().is_some() {
             self.next_box(&mut job)?;
         }
         Ok(Way::Values)
+    }
+
+    /// Goes through a variable in boxes of a shape; each is read while the one before is written,
+    /// where memory is for both.
+    fn by_parts(
+        &mut self,
+        made: &Made<'_>,
+        shape: &[u64],
+        mut read: impl FnMut(&mut Part) -> Result<()> + Send,
+        mut write: impl FnMut(&mut Self, &Part) -> Result<()>,
+    ) -> Result<()> {
+        let n_buffers = match bytes_of(made, shape).saturating_mul(2) <= self.most() {
+            true => 2,
+            false => 1,
+        };
+        let mut buffers =
+            [&mut self.data, &mut self.ahead].map(|data| Part::in_memory(std::mem::take(data)));
+        let mut walk = Walk::new(&made.var.lens(), shape);
+        let fill = |part: &mut Part| {
+            let Some((start, count)) = walk.next() else { return Ok(false) };
+            (part.start, part.count) = (start, count);
+            read(part).map(|()| true)
+        };
+        let done = ahead::run(&mut buffers[..n_buffers], fill, |part| write(self, part));
+        [self.data, self.ahead] = buffers.map(|part| part.data);
+        done
     }
 
     fn next_box(&mut self, job: &mut Job<'_>) -> Result<()> {
@@ -271,55 +328,67 @@ impl Transfer<'_> {
     }
 
     /// Copies a variable by way of a file.
-    fn by_file(&mut self, made: &Made<'_>, boxes: &Boxes) -> Result<()> {
+    fn by_file(&mut self, made: &Made<'_>) -> Result<()> {
         let (lens, elem) = (made.var.lens(), made.var.elem);
-        let from = chunks_of(self.source, made, true)?;
+        let [from, to] = [true, false].map(|is_source| {
+            chunks_of(if is_source { self.source } else { self.target }, made, is_source)
+        });
+        let (from, to) = (from?, to?);
+        // Whole chunks of the target, and pieces of the file that are long on both sides.
+        let most = self.most() / 2;
+        let array = Array {
+            lens: &lens,
+            from: None,
+            is_plain: false,
+            to: to.as_deref(),
+            elem: elem as u64,
+        };
+        let last = choose(&array, GOAL.min(most), most).shape;
         // Made of whole chunks of the source, and cut by as few boxes of the target as possible.
-        let array =
-            Array { lens: &lens, from: Some(&boxes.shape), to: from.as_deref(), elem: elem as u64 };
-        let first = choose(&array, self.most(), self.most()).shape;
-        let mut spill = Spill::new(self.path, &lens, &first, &boxes.shape, elem)?;
-        for (start, count) in Walk::new(&lens, &first) {
-            self.read(made, &start, &count)?;
-            spill.put((&start, &count), &self.data)?;
-            self.step(made, bytes_of(made, &count) / 2)?;
-        }
-        for (start, count) in Walk::new(&lens, &boxes.shape) {
-            self.data.resize(to_len(bytes_of(made, &count))?, 0);
-            spill.get((&start, &count), &mut self.data)?;
-            self.write(made, &start, &count)?;
-            let bytes = bytes_of(made, &count);
-            self.step(made, bytes - bytes / 2)?;
-        }
-        Ok(())
+        let array = Array { from: Some(&last), to: from.as_deref(), ..array };
+        let first = choose(&array, most, most).shape;
+        let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
+        let source = self.source;
+        let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
+        self.by_parts(made, &first, read, |transfer, part| {
+            spill.put((&part.start, &part.count), &part.data)?;
+            transfer.step(made, bytes_of(made, &part.count) / 2)
+        })?;
+        let get = |part: &mut Part| {
+            part.data.resize(to_len(bytes_of(made, &part.count))?, 0);
+            spill.get((&part.start, &part.count), &mut part.data)
+        };
+        self.by_parts(made, &last, get, |transfer, part| {
+            transfer.write_box(made, part)?;
+            let bytes = bytes_of(made, &part.count);
+            transfer.step(made, bytes - bytes / 2)
+        })
     }
 
     pub(super) fn read(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
         if self.options.salvage {
             self.check_end(made, start, count)?;
         }
-        let (start, count) = (indices(start)?, indices(count)?);
-        let slab = Hyperslab { start: &start, count: &count, stride: None };
-        self.pieces.clear();
-        let (data, pieces) = (&mut self.data, &mut self.pieces);
-        // In its own type nothing is out of range.
-        let _ = self.source.get_placed(
-            made.var.source,
-            |_| slab,
-            pieces,
-            |len| {
-                data.resize(len, 0);
-                Ok(data)
-            },
-        )?;
-        Ok(())
+        let data = std::mem::take(&mut self.data);
+        let mut part = Part { start: start.to_vec(), count: count.to_vec(), data };
+        let read = read_box(self.source, made, &mut part, &mut self.pieces);
+        self.data = part.data;
+        read
     }
 
     pub(super) fn write(&mut self, made: &Made<'_>, start: &[u64], count: &[u64]) -> Result<()> {
-        let (start, count) = (indices(start)?, indices(count)?);
+        let data = std::mem::take(&mut self.data);
+        let part = Part { start: start.to_vec(), count: count.to_vec(), data };
+        let written = self.write_box(made, &part);
+        self.data = part.data;
+        written
+    }
+
+    fn write_box(&mut self, made: &Made<'_>, part: &Part) -> Result<()> {
+        let (start, count) = (indices(&part.start)?, indices(&part.count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let (data, pieces) = (&self.data, &mut self.pieces);
-        let _ = self.target.put_placed(made.target, |_| slab, pieces, |_| Ok(data))?;
+        let pieces = &mut self.pieces;
+        let _ = self.target.put_placed(made.target, |_| slab, pieces, |_| Ok(&part.data))?;
         self.in_heap += self.pieces.len();
         if self.in_heap > HEAP_BYTES {
             self.in_heap = 0;
@@ -338,6 +407,38 @@ impl Transfer<'_> {
             ControlFlow::Break(()) => Err(Error::told(NcError::System(EINTR), "interrupted")),
         }
     }
+}
+
+/// A box of elements in memory.
+struct Part {
+    start: Vec<u64>,
+    count: Vec<u64>,
+    data: Vec<u8>,
+}
+
+impl Part {
+    fn in_memory(data: Vec<u8>) -> Part {
+        Part { start: Vec::new(), count: Vec::new(), data }
+    }
+}
+
+/// Reads the elements of a box, and what they point to.
+fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pieces) -> Result<()> {
+    let (start, count) = (indices(&part.start)?, indices(&part.count)?);
+    let slab = Hyperslab { start: &start, count: &count, stride: None };
+    pieces.clear();
+    let data = &mut part.data;
+    // In its own type nothing is out of range.
+    let _ = source.get_placed(
+        made.var.source,
+        |_| slab,
+        pieces,
+        |len| {
+            data.resize(len, 0);
+            Ok(data)
+        },
+    )?;
+    Ok(())
 }
 
 /// `EINTR` of Linux on every architecture.

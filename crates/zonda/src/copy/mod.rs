@@ -20,6 +20,7 @@
 //! The target is written under another name beside its own, and gets that when it is complete; what
 //! fails or is interrupted leaves nothing.
 
+mod ahead;
 pub(crate) mod atts;
 pub(crate) mod boxes;
 mod data;
@@ -220,6 +221,7 @@ fn run(
             total: all_bytes.fold(0, u64::saturating_add),
             done: 0,
             data: Vec::new(),
+            ahead: Vec::new(),
             pieces: pieces::Pieces::default(),
             in_heap: 0,
             lost: Vec::new(),

@@ -1,14 +1,20 @@
 //! Chunks that are copied as they are stored: no filter is undone and none applied.
 
+use zonda_chunk::StoredChunks;
 use zonda_nc4::{Nc4File, StorageKind};
 
+use super::ahead;
 use super::define::Made;
 use crate::dataset::Dataset;
 use crate::error::Result;
 use crate::refs::VarRef;
 
-/// Bytes after which the caller is told.
-const TOLD_BYTES: u64 = 8 << 20;
+/// Stored bytes that are read and written together: what the caches of processors hold.
+const BATCH_BYTES: u64 = 1 << 20;
+/// Chunks that are read and written together.
+const BATCH_CHUNKS: usize = 4096;
+/// Batches that are in memory at once.
+const BATCHES: usize = 3;
 
 /// Whether bytes of elements mean the same in two variables of HDF5 files. Those of strings and
 /// sequences only say where these are.
@@ -29,6 +35,8 @@ pub(super) struct Chunks {
     pub shape: Vec<u64>,
     /// Coordinates of those that are there, counted in chunks, in ascending order.
     keys: Vec<Vec<u64>>,
+    /// Their stored bytes.
+    lens: Vec<u64>,
     /// Chunks along each dimension.
     grid: Vec<u64>,
 }
@@ -41,15 +49,34 @@ impl Chunks {
         let shape: Vec<u64> = dims.iter().map(|&dim| (dim as u64).max(1)).collect();
         let extent = file.extent(var.group, var.var)?;
         let grid: Vec<u64> = extent.iter().zip(&shape).map(|(len, n)| len.div_ceil(*n)).collect();
-        let mut keys = Vec::new();
-        file.for_each_chunk(var.group, var.var, &mut |key, _, _| {
+        let mut there = Vec::new();
+        file.for_each_chunk(var.group, var.var, &mut |key, len, _| {
             // What is beyond the extent was cut off and is not seen.
             if key.iter().zip(&grid).all(|(k, n)| k < n) {
-                keys.push(key.to_vec());
+                there.push((key.to_vec(), len));
             }
         })?;
-        keys.sort_unstable();
-        Ok(Some(Chunks { shape, keys, grid }))
+        there.sort_unstable();
+        let (keys, lens) = there.into_iter().unzip();
+        Ok(Some(Chunks { shape, keys, lens, grid }))
+    }
+
+    /// Those that are there, some at a time.
+    fn batches(&self) -> impl Iterator<Item = &[Vec<u64>]> {
+        let mut begin = 0;
+        std::iter::from_fn(move || {
+            let lens = self.lens.get(begin..).filter(|lens| !lens.is_empty())?;
+            let mut bytes = 0u64;
+            let more = lens.iter().take(BATCH_CHUNKS).take_while(|len| {
+                let is_first = bytes == 0;
+                bytes = bytes.saturating_add(**len);
+                is_first || bytes <= BATCH_BYTES
+            });
+            let end = begin + more.count();
+            let batch = &self.keys[begin..end];
+            begin = end;
+            Some(batch)
+        })
     }
 
     /// Whether all are there.
@@ -135,17 +162,16 @@ pub(super) fn copy(
     let (from, to) = (made.var.source, made.target);
     let chunk_bytes =
         chunks.shape.iter().fold(made.var.elem as u64, |n, &len| n.saturating_mul(len));
-    let mut told = 0u64;
-    for key in &chunks.keys {
-        let stored = source.nc4()?.read().stored_chunk(from.group, from.var, key)?;
-        if let Some((mask, bytes)) = stored {
-            let mut file = target.nc4()?.write()?;
-            file.put_stored_chunk(to.group, to.var, key, mask, &bytes)?;
-        }
-        told = told.saturating_add(chunk_bytes);
-        if told >= TOLD_BYTES {
-            step(std::mem::take(&mut told))?;
-        }
-    }
-    step(told)
+    let mut batches = chunks.batches();
+    let read = |stored: &mut StoredChunks| {
+        let Some(keys) = batches.next() else { return Ok(false) };
+        source.nc4()?.read().stored_chunks(from.group, from.var, keys, stored)?;
+        Ok(true)
+    };
+    let write = |stored: &mut StoredChunks| {
+        target.nc4()?.write()?.put_stored_chunks(to.group, to.var, stored)?;
+        step(chunk_bytes.saturating_mul(stored.iter().count() as u64))
+    };
+    let mut buffers: [StoredChunks; BATCHES] = Default::default();
+    ahead::run(&mut buffers, read, write)
 }

@@ -146,7 +146,7 @@ impl Transfer<'_> {
         }
         let to = chunks_of(self.target, made, false)?;
         let elem = made.var.elem as u64;
-        let array = Array { lens: &lens, from: None, to: to.as_deref(), elem };
+        let array = Array { lens: &lens, from: None, is_plain: false, to: to.as_deref(), elem };
         let shape = choose(&array, self.most(), self.most()).shape;
         for (start, count) in Walk::new(&lens, &shape) {
             self.fill_data(made, bytes_of(made, &count))?;

@@ -22,8 +22,12 @@ pub(super) struct Spill {
     /// Boxes that are read from the source.
     from: Vec<u64>,
     elem: u64,
-    piece: Vec<u8>,
 }
+
+/// Runs of so many bytes go to and from the file as they are, shorter ones together.
+const LONG_RUN: usize = 16 << 10;
+/// Bytes of short runs that go together: they stay in the caches of the processor.
+const TOGETHER: usize = 256 << 10;
 
 /// A box of elements.
 type Cube<'a> = (&'a [u64], &'a [u64]);
@@ -52,7 +56,6 @@ impl Spill {
             to: to.to_vec(),
             from: from.to_vec(),
             elem: elem as u64,
-            piece: Vec::new(),
         })
     }
 
@@ -60,19 +63,25 @@ impl Spill {
     ///
     /// # Errors
     /// What the operating system reports.
-    pub(super) fn put(&mut self, (start, count): Cube<'_>, data: &[u8]) -> Result<()> {
+    pub(super) fn put(&self, (start, count): Cube<'_>, data: &[u8]) -> Result<()> {
+        let mut together = Vec::new();
         for (first, n) in overlapping(start, count, &self.to, &self.lens) {
-            let (at, len) = self.place(&first, &n);
-            let mut piece = std::mem::take(&mut self.piece);
-            piece.clear();
+            let mut at = self.place(&first, &n);
             let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
-            runs(count, &inner, &n, self.elem, |from, bytes| {
-                piece.extend_from_slice(&data[from..from + bytes]);
-            });
-            debug_assert_eq!(piece.len() as u64, len);
-            let written = self.file.write_all_at(&piece, at);
-            self.piece = piece;
-            written.map_err(|error| io_error(&error))?;
+            for (from, len) in runs(count, &inner, &n, self.elem) {
+                let bytes = &data[from..from + len];
+                if len >= LONG_RUN {
+                    self.write(bytes, &mut at)?;
+                    continue;
+                }
+                together.extend_from_slice(bytes);
+                if together.len() >= TOGETHER {
+                    self.write(&together, &mut at)?;
+                    together.clear();
+                }
+            }
+            self.write(&together, &mut at)?;
+            together.clear();
         }
         Ok(())
     }
@@ -81,35 +90,56 @@ impl Spill {
     ///
     /// # Errors
     /// What the operating system reports.
-    pub(super) fn get(&mut self, (start, count): Cube<'_>, data: &mut [u8]) -> Result<()> {
+    pub(super) fn get(&self, (start, count): Cube<'_>, data: &mut [u8]) -> Result<()> {
+        let mut together = Vec::new();
         for (first, n) in overlapping(start, count, &self.from, &self.lens) {
-            let (at, len) = self.place(&first, &n);
-            let mut piece = std::mem::take(&mut self.piece);
-            piece.resize(usize::try_from(len).map_err(|_| Error::from(NcError::NoMem))?, 0);
-            let read = self.file.read_exact_at(&mut piece, at);
+            let mut at = self.place(&first, &n);
             let inner: Vec<u64> = first.iter().zip(start).map(|(a, b)| a - b).collect();
-            let mut done = 0;
-            runs(count, &inner, &n, self.elem, |to, bytes| {
-                data[to..to + bytes].copy_from_slice(&piece[done..done + bytes]);
-                done += bytes;
-            });
-            self.piece = piece;
-            read.map_err(|error| io_error(&error))?;
+            let mut left = n.iter().product::<u64>() * self.elem;
+            let mut behind = 0;
+            for (to, len) in runs(count, &inner, &n, self.elem) {
+                let run = &mut data[to..to + len];
+                if len >= LONG_RUN {
+                    self.read(run, &mut at)?;
+                    continue;
+                }
+                if behind == together.len() {
+                    // Whole runs, of what is left of the piece.
+                    let most = (TOGETHER / len).max(1) * len;
+                    together.resize(most.min(usize::try_from(left).unwrap_or(most)), 0);
+                    self.read(&mut together, &mut at)?;
+                    left -= together.len() as u64;
+                    behind = 0;
+                }
+                run.copy_from_slice(&together[behind..behind + len]);
+                behind += len;
+            }
+            together.clear();
         }
         Ok(())
     }
 
+    fn write(&self, bytes: &[u8], at: &mut u64) -> Result<()> {
+        let written = self.file.write_all_at(bytes, *at);
+        *at += bytes.len() as u64;
+        written.map_err(|error| io_error(&error))
+    }
+
+    fn read(&self, bytes: &mut [u8], at: &mut u64) -> Result<()> {
+        let read = self.file.read_exact_at(bytes, *at);
+        *at += bytes.len() as u64;
+        read.map_err(|error| io_error(&error))
+    }
+
     /// Where the piece of that first element is, which is what a box of the source and one of the
-    /// target have in common, and its bytes. Boxes of the target follow each other; in each of
+    /// target have in common. Boxes of the target follow each other; in each of
     /// them the pieces do.
-    fn place(&self, first: &[u64], n: &[u64]) -> (u64, u64) {
+    fn place(&self, first: &[u64], n: &[u64]) -> u64 {
         let rank = first.len();
         let start: Vec<u64> = (0..rank).map(|d| first[d] / self.to[d] * self.to[d]).collect();
         let count: Vec<u64> = (0..rank).map(|d| self.to[d].min(self.lens[d] - start[d])).collect();
         let inner: Vec<u64> = (0..rank).map(|d| first[d] - start[d]).collect();
-        let before = before(&start, &count, &self.lens) + before(&inner, n, &count);
-        let len: u64 = n.iter().product();
-        (before * self.elem, len * self.elem)
+        (before(&start, &count, &self.lens) + before(&inner, n, &count)) * self.elem
     }
 }
 
@@ -147,8 +177,13 @@ fn overlapping<'a>(
     })
 }
 
-/// Tells of the runs of a part of a packed array: offset and length in bytes.
-fn runs(shape: &[u64], start: &[u64], count: &[u64], elem: u64, mut run: impl FnMut(usize, usize)) {
+/// The runs of a part of a packed array: offset and length in bytes.
+fn runs(
+    shape: &[u64],
+    start: &[u64],
+    count: &[u64],
+    elem: u64,
+) -> impl Iterator<Item = (usize, usize)> {
     let rank = shape.len();
     // Dimensions from `whole` on are in the part as a whole.
     let mut whole = rank;
@@ -158,14 +193,14 @@ fn runs(shape: &[u64], start: &[u64], count: &[u64], elem: u64, mut run: impl Fn
     let outer = whole.saturating_sub(1);
     let len: u64 = count[outer..].iter().product::<u64>() * elem;
     let mut at = vec![0u64; outer];
-    loop {
-        let mut offset = 0u64;
-        for d in 0..rank {
-            let inner = at.get(d).copied().unwrap_or(0);
-            offset = offset * shape[d] + start[d] + inner;
+    let mut is_next = true;
+    std::iter::from_fn(move || {
+        if !is_next {
+            return None;
         }
-        run((offset * elem) as usize, len as usize);
-        let next = (0..outer).rev().any(|d| {
+        let along = |d: usize| start[d] + at.get(d).copied().unwrap_or(0);
+        let offset = (0..rank).fold(0, |offset, d| offset * shape[d] + along(d));
+        is_next = (0..outer).rev().any(|d| {
             at[d] += 1;
             let is_in = at[d] < count[d];
             if !is_in {
@@ -173,10 +208,8 @@ fn runs(shape: &[u64], start: &[u64], count: &[u64], elem: u64, mut run: impl Fn
             }
             is_in
         });
-        if !next {
-            return;
-        }
-    }
+        Some(((offset * elem) as usize, len as usize))
+    })
 }
 
 fn io_error(error: &io::Error) -> Error {
@@ -193,32 +226,36 @@ mod tests {
     fn numbers(lens: &[u64], (start, count): Cube<'_>) -> Vec<u8> {
         let all: Vec<u64> = (0..lens.iter().product()).collect();
         let mut out = Vec::new();
-        runs(lens, start, count, 1, |at, n| {
+        for (at, n) in runs(lens, start, count, 1) {
             out.extend(all[at..at + n].iter().flat_map(|value| value.to_ne_bytes()));
-        });
+        }
         out
     }
 
     #[test]
     fn boxes_become_others() {
         let folder = TempFolder::new("copy-spill");
-        let lens = [7, 9, 5];
-        for (from, to) in [
-            ([1, 9, 5], [7, 2, 2]),
-            ([3, 4, 5], [2, 5, 3]),
-            ([7, 9, 5], [1, 1, 1]),
-            ([2, 2, 2], [2, 2, 2]),
+        for (lens, from, to) in [
+            ([7, 9, 5], [1, 9, 5], [7, 2, 2]),
+            ([7, 9, 5], [3, 4, 5], [2, 5, 3]),
+            ([7, 9, 5], [7, 9, 5], [1, 1, 1]),
+            ([7, 9, 5], [2, 2, 2], [2, 2, 2]),
+            // Runs that go by themselves, on one side or both, and short ones by the thousand.
+            ([5, 90, 500], [1, 90, 500], [5, 20, 500]),
+            ([5, 90, 500], [2, 90, 500], [5, 90, 6]),
+            ([5, 90, 500], [2, 90, 6], [5, 31, 500]),
         ] {
-            let mut spill = Spill::new(&folder.file("x"), &lens, &from, &to, 8).unwrap();
+            let spill = Spill::new(&folder.file("x"), &lens, &from, &to, 8).unwrap();
             for (start, count) in Walk::new(&lens, &from) {
                 spill.put((&start, &count), &numbers(&lens, (&start, &count))).unwrap();
             }
-            assert_eq!(spill.file.metadata().unwrap().len(), 7 * 9 * 5 * 8, "nothing lies twice");
+            let bytes = lens.iter().product::<u64>() * 8;
+            assert_eq!(spill.file.metadata().unwrap().len(), bytes, "nothing lies twice");
             for (start, count) in Walk::new(&lens, &to) {
                 let expected = numbers(&lens, (&start, &count));
                 let mut data = vec![0; expected.len()];
                 spill.get((&start, &count), &mut data).unwrap();
-                assert_eq!(data, expected, "{from:?} {to:?} {start:?}");
+                assert!(data == expected, "{lens:?} {from:?} {to:?} {start:?}");
             }
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);

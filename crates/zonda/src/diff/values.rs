@@ -359,8 +359,8 @@ impl Work<'_> {
         let size = pair.form.size();
         let elem = if pair.form.has_pointers() { POINTER_BYTES } else { size as u64 };
         let chunks = [chunks_of(pair, 0)?, chunks_of(pair, 1)?];
-        let array =
-            Array { lens: &lens, from: chunks[0].as_deref(), to: chunks[1].as_deref(), elem };
+        let [from, to] = [chunks[0].as_deref(), chunks[1].as_deref()];
+        let array = Array { lens: &lens, from, is_plain: false, to, elem };
         // Two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
         let shape = choose(&array, GOAL.min(most), most).shape;

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use zonda::copy::{CopyOptions, copy_by_rules};
 use zonda::{Dataset, Format, NcError, OpenOptions, Persist, storage};
 
+use crate::classic::text_of;
 use crate::failure::Failure;
 use crate::progress;
 use options::Options;
@@ -62,17 +63,8 @@ impl Refusal {
                 eprintln!("netCDF library version 4.9.0 of Zonda {version} $");
             }
             Refusal::Text(text) => eprintln!("{program}: {text}"),
-            Refusal::Code(code, about) => eprintln!("{}\nLocation: {about}", sentence(*code)),
+            Refusal::Code(code, about) => eprintln!("{}\nLocation: {about}", text_of(*code)),
         }
-    }
-}
-
-/// What `nc_strerror` says of a code; of those of the operating system without their number.
-fn sentence(code: NcError) -> String {
-    let text = code.to_string();
-    match text.split_once(" (os error ") {
-        Some((sentence, _)) if matches!(code, NcError::System(_)) => sentence.to_owned(),
-        _ => text,
     }
 }
 
@@ -179,12 +171,6 @@ const USAGE: &str = "\
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sentences() {
-        assert_eq!(sentence(NcError::System(2)), "No such file or directory");
-        assert_eq!(sentence(NcError::Inval), "NetCDF: Invalid argument");
-    }
 
     #[test]
     fn kinds_that_follow_from_options() {

@@ -14,7 +14,8 @@ use std::process::{Command, ExitCode, ExitStatus};
 use zonda::storage::{Spec, SyncLevel};
 
 use crate::failure::{Failure, Result};
-use plan::{Effect, Library, Means, Mode, Plan};
+pub(super) use plan::Mode;
+use plan::{Effect, Library, Means, Plan};
 use program::Program;
 
 /// Runs a program on Zonda's netCDF library
@@ -41,8 +42,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPEC", value_parser = spec)]
     io: Option<String>,
 
-    /// File for a trace of all transfers (ZONDA_TRACE); puts the layer `event` on top of the others,
-    /// unless they have it
+    /// File for a recording of calls, transfers and waits (ZONDA_TRACE), which `zonda trace` shows;
+    /// %p in it stands for the process. What is in the file stays: it is appended to
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -60,25 +61,12 @@ pub(crate) struct Args {
 }
 
 /// Checks a layer spec now, because the library would only warn.
-fn spec(text: &str) -> std::result::Result<String, String> {
+pub(super) fn spec(text: &str) -> std::result::Result<String, String> {
     text.parse::<Spec>().map(|_| text.to_owned()).map_err(|error| error.to_string())
 }
 
-fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
+pub(super) fn sync_level(text: &str) -> std::result::Result<SyncLevel, String> {
     text.parse::<SyncLevel>().map_err(|error| error.to_string())
-}
-
-/// The spec that the library would find in the environment.
-fn spec_of_environment() -> Option<String> {
-    let set = zonda::storage::spec::VARIABLES.iter().find_map(std::env::var_os);
-    set.and_then(|spec| spec.into_string().ok()).filter(|spec| !spec.is_empty())
-}
-
-/// A spec, or the default one, with a layer that records transfers.
-fn traced(spec: Option<String>) -> String {
-    let spec = spec.unwrap_or_else(|| Spec::default_stack().to_string());
-    let records = |token: &str| token.trim().split([':', '.']).next() == Some("event");
-    if spec.split(',').any(records) { spec } else { format!("event,{spec}") }
 }
 
 /// Says something about the run on standard error.
@@ -97,9 +85,7 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
 
     let mut command = Command::new(program.path());
     command.arg0(name).args(rest).envs(library.environment(plan.means));
-    if args.trace.is_some() {
-        command.env("ZONDA_IO", traced(args.io.clone().or_else(spec_of_environment)));
-    } else if let Some(spec) = &args.io {
+    if let Some(spec) = &args.io {
         command.env("ZONDA_IO", spec);
     }
     if let Some(file) = &args.trace {
@@ -123,6 +109,34 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
         // terminal, or what started it.
         Err(not_started(program.path(), &command.exec()))
     }
+}
+
+/// Runs a program with a recording to `trace`, its output on standard error, and waits for it.
+pub(super) fn recorded(
+    program: &[OsString],
+    lib: Option<&Path>,
+    mode: Mode,
+    trace: &Path,
+) -> Result<ExitStatus> {
+    let Some((name, rest)) = program.split_first() else {
+        return Err(Failure::Usage("a program is needed".to_owned()));
+    };
+    let library = Library::find(lib)?;
+    let program = Program::find(name)?;
+    let plan = Plan::make(&program, &library, mode);
+    if let Effect::None(reason) = &plan.effect {
+        let path = program.path().display();
+        return Err(Failure::Failed(format!("{path} will not use Zonda: {reason}")));
+    }
+    let mut command = Command::new(program.path());
+    command.arg0(name).args(rest).envs(library.environment(plan.means));
+    command.env("ZONDA_TRACE", trace).stdout(io::stderr());
+    let signals = watch::Signals::catch().map_err(|error| Failure::text(error.to_string()))?;
+    let mut child = command.spawn().map_err(|error| not_started(program.path(), &error))?;
+    let forwarding = signals.forward_to(child.id());
+    let status = child.wait();
+    forwarding.end();
+    status.map_err(|error| Failure::at(program.path(), error))
 }
 
 fn not_started(path: &Path, error: &io::Error) -> Failure {
@@ -182,13 +196,6 @@ fn prepend(name: &str, first: &Path) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trace_needs_the_event_layer() {
-        assert_eq!(traced(None), format!("event,{}", Spec::default_stack()));
-        assert_eq!(traced(Some("cache:1:8".to_owned())), "event,cache:1:8");
-        assert_eq!(traced(Some("cache:1:8,event,file".to_owned())), "cache:1:8,event,file");
-    }
 
     #[test]
     fn exit_codes_of_shells() {

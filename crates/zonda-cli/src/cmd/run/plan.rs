@@ -38,7 +38,7 @@ for place in sys.path:
 
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Mode {
+pub(in crate::cmd) enum Mode {
     /// By library path, or by preloading where that does not do
     Auto,
     /// By library path (LD_LIBRARY_PATH)

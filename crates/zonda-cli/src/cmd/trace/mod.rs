@@ -1,9 +1,10 @@
 //! `zonda trace`: what the `event` layer recorded, as numbers and as a picture.
 
-mod record;
+mod lines;
+mod recording;
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -14,19 +15,23 @@ use super::info::grouped;
 use super::view::write_picture;
 use crate::failure::{Failure, Result};
 use crate::input;
-use record::{Layer, Operation, Trace};
+use lines::{Layer, Operation, Trace};
+use zonda_trace::decode::Decoder;
 
-/// Sums up traces of the event layer, and draws file offset over time
+/// Tells what a program did with its files, and what it waited for
 ///
-/// A trace is what `zonda run --trace` or ZONDA_IO=event:FILE,file leaves. The picture has a panel for
-/// each trace, reads and writes in different colours. Openings of files that follow each other are
-/// put one behind the other.
+/// A recording is what ZONDA_TRACE=FILE or `zonda run --trace FILE` leaves: calls, what passes between
+/// the layers, chunks, filters, waits, write-behind. It is summed up by process, and shown as a page for
+/// browsers (--html) or in the form of Chrome and Perfetto (--chrome). Lines of the event layer
+/// (ZONDA_IO=event:FILE,...) are read as well, and several of them are drawn side by side; openings of
+/// files that follow each other are put one behind the other.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  zonda run --trace run.txt -- ncks -O in.nc out.nc && zonda trace run.txt
+  zonda run --trace run.trace -- ncks -O in.nc out.nc && zonda trace run.trace
+  zonda trace --html run.html --chrome run.json run.trace
   zonda trace without.txt with.txt --label 'file alone' --label cached -o offsets.png")]
 pub(crate) struct Args {
-    /// The picture, PNG or SVG by its extension
+    /// File offset over time, PNG or SVG by its extension
     #[arg(short = 'o', long = "output", value_name = "OUT.png|.svg")]
     output: Option<PathBuf>,
 
@@ -34,7 +39,15 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    /// The event layer that is shown, by its place in the stack; by default the lowest
+    /// A page with tables and plots, which needs nothing else
+    #[arg(long, value_name = "OUT.html")]
+    html: Option<PathBuf>,
+
+    /// The events for Perfetto (ui.perfetto.dev) and chrome://tracing
+    #[arg(long, value_name = "OUT.json")]
+    chrome: Option<PathBuf>,
+
+    /// Of lines, the event layer that is shown, by its place in the stack; by default the lowest
     #[arg(long, value_name = "N")]
     layer: Option<usize>,
 
@@ -46,8 +59,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
     width: u32,
 
-    /// The traces; `-` for standard input
-    #[arg(required = true, value_name = "EVENTS")]
+    /// The recording, or lines of the event layer; `-` for standard input
+    #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
@@ -61,10 +74,24 @@ struct Shown {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // Before anything is read: a name that no picture can have is a wrong call.
-    let wrong_call = |error| Failure::Usage(format!("{error}; see --help"));
-    let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
-    let mut traces: Vec<Shown> =
-        args.files.iter().map(|path| read(path, args.layer)).collect::<Result<_>>()?;
+    let usage = |error| Failure::Usage(format!("{error}; see --help"));
+    let format = args.output.as_deref().map(Format::of).transpose().map_err(usage)?;
+    let mut traces = Vec::new();
+    for path in &args.files {
+        match read(path, args, format, out)? {
+            Some(shown) => traces.push(shown),
+            None if args.files.len() == 1 => return crate::done(),
+            None => {
+                let what = "a recording is shown by itself, not beside other traces";
+                return Err(Failure::at(input::label(path), what));
+            }
+        }
+    }
+    if args.html.is_some() || args.chrome.is_some() {
+        let what =
+            "--html and --chrome need a recording (ZONDA_TRACE), not lines of the event layer";
+        return Err(Failure::text(what));
+    }
     for (trace, label) in traces.iter_mut().zip(&args.labels) {
         trace.title.clone_from(label);
     }
@@ -82,25 +109,42 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         let panels: Vec<OffsetPanel<'_>> = traces.iter().map(Shown::panel).collect();
         let title = "File offset over time".to_owned();
         let options = OffsetOptions { title, width: args.width, ..OffsetOptions::default() };
-        let chart = offsets(&panels, &options).map_err(|error| match error {
-            zonda_plot::Error::Width { .. } => wrong_call(error),
-            zonda_plot::Error::Empty => Failure::at(output, "no read or write to draw"),
-            other => Failure::at(output, other),
-        })?;
+        let chart = offsets(&panels, &options).map_err(|error| wrong_call(output, error))?;
         write_picture(output, &chart, format)?;
     }
     crate::done()
 }
 
-fn read(path: &Path, number: Option<usize>) -> Result<Shown> {
+/// Why a picture cannot be made of a trace.
+fn wrong_call(output: &Path, error: zonda_plot::Error) -> Failure {
+    match error {
+        zonda_plot::Error::Width { .. } => Failure::Usage(format!("{error}; see --help")),
+        zonda_plot::Error::Empty => Failure::at(output, "no read or write to draw"),
+        other => Failure::at(output, other),
+    }
+}
+
+/// Reads lines; shows a recording at once, and gives nothing.
+fn read(
+    path: &Path,
+    args: &Args,
+    format: Option<Format>,
+    out: &mut dyn Write,
+) -> Result<Option<Shown>> {
     let at = |error: String| Failure::at(input::label(path), error);
-    let mut trace = if input::is_stdin(path) {
-        Trace::read(std::io::stdin().lock())
+    let mut input: Box<dyn BufRead> = if input::is_stdin(path) {
+        Box::new(BufReader::with_capacity(1 << 20, std::io::stdin()))
     } else {
         let file = File::open(path).map_err(|error| Failure::at(path, error))?;
-        Trace::read(BufReader::with_capacity(1 << 20, file))
+        Box::new(BufReader::with_capacity(1 << 20, file))
+    };
+    let first = input.fill_buf().map_err(|error| at(error.to_string()))?;
+    if Decoder::<&[u8]>::is_trace(first) {
+        recording::show(input::label(path), input, args, format, out)?;
+        return Ok(None);
     }
-    .map_err(at)?;
+    let number = args.layer;
+    let mut trace = Trace::read(input).map_err(at)?;
     let known: Vec<String> = trace.layers.keys().map(usize::to_string).collect();
     let Some(number) = number.or_else(|| trace.layers.keys().next_back().copied()) else {
         return Err(at("no operation in it".to_owned()));
@@ -111,7 +155,7 @@ fn read(path: &Path, number: Option<usize>) -> Result<Shown> {
         .ok_or_else(|| at(format!("no event#{number} in it, only {}", known.join(", "))))?;
     let label = input::label(path);
     let title = label.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Shown { label: label.display().to_string(), title, number, layer })
+    Ok(Some(Shown { label: label.display().to_string(), title, number, layer }))
 }
 
 /// What `--json` gives.

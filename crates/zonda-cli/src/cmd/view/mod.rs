@@ -20,7 +20,7 @@ use slice::{Coordinate, Picked, Slice};
 ///
 /// The last two dimensions with more than one element make the map; the others are taken at index 0
 /// or as --at says. Values are decoded as CF has it: scale_factor, add_offset, _FillValue,
-/// missing_value, valid_range. Without -o, the range and the mean of the values are printed, and on a
+/// missing_value, valid_range, and times as dates. Without -o, the range and the mean of the values are printed, and on a
 /// terminal a drawing in text.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -169,7 +169,10 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
     };
     let text = TextOptions { columns, lines, depth };
     let drawn = match &slice.axes {
-        Picked::One(_) => zonda_plot::line_text(&slice.values, text),
+        Picked::One(x) => zonda_plot::line_text(&slice.values, text).map(|mut lines| {
+            lines.extend(x.ends.as_ref().map(|ends| below(ends, columns.min(slice.values.len()))));
+            lines
+        }),
         Picked::Two { y, x } => {
             zonda_plot::map_text(&field(slice, y, x), &map_options(slice, args), text)
         }
@@ -178,6 +181,16 @@ fn draw_text(slice: &Slice, args: &Args, out: &mut dyn Write) -> Result<()> {
         writeln!(out, "{line}")?;
     }
     Ok(())
+}
+
+/// What stands below a drawing of so many columns: where it begins and where it ends.
+fn below((first, last): &(String, String), columns: usize) -> String {
+    let room = columns.saturating_sub(first.chars().count());
+    if room > last.chars().count() {
+        format!("{first}{last:>room$}")
+    } else {
+        format!("{first} to {last}")
+    }
 }
 
 fn axis(coordinate: &Coordinate) -> Axis {

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, MemType, Meta, VarRef};
+use zonda_cf::times::Dates;
 use zonda_plot::AxisKind;
 
 use super::At;
@@ -49,6 +50,8 @@ pub(super) struct Coordinate {
     step: usize,
     /// Values of the coordinate variable, if there is one that goes one way.
     pub(super) centres: Option<Vec<f64>>,
+    /// The first and the last of them in words.
+    pub(super) ends: Option<(String, String)>,
 }
 
 /// A dimension of the variable.
@@ -159,6 +162,11 @@ impl Slice {
         if !shape.is_empty() {
             line("shape", &shape.join(", "))?;
         }
+        for axis in self.coordinates() {
+            if let Some((first, last)) = &axis.ends {
+                line(&axis.dim, &format!("{first} to {last}"))?;
+            }
+        }
         let mut found = Statistics::default();
         self.values.iter().filter(|value| value.is_finite()).for_each(|value| found.add(*value));
         let missing = self.values.len() - found.n;
@@ -207,17 +215,25 @@ fn short(number: f64) -> String {
     rounded.to_string()
 }
 
-/// `983.3 hPa`, `45°S`
-fn with_units(value: f64, units: &str) -> String {
+/// `983.3 hPa`, `45°S`, `1990-02-01 12:30`
+fn with_units(value: f64, kind: AxisKind, units: &str) -> String {
     let degrees = |positive, negative| {
-        let side = if value < 0.0 { negative } else { positive };
+        let side = match value {
+            0.0 => "",
+            _ if value < 0.0 => negative,
+            _ => positive,
+        };
         format!("{}°{side}", short(value.abs()))
     };
-    match kind(units) {
+    let plain = || match units.is_empty() {
+        true => short(value),
+        false => format!("{} {units}", short(value)),
+    };
+    match kind {
+        AxisKind::Dates(dates) => dates.text(value).unwrap_or_else(plain),
         AxisKind::Longitude => degrees("E", "W"),
         AxisKind::Latitude => degrees("N", "S"),
-        _ if units.is_empty() => short(value),
-        _ => format!("{} {units}", short(value)),
+        _ => plain(),
     }
 }
 
@@ -312,7 +328,8 @@ fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
         let value = read(file, id, &slab)?.first().map(|value| decoding.value(*value));
         if let Some(value) = value.filter(|value| value.is_finite()) {
             let units = text(file, id, "units").filter(|units| units != "1").unwrap_or_default();
-            return Ok(Some(format!("{} = {}", dim.name, with_units(value, &units))));
+            let said = with_units(value, kind(file, id), &units);
+            return Ok(Some(format!("{} = {said}", dim.name)));
         }
     }
     Ok((dim.len > 1).then(|| format!("{} index {index}", dim.name)))
@@ -341,8 +358,8 @@ impl Coordinate {
             // Such as a longitude that jumps from 180 to -180: no axis can have it.
             return Ok(index);
         }
-        let units = text(file, id, "units");
-        let kind = kind(units.as_deref().unwrap_or_default());
+        let units = text(file, id, "units").filter(|units| units != "1");
+        let kind = kind(file, id);
         let said = || text(file, id, "long_name").or_else(|| text(file, id, "standard_name"));
         let name = match kind {
             AxisKind::Longitude => said().unwrap_or_else(|| "longitude".to_owned()),
@@ -350,9 +367,13 @@ impl Coordinate {
             _ => said().unwrap_or_else(|| dim.to_owned()),
         };
         // Degrees are said at the ticks.
-        let shown = units.filter(|units| kind == AxisKind::Number && units != "1");
+        let shown = units.as_deref().filter(|_| kind == AxisKind::Number);
+        let said = |value: Option<&f64>| {
+            with_units(*value.unwrap_or(&f64::NAN), kind, units.as_deref().unwrap_or_default())
+        };
         Ok(Coordinate {
-            title: titled(&name, shown.as_deref()),
+            ends: Some((said(centres.first()), said(centres.last()))),
+            title: titled(&name, shown),
             kind,
             downwards: text(file, id, "positive").is_some_and(|p| p.eq_ignore_ascii_case("down")),
             centres: Some(centres),
@@ -370,20 +391,26 @@ impl Coordinate {
             len: 1,
             step: 1,
             centres: None,
+            ends: None,
         }
     }
 }
 
-/// What an axis is by its units: those that CF has for latitude and longitude.
-fn kind(units: &str) -> AxisKind {
-    match units {
+/// What an axis is by the units of its variable: those that CF has for latitude, longitude and time.
+fn kind(file: &Dataset, id: VarRef) -> AxisKind {
+    let units = text(file, id, "units").unwrap_or_default();
+    match &*units {
         "degrees_east" | "degree_east" | "degrees_E" | "degree_E" | "degreesE" | "degreeE" => {
             AxisKind::Longitude
         }
         "degrees_north" | "degree_north" | "degrees_N" | "degree_N" | "degreesN" | "degreeN" => {
             AxisKind::Latitude
         }
-        _ => AxisKind::Number,
+        _ => {
+            let calendar = text(file, id, "calendar").unwrap_or_default();
+            let dates = Dates::parse(units.as_bytes(), calendar.as_bytes());
+            dates.map_or(AxisKind::Number, AxisKind::Dates)
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod random;
 mod reference;
 mod user_types;
 
-use zonda_chunk::FilterSpec;
+use zonda_chunk::{FilterSpec, StoredChunks};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 
 use self::lab::{Kind, Lab, Made};
@@ -195,6 +195,7 @@ fn chunks_are_copied_as_they_are_stored() {
     let mut to = Lab::new();
     let (t, x) = (to.dim("t", 0), to.dim("x", 5));
     let w = to.var(Made::new("w", 4, &[t, x]).kind(Kind::Chunked(&[2, 3])).deflate());
+    let mut stored = StoredChunks::default();
     for _ in 0..2 {
         from.file.sync().unwrap();
         to.file.extend(root, w, &[5, 5]).unwrap();
@@ -202,14 +203,13 @@ fn chunks_are_copied_as_they_are_stored() {
         let mut keys = Vec::new();
         from.file.for_each_chunk(root, v, &mut |key, _, _| keys.push(key.to_vec())).unwrap();
         assert_eq!(keys.len(), 6);
-        for key in keys {
-            let (mask, bytes) = from.file.stored_chunk(root, v, &key).unwrap().unwrap();
-            to.file.put_stored_chunk(root, w, &key, mask, &bytes).unwrap();
-        }
+        from.file.stored_chunks(root, v, &keys, &mut stored).unwrap();
+        assert_eq!(stored.iter().count(), 6);
+        to.file.put_stored_chunks(root, w, &stored).unwrap();
         assert_eq!(to.get_ints(w, &[0, 0], &[5, 5]), values);
-        let stored = to.file.stored(root, w).unwrap();
-        assert_eq!((stored.chunks, stored.data_bytes), (Some((6, 6)), 100));
-        assert_eq!(from.file.stored(root, v).unwrap(), stored);
+        let usage = to.file.stored(root, w).unwrap();
+        assert_eq!((usage.chunks, usage.data_bytes), (Some((6, 6)), 100));
+        assert_eq!(from.file.stored(root, v).unwrap(), usage);
         from.reopen_to_read();
         let mut lab = Lab::new();
         let (t, x) = (lab.dim("t", 0), lab.dim("x", 5));
@@ -222,7 +222,8 @@ fn chunks_are_copied_as_they_are_stored() {
         )
         .unwrap();
     }
-    let outside = to.file.put_stored_chunk(root, w, &[9, 0], 0, b"");
+    stored.push(&[9, 0], 0, b"");
+    let outside = to.file.put_stored_chunks(root, w, &stored);
     assert_eq!(outside.unwrap_err().nc_error(), NcError::InvalidCoords);
 }
 
@@ -238,7 +239,9 @@ fn chunks_pass_through_filters_that_are_not_there() {
     let x = lab.dim("x", 4);
     let v = lab.var(Made::new("v", 4, &[x]).kind(Kind::Chunked(&[3])));
     lab.file.def_var_pipeline(root, v, filters.clone()).unwrap();
-    lab.file.put_stored_chunk(root, v, &[1], 0, b"whatever it is").unwrap();
+    let mut stored = StoredChunks::default();
+    stored.push(&[1], 0, b"whatever it is");
+    lab.file.put_stored_chunks(root, v, &stored).unwrap();
     let code = lab.put_ints(v, &[0], &[3], &[1, 2, 3]).unwrap_err().nc_error();
     assert_eq!(code, NcError::NoFilter);
     for _ in 0..2 {
@@ -246,9 +249,9 @@ fn chunks_pass_through_filters_that_are_not_there() {
         let mut n = 0;
         lab.file.for_each_chunk(root, v, &mut |_, _, _| n += 1).unwrap();
         assert_eq!(n, 1);
-        assert_eq!(lab.file.stored_chunk(root, v, &[0]).unwrap(), None);
-        let stored = lab.file.stored_chunk(root, v, &[1]).unwrap();
-        assert_eq!(stored, Some((0, b"whatever it is".to_vec())));
+        lab.file.stored_chunks(root, v, &[[0], [1]], &mut stored).unwrap();
+        let chunks: Vec<_> = stored.iter().collect();
+        assert_eq!(chunks, [(&[1][..], 0, &b"whatever it is"[..])]);
         assert_eq!(lab.file.never_written(root, v).unwrap(), NeverWritten::Value);
         assert_eq!(lab.file.extent(root, v).unwrap(), [4]);
         let int = crate::write::datatypes::atomic(ExtType::Int, crate::Endianness::Native);

@@ -5,7 +5,7 @@
 //! many pages there are, from need: as many as a record asks for, and more each time a page is
 //! missed that had to leave a while ago, within the memory of the process (`ZONDA_MEMORY`).
 
-use super::{Cache, CacheShape, LEAST_PAGES};
+use super::{Cache, CacheShape, LEAST_PAGES, Straight};
 use crate::StorageError;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
@@ -73,7 +73,14 @@ impl<S: Storage + Clone> Adaptive<S> {
         let wanted = (record_pages + record_pages / 4 + LEAST_PAGES).max(advice.n_record_parts);
         let at_first = wanted.max(AT_FIRST_BYTES / page_bytes);
         let pages = MOST_BYTES / page_bytes;
-        CacheShape { page_bytes, pages, at_first: at_first.min(pages), within_budget: true }
+        let straight = Straight::of_pages(page_bytes);
+        CacheShape {
+            page_bytes,
+            pages,
+            at_first: at_first.min(pages),
+            within_budget: true,
+            straight,
+        }
     }
 
     /// The cache, made now if it is not there.

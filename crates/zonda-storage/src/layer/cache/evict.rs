@@ -1,11 +1,16 @@
 //! Finding a page, and making room for one.
 
+use super::line::Line;
 use super::table::{COLD, NO_PAGE, Page, Table};
 use super::{Cache, FIRST_PAGES, LEAST_PAGES, no_hints};
 use crate::storage::Storage;
 use crate::{StorageError, memory, slab};
 use parking_lot::RwLockWriteGuard;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
+
+/// The part of the pages that are written back together before they have to leave.
+const CLEANED_PART: u64 = 8;
 
 /// A page under its write lock, with its slot.
 pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
@@ -37,6 +42,10 @@ impl<S: Storage> Cache<S> {
                 return Ok(Some((id, page)));
             }
         }
+        if let Some(shared) = &self.shared {
+            let mine = self.table.lock().in_use();
+            shared.make_room(mine);
+        }
         loop {
             let found = self.find(&mut self.table.lock(), index);
             match found {
@@ -53,11 +62,13 @@ impl<S: Storage> Cache<S> {
                 }
                 Found::Room(id) => {
                     let mut page = self.slot(id).page.write();
-                    if !page.is_clean()
-                        && let Err(error) = self.write_back(id, &mut page)
-                    {
-                        self.hand_back(&mut self.table.lock(), id, &page);
-                        return Err(error);
+                    if !page.is_clean() {
+                        // Whoever comes next finds a page that need not be written first.
+                        self.line.as_ref().inspect(|line| line.clean());
+                        if let Err(error) = self.write_back(id, &mut page) {
+                            self.hand_back(&mut self.table.lock(), id, &page);
+                            return Err(error);
+                        }
                     }
                     if self.install(&mut self.table.lock(), id, &mut page, index) {
                         return Ok(Some((id, page)));
@@ -80,10 +91,17 @@ impl<S: Storage> Cache<S> {
         if let Some(id) = table.free.pop().or_else(|| table.take_cold(|id| self.slot(id))) {
             return Some(id);
         }
-        if self.may_have_another(table.used) {
-            table.used += 1;
-            return Some(table.used - 1);
+        if self.may_have_another(table.in_use()) {
+            return Some(table.given_up.pop().unwrap_or_else(|| {
+                table.used += 1;
+                table.used - 1
+            }));
         }
+        self.oldest(table)
+    }
+
+    /// The slot least recently used, taken out of the order.
+    fn oldest(&self, table: &mut Table) -> Option<u32> {
         // Entries are as old as the last look; those used since go back with their real age.
         while let Some((stamp, id)) = table.order.pop_first() {
             let now = self.slot(id).stamp.load(Ordering::Relaxed);
@@ -96,9 +114,13 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Whether the cache may use one page more than `used`; it is then counted as used.
-    fn may_have_another(&self, used: u32) -> bool {
-        let used = u64::from(used);
+    fn may_have_another(&self, used: u64) -> bool {
         if used >= self.limit.load(Ordering::Relaxed) {
+            return false;
+        }
+        if let Some(shared) = &self.shared
+            && !shared.take()
+        {
             return false;
         }
         if used == FIRST_PAGES {
@@ -169,12 +191,68 @@ impl<S: Storage> Cache<S> {
         true
     }
 
+    /// Gives the page least recently used up to another cache; false where that cannot be done
+    /// without waiting. Nothing is held by the caller.
+    pub(super) fn give_up(&self) -> bool {
+        let id = {
+            let mut table = self.table.lock();
+            table.free.pop().or_else(|| self.oldest(&mut table))
+        };
+        let Some(id) = id else { return false };
+        let slot = self.slot(id);
+        let Some(mut page) = slot.page.try_write() else {
+            // Somebody uses it, so it has a page.
+            let mut table = self.table.lock();
+            table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
+            return false;
+        };
+        if !page.is_clean()
+            && let Err(error) = self.write_back(id, &mut page)
+        {
+            self.line.as_ref().inspect(|line| line.fail(&error));
+            self.hand_back(&mut self.table.lock(), id, &page);
+            return false;
+        }
+        let mut table = self.table.lock();
+        if page.index != NO_PAGE {
+            table.map.remove(&page.index);
+        }
+        page.clear();
+        table.given_up.push(id);
+        true
+    }
+
+    /// Writes some of the pages back that would have to leave next.
+    pub(super) fn clean_oldest(&self, line: &Line) {
+        let n = (self.limit.load(Ordering::Relaxed) / CLEANED_PART).max(1) as usize;
+        let ids: Vec<u32> = {
+            let table = self.table.lock();
+            let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Relaxed);
+            table.order.iter().map(|(_, id)| *id).filter(dirty).take(n).collect()
+        };
+        for id in ids {
+            let Some(mut page) = self.slot(id).page.try_write() else { continue };
+            if page.is_clean() {
+                continue;
+            }
+            if let Err(error) = self.write_back(id, &mut page) {
+                line.fail(&error);
+                return;
+            }
+        }
+    }
+
     /// Room for up to `n` pages after `index`, as far as they are not cached and room is to be had
     /// without waiting or writing. For read-ahead: the caller holds page `index`.
     pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<Held<'_>> {
+        self.claim(index + 1..index + 1 + n)
+    }
+
+    /// As `claim_after`, for these pages as far as the first that is cached.
+    pub(super) fn claim(&self, pages: Range<u64>) -> Vec<Held<'_>> {
         let mut held = Vec::new();
         let mut table = self.table.lock();
-        for next in index + 1..=index + n {
+        for next in pages {
             if table.map.contains_key(&next) {
                 break;
             }

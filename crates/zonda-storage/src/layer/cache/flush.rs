@@ -2,20 +2,24 @@
 
 use super::Cache;
 use super::evict::Held;
+use super::line::Line;
 use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// The most pages written by one call, so that a flush does not hold them all.
 const RUN_PAGES: usize = 64;
 /// Clean bytes between dirty ones are written with them up to this length: a second system call
 /// costs more than copying 32 KiB.
-const MERGE_BYTES: usize = 32 << 10;
+pub(super) const MERGE_BYTES: usize = 32 << 10;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
+/// The same where each call takes long.
+const SLOW_RUN_BYTES: u64 = 1 << 20;
 /// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
 /// memory that is not touched costs nothing.
 const COMPLETE_RUN_PAGES: u64 = 4;
@@ -42,26 +46,59 @@ impl<S: Storage> Cache<S> {
     /// to come. Sequential output leaves in order, while it is in the processor's cache, and leaves
     /// its pages for what follows.
     ///
-    /// No page may be held by the caller.
+    /// Where a thread does such work, it is left to it. No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
+        if self.line.as_ref().is_some_and(|line| line.complete(index)) {
+            return Ok(());
+        }
+        self.write_complete_now(index, None, false)
+    }
+
+    /// As [`Cache::write_complete`], by whoever calls; tells `line` of an error before any page is
+    /// let go, so that nobody takes it for written. With `few` it does not wait for more pages.
+    pub(super) fn write_complete_now(
+        &self,
+        index: u64,
+        line: Option<&Arc<Line>>,
+        few: bool,
+    ) -> Result<(), StorageError> {
         let Some(first) = self.run_begin(index) else { return Ok(()) };
         let page = self.shape.page_bytes;
-        let most = COMPLETE_RUN_BYTES.div_ceil(page);
-        let enough = (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most);
+        let run_bytes = if self.writes.is_slow() { SLOW_RUN_BYTES } else { COMPLETE_RUN_BYTES };
+        let most = run_bytes.div_ceil(page);
+        let enough = match few {
+            true => 1,
+            false => (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most),
+        };
+        // A thread does not keep more from its users than they can do without.
+        let at_once = match line {
+            Some(_) => (self.shape.pages / 4).clamp(1, RUN_PAGES as u64) as usize,
+            None => RUN_PAGES,
+        };
         let mut next = first;
         loop {
-            let mut held = self.complete_from(next, RUN_PAGES);
+            let mut held = self.complete_from(next, at_once);
             let n = held.len() as u64;
             next += n;
             if n == 0 || next - first < enough.min(self.shape.pages.div_ceil(4) * 3) {
+                // When nothing else is to be done, these are enough.
+                line.filter(|_| !few).inspect(|line| line.rest(first));
                 return Ok(());
             }
             let mut run: Vec<(u32, &mut Page)> =
                 held.iter_mut().map(|(id, page)| (*id, &mut **page)).collect();
-            self.write_run(&mut run)?;
+            if let Err(error) = self.write_run(&mut run) {
+                line.inspect(|line| line.fail(&error));
+                return Err(error);
+            }
             let mut table = self.table.lock();
             run.iter().rev().for_each(|(id, _)| table.cool(self.slot(*id), *id));
-            if held.len() < RUN_PAGES {
+            drop(table);
+            if held.len() < at_once {
+                return Ok(());
+            }
+            if let Some(line) = line {
+                line.complete(next);
                 return Ok(());
             }
         }
@@ -175,7 +212,8 @@ impl<S: Storage> Cache<S> {
                     .map(|(a, b)| WriteRange { at: base + *a as u64, data: &page.buf[*a..*b] }),
             );
         }
-        self.inner.write_ranges(&ranges)?;
+        let bytes = ranges.iter().map(|range| range.data.len()).sum();
+        self.writes.time(bytes, || self.inner.write_ranges(&ranges))?;
         for (id, page) in run {
             self.mark_clean(*id, page);
         }
@@ -191,7 +229,7 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Whether a straight write to some byte of page `index` is announced.
-    fn straight_write_in(&self, index: u64) -> bool {
+    pub(super) fn straight_write_in(&self, index: u64) -> bool {
         let base = self.base(index);
         let end = base.saturating_add(self.shape.page_bytes);
         self.direct.lock().iter().any(|(a, b)| *a < end && base < *b)

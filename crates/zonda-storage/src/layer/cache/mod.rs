@@ -19,22 +19,32 @@
 //! write clean bytes between dirty ones does so only where no straight write is announced.
 
 mod adaptive;
+mod behind;
 mod evict;
 mod extents;
 mod flush;
+mod line;
+mod pace;
+mod shared;
 mod table;
 mod transfer;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
+use line::Line;
+use pace::{Dense, Pace};
 use parking_lot::Mutex;
+use shared::Shared;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 
 pub use adaptive::Adaptive;
+pub use behind::Behind;
+pub(super) use behind::Conduct;
+pub(super) use shared::MOST_SHARED;
 
 /// The largest page, in bytes.
 const MAX_PAGE_BYTES: u64 = 1 << 30;
@@ -50,6 +60,8 @@ const SEGMENTS: usize = 17;
 const MAX_HINTS: u64 = 1 << 16;
 /// Until it has more pages, a cache makes do with a small hint table.
 const FIRST_PAGES: u64 = 256;
+/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
+const READ_STRAIGHT_BYTES: u64 = 16 << 10;
 /// What a cache within the memory of the process may have however little of that is left: enough to
 /// read ahead and to write runs.
 const LEAST_PAGES: u64 = 16;
@@ -81,6 +93,22 @@ pub struct CacheShape {
     at_first: u64,
     /// Whether its pages count as memory of the process (`ZONDA_MEMORY`).
     within_budget: bool,
+    /// Reads and writes of at least so many bytes go past its pages.
+    straight: Straight,
+}
+
+/// From which length on requests go straight to what is below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Straight {
+    read_bytes: u64,
+    write_bytes: u64,
+}
+
+impl Straight {
+    /// A page saves no call to one who has as much in hand.
+    fn of_pages(page_bytes: u64) -> Straight {
+        Straight { read_bytes: page_bytes.min(READ_STRAIGHT_BYTES), write_bytes: page_bytes }
+    }
 }
 
 impl CacheShape {
@@ -88,10 +116,15 @@ impl CacheShape {
     #[must_use]
     pub fn new(blocks: u64, pages: u64) -> Option<CacheShape> {
         let page_bytes = blocks.checked_mul(BLOCK_BYTES)?;
-        let shape = CacheShape { page_bytes, pages, at_first: pages, within_budget: false };
+        let shape = CacheShape::sized(page_bytes, pages);
         let total = page_bytes.checked_mul(pages)?;
         let page_fits = (BLOCK_BYTES..=MAX_PAGE_BYTES).contains(&page_bytes);
         (page_fits && (1..=MAX_PAGES).contains(&pages) && total <= MAX_CACHE_BYTES).then_some(shape)
+    }
+
+    fn sized(page_bytes: u64, pages: u64) -> CacheShape {
+        let straight = Straight::of_pages(page_bytes);
+        CacheShape { page_bytes, pages, at_first: pages, within_budget: false, straight }
     }
 
     /// Reads `:BLOCKS:PAGES`, each of which may be left out.
@@ -124,7 +157,7 @@ impl CacheShape {
                 ));
             }
         }
-        Ok(CacheShape { page_bytes, pages, at_first: pages, within_budget: false })
+        Ok(CacheShape::sized(page_bytes, pages))
     }
 
     pub(crate) fn plan(self) -> Arc<dyn Plan> {
@@ -161,6 +194,13 @@ pub struct Cache<S> {
     len: AtomicU64,
     /// Where the last fill ended: a miss here is sequential.
     expected: AtomicU64,
+    /// Where the last large read ended.
+    read_to: AtomicU64,
+    /// How often scattered reads come back to pages that have a part already.
+    dense: Dense,
+    /// How long reads and writes of what is below take.
+    reads: Pace,
+    writes: Pace,
     /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
     clock: AtomicU64,
     /// Pages with unwritten data.
@@ -176,6 +216,10 @@ pub struct Cache<S> {
     direct: Mutex<Vec<(u64, u64)>>,
     /// Held by `set_len`.
     resize: Mutex<()>,
+    /// The pages it has together with other caches.
+    shared: Option<Arc<Shared>>,
+    /// Work for its thread, if it has one.
+    line: Option<Arc<Line>>,
 }
 
 impl<S: Storage> Cache<S> {
@@ -184,6 +228,16 @@ impl<S: Storage> Cache<S> {
     /// # Errors
     /// What `inner` reports.
     pub fn new(inner: S, shape: CacheShape) -> Result<Self, StorageError> {
+        Cache::with(inner, shape, None, None)
+    }
+
+    /// As [`Cache::new`], with pages shared with others, and with a thread that works for it.
+    fn with(
+        inner: S,
+        shape: CacheShape,
+        shared: Option<Arc<Shared>>,
+        line: Option<Arc<Line>>,
+    ) -> Result<Self, StorageError> {
         let len = inner.len()?;
         let page = shape.page_bytes;
         Ok(Cache {
@@ -193,6 +247,10 @@ impl<S: Storage> Cache<S> {
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
             len: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
+            read_to: AtomicU64::new(u64::MAX),
+            dense: Dense::default(),
+            reads: Pace::default(),
+            writes: Pace::default(),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
             hints: no_hints(shape.pages.min(FIRST_PAGES)),
@@ -201,6 +259,8 @@ impl<S: Storage> Cache<S> {
             table: Mutex::default(),
             direct: Mutex::default(),
             resize: Mutex::new(()),
+            shared,
+            line,
         })
     }
 
@@ -289,8 +349,12 @@ fn no_hints(pages: u64) -> Box<[AtomicU32]> {
 
 impl<S> Drop for Cache<S> {
     fn drop(&mut self) {
+        let in_use = self.table.get_mut().in_use();
         if self.shape.within_budget {
-            memory::give_back(u64::from(self.table.get_mut().used) * self.shape.page_bytes);
+            memory::give_back(in_use * self.shape.page_bytes);
+        }
+        if let Some(shared) = &self.shared {
+            shared.give_back(in_use);
         }
     }
 }

@@ -133,6 +133,12 @@ impl Page {
         self.misses = 0;
     }
 
+    /// Makes it an empty place without memory.
+    pub(super) fn clear(&mut self) {
+        self.reset(NO_PAGE);
+        self.buf = Buffer::Own(Vec::new());
+    }
+
     /// Stores `data` at `a`, to be written back; past the processor's cache where it is not read
     /// soon.
     #[inline]
@@ -166,6 +172,23 @@ impl Page {
             read.insert(a, b);
         }
         self.dirty.insert(a, b);
+    }
+
+    /// Takes clean bytes for written ones that lie between such, where those are no further from each
+    /// other than `most`.
+    pub(super) fn join_written(&mut self, most: usize) {
+        let valid = self.valid();
+        let mut joined: Vec<(usize, usize)> = Vec::new();
+        for (a, b) in self.dirty.iter() {
+            match joined.last_mut() {
+                Some(last) if a - last.1 <= most && valid.covers(last.1, a) => last.1 = b,
+                _ => joined.push((a, b)),
+            }
+        }
+        // What is valid may be the set that changes.
+        self.read.get_or_insert_with(|| self.dirty.clone());
+        self.dirty.clear();
+        joined.into_iter().for_each(|(a, b)| self.dirty.insert(a, b));
     }
 
     /// Notes that what was written is below.
@@ -322,6 +345,8 @@ pub(super) struct Table {
     pub(super) free: Vec<u32>,
     /// Slots ever used.
     pub(super) used: u32,
+    /// Slots that were given up to other caches, without memory of their own.
+    pub(super) given_up: Vec<u32>,
     /// Memory for pages to come.
     pub(super) memory: Vec<SlabPage>,
     /// Pages that had to leave for others, by a hash of their index; newer ones take the place of
@@ -341,6 +366,11 @@ fn remembered_at(index: u64) -> usize {
 pub(super) const COLD: u64 = 0;
 
 impl Table {
+    /// Slots that hold a page or may.
+    pub(super) fn in_use(&self) -> u64 {
+        u64::from(self.used) - self.given_up.len() as u64
+    }
+
     /// Remembers that page `index` had to leave.
     pub(super) fn leave(&mut self, index: u64) {
         if self.left.is_empty() {

@@ -1,6 +1,7 @@
 //! Reading and writing: hits, fills, and what goes straight through.
 
 use super::Cache;
+use super::flush::MERGE_BYTES;
 use super::table::{Background, Page, Slot, copy_short};
 use crate::StorageError;
 use crate::error::{Op, range_end};
@@ -17,8 +18,9 @@ const GRANULE_DOUBLINGS: u32 = 4;
 const READ_BEHIND_BYTES: u64 = 256 << 10;
 /// How far a sequential reader is kept ahead of, in whole pages of at least one.
 const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// Reads of at least this length bring no pages in: what a page saves is less than its copy costs.
-const READ_STRAIGHT_BYTES: usize = 16 << 10;
+/// The same where each call takes long. Requests up to this length then go through pages too, when they
+/// follow one another.
+const SLOW_AHEAD_BYTES: u64 = 1 << 20;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -148,19 +150,37 @@ impl<S: Storage> Cache<S> {
             let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
             range.got = range.buf.len().min(left);
             let buf = &mut range.buf[..range.got];
-            if buf.len() >= self.page_bytes().min(READ_STRAIGHT_BYTES) {
-                self.read_large(range.at, buf, &mut straight)?;
-            } else {
+            let n = buf.len() as u64;
+            if n < self.shape.straight.read_bytes {
                 self.read_small(range.at, buf, &mut straight)?;
+                continue;
             }
+            let goes_on = self.read_to.load(Ordering::Relaxed) == range.at;
+            if goes_on && n < SLOW_AHEAD_BYTES && self.reads.is_slow() && self.reads_ahead() {
+                self.read_small(range.at, buf, &mut straight)?;
+            } else {
+                self.read_large(range.at, buf, &mut straight)?;
+            }
+            self.read_to.store(range.at + n, Ordering::Relaxed);
         }
         if straight.is_empty() {
             return Ok(());
         }
-        self.inner.read_ranges(&mut straight)?;
+        let bytes = straight.iter().map(|range| range.buf.len()).sum();
+        self.reads.time(bytes, || self.inner.read_ranges(&mut straight))?;
         // Within the logical length, what is not below yet is a hole.
         straight.iter_mut().for_each(|range| range.buf[range.got..].fill(0));
         Ok(())
+    }
+
+    /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
+    fn reads_ahead(&self) -> bool {
+        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES && self.line.is_none()
+    }
+
+    /// How far a sequential reader is kept ahead of.
+    fn ahead_bytes(&self) -> u64 {
+        if self.reads.is_slow() { SLOW_AHEAD_BYTES } else { READ_AHEAD_BYTES }
     }
 
     fn read_small<'b>(
@@ -253,9 +273,19 @@ impl<S: Storage> Cache<S> {
         let len = self.len.load(Ordering::Acquire);
         let end =
             usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
-        let missing = page.valid().first_gap(a, b).unwrap_or(a);
-        let sequential = self.expected.load(Ordering::Relaxed) == base + missing as u64;
+        let mut missing = page.valid().first_gap(a, b).unwrap_or(a);
+        let first = base + missing as u64;
+        let sequential = self.expected.load(Ordering::Relaxed) == first
+            || (self.read_to.load(Ordering::Relaxed) == first && self.reads.is_slow());
         if !sequential {
+            self.dense.note(page.misses > 0);
+        }
+        // A call for each part costs more than all there is, if all of it will be asked for.
+        let all = !sequential && self.reads.is_slow() && self.dense.is_so() && self.reads_ahead();
+        if all {
+            page.misses += 1;
+            missing = page.valid().first_gap(0, b).unwrap_or(a);
+        } else if !sequential {
             let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
             page.misses += 1;
             let from = a - a % granule;
@@ -264,24 +294,41 @@ impl<S: Storage> Cache<S> {
             self.expected.store(base + to as u64, Ordering::Relaxed);
             return Ok(());
         }
-        self.leave_behind(page.index);
+        // What took long to get is kept as long as there is room.
+        if sequential && !self.reads.is_slow() {
+            self.leave_behind(page.index);
+        }
         let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
-            [(_, to)] if to == whole && base + (whole as u64) < len => {
-                let n = (READ_AHEAD_BYTES / self.shape.page_bytes).max(1);
+            // Where a thread reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && base + (whole as u64) < len && self.line.is_none() => {
+                let n = (self.ahead_bytes() / self.shape.page_bytes).max(1);
                 let pages_left = (len - base - 1) / self.shape.page_bytes;
+                // All of a block, or as many from here on.
+                let n = if all { n - 1 - page.index % n } else { n };
                 n.min(self.shape.pages / 4).min(pages_left)
             }
             _ => 0,
         };
         let mut ahead = self.claim_after(page.index, n_ahead);
-        if ahead.is_empty() {
+        let block = (SLOW_AHEAD_BYTES / self.shape.page_bytes).max(1);
+        let mut before = match all {
+            true => self.claim(page.index - page.index % block..page.index),
+            false => Vec::new(),
+        };
+        if ahead.is_empty() && before.is_empty() {
             self.fill_gaps(page, missing, end)?;
             self.expected.store(base + end as u64, Ordering::Relaxed);
             return Ok(());
         }
+        let mut ranges = Vec::with_capacity(before.len() + 1 + ahead.len());
+        for (_, page) in &mut before {
+            let page = &mut **page;
+            page.reach(whole, whole);
+            ranges.push(ReadRange::new(self.base(page.index), &mut page.buf[..whole]));
+        }
         page.reach(end, whole);
-        let mut ranges = vec![ReadRange::new(base + missing as u64, &mut page.buf[missing..end])];
+        ranges.push(ReadRange::new(base + missing as u64, &mut page.buf[missing..end]));
         let mut reached = base + end as u64;
         for (_, next) in &mut ahead {
             let next = &mut **next;
@@ -291,7 +338,8 @@ impl<S: Storage> Cache<S> {
             reached = begin + n as u64;
             ranges.push(ReadRange::new(begin, &mut next.buf[..n]));
         }
-        if self.inner.read_ranges(&mut ranges).is_err() {
+        let bytes = ranges.iter().map(|range| range.buf.len()).sum();
+        if self.reads.time(bytes, || self.inner.read_ranges(&mut ranges)).is_err() {
             // The trouble may be in the part nobody asked for.
             return self.fill_gaps(page, missing, end);
         }
@@ -301,7 +349,8 @@ impl<S: Storage> Cache<S> {
             lengths.push(range.buf.len());
         }
         page.add_read(missing, end);
-        for ((_, next), n) in ahead.iter_mut().zip(&lengths[1..]) {
+        before.iter_mut().for_each(|(_, page)| page.add_read(0, whole));
+        for ((_, next), n) in ahead.iter_mut().zip(&lengths[before.len() + 1..]) {
             next.add_read(0, *n);
         }
         self.expected.store(reached, Ordering::Relaxed);
@@ -311,7 +360,7 @@ impl<S: Storage> Cache<S> {
     /// A sequential reader has come to page `index`: what it left a while ago makes room.
     fn leave_behind(&self, index: u64) {
         let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
-        let at_once = READ_AHEAD_BYTES / self.shape.page_bytes + 1;
+        let at_once = self.ahead_bytes() / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
         for behind in last.saturating_sub(at_once)..last {
             if let Some(id) = table.map.get(&behind).copied()
@@ -335,7 +384,8 @@ impl<S: Storage> Cache<S> {
         match page.valid().gaps(from, to)[..] {
             [] => return Ok(()),
             [(a, b)] => {
-                let got = self.inner.read_at(base + a as u64, &mut page.buf[a..b])?;
+                let read = || self.inner.read_at(base + a as u64, &mut page.buf[a..b]);
+                let got = self.reads.time(b - a, read)?;
                 page.buf[a + got..b].fill(0);
             }
             // One read of everything and a few copies, instead of many reads.
@@ -370,7 +420,8 @@ impl<S: Storage> Cache<S> {
         let mut announced = Vec::new();
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
-        let small = |range: &&WriteRange<'_>| range.data.len() < self.page_bytes();
+        let small =
+            |range: &&WriteRange<'_>| (range.data.len() as u64) < self.shape.straight.write_bytes;
         // Small pieces first: what finds no room is announced with the large ones.
         let mut homeless = Vec::new();
         for range in ranges.iter().filter(small) {
@@ -478,6 +529,10 @@ impl<S: Storage> Cache<S> {
         if page.n_pieces() >= MAX_PIECES {
             let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
             self.fill_gaps(&mut page, from, to)?;
+            // As one write would join them; whoever writes there from now on finds the page.
+            if !self.straight_write_in(index) {
+                page.join_written(MERGE_BYTES);
+            }
             if page.dirty.count() >= MAX_PIECES {
                 self.write_back(id, &mut page)?;
             }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use zonda_chunk::StoredChunks;
 use zonda_hdf5::message::DataLayout;
 use zonda_model::VarId;
 
@@ -27,8 +28,11 @@ fn stored(lab: &Lab, var: VarId, n: usize) -> (Vec<u8>, Vec<u8>) {
         DataLayout::Compact { data } => data.to_vec(),
         DataLayout::Chunked(layout) => {
             let n_chunks = (n as u64).div_ceil(layout.chunk_dims[0]);
-            let chunk = |key| lab.file.stored_chunk(GroupId::ROOT, var, &[key]).unwrap();
-            (0..n_chunks).flat_map(|key| chunk(key).unwrap().1).collect()
+            let keys: Vec<[u64; 1]> = (0..n_chunks).map(|key| [key]).collect();
+            let mut stored = StoredChunks::default();
+            lab.file.stored_chunks(GroupId::ROOT, var, &keys, &mut stored).unwrap();
+            assert_eq!(stored.iter().count(), keys.len());
+            stored.iter().flat_map(|(_, _, bytes)| bytes.to_vec()).collect()
         }
         DataLayout::Virtual { .. } => unreachable!("nothing virtual is written"),
     };

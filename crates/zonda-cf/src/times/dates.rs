@@ -1,0 +1,143 @@
+//! Numbers as dates and dates as numbers, for those who show times.
+
+use super::{Calendar, CompTime, Since, iso};
+
+/// What numbers of a variable are as dates: units and calendar.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dates {
+    since: Since,
+    calendar: Calendar,
+}
+
+/// Hours that a date may be off from rounding.
+const ROUNDING: f64 = 0.5e-6 / 3600.0;
+
+impl Dates {
+    /// Those of the attributes `units` and `calendar`; `None` for units that are none of time, that
+    /// are wrong, or that count from a date without a year.
+    #[must_use]
+    pub fn parse(units: &[u8], calendar: &[u8]) -> Option<Dates> {
+        let calendar = Calendar::named(calendar);
+        let mut problems = Vec::new();
+        let since =
+            Since::is_meant(units).then(|| Since::parse(calendar, units, &mut problems))??;
+        (problems.is_empty() && calendar.has_years()).then_some(Dates { since, calendar })
+    }
+
+    /// The date of a number; `None` for one so large that it has none.
+    #[must_use]
+    pub fn date(&self, value: f64) -> Option<CompTime> {
+        // What is said of the calendar: numbers up to these years are counted exactly.
+        let date = self.since.date_after(self.calendar, value).ok()?;
+        let is_one = (-99_999..=99_999).contains(&date.year) && date.hour.is_finite();
+        is_one.then_some(date)
+    }
+
+    /// The date as text, to the second: `1990-02-01`, `1990-02-01 12:30`.
+    #[must_use]
+    pub fn text(&self, value: f64) -> Option<String> {
+        let date = self.date(value)?;
+        let text = iso::text(self.calendar, b' ', &CompTime { hour: 0.0, ..date }).ok()?;
+        let day = String::from_utf8(text).ok()?;
+        // Hours are from 0 to 24; what rounding makes of the last second of a day stays in it.
+        let seconds = ((date.hour * 3600.0).round() as u32).min(86_399);
+        let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        Some(match (h, m, s) {
+            (0, 0, 0) => day,
+            (_, _, 0) => format!("{day} {h:02}:{m:02}"),
+            _ => format!("{day} {h:02}:{m:02}:{s:02}"),
+        })
+    }
+
+    /// Days that one unit takes, about.
+    #[must_use]
+    pub fn unit_days(&self) -> f64 {
+        self.since.unit.days()
+    }
+
+    /// The number between `low` and `high` that has this date; `None` where there is no such date,
+    /// such as a 30th of February.
+    #[must_use]
+    pub fn number(&self, date: &CompTime, low: f64, high: f64) -> Option<f64> {
+        let reached = |value: f64| {
+            let known = self.date(value)?;
+            let of = |date: &CompTime| (date.year, date.month, date.day);
+            Some(match of(&known).cmp(&of(date)) {
+                std::cmp::Ordering::Equal => known.hour >= date.hour - ROUNDING,
+                ordering => ordering.is_gt(),
+            })
+        };
+        let (mut low, mut high) = (low, high);
+        if !reached(high)? {
+            return None;
+        }
+        if reached(low)? {
+            high = low;
+        }
+        // Halved until there is no number between.
+        loop {
+            let middle = f64::midpoint(low, high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            if reached(middle)? { high = middle } else { low = middle }
+        }
+        let found = self.date(high)?;
+        let is_there = (found.year, found.month, found.day) == (date.year, date.month, date.day)
+            && (found.hour - date.hour).abs() <= 2.0 * ROUNDING;
+        // One before it would do as well.
+        is_there.then_some(if (high - high.round()).abs() < 1e-9 { high.round() } else { high })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn midnight(year: i64, month: i16, day: i16) -> CompTime {
+        CompTime { year, month, day, hour: 0.0 }
+    }
+
+    #[test]
+    fn numbers_and_dates() {
+        for (units, calendar, value, text) in [
+            ("days since 1990-1-1", "", 31.5, "1990-02-01 12:00"),
+            ("hours since 1900-01-01", "standard", 30.0, "1900-01-02 06:00"),
+            ("days since 2000-02-28", "360_day", 2.0, "2000-02-30"),
+            ("months since 1850-01-01", "noleap", 13.0, "1851-02-01"),
+            (
+                "seconds since 1970-01-01T00:00:00Z",
+                "proleptic_gregorian",
+                1e9,
+                "2001-09-09 01:46:40",
+            ),
+        ] {
+            let dates = Dates::parse(units.as_bytes(), calendar.as_bytes()).unwrap();
+            assert_eq!(dates.text(value).as_deref(), Some(text), "{units}");
+            let date = dates.date(value).unwrap();
+            let back = dates.number(&date, value - 1000.0, value + 1000.0).unwrap();
+            assert!((back - value).abs() < 1e-5, "{units}: {back}");
+        }
+        let days = Dates::parse(b"days since 1990-1-1", b"").unwrap();
+        assert_eq!(days.number(&midnight(1991, 1, 1), 0.0, 1000.0), Some(365.0));
+        assert_eq!(days.number(&midnight(1990, 1, 1), 0.0, 1000.0), Some(0.0));
+        for (year, month, day) in [(1990, 2, 30), (1989, 12, 31), (1999, 1, 1)] {
+            assert_eq!(days.number(&midnight(year, month, day), 0.0, 1000.0), None);
+        }
+        assert_eq!(days.text(1e30), None);
+        assert_eq!(days.text(f64::NAN), None);
+    }
+
+    #[test]
+    fn what_is_no_time_has_no_dates() {
+        for (units, calendar) in [
+            ("K", ""),
+            ("days", ""),
+            ("days since noon", ""),
+            ("days since 1990-13-1", ""),
+            ("days since 5", "none"),
+        ] {
+            assert_eq!(Dates::parse(units.as_bytes(), calendar.as_bytes()), None, "{units}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Recordings of the whole library (`ZONDA_TRACE`): added up, and as other tools and a browser show them.
+
+mod bins;
+mod chrome;
+mod page;
+mod summary;
+mod tables;
+
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+use zonda_plot::{OffsetOptions, OffsetPanel, offsets};
+use zonda_trace::decode::{Decoder, Step};
+
+use super::{Args, wrong_call};
+use crate::cmd::view::write_picture;
+use crate::failure::{Failure, Result};
+use summary::Summary;
+
+/// Processes of a recording that are told apart.
+const MOST_PROCESSES: usize = 10_000;
+
+/// A recording, added up.
+struct Recording {
+    label: String,
+    processes: Vec<Summary>,
+    /// Events that were recorded and not written.
+    lost: u64,
+    /// Where the last block is not complete.
+    torn: Option<u64>,
+}
+
+/// Says what is in a recording, and writes what `args` ask for.
+pub(super) fn show(
+    label: &Path,
+    input: impl Read,
+    args: &Args,
+    format: Option<zonda_plot::Format>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut chrome = match &args.chrome {
+        Some(path) => Some(chrome::Writer::create(path)?),
+        None => None,
+    };
+    let mut decoder = Decoder::new(input);
+    let mut processes: Vec<Summary> = Vec::new();
+    // The step borrows the decoder, whose names are needed beside the events.
+    let mut events = Vec::new();
+    loop {
+        match decoder.step().map_err(|error| Failure::at(label, error))? {
+            None => break,
+            Some(Step::Process(process)) => {
+                if processes.len() == MOST_PROCESSES {
+                    return Err(Failure::at(
+                        label,
+                        format!("more than {MOST_PROCESSES} processes"),
+                    ));
+                }
+                if let Some(chrome) = &mut chrome {
+                    chrome.process(process)?;
+                }
+                processes.push(Summary::new(process));
+                continue;
+            }
+            Some(Step::Events(these)) => {
+                events.clear();
+                events.extend_from_slice(these);
+            }
+        }
+        let names = decoder.names();
+        if let Some(summary) = processes.last_mut() {
+            events.iter().for_each(|event| summary.add(event, names));
+        }
+        if let Some(chrome) = &mut chrome {
+            events.iter().try_for_each(|event| chrome.event(event, names))?;
+        }
+    }
+    if processes.is_empty() {
+        return Err(Failure::at(label, "no process in it"));
+    }
+    if let Some(chrome) = chrome {
+        chrome.end()?;
+    }
+    processes.iter_mut().for_each(Summary::finish);
+    let (lost, torn) = (decoder.lost(), decoder.torn());
+    let recording = Recording { label: label.display().to_string(), processes, lost, torn };
+    let speed = copy_bytes_per_s();
+    if args.json {
+        writeln!(out, "{}", json(&recording, speed)?)?;
+    } else {
+        tables::write(&recording, speed, out)?;
+    }
+    if let Some(path) = &args.html {
+        let page = page::make(&recording, speed).map_err(|error| Failure::at(path, error))?;
+        std::fs::write(path, page).map_err(|error| Failure::at(path, error))?;
+    }
+    if let (Some(output), Some(format)) = (&args.output, format) {
+        let panels: Vec<OffsetPanel<'_>> = recording.processes.iter().map(panel).collect();
+        let title = "File offset over time".to_owned();
+        let options = OffsetOptions { title, width: args.width, ..OffsetOptions::default() };
+        let chart = offsets(&panels, &options).map_err(|error| wrong_call(output, error))?;
+        write_picture(output, &chart, format)?;
+    }
+    Ok(())
+}
+
+fn panel(process: &Summary) -> OffsetPanel<'_> {
+    let notes = vec![format!("process {}: what reached the file system", process.pid)];
+    OffsetPanel { title: process.program(), notes, accesses: &process.charts.accesses }
+}
+
+impl Summary {
+    /// The program and its arguments, as far as one line has room.
+    fn program(&self) -> String {
+        let line = self.command.join(" ");
+        let cut: String = line.chars().filter(|c| !c.is_control()).take(100).collect();
+        if cut.len() < line.len() { format!("{cut}…") } else { cut }
+    }
+}
+
+/// How fast this machine copies memory that is in no cache, in bytes a second.
+fn copy_bytes_per_s() -> f64 {
+    const BYTES: usize = 32 << 20;
+    let (from, mut to) = (vec![1u8; BYTES], vec![0u8; BYTES]);
+    let round = |to: &mut [u8]| {
+        let begin = Instant::now();
+        to.copy_from_slice(&from);
+        std::hint::black_box(&mut *to);
+        begin.elapsed().as_secs_f64()
+    };
+    let best = (0..3).map(|_| round(&mut to)).fold(f64::INFINITY, f64::min);
+    BYTES as f64 / best.max(1e-9)
+}
+
+/// What `--json` gives.
+#[derive(Serialize)]
+struct Json<'a> {
+    path: &'a str,
+    lost: u64,
+    torn: Option<u64>,
+    copy_bytes_per_s: f64,
+    processes: Vec<Process<'a>>,
+}
+
+#[derive(Serialize)]
+struct Process<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    rest_ns: u64,
+    hidable_ns: u64,
+}
+
+fn json(recording: &Recording, speed: f64) -> Result<String> {
+    let json = Json {
+        path: &recording.label,
+        lost: recording.lost,
+        torn: recording.torn,
+        copy_bytes_per_s: speed,
+        processes: recording
+            .processes
+            .iter()
+            .map(|summary| Process {
+                summary,
+                rest_ns: summary.rest_ns(),
+                hidable_ns: summary.hidable_ns(speed),
+            })
+            .collect(),
+    };
+    serde_json::to_string(&json).map_err(|error| Failure::at(Path::new(&recording.label), error))
+}
+
+/// A file to write to, buffered.
+fn create(path: &Path) -> Result<BufWriter<std::fs::File>> {
+    let file = std::fs::File::create(path).map_err(|error| Failure::at(path, error))?;
+    Ok(BufWriter::with_capacity(1 << 16, file))
+}

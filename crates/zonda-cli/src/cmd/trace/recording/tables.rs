@@ -1,0 +1,260 @@
+//! A recording as text.
+
+use std::io::Write;
+
+use super::Recording;
+use super::summary::{Layer, Moved, Stage, Sum, Summary};
+use crate::cmd::info::grouped;
+use crate::failure::Result;
+
+/// Rows of a table that are shown; the others have the least time, or bytes.
+const MOST_ROWS: usize = 20;
+
+/// Rows of text below each other: the first column to the left, others to the right.
+struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new<const N: usize>(head: [&str; N]) -> Table {
+        Table { rows: vec![head.map(str::to_owned).to_vec()] }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for row in &self.rows {
+            let mut line = format!("    {:<1$}", row[0], widths[0]);
+            for (cell, width) in row.iter().zip(&widths).skip(1) {
+                line.push_str(&format!("  {cell:>width$}"));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{:.6}", ns as f64 / 1e9)
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+pub(super) fn write(recording: &Recording, speed: f64, out: &mut dyn Write) -> Result<()> {
+    for (index, process) in recording.processes.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        write_process(&recording.label, process, speed, out)?;
+    }
+    if recording.lost > 0 {
+        writeln!(out, "\n{} events were lost: the trace could not be written", recording.lost)?;
+    }
+    if let Some(at) = recording.torn {
+        writeln!(out, "\nthe trace breaks off at byte {at}, as when a process is killed")?;
+    }
+    Ok(())
+}
+
+fn write_process(label: &str, process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
+    let Summary { pid, events, threads, ns, .. } = process;
+    writeln!(
+        out,
+        "{label}: process {pid}, {} events of {threads} thread{}, {} s",
+        grouped(*events),
+        if *threads == 1 { "" } else { "s" },
+        seconds(*ns)
+    )?;
+    if !process.command.is_empty() {
+        writeln!(out, "    {}", process.program())?;
+    }
+    time(process, speed, out)?;
+    calls(process, out)?;
+    variables(process, out)?;
+    for file in &process.files {
+        writeln!(out, "\n{}", file.path)?;
+        let layers = file.layers.values();
+        layers_table(layers, out)?;
+    }
+    sums("stages", process.stages.iter().map(|(n, s)| (*n, s)), out)?;
+    sums("filters", process.filters.iter().map(|(n, s)| (&n[..], s)), out)?;
+    sums("waits", process.waits.iter().map(|(n, s)| (*n, s)), out)?;
+    let queue = &process.queue;
+    if queue.accepted.count > 0 {
+        writeln!(
+            out,
+            "\nwrite-behind: {} puts of {} bytes accepted, {} carried out; at most {} bytes waited; \
+             callers waited {} s for room and {} s for what was before them",
+            grouped(queue.accepted.count),
+            grouped(queue.accepted.bytes),
+            grouped(queue.executed.count),
+            grouped(queue.most_bytes),
+            seconds(queue.blocked.ns),
+            seconds(queue.drained.ns)
+        )?;
+    }
+    Ok(())
+}
+
+/// What the callers' time went into.
+fn time(process: &Summary, speed: f64, out: &mut dyn Write) -> Result<()> {
+    let mut table = Table::new(["time", "seconds", "share", "others"]);
+    let whole = process.ns;
+    let row = |name: &str, ns: u64, other: Option<u64>| {
+        let other = other.filter(|ns| *ns > 0).map_or(String::new(), seconds);
+        vec![name.to_owned(), seconds(ns), percent(ns, whole), other]
+    };
+    table.rows.push(row("caller in the library", process.called_ns, None));
+    for stage in Stage::ALL {
+        let of = |sums: &std::collections::BTreeMap<Stage, u64>| sums.get(&stage).copied();
+        let (caller, other) = (of(&process.caller_ns), of(&process.other_ns));
+        if caller.is_some() || other.is_some() {
+            let name = format!("  {}", stage.text());
+            table.rows.push(row(&name, caller.unwrap_or(0), other));
+        }
+    }
+    table.rows.push(row("  the rest of it", process.rest_ns(), None));
+    table.rows.push(row("caller elsewhere", whole.saturating_sub(process.called_ns), None));
+    writeln!(out)?;
+    table.write(out)?;
+    if process.put_bytes > 0 {
+        let hidable = process.hidable_ns(speed);
+        writeln!(
+            out,
+            "    puts took {} s for {} bytes, of which a copy takes {} s: write-behind could hide up to \
+             {} s more than now ({})",
+            seconds(process.put_ns),
+            grouped(process.put_bytes),
+            seconds((process.put_bytes as f64 / speed * 1e9) as u64),
+            seconds(hidable),
+            percent(hidable, whole)
+        )?;
+    }
+    Ok(())
+}
+
+fn calls(process: &Summary, out: &mut dyn Write) -> Result<()> {
+    sums("calls", process.calls.iter().map(|(name, sum)| (&name[..], sum)), out)
+}
+
+/// A table of what was counted, the longest first.
+fn sums<'a>(
+    title: &str,
+    sums: impl Iterator<Item = (&'a str, &'a Sum)>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let mut rows: Vec<_> = sums.collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    rows.sort_by_key(|(name, sum)| (std::cmp::Reverse(sum.ns), *name));
+    let mut table =
+        Table::new([title, "count", "errors", "bytes", "seconds", "mean us", "most us"]);
+    for (name, sum) in rows.iter().take(MOST_ROWS) {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        table.rows.push(vec![
+            (*name).to_owned(),
+            grouped(sum.count),
+            grouped(sum.errors),
+            grouped(sum.bytes),
+            seconds(sum.ns),
+            us(sum.ns / sum.count.max(1)),
+            us(sum.most_ns),
+        ]);
+    }
+    writeln!(out)?;
+    table.write(out)?;
+    more(rows.len(), out)
+}
+
+fn more(n_rows: usize, out: &mut dyn Write) -> Result<()> {
+    if n_rows > MOST_ROWS {
+        writeln!(out, "    and {} more (--json has all)", n_rows - MOST_ROWS)?;
+    }
+    Ok(())
+}
+
+fn variables(process: &Summary, out: &mut dyn Write) -> Result<()> {
+    if process.variables.is_empty() {
+        return Ok(());
+    }
+    let mut variables: Vec<_> = process.variables.iter().collect();
+    variables
+        .sort_by_key(|variable| std::cmp::Reverse(variable.put.ns.saturating_add(variable.get.ns)));
+    let head = ["variable", "puts", "bytes", "seconds", "gets", "bytes", "seconds"];
+    let mut table = Table::new(head);
+    for variable in variables.iter().take(MOST_ROWS) {
+        let mut row = vec![format!("{}: {}", variable.file, variable.name)];
+        for sum in [&variable.put, &variable.get] {
+            let only = |text: String| if sum.count > 0 { text } else { String::new() };
+            row.extend([grouped(sum.count), grouped(sum.bytes), seconds(sum.ns)].map(only));
+        }
+        table.rows.push(row);
+    }
+    writeln!(out)?;
+    table.write(out)?;
+    more(variables.len(), out)
+}
+
+fn layers_table<'a>(layers: impl Iterator<Item = &'a Layer>, out: &mut dyn Write) -> Result<()> {
+    let head = [
+        "layer",
+        "operation",
+        "calls",
+        "errors",
+        "ranges",
+        "bytes",
+        "mean",
+        "most",
+        "sequential",
+        "first",
+        "end",
+        "seconds",
+    ];
+    let mut table = Table::new(head);
+    for layer in layers {
+        for (name, moved) in [("read", &layer.read), ("write", &layer.write)] {
+            if moved.calls > 0 {
+                table.rows.push(moved_row(layer, name, moved));
+            }
+        }
+        for (name, sum) in [("fill", &layer.fill), ("other", &layer.other)] {
+            if sum.count > 0 {
+                let mut row = vec![String::new(); 12];
+                row[0].clone_from(&layer.token);
+                row[1] = name.to_owned();
+                row[2] = grouped(sum.count);
+                row[3] = grouped(sum.errors);
+                if name == "fill" {
+                    row[5] = grouped(sum.bytes);
+                }
+                row[11] = seconds(sum.ns);
+                table.rows.push(row);
+            }
+        }
+    }
+    table.write(out)
+}
+
+fn moved_row(layer: &Layer, name: &str, moved: &Moved) -> Vec<String> {
+    let place = |byte: Option<u64>| byte.map_or(String::new(), grouped);
+    vec![
+        layer.token.clone(),
+        name.to_owned(),
+        grouped(moved.calls),
+        grouped(moved.errors),
+        grouped(moved.ranges),
+        grouped(moved.bytes),
+        grouped(moved.bytes / moved.ranges.max(1)),
+        grouped(moved.most),
+        format!("{:.1} %", 100.0 * moved.sequential_share()),
+        place(moved.first),
+        place(moved.end),
+        seconds(moved.ns),
+    ]
+}

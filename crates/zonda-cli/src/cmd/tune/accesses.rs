@@ -1,0 +1,234 @@
+//! What a recorded program asked of its stacks, in the order in which it did.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use zonda_trace::Kind;
+use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
+
+/// An operation on a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    Open,
+    Close,
+    Read,
+    Write,
+    Fill,
+    Len,
+    SetLen,
+    Barrier,
+    Sync,
+    Invalidate,
+    /// `offset` is the bytes of a record, `len` those of the file, `parts` the record's parts.
+    Advise,
+}
+
+/// An operation as it was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Access {
+    /// Nanoseconds from the beginning of the process's trace.
+    pub(super) begin_ns: u64,
+    pub(super) end_ns: u64,
+    /// Index in [`Accesses::openings`].
+    pub(super) opening: usize,
+    pub(super) what: What,
+    pub(super) offset: u64,
+    pub(super) len: u64,
+    pub(super) parts: u32,
+    /// Ranges of the call beyond this one: so many, from this index of [`Accesses::more`] on.
+    pub(super) more: (usize, usize),
+}
+
+/// One opening of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Opening {
+    /// Index in [`Accesses::paths`].
+    pub(super) path: usize,
+    /// Bytes of the file when it was opened.
+    pub(super) len: u64,
+    pub(super) writes: bool,
+}
+
+/// What all openings of a trace were asked.
+#[derive(Debug, Default)]
+pub(super) struct Accesses {
+    pub(super) paths: Vec<String>,
+    pub(super) openings: Vec<Opening>,
+    pub(super) all: Vec<Access>,
+    pub(super) more: Vec<(u64, u64)>,
+    /// What was left out because there was too much.
+    pub(super) cut: bool,
+    /// Bytes that are read, written and filled.
+    pub(super) bytes: u64,
+    /// What formats said of their files, the largest record first.
+    pub(super) advice: Vec<(u64, u32, u64)>,
+}
+
+/// Operations that are replayed, at most: a few hundred megabytes of memory.
+const MOST: usize = 4 << 20;
+
+impl Accesses {
+    /// Reads a trace; what comes after `most_bytes` of transfers is left out.
+    ///
+    /// # Errors
+    /// Where it is not a trace.
+    pub(super) fn read(input: impl Read, most_bytes: u64) -> Result<Accesses, DecodeError> {
+        let mut found = Accesses::default();
+        let mut decoder = Decoder::new(input);
+        let mut events: Vec<Event> = Vec::new();
+        // Of the process that is being read.
+        let (mut openings, mut last): (HashMap<u32, usize>, HashMap<u32, usize>) =
+            Default::default();
+        let mut paths: HashMap<String, usize> = HashMap::new();
+        let mut first = 0;
+        loop {
+            match decoder.step()? {
+                None => break,
+                Some(Step::Process(_)) => {
+                    found.order(first);
+                    first = found.all.len();
+                    openings.clear();
+                    last.clear();
+                    continue;
+                }
+                Some(Step::Events(these)) => {
+                    events.clear();
+                    events.extend_from_slice(these);
+                }
+            }
+            for event in &events {
+                let Some((kind, what)) = event.kind.and_then(|kind| Some((kind, what(kind)?)))
+                else {
+                    last.remove(&event.thread);
+                    continue;
+                };
+                if event.depth() != 0 {
+                    continue;
+                }
+                if matches!(kind, Kind::ReadMore | Kind::WriteMore) {
+                    if let Some(&index) = last.get(&event.thread) {
+                        found.extend(index, event);
+                    }
+                    continue;
+                }
+                let opening = *openings.entry(event.opening()).or_insert_with(|| {
+                    let path = decoder.names().file(event.file).unwrap_or("").to_owned();
+                    let n = paths.len();
+                    let path = *paths.entry(path).or_insert(n);
+                    found.openings.push(Opening { path, len: 0, writes: false });
+                    found.openings.len() - 1
+                });
+                if found.all.len() >= MOST {
+                    found.cut = true;
+                    continue;
+                }
+                found.push(opening, what, event);
+                last.insert(event.thread, found.all.len() - 1);
+            }
+        }
+        found.order(first);
+        found.paths = vec![String::new(); paths.len()];
+        for (path, index) in paths {
+            found.paths[index] = path;
+        }
+        found.cut_at(most_bytes);
+        found.advice.sort_unstable_by(|a, b| b.cmp(a));
+        found.advice.dedup();
+        Ok(found)
+    }
+
+    fn push(&mut self, opening: usize, what: What, event: &Event) {
+        match what {
+            What::Open => self.openings[opening].len = event.bytes,
+            What::Write | What::Fill | What::SetLen => self.openings[opening].writes = true,
+            What::Advise => {
+                let parts = u32::try_from(event.code).unwrap_or(0);
+                self.advice.push((event.offset, parts, event.bytes));
+            }
+            _ => {}
+        }
+        self.all.push(Access {
+            begin_ns: event.begin_ns,
+            end_ns: event.end_ns(),
+            opening,
+            what,
+            offset: event.offset,
+            len: event.bytes,
+            parts: u32::try_from(event.code).unwrap_or(0),
+            more: (self.more.len(), self.more.len()),
+        });
+    }
+
+    /// Adds a range to the call at `index`.
+    fn extend(&mut self, index: usize, event: &Event) {
+        let end = self.more.len();
+        if self.more.len() >= MOST {
+            self.cut = true;
+            return;
+        }
+        let (begin, known) = self.all[index].more;
+        // Ranges of calls of several threads lie in between: begun anew at the end.
+        let begin = if known == end { begin } else { self.moved((begin, known)) };
+        self.more.push((event.offset, event.bytes));
+        self.all[index].more = (begin, self.more.len());
+    }
+
+    fn moved(&mut self, (begin, end): (usize, usize)) -> usize {
+        let at = self.more.len();
+        self.more.extend_from_within(begin..end);
+        at
+    }
+
+    /// Puts what a process did, from `first` on, in the order in which it began.
+    fn order(&mut self, first: usize) {
+        self.all[first..].sort_by_key(|access| access.begin_ns);
+    }
+
+    /// Leaves out what comes after so many bytes, but for the ends of openings.
+    fn cut_at(&mut self, most_bytes: u64) {
+        let mut bytes = 0u64;
+        let (mut all, mut cut) = (std::mem::take(&mut self.all), self.cut);
+        all.retain(|access| {
+            let mut over = bytes > most_bytes;
+            if matches!(access.what, What::Read | What::Write | What::Fill) && !over {
+                let more = self.more[access.more.0..access.more.1].iter();
+                let sum = more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len));
+                // One that is larger than all that is allowed is not begun.
+                over = sum > most_bytes;
+                if !over {
+                    bytes = bytes.saturating_add(sum);
+                }
+            }
+            cut |= over;
+            !over || access.what == What::Close
+        });
+        (self.all, self.cut, self.bytes) = (all, cut, bytes);
+    }
+
+    /// The byte behind the last one that is read, by path, of files that were there before.
+    pub(super) fn lengths(&self) -> Vec<u64> {
+        let mut lengths = vec![None; self.paths.len()];
+        for opening in &self.openings {
+            // What an earlier opening of the trace left is left by the replay, too.
+            lengths[opening.path].get_or_insert(opening.len);
+        }
+        lengths.into_iter().map(|len| len.unwrap_or(0)).collect()
+    }
+}
+
+fn what(kind: Kind) -> Option<What> {
+    Some(match kind {
+        Kind::Open => What::Open,
+        Kind::Close => What::Close,
+        Kind::Read | Kind::ReadMore => What::Read,
+        Kind::Write | Kind::WriteMore => What::Write,
+        Kind::Fill => What::Fill,
+        Kind::Len => What::Len,
+        Kind::SetLen => What::SetLen,
+        Kind::Barrier => What::Barrier,
+        Kind::Sync => What::Sync,
+        Kind::Invalidate => What::Invalidate,
+        Kind::Advise => What::Advise,
+        _ => return None,
+    })
+}

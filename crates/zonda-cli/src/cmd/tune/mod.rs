@@ -1,0 +1,369 @@
+//! `zonda tune`: which storage stack is best for what a program does, measured.
+
+mod accesses;
+mod candidates;
+mod replay;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+use zonda::storage::{Spec, SyncLevel};
+
+use super::info::grouped;
+use super::run::{Mode, spec, sync_level};
+use crate::failure::{Failure, Result};
+use accesses::Accesses;
+use candidates::Candidate;
+use replay::{Refused, Scratch};
+
+/// Finds the storage stack that is best for a program
+///
+/// Records what the program asks of its files (or takes a recording of ZONDA_TRACE), and does the same
+/// again on scratch files over the default stack, stacks that rules of thumb give for its records, and
+/// others, in turns. Says which took the least time, and how to choose it. The program's files are not
+/// touched but by the program; scratch files are made beside them, so on the same device, and removed.
+///
+/// What is measured is time in the storage, with one thread and the system's cache as it is. The program's
+/// output goes to standard error.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  zonda tune -- ./model namelist
+  zonda tune --trace run.trace --scratch /scratch/tmp
+  zonda tune --device 100M:5ms --pauses --trace run.trace     as if the device were a slow one")]
+pub(crate) struct Args {
+    /// A recording of the program, instead of running it
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    trace: Option<PathBuf>,
+
+    /// Folder for scratch files [default: those of the files]
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+
+    /// How often each stack is tried
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+
+    /// Transfers that are replayed, from the first one on, and bytes of scratch files, such as 512M
+    #[arg(long, value_name = "SIZE", default_value = "4G", value_parser = bytes)]
+    limit: u64,
+
+    /// Waits between transfers as the program did: what works in the background has its chance
+    #[arg(long)]
+    pauses: bool,
+
+    /// What protects data that is synced: none, data or full (ZONDA_SYNC)
+    #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
+    sync: Option<SyncLevel>,
+
+    /// Bytes a second, and latency, of a slower device that stacks stand on, such as 100M:5ms
+    #[arg(long, value_name = "PACE", value_parser = device)]
+    device: Option<String>,
+
+    /// One more stack to try; may be given several times
+    #[arg(long = "try", value_name = "SPEC", value_parser = spec)]
+    tries: Vec<String>,
+
+    /// For machines: one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// How the program gets the library, as for `zonda run`
+    #[arg(long, value_enum, default_value_t = Mode::Auto)]
+    mode: Mode,
+
+    /// Folder of the library [default: ../lib, seen from this program]
+    #[arg(long, value_name = "DIR")]
+    lib: Option<PathBuf>,
+
+    /// The program and its arguments, after --
+    #[arg(trailing_var_arg = true, value_name = "PROGRAM", required_unless_present = "trace")]
+    program: Vec<OsString>,
+}
+
+/// A number of bytes with k, M, G or T behind it, powers of 1024.
+fn bytes(text: &str) -> std::result::Result<u64, String> {
+    let (digits, power) = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).len() {
+        n if n + 1 == text.len() => {
+            let unit = "kMGT".find(&text[n..]).ok_or("the unit is one of k, M, G, T")?;
+            (&text[..n], unit + 1)
+        }
+        _ => (text, 0),
+    };
+    let number: u64 = digits.parse().map_err(|_| "not a number of bytes".to_owned())?;
+    number.checked_mul(1 << (10 * power)).ok_or_else(|| "too many bytes".to_owned())
+}
+
+fn device(text: &str) -> std::result::Result<String, String> {
+    let layer = format!("throttle:{text}");
+    layer.parse::<Spec>().map(|_| layer).map_err(|error| error.to_string())
+}
+
+/// A stack and what it took.
+#[derive(Debug, Serialize)]
+struct Tried {
+    spec: String,
+    why: &'static str,
+    /// Seconds of each round, unless it failed.
+    seconds: Vec<f64>,
+    median: Option<f64>,
+    failed: Option<String>,
+}
+
+/// A stack so much slower than the best in the first round is not tried again.
+const HOPELESS: f64 = 4.0;
+/// Less than this is chance.
+const WORTH: f64 = 1.03;
+
+pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    let sync = args.sync.unwrap_or_else(SyncLevel::from_env);
+    let accesses = match &args.trace {
+        Some(trace) => read(std::slice::from_ref(trace), args.limit)?,
+        None => record(args)?,
+    };
+    if accesses.bytes == 0 {
+        return Err(Failure::text("nothing to tune: no transfer of a netCDF file was recorded"));
+    }
+    let below = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
+    let mut candidates = candidates::of(&accesses, &below);
+    for text in &args.tries {
+        // On the same device as the others; the rest was checked by the parser of arguments.
+        let text = text.trim_end_matches("file").trim_end_matches(',');
+        let separator = if text.is_empty() { "" } else { "," };
+        if let Ok(spec) = format!("{text}{separator}{below}file").parse::<Spec>()
+            && candidates.iter().all(|known| known.spec != spec)
+        {
+            candidates.push(Candidate { spec, why: "asked for" });
+        }
+    }
+    let mut tried = measure(args, &accesses, &candidates, sync)?;
+    tried.sort_by(|a, b| {
+        let seconds = |tried: &Tried| tried.median.unwrap_or(f64::INFINITY);
+        seconds(a).total_cmp(&seconds(b))
+    });
+    tell(args, &accesses, &tried, &candidates[0], out)
+}
+
+/// Runs the program, and reads what it recorded.
+fn record(args: &Args) -> Result<Accesses> {
+    let folder = std::env::temp_dir().join(format!("zonda-tune-{}", std::process::id()));
+    std::fs::create_dir(&folder).map_err(|error| Failure::at(&folder, error))?;
+    let done = record_in(args, &folder);
+    // Whatever became of it; what cannot be removed lies where such things lie.
+    let _ = std::fs::remove_dir_all(&folder);
+    done
+}
+
+fn record_in(args: &Args, folder: &Path) -> Result<Accesses> {
+    let status =
+        super::run::recorded(&args.program, args.lib.as_deref(), args.mode, &folder.join("%p"))?;
+    if !status.success() {
+        eprintln!("zonda tune: the program ended with {status}; what it did until then counts");
+    }
+    let entries = std::fs::read_dir(folder).map_err(|error| Failure::at(folder, error))?;
+    let mut traces: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    traces.sort();
+    if traces.is_empty() {
+        let what = "nothing to tune: the program opened no netCDF file with Zonda's library";
+        return Err(Failure::text(what));
+    }
+    read(&traces, args.limit)
+}
+
+fn read(traces: &[PathBuf], limit: u64) -> Result<Accesses> {
+    // One after the other; that of the process with most to move is what is tuned.
+    let mut most = Accesses::default();
+    for path in traces {
+        let file = File::open(path).map_err(|error| Failure::at(path, error))?;
+        let input = BufReader::with_capacity(1 << 20, file);
+        let found = Accesses::read(input, limit).map_err(|error| Failure::at(path, error))?;
+        if found.bytes >= most.bytes {
+            most = found;
+        }
+    }
+    Ok(most)
+}
+
+/// Tries the candidates in turns, so that what else the machine does falls on all of them.
+fn measure(
+    args: &Args,
+    accesses: &Accesses,
+    candidates: &[Candidate],
+    sync: SyncLevel,
+) -> Result<Vec<Tried>> {
+    let mut scratch = Scratch::make(accesses, args.scratch.as_deref(), args.limit)?;
+    let mut tried: Vec<Tried> = candidates
+        .iter()
+        .map(|candidate| Tried {
+            spec: candidate.spec.to_string(),
+            why: candidate.why,
+            seconds: Vec::new(),
+            median: None,
+            failed: None,
+        })
+        .collect();
+    let mut wanted = None;
+    for round in 0..=args.rounds {
+        // Round 0 warms up, and looks at what the stacks make of the files.
+        for turn in 0..candidates.len() {
+            let index = (turn + round as usize) % candidates.len();
+            let best =
+                tried.iter().filter_map(|t| t.seconds.first()).copied().fold(f64::MAX, f64::min);
+            let this = &mut tried[index];
+            let hopeless = this.seconds.first().is_some_and(|first| *first > best * HOPELESS);
+            if this.failed.is_some() || (round > 1 && hopeless && index != 0) {
+                continue;
+            }
+            match scratch.replay(accesses, &candidates[index].spec, sync, args.pauses) {
+                Ok(_) if round == 0 => {
+                    let digest = scratch.digest()?;
+                    // The default comes first.
+                    if *wanted.get_or_insert(digest) != digest {
+                        this.failed = Some("other bytes than through the default".to_owned());
+                    }
+                }
+                Ok(seconds) => this.seconds.push(seconds),
+                Err(Refused::Scratch(failure)) => return Err(failure),
+                Err(Refused::Stack(why)) if index == 0 => return Err(Failure::text(why)),
+                Err(Refused::Stack(why)) => this.failed = Some(why),
+            }
+        }
+    }
+    for this in &mut tried {
+        this.median = if this.failed.is_none() { median(&this.seconds) } else { None };
+    }
+    Ok(tried)
+}
+
+fn median(seconds: &[f64]) -> Option<f64> {
+    let mut sorted = seconds.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => None,
+        n if n.is_multiple_of(2) => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
+        _ => Some(sorted[middle]),
+    }
+}
+
+/// What `--json` gives.
+#[derive(Serialize)]
+struct Json<'a> {
+    files: &'a [String],
+    accesses: usize,
+    bytes: u64,
+    cut: bool,
+    tried: &'a [Tried],
+    best: &'a str,
+    default: &'a str,
+    /// Of those that came to their end; 1 is the best.
+    default_rank: usize,
+    ranked: usize,
+    /// The default's time by the best's.
+    gain: f64,
+    environment: Option<String>,
+}
+
+fn tell(
+    args: &Args,
+    accesses: &Accesses,
+    tried: &[Tried],
+    default: &Candidate,
+    out: &mut dyn Write,
+) -> Result<ExitCode> {
+    let default = default.spec.to_string();
+    let ranked = tried.iter().filter(|t| t.median.is_some()).count();
+    let rank = tried.iter().position(|t| t.spec == default).unwrap_or(0);
+    let (best, mine) = (&tried[0], &tried[rank]);
+    let seconds = |t: &Tried| t.median.unwrap_or(f64::INFINITY);
+    let gain = seconds(mine) / seconds(best);
+    // The device is part of the trial, not of what is to be set.
+    let device = args.device.as_ref().map_or(String::new(), |layer| format!("{layer},"));
+    let setting = best.spec.replace(&device, "");
+    let environment = (gain >= WORTH).then(|| format!("ZONDA_IO={setting}"));
+    if args.json {
+        let json = Json {
+            files: &accesses.paths,
+            accesses: accesses.all.len(),
+            bytes: accesses.bytes,
+            cut: accesses.cut,
+            tried,
+            best: &best.spec,
+            default: &default,
+            default_rank: rank + 1,
+            ranked,
+            gain,
+            environment,
+        };
+        let text =
+            serde_json::to_string(&json).map_err(|error| Failure::text(error.to_string()))?;
+        writeln!(out, "{text}")?;
+        return crate::done();
+    }
+    writeln!(
+        out,
+        "{} operations, {} bytes, in {}{}",
+        grouped(accesses.all.len() as u64),
+        grouped(accesses.bytes),
+        accesses.paths.join(", "),
+        if accesses.cut { " (the first part of them)" } else { "" }
+    )?;
+    let width = tried.iter().map(|t| t.spec.chars().count()).max().unwrap_or(0).max(5);
+    writeln!(out, "\n    {:<width$}      median        best   by the best  ", "stack")?;
+    for this in tried {
+        let Some(median) = this.median else {
+            let why = this.failed.as_deref().unwrap_or("not tried");
+            writeln!(out, "    {:<width$}  {why}", this.spec)?;
+            continue;
+        };
+        let least = this.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let ratio = median / seconds(best);
+        writeln!(
+            out,
+            "    {:<width$}  {median:>8.6} s  {least:>8.6} s  {ratio:>10.2} x  {}",
+            this.spec, this.why
+        )?;
+    }
+    writeln!(out)?;
+    match environment {
+        Some(line) => writeln!(
+            out,
+            "best is {}, {gain:.2} times as fast as the default, which is number {} of {ranked}; to use it:\n\n    \
+             export {line}",
+            best.spec,
+            rank + 1
+        )?,
+        None => writeln!(
+            out,
+            "the default is number {} of {ranked}, and the best no more than {:.0} % faster: nothing to set",
+            rank + 1,
+            (gain - 1.0) * 100.0
+        )?,
+    }
+    crate::done()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        let sizes = ["7", "4k", "512M", "20G", "1T"].map(bytes);
+        let expected = [7, 4 << 10, 512 << 20, 20 << 30, 1 << 40].map(Ok);
+        assert_eq!(sizes, expected);
+        for bad in ["", "G", "4g", "4GB", "-1", "99999999T", "é"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+}

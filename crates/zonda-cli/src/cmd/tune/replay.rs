@@ -1,0 +1,281 @@
+//! Accesses carried out again on scratch files.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::{File, OpenOptions as FileOptions};
+use std::hash::Hasher;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use zonda::storage::{Advice, OpenOptions, ReadRange, Spec, Storage, SyncLevel, WriteRange, open};
+
+use super::accesses::{Access, Accesses, What};
+use crate::failure::{Failure, Result};
+
+/// Bytes of the longest call that is replayed as it was; longer ones are made in parts.
+const MOST_BUFFER: usize = 64 << 20;
+
+/// Bytes of a file that are compared: one with holes may be of any length.
+const MOST_DIGEST: u64 = 8 << 30;
+
+/// Files with the lengths of the originals, which go when this does.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    /// By path of the trace.
+    files: Vec<PathBuf>,
+    lengths: Vec<u64>,
+    /// Bytes that are written, and room for those read.
+    data: Vec<u8>,
+    room: Vec<u8>,
+}
+
+impl Scratch {
+    /// Makes the files, in `folder` or beside the originals.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    pub(super) fn make(
+        accesses: &Accesses,
+        folder: Option<&Path>,
+        most_bytes: u64,
+    ) -> Result<Scratch> {
+        let lengths = accesses.lengths();
+        let all = lengths.iter().fold(0u64, |all, len| all.saturating_add(*len));
+        if all > most_bytes {
+            let what = format!("files of {all} bytes would be needed to try on: --limit says less");
+            return Err(Failure::text(what));
+        }
+        let moves = |access: &&Access| matches!(access.what, What::Read | What::Write);
+        let call = |access: &Access| {
+            let more = accesses.more[access.more.0..access.more.1].iter();
+            more.fold(access.len, |sum, (_, len)| sum.saturating_add(*len))
+        };
+        let longest = accesses.all.iter().filter(moves).map(call).max().unwrap_or(0);
+        let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(MOST_BUFFER);
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let word = || {
+            // xorshift: bytes that no layer or file system can make shorter.
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        };
+        let words = (longest + SHIFTS).div_ceil(8);
+        let data = std::iter::repeat_with(word).take(words).flatten().collect();
+        let mut scratch = Scratch { files: Vec::new(), lengths, data, room: vec![0; longest] };
+        for (index, original) in accesses.paths.iter().enumerate() {
+            let beside = Path::new(original).parent().filter(|p| !p.as_os_str().is_empty());
+            let folder = folder.or(beside).unwrap_or(Path::new("."));
+            let path = folder.join(format!(".zonda-tune-{}-{index}", std::process::id()));
+            // Never one that is there: it is not ours.
+            let made = FileOptions::new().write(true).create_new(true).open(&path);
+            let file = made.map_err(|error| Failure::at(&path, error))?;
+            scratch.files.push(path);
+            scratch.fill(index, &file, 0)?;
+        }
+        Ok(scratch)
+    }
+
+    /// Writes a file's bytes from `from` to the length it has at the start.
+    fn fill(&self, index: usize, mut file: &File, from: u64) -> Result<()> {
+        let failed = |error| Failure::at(&self.files[index], error);
+        let mut at = from;
+        file.seek(SeekFrom::Start(at)).map_err(failed)?;
+        let block = &self.data[..self.data.len().min(1 << 20)];
+        while at < self.lengths[index] {
+            let left = usize::try_from(self.lengths[index] - at).unwrap_or(usize::MAX);
+            let part = &block[..left.min(block.len())];
+            file.write_all(part).map_err(failed)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Gives the files the lengths that they have at the start.
+    fn reset(&self) -> Result<()> {
+        for (index, path) in self.files.iter().enumerate() {
+            let failed = |error| Failure::at(path, error);
+            let file = FileOptions::new().write(true).open(path).map_err(failed)?;
+            let len = file.metadata().map_err(failed)?.len();
+            // From scratch where it is: space that is already there costs a write less.
+            file.set_len(self.lengths[index].min(len)).map_err(failed)?;
+            self.fill(index, &file, len)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out the accesses over a stack. Gives the seconds that the caller spent in them.
+    ///
+    /// With `pauses` the time between them is waited as it was, which is no part of the answer: what
+    /// works in the background has its chance.
+    ///
+    /// # Errors
+    /// What the stack reports; [`Refused`] where it cannot be had here.
+    pub(super) fn replay(
+        &mut self,
+        accesses: &Accesses,
+        spec: &Spec,
+        sync: SyncLevel,
+        pauses: bool,
+    ) -> std::result::Result<f64, Refused> {
+        self.reset().map_err(Refused::Scratch)?;
+        let mut open_now: Vec<Option<Arc<dyn Storage>>> = vec![None; accesses.openings.len()];
+        let mut spent = Duration::ZERO;
+        let mut before: Option<u64> = None;
+        for (number, access) in accesses.all.iter().enumerate() {
+            if pauses && let Some(end) = before {
+                let pause = access.begin_ns.saturating_sub(end);
+                std::thread::sleep(Duration::from_nanos(pause));
+            }
+            before = Some(access.end_ns);
+            let begin = Instant::now();
+            self.carry_out(accesses, access, number, spec, sync, &mut open_now)
+                .map_err(|why| Refused::Stack(why.to_string()))?;
+            spent += begin.elapsed();
+        }
+        let begin = Instant::now();
+        drop(open_now);
+        Ok((spent + begin.elapsed()).as_secs_f64())
+    }
+
+    fn carry_out(
+        &mut self,
+        accesses: &Accesses,
+        access: &Access,
+        number: usize,
+        spec: &Spec,
+        sync: SyncLevel,
+        open_now: &mut [Option<Arc<dyn Storage>>],
+    ) -> std::result::Result<(), zonda::storage::StorageError> {
+        let slot = &mut open_now[access.opening];
+        let storage = match (access.what, slot.as_ref()) {
+            (What::Close, _) => {
+                *slot = None;
+                return Ok(());
+            }
+            (_, Some(storage)) => Arc::clone(storage),
+            (_, None) => {
+                // Also where the trace begins in the middle of an opening.
+                let opening = &accesses.openings[access.opening];
+                let options = OpenOptions {
+                    write: opening.writes,
+                    sync,
+                    spec: Some(spec.clone()),
+                    ..OpenOptions::default()
+                };
+                let storage = open(&self.files[opening.path], &options)?;
+                Arc::clone(slot.insert(storage))
+            }
+        };
+        let more = &accesses.more[access.more.0..access.more.1];
+        match access.what {
+            What::Open | What::Close => Ok(()),
+            What::Read => {
+                let ranges = parts((access.offset, access.len), more, self.room.len());
+                let mut ranges = ranges.peekable();
+                if more.is_empty() {
+                    let room = &mut self.room;
+                    return ranges
+                        .try_for_each(|(at, n)| storage.read_at(at, &mut room[..n]).map(drop));
+                }
+                while ranges.peek().is_some() {
+                    // As many in one call as there is room for.
+                    let mut room = &mut self.room[..];
+                    let mut buffers = Vec::new();
+                    while let Some((at, n)) = ranges.next_if(|(_, n)| *n <= room.len()) {
+                        let (buf, rest) = std::mem::take(&mut room).split_at_mut(n);
+                        room = rest;
+                        buffers.push(ReadRange::new(at, buf));
+                    }
+                    storage.read_ranges(&mut buffers)?;
+                }
+                Ok(())
+            }
+            What::Write => {
+                let shift = number.wrapping_mul(61) % SHIFTS;
+                let mut ranges = parts((access.offset, access.len), more, self.room.len());
+                let data = |n: usize| &self.data[shift..shift + n];
+                if more.is_empty() {
+                    return ranges.try_for_each(|(at, n)| storage.write_at(at, data(n)));
+                }
+                let ranges = ranges.map(|(at, n)| WriteRange { at, data: data(n) });
+                storage.write_ranges(&ranges.collect::<Vec<_>>())
+            }
+            What::Fill => storage.fill_at(access.offset, access.len, &[0; 4]),
+            What::Len => storage.len().map(drop),
+            What::SetLen => storage.set_len(access.offset),
+            What::Barrier => storage.barrier(),
+            What::Sync => storage.sync(),
+            What::Invalidate => storage.invalidate(),
+            What::Advise => {
+                storage.advise(Advice {
+                    record_bytes: access.offset,
+                    n_record_parts: u64::from(access.parts),
+                    file_bytes: access.len,
+                });
+                Ok(())
+            }
+        }
+    }
+
+    /// What the files hold now, as one number: of longer ones, the beginning.
+    ///
+    /// # Errors
+    /// Where they cannot be read.
+    pub(super) fn digest(&self) -> Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        let mut block = vec![0; 1 << 20];
+        for path in &self.files {
+            let failed = |error| Failure::at(path, error);
+            let mut file = File::open(path).map_err(failed)?.take(MOST_DIGEST);
+            loop {
+                match file.read(&mut block).map_err(failed)? {
+                    0 => break,
+                    n => hasher.write(&block[..n]),
+                }
+            }
+            hasher.write_u8(0xff);
+        }
+        Ok(hasher.finish())
+    }
+}
+
+/// Bytes beyond the longest transfer, by which writes are told apart.
+const SHIFTS: usize = 4096;
+
+/// The ranges of a call, longer ones in parts of at most `most` bytes.
+fn parts(
+    first: (u64, u64),
+    more: &[(u64, u64)],
+    most: usize,
+) -> impl Iterator<Item = (u64, usize)> + '_ {
+    let step = most.max(1);
+    std::iter::once(first).chain(more.iter().copied()).flat_map(move |(at, len)| {
+        // A range of nothing is a call, too.
+        let n_parts = len.div_ceil(step as u64).max(1);
+        (0..n_parts).map(move |part| {
+            let begin = part * step as u64;
+            let left = usize::try_from(len - begin).unwrap_or(usize::MAX);
+            (at.saturating_add(begin), left.min(step))
+        })
+    })
+}
+
+/// Why a replay came to no end.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// The scratch files failed, whatever the stack.
+    Scratch(Failure),
+    /// The stack cannot be had here, or failed.
+    Stack(String),
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        for path in &self.files {
+            // What is left behind has a name that says whose it is.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}

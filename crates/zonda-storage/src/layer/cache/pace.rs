@@ -1,0 +1,92 @@
+//! Whether what is below takes long for each call, as a network or a disk does and the system's cache
+//! does not. Only how much is moved at a time depends on it, never which bytes.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// What a call may take that the system answers from its memory, whatever else the machine does.
+const FAST_CALL: Duration = Duration::from_micros(25);
+/// The same for each byte: half of what one core copies.
+const FAST_BYTES_PER_NS: u128 = 2;
+/// Transfers longer than this say nothing about calls.
+const TOLD_BY_BYTES: usize = 4 << 20;
+/// A slow call counts as so many fast ones, so that now and then one is enough to stay slow.
+const SLOW_WEIGHT: u32 = 4;
+/// From this on it is slow: three slow calls together.
+const SLOW_FROM: u32 = 12;
+/// The most that is remembered.
+const MOST: u32 = 24;
+
+/// The calls of one kind.
+#[derive(Debug, Default)]
+pub(super) struct Pace(AtomicU32);
+
+impl Pace {
+    /// Makes a call that moves so many bytes, and takes note of its time.
+    #[inline]
+    pub(super) fn time<T>(&self, bytes: usize, call: impl FnOnce() -> T) -> T {
+        let begin = Instant::now();
+        let done = call();
+        if bytes <= TOLD_BY_BYTES {
+            self.note(bytes, begin.elapsed());
+        }
+        done
+    }
+
+    fn note(&self, bytes: usize, took: Duration) {
+        let fast = FAST_CALL.as_nanos() + bytes as u128 / FAST_BYTES_PER_NS;
+        let score = self.0.load(Ordering::Relaxed);
+        let score = match took.as_nanos() > fast {
+            true => (score + SLOW_WEIGHT).min(MOST),
+            false => score.saturating_sub(1),
+        };
+        // Another thread's note may be lost: there will be more.
+        self.0.store(score, Ordering::Relaxed);
+    }
+
+    /// Whether calls take long.
+    #[inline]
+    pub(super) fn is_slow(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= SLOW_FROM
+    }
+}
+
+/// Whether scattered reads come back to where others were: then all of what lies there is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Dense(AtomicU32);
+
+/// From so many returns on, less half of the first visits since.
+const DENSE_FROM: u32 = 8;
+
+impl Dense {
+    /// Takes note of a read that a page could not serve; `again` if it had served one before.
+    pub(super) fn note(&self, again: bool) {
+        let score = self.0.load(Ordering::Relaxed);
+        let score = if again { (score + 2).min(MOST) } else { score.saturating_sub(1) };
+        self.0.store(score, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= DENSE_FROM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_slow_calls_show_and_many_fast_ones_hide_them() {
+        let pace = Pace::default();
+        let (slow, fast) = (Duration::from_micros(130), Duration::from_micros(5));
+        pace.note(16 << 10, slow);
+        pace.note(16 << 10, fast);
+        assert!(!pace.is_slow(), "one may have been interrupted");
+        (0..4).for_each(|_| pace.note(16 << 10, slow));
+        assert!(pace.is_slow());
+        pace.note(1 << 20, Duration::from_micros(200));
+        assert!(pace.is_slow(), "a large fast one is one fast one");
+        (0..30).for_each(|_| pace.note(16 << 10, fast));
+        assert!(!pace.is_slow());
+    }
+}

@@ -1,0 +1,92 @@
+//! Pages that several files have together: layers that name the same number (`cachea:8:64:2:1`).
+//!
+//! The first file that names a number says how large the pages are and how many there are. A file
+//! takes what nobody uses; when all are taken, one that has less than its share gets a page from
+//! the file that has most.
+
+use super::CacheShape;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+/// The largest number that a spec may give: as many as there were in 1995.
+pub(crate) const MOST_SHARED: u64 = 15;
+
+/// A cache that takes part.
+pub(super) trait Member: Send + Sync {
+    /// Pages that it has.
+    fn n_pages(&self) -> u64;
+
+    /// Gives one up; false if it cannot without waiting.
+    fn give_up(&self) -> bool;
+}
+
+/// The pages that go by one number.
+pub(super) struct Shared {
+    shape: CacheShape,
+    used: AtomicU64,
+    members: Mutex<Vec<Weak<dyn Member>>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The pages of number `id`; those of `shape`, if no file has any now.
+    pub(super) fn of(id: u64, shape: CacheShape) -> Arc<Shared> {
+        static ALL: Mutex<BTreeMap<u64, Weak<Shared>>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock();
+        if let Some(shared) = all.get(&id).and_then(Weak::upgrade) {
+            return shared;
+        }
+        let (used, members) = (AtomicU64::new(0), Mutex::default());
+        let shared = Arc::new(Shared { shape, used, members });
+        all.insert(id, Arc::downgrade(&shared));
+        shared
+    }
+
+    /// Page size and number of pages.
+    pub(super) fn shape(&self) -> CacheShape {
+        self.shape
+    }
+
+    pub(super) fn join(&self, member: Weak<dyn Member>) {
+        let mut members = self.members.lock();
+        members.retain(|member| member.strong_count() > 0);
+        members.push(member);
+    }
+
+    /// Takes a page if there is one.
+    pub(super) fn take(&self) -> bool {
+        let one_more = |used| (used < self.shape.pages).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+    }
+
+    pub(super) fn give_back(&self, pages: u64) {
+        self.used.fetch_sub(pages, Ordering::Relaxed);
+    }
+
+    /// For a cache that has `mine` pages and needs one more: if none is left and it has less than its
+    /// share, the one that has most gives one up. The caller holds no page and no table.
+    pub(super) fn make_room(&self, mine: u64) {
+        if self.used.load(Ordering::Relaxed) < self.shape.pages {
+            return;
+        }
+        let members: Vec<Arc<dyn Member>> =
+            self.members.lock().iter().filter_map(Weak::upgrade).collect();
+        let share = (self.shape.pages / members.len().max(1) as u64).max(1);
+        if mine >= share {
+            return;
+        }
+        let most = members.iter().max_by_key(|member| member.n_pages());
+        if let Some(most) = most.filter(|most| most.n_pages() > share)
+            && most.give_up()
+        {
+            self.give_back(1);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! What layers with a thread promise beyond being a storage: callers that do not wait, bounded memory,
+//! and nothing that hangs in a fork.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zonda_storage::backend::Memory;
+use zonda_storage::{
+    Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError, fill_by_writes, open, quiet,
+};
+use zonda_testkit::{Rng, TempFolder};
+
+const MIB: u64 = 1 << 20;
+
+/// Waits until `what` holds.
+fn until(what: impl Fn() -> bool, why: &str) {
+    let end = Instant::now() + Duration::from_secs(20);
+    while !what() {
+        assert!(Instant::now() < end, "still not: {why}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn counted(spec: &str, base: Arc<Memory>) -> (Arc<dyn Storage>, Handles) {
+    let mut handles = Handles::default();
+    let s = Spec::parse(spec).unwrap().build_with(base, &mut handles).unwrap();
+    (s, handles)
+}
+
+#[test]
+fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
+    for spec in ["cachea:16:64,count,throttle:4M", "bufa:64:4,count,throttle:4M"] {
+        let base = Arc::new(Memory::new());
+        let (s, handles) = counted(spec, Arc::clone(&base));
+        let data = Rng::new(1).bytes(MIB as usize);
+        let begin = Instant::now();
+        for (i, part) in data.chunks(4096).enumerate() {
+            s.write_at(i as u64 * 4096, part)?;
+        }
+        let took = begin.elapsed();
+        // The device needs 250 ms for it.
+        assert!(took < Duration::from_millis(125), "{spec}: {took:?}");
+        let written = || handles.counts[0].counts().write.bytes;
+        until(|| written() == MIB, "all is below without a barrier");
+        let calls = handles.counts[0].counts().write.calls;
+        s.sync()?;
+        assert_eq!(
+            handles.counts[0].counts().write.calls,
+            calls,
+            "{spec}: nothing is written twice"
+        );
+        assert!(base.to_vec()? == data, "{spec}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_read_next_is_there_before_it_is_asked_for() -> Result<(), StorageError> {
+    for (spec, page, ahead) in [
+        ("cachea:4:32:8,count", 16 << 10, 8),
+        ("bufa:16:4,count", 64 << 10, 2),
+        ("eie:16:8:2,count", 64 << 10, 2),
+    ] {
+        let bytes = Rng::new(2).bytes(MIB as usize);
+        let (s, handles) = counted(spec, Arc::new(Memory::from_slice(&bytes)));
+        let read = || handles.counts[0].counts().read;
+        let mut buf = vec![0; 1000];
+        let mut at = 0;
+        while at <= 2 * page {
+            s.read_at(at, &mut buf)?;
+            at += 1000;
+        }
+        until(|| read().bytes >= (2 + ahead) * page, "pages ahead of the reader");
+        while at < MIB {
+            let got = s.read_at(at, &mut buf)?;
+            assert_eq!(buf[..got], bytes[at as usize..at as usize + got], "{spec} at {at}");
+            at += got as u64;
+        }
+        assert_eq!(read().bytes, MIB, "{spec}: every byte once");
+    }
+    Ok(())
+}
+
+#[test]
+fn sharers_keep_to_the_pages_of_the_first() -> Result<(), StorageError> {
+    let folder = TempFolder::new("shared");
+    let make = |name: &str, spec: &str| {
+        let spec = Some(Spec::parse(spec).unwrap());
+        let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+        open(&folder.file(name), &options)
+    };
+    let files: Vec<_> = (0..4)
+        .map(|i| make(&i.to_string(), if i == 0 { "cachea:1:8:1:7" } else { "cachea:64:99:2:7" }))
+        .collect::<Result<_, _>>()?;
+    for file in &files {
+        let text = Stack(&**file).to_string();
+        assert!(text.starts_with("cachea:1:8:"), "{text}");
+    }
+    let mut models = vec![vec![0; 100_000]; files.len()];
+    let mut rng = Rng::new(4);
+    for (file, model) in files.iter().zip(&models) {
+        file.set_len(model.len() as u64)?;
+    }
+    for step in 0..4000 {
+        let which = rng.below(files.len() as u64) as usize;
+        let n = rng.length(5000);
+        let at = rng.below((models[which].len() - n) as u64 + 1) as usize;
+        if rng.below(2) == 0 {
+            let data = rng.bytes(n);
+            files[which].write_at(at as u64, &data)?;
+            models[which][at..at + n].copy_from_slice(&data);
+        } else {
+            let mut buf = vec![0; n];
+            assert_eq!(files[which].read_at(at as u64, &mut buf)?, n);
+            assert!(buf == models[which][at..at + n], "step {step}: {n} at {at} of {which}");
+        }
+    }
+    for (i, (file, model)) in files.iter().zip(&models).enumerate() {
+        file.sync()?;
+        assert!(std::fs::read(folder.file(&i.to_string())).unwrap() == *model, "{i}");
+    }
+    drop(files);
+    let text = Stack(&*make("after", "cachea:2:4:1:7")?).to_string();
+    assert_eq!(text, "cachea:2:4:1:7,file", "nobody has the others any more");
+    Ok(())
+}
+
+/// The child: its threads, before and after they are needed, and their signals.
+#[test]
+#[ignore = "the child of threads_are_named_and_take_no_signals"]
+fn child_has_threads() {
+    let names = || -> Vec<(String, u64)> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let folders = tasks.map(|entry| entry.unwrap().path());
+        let all = folders.map(|folder| {
+            let text = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            let status = text("status");
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+            let blocked = u64::from_str_radix(blocked.unwrap_or("0").trim(), 16).unwrap();
+            (text("comm").trim().to_owned(), blocked)
+        });
+        all.filter(|(name, _)| name.starts_with("zonda-io-")).collect()
+    };
+    let s = Spec::parse("cachea:1:8,bufa:1:4").unwrap().build_in_memory().unwrap();
+    s.write_at(0, b"a page that is not complete").unwrap();
+    assert_eq!(names(), [], "none before one is needed");
+    fill_by_writes(&*s, 0, 100_000, &[7]).unwrap();
+    until(|| !names().is_empty(), "a thread");
+    for (name, blocked) in names() {
+        // All that can be: all but SIGKILL and SIGSTOP, and the two that the C library keeps.
+        let wanted: u64 = !(1 << 8 | 1 << 18) & !(1 << 31 | 1 << 32);
+        assert_eq!(blocked & wanted, wanted, "{name}: {blocked:x}");
+    }
+    drop(s);
+    until(|| names().is_empty(), "gone with the layer");
+}
+
+/// The most memory that this process ever had, in bytes.
+fn peak() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("status");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024
+}
+
+/// The child: a stream of 192 MiB through 8 MiB of pages, faster than the device, and read again.
+#[test]
+#[ignore = "the child of memory_is_that_of_the_pages"]
+fn child_streams() {
+    let folder = TempFolder::new("streams");
+    for (i, spec) in
+        ["cachea:64:32:8,throttle:2G", "bufa:512:4,throttle:2G", "eie:512:4:1,throttle:2G"]
+            .into_iter()
+            .enumerate()
+    {
+        let spec = Some(Spec::parse(spec).unwrap());
+        let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+        let file = open(&folder.file(&i.to_string()), &options).unwrap();
+        let mut part = vec![i as u8 + 1; 50_000];
+        let before = peak();
+        for at in (0..192 * MIB).step_by(50_000) {
+            file.write_at(at, &part).unwrap();
+        }
+        file.sync().unwrap();
+        for at in (0..192 * MIB).step_by(50_000) {
+            let got = file.read_at(at, &mut part).unwrap();
+            assert!(part[..got].iter().all(|byte| *byte == i as u8 + 1));
+        }
+        let grown = peak() - before;
+        // What was freed before may serve again, so the first is the one that shows it.
+        assert!(grown < 14 * MIB, "{grown} bytes for 8 MiB of pages");
+        drop(file);
+        std::fs::remove_file(folder.file(&i.to_string())).unwrap();
+    }
+}
+
+fn run_child(name: &str) {
+    let exe = std::env::current_exe().expect("this test");
+    let out = Command::new(exe).args(["--ignored", "--exact", name]).output().expect("the child");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success(), "{text}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn threads_are_named_and_take_no_signals() {
+    run_child("child_has_threads");
+}
+
+#[test]
+fn memory_is_that_of_the_pages() {
+    run_child("child_streams");
+}
+
+/// Forks while the threads are at work; in the child nothing hangs, reads see what was put, and
+/// the end writes nothing.
+#[test]
+fn a_forked_child_reads_and_ends() {
+    let folder = TempFolder::new("fork");
+    for spec in
+        ["cachea:1:16:4", "bufa:4:3", "cache:1:4,eie:8:4:1", "cachea:1:8:1:9", "direct", "mmap"]
+    {
+        // Slow enough that the thread is nearly always at a transfer, with pages in its hands.
+        let parsed = Some(Spec::parse(&format!("{spec},throttle:200M")).unwrap());
+        let options =
+            OpenOptions { create: Create::Truncate, spec: parsed, ..OpenOptions::default() };
+        let path = folder.file("a");
+        let file = open(&path, &options).unwrap();
+        let data = Rng::new(6).bytes(400_000);
+        for round in 0..40_usize {
+            let mut buf = vec![0; 100_000];
+            file.read_at(round as u64 * 1000, &mut buf[..50_000]).unwrap();
+            for (i, part) in data.chunks(3000).enumerate() {
+                file.write_at(i as u64 * 3000, part).unwrap();
+            }
+            let held = quiet();
+            // SAFETY: the child calls what is under test, and leaves by `_exit`.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                drop(held);
+                // SAFETY: alarm takes no pointer: a child that hangs is ended by it.
+                unsafe { libc::alarm(10) };
+                let mut good = true;
+                for at in (0..=300_000).step_by(60_000) {
+                    let got = file.read_at(at as u64, &mut buf);
+                    good &= got == Ok(buf.len()) && buf == data[at..at + buf.len()];
+                }
+                good &= file.len() == Ok(data.len() as u64);
+                drop(file);
+                // SAFETY: nothing of the parent's is to be run down here.
+                unsafe { libc::_exit(if good { 0 } else { 3 }) };
+            }
+            drop(held);
+            let mut status = 0;
+            // SAFETY: `status` is ours.
+            unsafe { libc::waitpid(pid, &raw mut status, 0) };
+            assert!(libc::WIFEXITED(status), "{spec} round {round}: signal {status}");
+            assert_eq!(libc::WEXITSTATUS(status), 0, "{spec} round {round}");
+        }
+        file.sync().unwrap();
+        assert!(std::fs::read(&path).unwrap() == data, "{spec}");
+    }
+}
+
+#[test]
+fn whole_blocks_pass_the_cache_of_the_system_by() -> Result<(), StorageError> {
+    let folder = TempFolder::new("direct");
+    let path = folder.file("a");
+    let spec = Some(Spec::parse("direct").unwrap());
+    let options = OpenOptions { create: Create::Truncate, spec, ..OpenOptions::default() };
+    let file = open(&path, &options)?;
+    let is_direct = |fd: std::path::PathBuf| {
+        let name = fd.file_name()?.to_owned();
+        let same = std::fs::read_link(&fd).ok()? == path;
+        let info =
+            std::fs::read_to_string(std::path::Path::new("/proc/self/fdinfo").join(name)).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?.trim().to_owned();
+        (same && i32::from_str_radix(&flags, 8).ok()? & libc::O_DIRECT != 0).then_some(())
+    };
+    let fds = std::fs::read_dir("/proc/self/fd").unwrap();
+    if fds.filter_map(|entry| is_direct(entry.ok()?.path())).next().is_none() {
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "skipped: no O_DIRECT at {}", path.display());
+        return Ok(());
+    }
+    // Nothing of this whole-block write stays in the system's cache, by its own account of it.
+    let data = Rng::new(8).bytes(3 * MIB as usize + 77);
+    file.write_at(0, &data)?;
+    assert_eq!(file.len()?, data.len() as u64, "no block too long");
+    assert!(std::fs::read(&path).unwrap() == data);
+    // Neighbours in one block, by two threads.
+    std::thread::scope(|scope| {
+        for thread in 0..2_u64 {
+            let file = &file;
+            scope.spawn(move || {
+                for i in (thread * 10..40_000).step_by(20) {
+                    file.write_at(i, &[thread as u8 + 1; 10]).unwrap();
+                }
+            });
+        }
+    });
+    let back = std::fs::read(&path).unwrap();
+    assert!(back[..40_000].chunks(20).all(|two| two[..10] == [1; 10] && two[10..] == [2; 10]));
+    assert!(back[40_000..] == data[40_000..]);
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! What a thread recorded and has not handed over yet.
+//!
+//! Only the thread itself adds to its buffer, and only it empties it; anyone who holds the sink's lock
+//! may write out what is complete. `len` says how far that is: it is published after the words before
+//! it. So adding an event takes no lock and no atomic operation beyond plain stores.
+
+use std::cell::{Cell, OnceCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::event::Args;
+use crate::format::EVENT_WORDS;
+use crate::sink;
+use crate::span::Event;
+
+/// Words of a buffer: 64 KiB less what does not make an event.
+const CAPACITY: usize = (64 << 10) / 8 / EVENT_WORDS * EVENT_WORDS;
+
+/// Ticks after which a buffer is handed over though it is not full, so that a process that is killed
+/// takes little with it: about a second of a processor's counter or less.
+const PATIENCE: u64 = if cfg!(target_arch = "x86_64") { 1 << 31 } else { 1 << 27 };
+
+/// The buffer.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    /// Threads are numbered from 1 in the order in which they first record.
+    pub(crate) thread: u32,
+    words: Box<[AtomicU64]>,
+    /// Words that are complete.
+    len: AtomicUsize,
+    /// Words that were written out; only used under the sink's lock.
+    written: AtomicUsize,
+    /// When it was emptied last.
+    since: AtomicU64,
+}
+
+impl Buffer {
+    pub(crate) fn new(thread: u32) -> Buffer {
+        Buffer {
+            thread,
+            words: (0..CAPACITY).map(|_| AtomicU64::new(0)).collect(),
+            len: AtomicUsize::new(0),
+            written: AtomicUsize::new(0),
+            since: AtomicU64::new(crate::clock::ticks()),
+        }
+    }
+
+    /// Adds an event. For the thread that owns the buffer.
+    #[inline]
+    fn push(&self, words: [u64; EVENT_WORDS]) {
+        let mut at = self.len.load(Ordering::Relaxed);
+        let waited = words[0].saturating_sub(self.since.load(Ordering::Relaxed));
+        if at + EVENT_WORDS > CAPACITY || waited > PATIENCE {
+            sink::hand_over(self);
+            at = 0;
+        }
+        for (slot, word) in self.words[at..at + EVENT_WORDS].iter().zip(words) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        self.len.store(at + EVENT_WORDS, Ordering::Release);
+    }
+
+    /// Appends to `out` the bytes that were not written yet, and counts them as written. Under the
+    /// sink's lock.
+    pub(crate) fn take_to(&self, out: &mut Vec<u8>) {
+        let len = self.len.load(Ordering::Acquire);
+        let begin = self.written.swap(len, Ordering::Relaxed);
+        for word in &self.words[begin.min(len)..len] {
+            out.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+    }
+
+    /// Empties it, whatever is in it. Under the sink's lock, by the thread that owns it, or in a
+    /// process that has no other.
+    pub(crate) fn clear(&self) {
+        self.written.store(0, Ordering::Relaxed);
+        self.len.store(0, Ordering::Release);
+        self.since.store(crate::clock::ticks(), Ordering::Relaxed);
+    }
+}
+
+/// Places in the small tables below; a power of two.
+const PLACES: usize = 64;
+
+/// What a thread keeps.
+struct Mine {
+    buffer: Arc<Buffer>,
+    /// Where names lie in memory, and their numbers.
+    names: [Cell<(usize, usize, u16)>; PLACES],
+    /// Variables whose names the sink knows.
+    variables: [Cell<(u32, u64)>; PLACES],
+    /// The file that events without one belong to.
+    current: Cell<u32>,
+}
+
+impl Mine {
+    fn new() -> Mine {
+        Mine {
+            buffer: sink::register(),
+            names: [const { Cell::new((0, 0, 0)) }; PLACES],
+            variables: [const { Cell::new((0, u64::MAX)) }; PLACES],
+            current: Cell::new(0),
+        }
+    }
+
+    /// The number that stands for a name.
+    #[inline]
+    fn number(&self, name: &'static str) -> u16 {
+        if name.is_empty() {
+            return 0;
+        }
+        let (address, len) = (name.as_ptr().addr(), name.len());
+        let place = &self.names[(address >> 3 ^ address >> 9 ^ len) % PLACES];
+        let (known, known_len, number) = place.get();
+        if known == address && known_len == len {
+            return number;
+        }
+        let number = sink::word(name);
+        place.set((address, len, number));
+        number
+    }
+}
+
+impl Drop for Mine {
+    fn drop(&mut self) {
+        sink::unregister(&self.buffer);
+    }
+}
+
+thread_local! {
+    static MINE: OnceCell<Mine> = const { OnceCell::new() };
+}
+
+/// Adds an event to the buffer of the calling thread.
+#[inline(never)]
+pub(crate) fn record(event: &Event) {
+    let recorded = MINE.try_with(|mine| {
+        let mine = mine.get_or_init(Mine::new);
+        let Args { name, file, .. } = event.args;
+        let file = if file == 0 { mine.current.get() } else { file };
+        mine.buffer.push(event.words(mine.number(name), file));
+    });
+    if recorded.is_err() {
+        // The thread is ending, perhaps with its process: what is written to files at exit.
+        sink::record_late(event);
+    }
+}
+
+/// The file that events of the calling thread belong to where they name none.
+pub(crate) fn current() -> u32 {
+    let current = MINE.try_with(|mine| mine.get().map_or(0, |mine| mine.current.get()));
+    current.unwrap_or(0)
+}
+
+pub(crate) fn set_current(file: u32) {
+    // A thread that is ending records without.
+    let _ = MINE.try_with(|mine| mine.get_or_init(Mine::new).current.set(file));
+}
+
+/// Whether this thread saw a variable before; from now on it has.
+pub(crate) fn seen(file: u32, variable: u64) -> bool {
+    MINE.try_with(|mine| {
+        let mine = mine.get_or_init(Mine::new);
+        let mixed = variable ^ variable >> 32 ^ u64::from(file) << 3;
+        let place = &mine.variables[(mixed % PLACES as u64) as usize];
+        place.replace((file, variable)) == (file, variable)
+    })
+    .unwrap_or(true)
+}
+
+/// In a child of `fork`: numbers and names that the parent's trace has are unknown to the child's.
+pub(crate) fn forget() {
+    let _ = MINE.try_with(|mine| {
+        if let Some(mine) = mine.get() {
+            mine.variables.iter().for_each(|place| place.set((0, u64::MAX)));
+        }
+    });
+}

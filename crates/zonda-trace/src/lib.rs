@@ -1,0 +1,70 @@
+#![doc = include_str!("../README.md")]
+//!
+//! ```
+//! use zonda_trace::{Args, Kind, counter, instant, span};
+//!
+//! fn put(bytes: &[u8]) {
+//!     let mut span = span(Kind::QueueExecute, || Args { bytes: bytes.len() as u64, ..Args::default() });
+//!     instant(Kind::QueueAccept, || Args { bytes: bytes.len() as u64, ..Args::default() });
+//!     span.code(0);
+//!     counter(Kind::QueueBytes, 0, || bytes.len() as u64);
+//! } // the span ends here, also where a function returns early
+//! put(b"wind");
+//! ```
+#![deny(unsafe_code)]
+
+mod buffer;
+mod clock;
+pub mod decode;
+mod event;
+pub mod format;
+mod names;
+mod sink;
+mod span;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+pub use event::{Args, Kind, NO_ITEM};
+pub use names::{current_file, file, layer, set_current_file, variable};
+pub use sink::{Forking, flush, fork_child, fork_prepare};
+pub use span::{Span, counter, instant, span, span_between, span_since, start};
+
+/// The variable of the environment that names the file; `%p` in it stands for the process's number.
+pub const VARIABLE: &str = "ZONDA_TRACE";
+
+const OFF: u8 = 0;
+const ON: u8 = 1;
+static STATE: AtomicU8 = AtomicU8::new(OFF);
+
+/// Whether events are recorded now.
+#[inline(always)]
+#[must_use]
+pub fn on() -> bool {
+    STATE.load(Ordering::Relaxed) == ON
+}
+
+/// Begins to record if [`VARIABLE`] asks for it. To be called before a program's first file is opened;
+/// what it costs from the second call on is one load.
+#[inline]
+pub fn init() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+            record_to(path.as_ref());
+        }
+    });
+}
+
+/// Records to the file at `path` from now on, `%p` standing for the process's number. If it cannot be
+/// written, a line on standard error says so, and nothing is recorded: a trace never fails what it
+/// describes. Does nothing where a trace is recorded already.
+pub fn record_to(path: &std::path::Path) {
+    if sink::begin(path) {
+        STATE.store(ON, Ordering::Relaxed);
+    }
+}
+
+/// Stops recording for good, because the trace cannot be written any more.
+fn stop() {
+    STATE.store(OFF, Ordering::Relaxed);
+}
