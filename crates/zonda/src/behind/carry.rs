@@ -64,6 +64,7 @@ impl Behind {
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
         let is_idle =
             |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
+        let mut has_committed = false;
         loop {
             if let Some(taken) = take() {
                 return Ok(Some(taken));
@@ -78,9 +79,10 @@ impl Behind {
             if let Some(taken) = take() {
                 return Ok(Some(taken));
             }
-            if was_idle && bytes <= self.budget().limit() && self.keeps_values() {
+            if was_idle && !has_committed && self.keeps_values() {
                 // Values that are in the file, and not yet committed, make room.
                 self.commit()?;
+                has_committed = true;
                 continue;
             }
             if bytes > self.budget().limit() || was_idle {

@@ -138,6 +138,7 @@ impl Behind {
         if let Some(with) = self.watch.with().take() {
             with.helper.is_gone();
         }
+        self.release();
     }
 
     /// The file has ended, or needs no helper any more.
