@@ -31,11 +31,8 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
-<<<<<<< HEAD
     Iod(iod::Args),
-=======
     Tune(tune::Args),
->>>>>>> main
     Recover(recover::Args),
     Completions(completions::Args),
     Man(man::Args),
