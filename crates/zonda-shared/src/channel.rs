@@ -159,7 +159,10 @@ impl Channel {
 }
 
 /// Which of some files have something to be done.
-fn ready(files: &[(&BorrowedFd<'_>, PollFlags)], within: Option<Duration>) -> io::Result<Vec<bool>> {
+fn ready(
+    files: &[(&BorrowedFd<'_>, PollFlags)],
+    within: Option<Duration>,
+) -> io::Result<Vec<bool>> {
     let mut polled: Vec<PollFd<'_>> =
         files.iter().map(|(file, flags)| PollFd::new(*file, *flags)).collect();
     let seconds = |within: Duration| i64::try_from(within.as_secs()).unwrap_or(i64::MAX);

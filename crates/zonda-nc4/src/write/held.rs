@@ -87,7 +87,8 @@ impl Held {
         let mut rest = out;
         let words = words.map(|word| (word as u64).to_ne_bytes());
         let mut write = |bytes: &[u8]| {
-            if let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len()) {
+            if let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())
+            {
                 to.copy_from_slice(bytes);
                 rest = behind;
             }

@@ -9,6 +9,7 @@ use zonda_model::VarId;
 
 use super::ObjectKey;
 use super::scales::{Apart, Scales};
+use crate::file::Nc4File;
 use crate::model::{GroupId, Model, UserType};
 use crate::walk::NON_COORD;
 
@@ -21,6 +22,31 @@ pub(crate) struct Entry {
     pub(super) key: Option<ObjectKey>,
     /// What the file said that it stands for; `None` for an object that was made since.
     pub(super) target: Option<LinkTarget>,
+}
+
+impl Nc4File {
+    /// Whether the last commit has a variable by the name and in the group that it has now, for a file
+    /// that is open for writing.
+    #[must_use]
+    pub fn is_committed(&self, group: GroupId, var: VarId) -> bool {
+        let (Some(model), Some(writing)) = (self.model.get(), &self.writing) else { return false };
+        if writing.is_new || writing.decided.is_some() {
+            return false;
+        }
+        let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
+        while let Some(id) = within {
+            if writing.changed.contains(&ObjectKey::Group(id)) {
+                let name = name(model, key);
+                let is_it = |entry: &Entry| entry.key == Some(key) && entry.name == name;
+                if !writing.links.get(&id).is_some_and(|links| links.iter().any(is_it)) {
+                    return false;
+                }
+            }
+            key = ObjectKey::Group(id);
+            within = model.group(id).and_then(|group| group.parent);
+        }
+        true
+    }
 }
 
 /// The names that a group should have, given those that it has.

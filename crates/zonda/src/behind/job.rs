@@ -6,7 +6,7 @@ use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Held;
 
 use super::memory::Memory;
-use super::record;
+use super::record::{self, Form};
 use crate::refs::VarRef;
 
 /// Puts one after another, with the memory of their values.
@@ -43,10 +43,16 @@ struct Job {
 /// Where values are.
 #[derive(Clone, Copy, Debug)]
 enum Values {
-    Packed { at: usize, len: usize },
+    Packed {
+        at: usize,
+        len: usize,
+    },
     Held(usize),
     /// As [`Held::write_to`] writes them.
-    Written { at: usize, len: usize },
+    Written {
+        at: usize,
+        len: usize,
+    },
 }
 
 /// What a put hands over.
@@ -120,10 +126,25 @@ impl Batch {
     ) {
         let at = self.bytes.values().len().saturating_sub(len);
         if let Memory::Shared(block) = &mut self.bytes {
-            record::write(block, var, slab, (at, len), false);
+            record::write(block, var, slab, (at, len), Form::Of(None));
         }
         let values = Values::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
+    }
+
+    /// Adds a put that was carried out already, with values of the type that the caller has; `None` is
+    /// the variable's.
+    pub(super) fn add_other(
+        &mut self,
+        var: VarRef,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        len: usize,
+    ) {
+        if let Memory::Shared(block) = &mut self.bytes {
+            let at = block.values().len().saturating_sub(len);
+            record::write(block, var, slab, (at, len), Form::Of(mem));
+        }
     }
 
     /// Adds a put of values that own what they point to.
@@ -137,7 +158,7 @@ impl Batch {
         let values = if let Memory::Shared(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), held.written_bytes());
             held.write_to(block.grow(len));
-            record::write(block, var, slab, (at, len), true);
+            record::write(block, var, slab, (at, len), Form::Held);
             Values::Written { at, len }
         } else {
             self.held.push(held);

@@ -51,6 +51,7 @@ use job::Batch;
 pub(crate) use rules::Fit;
 use rules::Rules;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
+pub(crate) use watch::Went;
 
 /// The queue of a file.
 #[derive(Debug)]
@@ -194,11 +195,7 @@ impl std::fmt::Debug for Quiet {
 
 /// Keeps threads from taking new work, for the time of a fork.
 pub(crate) fn quiet() -> Quiet {
-    Quiet {
-        _threads: threads::freeze(),
-        _budget: budget::freeze(),
-        _helper: helper::freeze(),
-    }
+    Quiet { _threads: threads::freeze(), _budget: budget::freeze(), _helper: helper::freeze() }
 }
 
 impl Behind {

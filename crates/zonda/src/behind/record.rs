@@ -1,10 +1,9 @@
 //! A put as words, for a helper process.
 //!
 //! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
-//! counts and strides. The values are of the type that the variable has in memory, or as
-//! [`zonda_nc4::Held`] writes them.
+//! counts and strides. What the values are is among the flags ([`Form`]).
 
-use zonda_model::{Hyperslab, VarId};
+use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_nc4::GroupId;
 use zonda_shared::Block;
 
@@ -15,6 +14,32 @@ const FIRST: usize = 6;
 const STRIDES: u64 = 1;
 /// Flag: values own what they point to.
 const HELD: u64 = 2;
+/// From here on: the place of their type among [`TYPES`], counted from 1; 0 for the variable's own.
+const TYPE: u32 = 8;
+
+/// Types of memory. The helper is of the same build, or nearly: new ones go to the end.
+const TYPES: [MemType; 11] = [
+    MemType::Text,
+    MemType::I8,
+    MemType::U8,
+    MemType::I16,
+    MemType::U16,
+    MemType::I32,
+    MemType::U32,
+    MemType::I64,
+    MemType::U64,
+    MemType::F32,
+    MemType::F64,
+];
+
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Elements of a type; `None` is the one that the variable has in memory.
+    Of(Option<MemType>),
+    /// As [`zonda_nc4::Held`] writes them.
+    Held,
+}
 
 /// Says what the values are that a block was given last. There is room for it: a job of the queue takes
 /// more ([`super::job::job_bytes`]).
@@ -23,10 +48,17 @@ pub(super) fn write(
     var: VarRef,
     slab: &Hyperslab<'_>,
     (at, len): (usize, usize),
-    is_held: bool,
+    form: Form,
 ) {
     let strides = if slab.stride.is_some() { STRIDES } else { 0 };
-    let flags = if is_held { HELD | strides } else { strides };
+    let form = match form {
+        Form::Held => HELD,
+        Form::Of(mem) => {
+            let place = mem.and_then(|mem| TYPES.iter().position(|other| *other == mem));
+            place.map_or(0, |place| (place as u64 + 1) << TYPE)
+        }
+    };
+    let flags = strides | form;
     let rank = slab.start.len();
     let mut words = Vec::with_capacity(FIRST + 3 * rank);
     words.extend([u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())]);
@@ -44,7 +76,7 @@ pub(super) struct Record {
     /// Where its values are.
     pub(super) at: usize,
     pub(super) len: usize,
-    pub(super) is_held: bool,
+    pub(super) form: Form,
     pub(super) start: Vec<usize>,
     pub(super) count: Vec<usize>,
     pub(super) stride: Option<Vec<isize>>,
@@ -56,6 +88,11 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     let size = |word: u64| usize::try_from(word).ok();
     let rank = size(rank)?;
     let has_strides = flags & STRIDES != 0;
+    let form = match (flags & HELD, flags >> TYPE) {
+        (0, 0) => Form::Of(None),
+        (0, place) => Form::Of(Some(*TYPES.get(size(place)?.checked_sub(1)?)?)),
+        _ => Form::Held,
+    };
     let lists = if has_strides { 3 } else { 2 };
     if index.len() != rank.checked_mul(lists)? {
         return None;
@@ -75,7 +112,7 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
         },
         at: size(at)?,
         len: size(len)?,
-        is_held: flags & HELD != 0,
+        form,
         start: sizes(start)?,
         count: sizes(count)?,
         stride,
@@ -94,11 +131,17 @@ mod tests {
         let arena = Arena::new(1 << 16).unwrap();
         let var = VarRef { group: GroupId(3), var: VarId(70_000) };
         let (start, count, stride) = ([usize::MAX, 0, 7], [1, 2, 3], [1, 5, isize::MAX]);
-        for stride in [None, Some(&stride[..])] {
+        let forms = [
+            Form::Of(None),
+            Form::Held,
+            Form::Of(Some(MemType::Text)),
+            Form::Of(Some(MemType::F64)),
+        ];
+        for (form, stride) in forms.into_iter().zip([None, Some(&stride[..])].into_iter().cycle()) {
             let slab = Hyperslab { start: &start, count: &count, stride };
             let mut block = arena.take(job_bytes(3)).unwrap();
             block.begin(1, 1);
-            write(&mut block, var, &slab, (40, 6), stride.is_some());
+            write(&mut block, var, &slab, (40, 6), form);
             let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
             assert!(records[0].len() * 8 < job_bytes(3));
@@ -106,7 +149,7 @@ mod tests {
             assert_eq!((record.var, record.at, record.len), (var, 40, 6));
             assert_eq!((&record.start[..], &record.count[..]), (&start[..], &count[..]));
             assert_eq!(record.stride.as_deref(), stride);
-            assert_eq!(record.is_held, stride.is_some());
+            assert_eq!(record.form, form);
             for damage in 0..records[0].len() {
                 let mut words = records[0].clone();
                 words[damage] = u64::MAX;

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use zonda_model::{Hyperslab, MemType};
+
 use super::helper::{Helper, Message};
-use super::job::Batch;
+use super::job::{Batch, job_bytes};
 use super::{Behind, State};
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
@@ -34,6 +36,15 @@ pub(super) struct Watch {
     /// Commits of a classic file that were begun, and the last one of those that succeeded.
     n_begun: AtomicU64,
     n_done: AtomicU64,
+}
+
+/// A put that went the ordinary way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Went<'a> {
+    pub(crate) var: VarRef,
+    pub(crate) slab: Hyperslab<'a>,
+    pub(crate) mem: Option<MemType>,
+    pub(crate) values: &'a [u8],
 }
 
 #[derive(Debug)]
@@ -164,6 +175,9 @@ impl Behind {
         }
         let file = nc4.read();
         let is_there = Meta::of_nc4(&file, var.group).var(var.var).is_ok();
+        if is_there && file.is_committed(var.group, var.var) {
+            return;
+        }
         let may_end = !file.in_define_mode() || file.get_ends_define_mode();
         let is_writable = file.is_writable();
         drop(file);
@@ -208,9 +222,13 @@ impl Behind {
         self.committing(|| match &*self.inner {
             Inner::Classic(classic) if classic.in_define_mode() => Ok(()),
             Inner::Classic(classic) => Ok(classic.sync()?),
-            Inner::Nc4(nc4) => nc4.change(|file| {
-                if file.in_define_mode() { Ok(()) } else { Ok(file.end_definitions()?) }
-            }),
+            Inner::Nc4(nc4) => {
+                nc4.change(
+                    |file| {
+                        if file.in_define_mode() { Ok(()) } else { Ok(file.end_definitions()?) }
+                    },
+                )
+            }
         })
         .map_err(|error: Error| error.at(&self.path))
     }
@@ -227,15 +245,43 @@ impl Behind {
         Ok(())
     }
 
-    /// After a put that went the ordinary way: as the helper does not know of it, it is committed.
+    /// After a put that went the ordinary way: its values are kept for the helper as those of others,
+    /// or committed where that cannot be.
     ///
     /// # Errors
     /// That of the put, else that of the commit.
-    pub(crate) fn went_by<T>(&self, put: Result<T>) -> Result<T> {
+    pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<Went<'_>>) -> Result<T> {
         if self.is_watched() && put.is_ok() {
-            self.commit()?;
+            let is_kept = went.is_some_and(|went| self.keep_for_helper(&went));
+            if !is_kept {
+                self.commit()?;
+            }
         }
         put
+    }
+
+    fn keep_for_helper(&self, went: &Went<'_>) -> bool {
+        let Went { var, slab, mem, values } = *went;
+        let rank = slab.start.len();
+        let is_plain =
+            slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
+        let is_found = match &*self.inner {
+            Inner::Classic(_) => true,
+            Inner::Nc4(nc4) => nc4.read().is_committed(var.group, var.var),
+        };
+        // It is to be told how the variable is called, too.
+        if !is_plain || !is_found || self.known(var).is_none() {
+            return false;
+        }
+        let memory = self.budget().memory(values.len() + job_bytes(rank));
+        let (Some(mut memory), Some(mark)) = (memory, self.keep_until()) else { return false };
+        memory.append(values);
+        let mut batch = Batch::new(memory);
+        let mut state = self.lock();
+        self.begin(&mut state, &mut batch);
+        batch.add_other(var, &slab, mem, values.len());
+        state.keep(mark, batch);
+        true
     }
 
     /// Gives back what commits have.

@@ -41,7 +41,8 @@ impl Message {
             }
             Message::Lock { file } => (2, vec![*file], [b"", b""]),
             Message::Var { file, var, group, name } => {
-                let words = vec![*file, u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())];
+                let words =
+                    vec![*file, u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())];
                 (3, words, [group, name])
             }
             Message::End { file } => (4, vec![*file], [b"", b""]),

@@ -87,7 +87,10 @@ impl Helper {
         let (mine, its) = Channel::pair().map_err(|error| failed(&error))?;
         // It starts another process and ends, so that the program never sees a child of ours.
         let mut command = Command::new(&program);
-        command.args(["iod", "--started", &std::process::id().to_string()]).stdin(Stdio::from(its.into_fd())).stdout(Stdio::null());
+        command
+            .args(["iod", "--started", &std::process::id().to_string()])
+            .stdin(Stdio::from(its.into_fd()))
+            .stdout(Stdio::null());
         // The locks of files are handed over; what it writes is no part of what a program does.
         command.env("ZONDA_ASYNC", "off").env("HDF5_USE_FILE_LOCKING", "FALSE");
         command.env_remove("ZONDA_TRACE").env_remove("LD_PRELOAD");
@@ -103,11 +106,8 @@ impl Helper {
             Ok(_) => return Err(failed(&"is no helper of this version, or did not start")),
             Err(error) => return Err(failed(&error)),
         }
-        let helper = Helper {
-            channel: mine,
-            next_id: AtomicU64::new(1),
-            is_gone: AtomicBool::new(false),
-        };
+        let helper =
+            Helper { channel: mine, next_id: AtomicU64::new(1), is_gone: AtomicBool::new(false) };
         let hello = Message::Hello { pid: std::process::id() };
         if helper.tell(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
     }

@@ -12,7 +12,7 @@ use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 use super::READY;
 use super::message::{Message, identity};
 use crate::behind::WriteBehind;
-use crate::behind::record::{self, Record};
+use crate::behind::record::{self, Form, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::OpenOptions;
@@ -170,15 +170,20 @@ fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<
     let slab = Hyperslab { start, count, stride: stride.as_deref() };
     let damaged = || Error::explained(NcError::Internal, "values that do not fit their put");
     let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
-    if record.is_held {
+    let Form::Of(mem) = record.form else {
         let held = Held::read_from(values).ok_or_else(damaged)?;
         let mut fetch: &Held = &held;
-        let put = dataset.put_placed(var, |_| slab, &mut fetch, |expected| {
-            if expected == held.bytes().len() { Ok(held.bytes()) } else { Err(damaged()) }
-        });
+        let put = dataset.put_placed(
+            var,
+            |_| slab,
+            &mut fetch,
+            |expected| {
+                if expected == held.bytes().len() { Ok(held.bytes()) } else { Err(damaged()) }
+            },
+        );
         return put.map(drop);
-    }
-    let put = dataset.put(var, &slab, None, |expected| {
+    };
+    let put = dataset.put(var, &slab, mem, |expected| {
         if expected == values.len() { Ok(values) } else { Err(damaged()) }
     });
     put.map(drop)
