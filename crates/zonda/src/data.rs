@@ -171,8 +171,8 @@ impl Dataset {
         let fit = known.as_ref().and_then(|known| known.fit(&slab.value(known.rank()), mem));
         let (Some(known), Some(fit)) = (known, fit) else {
             behind.finish(false)?;
-            let slab = |rank| slab.value(rank);
-            let put = self.here(self.inner.put(var, slab, mem, |len| data.bytes(len)));
+            let put = self.inner.put(var, |rank| slab.value(rank), mem, |len| data.bytes(len));
+            let put = self.here(put);
             // Lengths may be other ones now.
             behind.begin_change();
             let went = slab.made.zip(data.made);

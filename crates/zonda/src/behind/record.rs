@@ -14,23 +14,8 @@ const FIRST: usize = 6;
 const STRIDES: u64 = 1;
 /// Flag: values own what they point to.
 const HELD: u64 = 2;
-/// From here on: the place of their type among [`TYPES`], counted from 1; 0 for the variable's own.
+/// From here on: the place of their type among [`MemType::ALL`], counted from 1; 0 for the variable's own.
 const TYPE: u32 = 8;
-
-/// Types of memory. The helper is of the same build, or nearly: new ones go to the end.
-const TYPES: [MemType; 11] = [
-    MemType::Text,
-    MemType::I8,
-    MemType::U8,
-    MemType::I16,
-    MemType::U16,
-    MemType::I32,
-    MemType::U32,
-    MemType::I64,
-    MemType::U64,
-    MemType::F32,
-    MemType::F64,
-];
 
 /// What values are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +39,7 @@ pub(super) fn write(
     let form = match form {
         Form::Held => HELD,
         Form::Of(mem) => {
-            let place = mem.and_then(|mem| TYPES.iter().position(|other| *other == mem));
+            let place = mem.and_then(|mem| MemType::ALL.iter().position(|other| *other == mem));
             place.map_or(0, |place| (place as u64 + 1) << TYPE)
         }
     };
@@ -90,7 +75,7 @@ pub(super) fn read(words: &[u64]) -> Option<Record> {
     let has_strides = flags & STRIDES != 0;
     let form = match (flags & HELD, flags >> TYPE) {
         (0, 0) => Form::Of(None),
-        (0, place) => Form::Of(Some(*TYPES.get(size(place)?.checked_sub(1)?)?)),
+        (0, place) => Form::Of(Some(*MemType::ALL.get(size(place)?.checked_sub(1)?)?)),
         _ => Form::Held,
     };
     let lists = if has_strides { 3 } else { 2 };
