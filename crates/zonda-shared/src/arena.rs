@@ -120,7 +120,10 @@ impl Arena {
     /// A word, for both processes.
     #[expect(unsafe_code, reason = "memory that another process sees")]
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at % WORD == 0 && at <= self.map.len() - WORD, "a word outside of the memory");
+        assert!(
+            at.is_multiple_of(WORD) && at <= self.map.len() - WORD,
+            "a word outside of the memory"
+        );
         // SAFETY: inside of the mapping and aligned, as was just checked; the mapping lives as long as
         // the reference; words of the head and of slots are reached in this way only, and by other
         // processes not by references at all.

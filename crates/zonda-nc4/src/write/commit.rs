@@ -67,7 +67,7 @@ impl Nc4File {
         self.write_changes()?;
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {
-            writing.stores.n_confirmed += 1;
+            writing.stores.n_confirmed = writing.stores.n_confirmed.saturating_add(1);
         }
         Ok(())
     }

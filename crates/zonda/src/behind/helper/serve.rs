@@ -27,7 +27,14 @@ struct File {
     /// Keeps other writers away as long as it is open.
     _lock: Option<OwnedFd>,
     /// Names that variables had, with the paths of their groups; the last ones last.
-    names: HashMap<(u16, i32), Vec<(Vec<u8>, Vec<u8>)>>,
+    names: HashMap<(u16, i32), Vec<Name>>,
+}
+
+/// How a variable was called.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    group: Vec<u8>,
+    name: Vec<u8>,
 }
 
 /// What became of the puts that were left for a file.
@@ -67,7 +74,7 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
             Some(Message::Var { file, var, group, name }) => {
                 let file = files.entry(file).or_default();
                 let names = file.names.entry((var.group.0, var.var.0)).or_default();
-                let name = (group, name);
+                let name = Name { group, name };
                 if names.last() != Some(&name) {
                     names.push(name);
                 }
@@ -150,7 +157,7 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
             let key = (record.var.group.0, record.var.var.0);
             let var = *found.entry(key).or_insert_with(|| {
                 let names = file.names.get(&key)?;
-                names.iter().rev().find_map(|(group, name)| find_var(&dataset, group, name))
+                names.iter().rev().find_map(|name| find_var(&dataset, &name.group, &name.name))
             });
             let put = match var {
                 Some(var) => put(&dataset, var, &record, &bytes),
