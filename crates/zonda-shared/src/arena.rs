@@ -240,7 +240,10 @@ mod tests {
     use super::*;
     use crate::Left;
 
-    fn left(arena: &Arena) -> Vec<(u64, u64, Vec<u8>, Vec<Vec<u64>>)> {
+    /// Owner, number, bytes and records of a block.
+    type Found = (u64, u64, Vec<u8>, Vec<Vec<u64>>);
+
+    fn left(arena: &Arena) -> Vec<Found> {
         let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
         let blocks = left.blocks().into_iter().map(|block| {
             let (bytes, records) = left.read(&block).unwrap();
@@ -281,7 +284,7 @@ mod tests {
         for step in 0..5000u32 {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let pick = (seed >> 33) as usize;
-            if pick % 3 > 0
+            if !pick.is_multiple_of(3)
                 && let Some(mut block) = arena.take(pick % 700)
             {
                 let mark = step as u8;
