@@ -412,7 +412,9 @@ impl Dataset {
         match &*self.inner {
             Inner::Classic(classic) => {
                 self.before_change()?;
-                self.here(classic.redef())
+                // It commits. What follows may put another file in the place of this one, where a helper
+                // process is to have nothing left to do.
+                self.committing(|| self.here(classic.redef()))
             }
             Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
         }

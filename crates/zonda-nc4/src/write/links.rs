@@ -25,27 +25,29 @@ pub(crate) struct Entry {
 }
 
 impl Nc4File {
-    /// Whether the last commit has a variable by the name and in the group that it has now, for a file
-    /// that is open for writing.
+    /// The name that a variable has in the last commit, in the group of the path that it has now, for a
+    /// file that is open for writing; `None` where the commit has no such variable.
     #[must_use]
-    pub fn is_committed(&self, group: GroupId, var: VarId) -> bool {
-        let (Some(model), Some(writing)) = (self.model.get(), &self.writing) else { return false };
+    pub fn committed_name(&self, group: GroupId, var: VarId) -> Option<Box<[u8]>> {
+        let (Some(model), Some(writing)) = (self.model.get(), &self.writing) else { return None };
         if writing.is_new || writing.decided.is_some() {
-            return false;
+            return None;
         }
+        let mut committed = model.var(group, var)?.name.clone();
         let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
         while let Some(id) = within {
             if writing.changed.contains(&ObjectKey::Group(id)) {
-                let name = name(model, key);
-                let is_it = |entry: &Entry| entry.key == Some(key) && entry.name == name;
-                if !writing.links.get(&id).is_some_and(|links| links.iter().any(is_it)) {
-                    return false;
+                let is_it = |entry: &&Entry| entry.key == Some(key);
+                let entry = writing.links.get(&id)?.iter().find(is_it)?;
+                if entry.name != name(model, key) {
+                    let ObjectKey::Var(..) = key else { return None };
+                    committed = entry.name.strip_prefix(NON_COORD).unwrap_or(&entry.name).into();
                 }
             }
             key = ObjectKey::Group(id);
             within = model.group(id).and_then(|group| group.parent);
         }
-        true
+        Some(committed)
     }
 }
 

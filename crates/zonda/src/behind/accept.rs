@@ -72,9 +72,9 @@ impl Behind {
             }
             Inner::Nc4(nc4) => nc4,
         };
+        self.commit_definitions(nc4, var);
         let is_there = self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
         if !is_there {
-            self.commit_definitions(nc4, var);
             let file = nc4.read();
             if !file.is_writable() {
                 return None;

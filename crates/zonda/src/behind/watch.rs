@@ -174,14 +174,19 @@ impl Behind {
             return;
         }
         let file = nc4.read();
-        let is_there = Meta::of_nc4(&file, var.group).var(var.var).is_ok();
-        if is_there && file.is_committed(var.group, var.var) {
-            return;
+        let meta = Meta::of_nc4(&file, var.group);
+        let is_there = meta.var(var.var).is_ok();
+        if is_there && let Some(name) = file.committed_name(var.group, var.var) {
+            let group = meta.group_path();
+            drop(file);
+            return self.tell_of_var(var, &group, &name);
         }
         let may_end = !file.in_define_mode() || file.get_ends_define_mode();
         let is_writable = file.is_writable();
         drop(file);
         if is_there && may_end && is_writable {
+            // In the same order as ever: what was accepted before comes first.
+            self.wait_until(self.n_accepted.load(Ordering::SeqCst));
             // Whoever puts meets the same error.
             let _ = nc4.change(|file| Ok(file.end_definitions()?));
         }
@@ -267,7 +272,7 @@ impl Behind {
             slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
         let is_found = match &*self.inner {
             Inner::Classic(_) => true,
-            Inner::Nc4(nc4) => nc4.read().is_committed(var.group, var.var),
+            Inner::Nc4(nc4) => nc4.read().committed_name(var.group, var.var).is_some(),
         };
         // It is to be told how the variable is called, too.
         if !is_plain || !is_found || self.known(var).is_none() {
