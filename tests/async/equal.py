@@ -84,8 +84,9 @@ class Lives:
         for k in range(3):
             variant = self.variants[(3 * number + k) % len(self.variants)]
             again, others = self.live(seed, fmt, place / "async", variant)
-            # Definitions that nobody ended are committed earlier with a helper: values are the same, places are not.
-            has_places = not (fmt == "4" and variant.asynchronous.startswith("helper"))
+            # Definitions that nobody ended, and some renames, are committed earlier with a helper: values are the
+            # same, places are not.
+            has_places = not (fmt in "34" and variant.asynchronous.startswith("helper"))
             why = others if again is None else different(log, files, again, others, has_places)
             if why:
                 why += self.keep(seed, fmt, place, variant)

@@ -38,6 +38,8 @@ class Wrong(Exception):
 class World:
     def __init__(self, scratch, lib):
         self.scratch, self.lib = Path(scratch), Path(lib).resolve()
+        if not (self.lib / "libnetcdf.so.19").exists():
+            raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
         self.model = self.scratch / "model"
         subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
                         HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
