@@ -30,7 +30,8 @@ extern const char *nc_zonda_version(void);
  * Returns NC_NOERR, or NC_EBADID. */
 extern int nc_zonda_inq_stack(int ncid, size_t *lenp, char *spec);
 
-/* Write-behind: whether nc_put_* return when the values are copied ("on", or "mem=512M,threads=2"), or
+/* Write-behind: whether nc_put_* return when the values are copied ("on", "mem=512M,threads=2", or
+ * "helper": then they also survive if the program is killed), or
  * when they are stored ("off"), from now on. What was accepted before is carried out first. The
  * environment variable ZONDA_ASYNC says the same for all files, a path like "out.nc#zonda.async=on"
  * for one.

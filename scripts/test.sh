@@ -49,7 +49,8 @@ stage() {
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
-                tests/async/run.py
+                tests/async/run.py &&
+                out/venv/bin/python tests/async/helper.py
             ;;
         conformance) tests/conformance/run.py --allowed ;;
         scripts)

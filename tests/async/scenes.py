@@ -370,7 +370,7 @@ def helper(world):
         a = started(world, fmt, path, asynchronous="helper")
         a.wants("put 0 0 %d" % BEHIND)
         a.until_pending()
-        for pid in children(a.process.pid):
+        for pid in helpers(a.process.pid):
             os.kill(pid, signal.SIGKILL)
         a.wants("put 0 %d 20" % BEHIND)
         a.wants("close 0")
@@ -392,12 +392,17 @@ def has_helper(world):
     return True
 
 
-def children(pid):
-    """Processes that were started by the one with this number."""
+def helpers(pid):
+    """Helper processes of the program with this number, which are no children of it."""
     found = []
-    for task in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/children" % (pid, task)) as f:
-            found += map(int, f.read().split())
+    for entry in os.listdir("/proc"):
+        try:
+            with open("/proc/%s/cmdline" % entry, "rb") as f:
+                words = f.read().split(b"\0")
+        except OSError:
+            continue
+        if entry.isdigit() and words[1:4] == [b"iod", b"--program", b"%d" % pid]:
+            found.append(int(entry))
     if not found:
         raise Wrong("the program has no helper")
     return found

@@ -217,6 +217,15 @@ impl Writer {
         self.seen = self.lock.0.turn().changes;
     }
 
+    /// What keeps the locks for another process that is given it, should this one be killed. Closing
+    /// the file gives them back for both.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn for_another_process(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.lock.0.fd.duplicate()
+    }
+
     /// Says that all its changes are in the file.
     pub fn is_done(&mut self) {
         let mut turn = self.lock.0.turn();

@@ -110,6 +110,12 @@ impl Fd {
         Ok(got.unsigned_abs())
     }
 
+    /// Another descriptor of the same open file, whose locks it shares.
+    pub(crate) fn duplicate(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        // SAFETY: the descriptor is open as long as this is, and so during the call.
+        unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) }.try_clone_to_owned()
+    }
+
     /// The length of the file.
     pub(crate) fn len(&self) -> Result<u64, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();

@@ -4,7 +4,7 @@ use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType, NcError};
 use zonda_nc4::{Fetch, GroupId, Place, Source, Target};
 
-use crate::behind::Behind;
+use crate::behind::{Behind, Went};
 use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
 use crate::nc4::{Asked, NoPlace};
@@ -171,11 +171,13 @@ impl Dataset {
         let fit = known.as_ref().and_then(|known| known.fit(&slab.value(known.rank()), mem));
         let (Some(known), Some(fit)) = (known, fit) else {
             behind.finish(false)?;
-            let slab = |rank| slab.value(rank);
-            let put = self.here(self.inner.put(var, slab, mem, |len| data.bytes(len)));
+            let put = self.inner.put(var, |rank| slab.value(rank), mem, |len| data.bytes(len));
+            let put = self.here(put);
             // Lengths may be other ones now.
             behind.begin_change();
-            return put;
+            let went = slab.made.zip(data.made);
+            let went = went.map(|(slab, values)| Went { var, slab, mem, values });
+            return behind.went_by(put, went);
         };
         let given = data.bytes(fit.given_bytes)?;
         if given.len() == fit.given_bytes
@@ -186,7 +188,7 @@ impl Dataset {
         behind.finish(false)?;
         let converted = self.here(self.inner.put(var, |_| fit.slab, mem, |_| Ok(given)))?;
         behind.grew(var, &known, &fit);
-        Ok(converted)
+        behind.went_by(Ok(converted), Some(Went { var, slab: fit.slab, mem, values: given }))
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
@@ -260,7 +262,7 @@ impl Dataset {
             behind.finish(false)?;
             let put = self.here(self.inner.put_placed(var, slab, fetch, data));
             behind.begin_change();
-            return put;
+            return behind.went_by(put, None);
         };
         if known.is_atomic() {
             return self.put_behind(behind, var, slab, None, data);
@@ -270,7 +272,7 @@ impl Dataset {
             behind.finish(false)?;
             let put = self.here(self.inner.put_placed(var, |_| slab, fetch, data));
             behind.begin_change();
-            return put;
+            return behind.went_by(put, None);
         };
         let given = data(fit.given_bytes)?;
         if given.len() == fit.given_bytes
@@ -281,7 +283,7 @@ impl Dataset {
         behind.finish(false)?;
         let put = self.here(self.inner.put_placed(var, |_| slab, fetch, |_| Ok(given)))?;
         behind.grew(var, &known, &fit);
-        Ok(put)
+        behind.went_by(Ok(put), None)
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where

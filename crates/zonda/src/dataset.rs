@@ -240,6 +240,14 @@ impl Dataset {
         }))
     }
 
+    /// Does what commits all that was put.
+    fn committing(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
+        match self.behind() {
+            Some(behind) => behind.committing(commit),
+            None => commit(),
+        }
+    }
+
     /// The queue, where puts are carried out behind the program's back.
     #[inline]
     pub(crate) fn behind(&self) -> Option<&Behind> {
@@ -404,7 +412,9 @@ impl Dataset {
         match &*self.inner {
             Inner::Classic(classic) => {
                 self.before_change()?;
-                self.here(classic.redef())
+                // It commits. What follows may put another file in the place of this one, where a helper
+                // process is to have nothing left to do.
+                self.committing(|| self.here(classic.redef()))
             }
             Inner::Nc4(nc4) => self.steer(nc4, Nc4File::redef),
         }
@@ -434,7 +444,7 @@ impl Dataset {
     /// `NC_EINDEFINE`, and what the storage reports.
     pub fn sync(&self) -> Result<()> {
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(true));
-        let done = match &*self.inner {
+        let done = self.committing(|| match &*self.inner {
             Inner::Classic(classic) => self.here(classic.sync()),
             Inner::Nc4(nc4) if !nc4.is_writable() => self.here(nc4.refresh()),
             Inner::Nc4(nc4) => self
@@ -445,7 +455,7 @@ impl Dataset {
                         behind.begin_change();
                     }
                 }),
-        };
+        });
         told.and(done)
     }
 
@@ -577,13 +587,13 @@ impl Dataset {
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
-        match &*self.inner {
-            Inner::Classic(classic) => self.here(classic.drain())?,
+        self.committing(|| match &*self.inner {
+            Inner::Classic(classic) => self.here(classic.drain()),
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
-                self.complete(nc4, |file| nc4.drain(file))?;
+                self.complete(nc4, |file| nc4.drain(file))
             }
-            Inner::Nc4(_) => {}
-        }
+            Inner::Nc4(_) => Ok(()),
+        })?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.here(open::persist(&**self.storage(), &self.path))?;
         }

@@ -41,6 +41,7 @@ mod quiet;
 mod recovery;
 mod refs;
 
+pub use behind::helper::serve as serve_as_helper;
 pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};

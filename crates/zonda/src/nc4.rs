@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
@@ -218,6 +219,12 @@ impl Nc4 {
     fn knows_end(&self) -> bool {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         writer.as_ref().is_none_or(Writer::is_alone)
+    }
+
+    /// The locks of the file, for a process that carries on with it when this one is killed.
+    pub(crate) fn lock_for_another_process(&self) -> Option<OwnedFd> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        writer.as_ref()?.for_another_process().ok()
     }
 
     /// Others may write the file now.

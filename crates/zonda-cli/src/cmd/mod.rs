@@ -6,6 +6,7 @@ mod copy;
 mod diff;
 mod dump;
 mod info;
+mod iod;
 mod man;
 mod recover;
 mod run;
@@ -30,6 +31,7 @@ pub(crate) enum Command {
     Diff(diff::Args),
     View(view::Args),
     Trace(trace::Args),
+    Iod(iod::Args),
     Tune(tune::Args),
     Recover(recover::Args),
     Completions(completions::Args),
@@ -46,6 +48,7 @@ pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode>
         Command::Check(args) => check::execute(&args, out),
         Command::Diff(args) => diff::execute(&args, out),
         Command::View(args) => view::execute(&args, out),
+        Command::Iod(args) => iod::execute(&args),
         Command::Trace(args) => trace::execute(&args, out),
         Command::Tune(args) => tune::execute(&args, out),
         Command::Recover(args) => recover::execute(&args, out),

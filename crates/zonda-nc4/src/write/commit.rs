@@ -65,7 +65,18 @@ impl Nc4File {
     pub(crate) fn commit(&mut self) -> Result<()> {
         let _span = span(Kind::Commit, Args::default);
         self.write_changes()?;
-        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))
+        self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
+        if let Some(writing) = &mut self.writing {
+            writing.stores.n_confirmed = writing.stores.n_confirmed.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// How many commits were made since the file was opened for writing, those that a put made among
+    /// them.
+    #[must_use]
+    pub fn n_confirmed(&self) -> u64 {
+        self.writing.as_ref().map_or(0, |writing| writing.stores.n_confirmed)
     }
 
     /// Commits where much was put since the last commit and a put begins another record. To be

@@ -20,6 +20,9 @@ pub struct Held {
     parts: Vec<Box<[u8]>>,
 }
 
+/// Bytes of a length as it is written.
+const WORD: usize = size_of::<u64>();
+
 type Result<T> = std::result::Result<T, NcError>;
 
 impl Held {
@@ -66,6 +69,49 @@ impl Held {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// Bytes that [`Held::write_to`] takes.
+    #[must_use]
+    pub fn written_bytes(&self) -> usize {
+        let lens = (self.parts.len().saturating_add(2)).saturating_mul(WORD);
+        let parts = self.parts.iter().map(|part| part.len());
+        parts.fold(self.bytes.len(), usize::saturating_add).saturating_add(lens)
+    }
+
+    /// Writes all of it, for another process of the same machine: the number of parts, the lengths of
+    /// the elements and of each part as words, then their bytes. `out` takes [`Held::written_bytes`].
+    pub fn write_to(&self, out: &mut [u8]) {
+        let all = || std::iter::once(&self.bytes).chain(&self.parts);
+        let words = std::iter::once(self.parts.len()).chain(all().map(|part| part.len()));
+        let mut rest = out;
+        let words = words.map(|word| (word as u64).to_ne_bytes());
+        let mut write = |bytes: &[u8]| {
+            if let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())
+            {
+                to.copy_from_slice(bytes);
+                rest = behind;
+            }
+        };
+        words.for_each(|word| write(&word));
+        all().for_each(|part| write(part));
+    }
+
+    /// What [`Held::write_to`] wrote; `None` for anything else.
+    #[must_use]
+    pub fn read_from(bytes: &[u8]) -> Option<Held> {
+        let (n_parts, rest) = bytes.split_first_chunk()?;
+        let n = usize::try_from(u64::from_ne_bytes(*n_parts)).ok()?.checked_add(1)?;
+        let (lens, mut rest) = rest.split_at_checked(n.checked_mul(WORD)?)?;
+        let mut parts = Vec::with_capacity(n);
+        for len in lens.chunks_exact(WORD) {
+            let len = usize::try_from(u64::from_ne_bytes(len.try_into().ok()?)).ok()?;
+            let (part, behind) = rest.split_at_checked(len)?;
+            parts.push(Box::from(part));
+            rest = behind;
+        }
+        let mut parts = parts.into_iter();
+        Some(Held { bytes: parts.next()?, parts: parts.collect() })
     }
 
     /// Hands the elements over with what they point to.

@@ -9,6 +9,7 @@ use zonda_model::VarId;
 
 use super::ObjectKey;
 use super::scales::{Apart, Scales};
+use crate::file::Nc4File;
 use crate::model::{GroupId, Model, UserType};
 use crate::walk::NON_COORD;
 
@@ -21,6 +22,33 @@ pub(crate) struct Entry {
     pub(super) key: Option<ObjectKey>,
     /// What the file said that it stands for; `None` for an object that was made since.
     pub(super) target: Option<LinkTarget>,
+}
+
+impl Nc4File {
+    /// The name that a variable has in the last commit, in the group of the path that it has now, for a
+    /// file that is open for writing; `None` where the commit has no such variable.
+    #[must_use]
+    pub fn committed_name(&self, group: GroupId, var: VarId) -> Option<Box<[u8]>> {
+        let (Some(model), Some(writing)) = (self.model.get(), &self.writing) else { return None };
+        if writing.is_new || writing.decided.is_some() {
+            return None;
+        }
+        let mut committed = model.var(group, var)?.name.clone();
+        let (mut key, mut within) = (ObjectKey::Var(group, var), Some(group));
+        while let Some(id) = within {
+            if writing.changed.contains(&ObjectKey::Group(id)) {
+                let is_it = |entry: &&Entry| entry.key == Some(key);
+                let entry = writing.links.get(&id)?.iter().find(is_it)?;
+                if entry.name != name(model, key) {
+                    let ObjectKey::Var(..) = key else { return None };
+                    committed = entry.name.strip_prefix(NON_COORD).unwrap_or(&entry.name).into();
+                }
+            }
+            key = ObjectKey::Group(id);
+            within = model.group(id).and_then(|group| group.parent);
+        }
+        Some(committed)
+    }
 }
 
 /// The names that a group should have, given those that it has.

@@ -51,6 +51,8 @@ pub(crate) struct Stores {
     trees: TreeBlocks,
     /// Bytes put since the last commit, as they are in the file.
     pub(crate) put_bytes: u64,
+    /// Commits that succeeded, those among them that had nothing to write.
+    pub(crate) n_confirmed: u64,
 }
 
 /// Chunk trees on their way to the file.

@@ -9,11 +9,12 @@ use zonda_nc4::Fetch;
 use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
+use super::memory::Memory;
 use super::rules::{Fit, Rules};
 use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::NC_STRING;
+use crate::meta::{Meta, NC_STRING};
 use crate::refs::VarRef;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -56,15 +57,22 @@ impl Behind {
     }
 
     fn find_rules(&self, var: VarRef, epoch: u64) -> Option<Rules> {
+        self.begin_watch(epoch);
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
                 if !classic.is_writable() || classic.in_define_mode() {
                     return None;
                 }
-                return classic.with_header(|header, _| Rules::classic(header, var.var));
+                let (rules, name) = classic.with_header(|header, _| {
+                    let name = header.var(var.var).ok()?.name.to_vec();
+                    Some((Rules::classic(header, var.var)?, name))
+                })?;
+                self.tell_of_var(var, b"/", &name);
+                return Some(rules);
             }
             Inner::Nc4(nc4) => nc4,
         };
+        self.commit_definitions(nc4, var);
         let is_there = self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
         if !is_there {
             let file = nc4.read();
@@ -87,6 +95,12 @@ impl Behind {
             NC_STRING => size_of::<u64>(),
             nc_type => view.elem_bytes(nc_type).ok()?,
         };
+        let meta = Meta::of_nc4(view, var.group);
+        if self.is_watched()
+            && let Ok(found) = meta.var(var.var)
+        {
+            self.tell_of_var(var, &meta.group_path(), found.name);
+        }
         Some(Rules::nc4(rules, elem))
     }
 
@@ -156,16 +170,21 @@ impl Behind {
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
-        let Some(mut memory) = self.wait_for_memory(fit.kept_bytes)? else { return Ok(None) };
+        let mut bytes = fit.kept_bytes;
+        if self.budget().arena().is_some() {
+            bytes += job_bytes(fit.slab.start.len());
+        }
+        let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
         let mut batch = Batch::new(memory);
-        let state = self.lock();
+        let mut state = self.lock();
         if state.epoch != known.epoch || self.is_over() {
             drop(state);
             self.budget().give_back(batch.bytes);
             return Ok(None);
         }
         let grown_from = self.grow(var, known, fit);
+        self.begin(&mut state, &mut batch);
         batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
         if zonda_trace::on() {
             told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
@@ -207,7 +226,9 @@ impl Behind {
                     }
                     continue;
                 };
-                let full = state.open.replace(Batch::new(memory));
+                let mut empty = Batch::new(memory);
+                self.begin(&mut state, &mut empty);
+                let full = state.open.replace(empty);
                 if let Some(full) = full {
                     state.queue.push_back(Arc::new(full));
                     state = self.schedule(state);
@@ -246,21 +267,30 @@ impl Behind {
             let Some(view) = &*front else { return Ok(false) };
             view.hold(known.rules.nc_type, fetch, given)?
         };
-        let bytes = held.memory_bytes() + job_bytes(fit.slab.start.len());
-        if !self.wait_for_bytes(bytes)? {
-            return Ok(false);
-        }
-        let mut batch = Batch::of_held(bytes);
-        let state = self.lock();
+        let job = job_bytes(fit.slab.start.len());
+        let mut batch = if self.budget().arena().is_some() {
+            let memory = self.wait_for_memory(held.written_bytes() + job)?;
+            let Some(memory) = memory else { return Ok(false) };
+            Batch::new(memory)
+        } else {
+            let bytes = held.memory_bytes() + job;
+            if !self.wait_for_bytes(bytes)? {
+                return Ok(false);
+            }
+            Batch::of_held(bytes)
+        };
+        let mut state = self.lock();
         if state.epoch != known.epoch || self.is_over() {
             drop(state);
-            self.budget().give_back_bytes(bytes);
+            self.give_back(batch);
             return Ok(false);
         }
         let grown_from = self.grow(var, known, fit);
+        self.begin(&mut state, &mut batch);
         batch.add_held(var, &fit.slab, held, grown_from);
         if zonda_trace::on() {
-            told_trace(var, bytes, state.pending_bytes + batch.value_bytes());
+            let bytes = batch.value_bytes();
+            told_trace(var, bytes, state.pending_bytes + bytes);
         }
         self.push(state, batch);
         Ok(true)
@@ -291,17 +321,17 @@ impl Behind {
 }
 
 /// Copies or converts values to the end of the memory, which has room for them.
-fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Vec<u8>) -> Converted {
+fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Memory) -> Converted {
     let Some(encoder) = &fit.encoder else {
-        memory.extend_from_slice(given);
+        memory.append(given);
         return Converted::default();
     };
     let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
     let mut converted = Converted::default();
     for block in given.chunks(per * encoder.mem_size()) {
-        let (from, n) = (memory.len(), block.len() / encoder.mem_size());
-        memory.resize(from + n * encoder.ext_size(), 0);
-        converted = converted.and(encoder.encode(block, &mut memory[from..]));
+        let n = block.len() / encoder.mem_size();
+        let kept = memory.grow(n * encoder.ext_size());
+        converted = converted.and(encoder.encode(block, kept));
     }
     converted
 }

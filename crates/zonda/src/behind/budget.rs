@@ -5,15 +5,22 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use zonda_shared::Arena;
+
+use super::memory::Memory;
 use super::settings::BehindHow;
 
 /// The one that files share which have none of their own.
 static SHARED: OnceLock<Arc<Budget>> = OnceLock::new();
+/// The same for files that a helper process watches, and the process whose it is.
+static WATCHED: Mutex<Option<(u32, Arc<Budget>)>> = Mutex::new(None);
 
 /// A limit and what is taken of it.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
+    /// The memory itself, where a helper process sees it.
+    arena: Option<Arc<Arena>>,
     taken: Mutex<Taken>,
     /// Something was given back, or a queue stopped.
     changed: Condvar,
@@ -36,8 +43,13 @@ const MOST_SPARE: usize = 256;
 
 impl Budget {
     fn new(limit: u64) -> Arc<Budget> {
+        Budget::with(limit, None)
+    }
+
+    fn with(limit: u64, arena: Option<Arc<Arena>>) -> Arc<Budget> {
         Arc::new(Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            arena,
             taken: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -54,8 +66,43 @@ impl Budget {
         }))
     }
 
+    /// One whose memory a helper process sees. Where the system has no such memory, that is told, and it
+    /// is another one.
+    fn watched(how: &BehindHow) -> Arc<Budget> {
+        let mut shared = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let pid = std::process::id();
+        let of_process = match &*shared {
+            Some((its_pid, budget)) if *its_pid == pid => Some(Arc::clone(budget)),
+            _ => None,
+        };
+        let said = match super::WriteBehind::from_env() {
+            super::WriteBehind::On(how) => how.memory_bytes,
+            super::WriteBehind::Off => None,
+        };
+        let limit_of_process = said.unwrap_or_else(BehindHow::default_memory);
+        let limit = how.memory_bytes.unwrap_or(limit_of_process);
+        let is_shared = limit == limit_of_process;
+        if let (Some(budget), true) = (of_process, is_shared) {
+            return budget;
+        }
+        let budget = match Arena::new(usize::try_from(limit).unwrap_or(usize::MAX)) {
+            Ok(arena) => Budget::with(limit, Some(arena)),
+            Err(error) => {
+                super::helper::warn(&format_args!("no memory to share with it: {error}"));
+                return Budget::of_process();
+            }
+        };
+        if is_shared {
+            *shared = Some((pid, Arc::clone(&budget)));
+        }
+        budget
+    }
+
     /// The one for a file: of its own where a size is said that is not the one of all files.
     pub(super) fn of(how: &BehindHow) -> Arc<Budget> {
+        if how.helper {
+            return Budget::watched(how);
+        }
         let of_process = Budget::of_process();
         match how.memory_bytes {
             Some(bytes) if bytes != of_process.limit as u64 => Budget::new(bytes),
@@ -65,6 +112,18 @@ impl Budget {
 
     pub(super) fn limit(&self) -> usize {
         self.limit
+    }
+
+    /// The memory, where a helper process sees it.
+    pub(super) fn arena(&self) -> Option<&Arc<Arena>> {
+        self.arena.as_ref()
+    }
+
+    fn has_room(&self, taken: &Taken, bytes: usize) -> bool {
+        match &self.arena {
+            Some(arena) => arena.has_room(bytes),
+            None => bytes <= self.limit.saturating_sub(taken.used),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -79,14 +138,17 @@ impl Budget {
 
     /// Empty memory for at least so many bytes; `None` where the limit does not allow it
     /// now, or where the system has none.
-    pub(super) fn memory(&self, bytes: usize) -> Option<Vec<u8>> {
+    pub(super) fn memory(&self, bytes: usize) -> Option<Memory> {
+        if let Some(arena) = &self.arena {
+            return arena.take(bytes).map(Memory::Shared);
+        }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
         if let Some(at) = taken.spare.iter().position(|spare| fits(spare.capacity())) {
             let memory = taken.spare.swap_remove(at);
             taken.spare_bytes -= memory.capacity();
             taken.used += memory.capacity();
-            return Some(memory);
+            return Some(Memory::Own(memory));
         }
         if bytes > self.limit.saturating_sub(taken.used) {
             return None;
@@ -110,7 +172,7 @@ impl Budget {
         if more > 0 {
             self.lock().used += more;
         }
-        Some(memory)
+        Some(Memory::Own(memory))
     }
 
     /// Counts bytes that are taken elsewhere; false where the limit does not allow it now.
@@ -127,7 +189,14 @@ impl Budget {
         fits
     }
 
-    pub(super) fn give_back(&self, mut memory: Vec<u8>) {
+    pub(super) fn give_back(&self, memory: Memory) {
+        let mut memory = match memory {
+            Memory::Own(memory) => memory,
+            Memory::Shared(block) => {
+                drop(block);
+                return self.wake();
+            }
+        };
         memory.clear();
         let bytes = memory.capacity();
         let mut taken = self.lock();
@@ -167,7 +236,7 @@ impl Budget {
         loop {
             let taken = self.lock();
             let n_wakes = taken.n_wakes;
-            if bytes <= self.limit.saturating_sub(taken.used) {
+            if self.has_room(&taken, bytes) {
                 return;
             }
             drop(taken);
@@ -186,8 +255,10 @@ impl Budget {
 #[derive(Debug)]
 pub(super) struct Frozen {
     _taken: Option<MutexGuard<'static, Taken>>,
+    _watched: MutexGuard<'static, Option<(u32, Arc<Budget>)>>,
 }
 
 pub(super) fn freeze() -> Frozen {
-    Frozen { _taken: SHARED.get().map(|budget| budget.lock()) }
+    let _watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    Frozen { _taken: SHARED.get().map(|budget| budget.lock()), _watched }
 }

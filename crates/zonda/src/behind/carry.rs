@@ -10,6 +10,7 @@ use zonda_nc4::Held;
 use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
+use super::memory::Memory;
 use super::{Behind, Kept, State, args_of, threads};
 use crate::error::{Error, Result};
 
@@ -49,7 +50,7 @@ impl Behind {
     }
 
     /// Memory for values; `None` where waiting for it is of no use.
-    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Vec<u8>>> {
+    pub(super) fn wait_for_memory(&self, bytes: usize) -> Result<Option<Memory>> {
         self.wait_for(bytes, || self.budget().memory(bytes))
     }
 
@@ -63,6 +64,7 @@ impl Behind {
     fn wait_for<T>(&self, bytes: usize, take: impl Fn() -> Option<T>) -> Result<Option<T>> {
         let is_idle =
             |state: &State| state.is_stopped || (state.queue.is_empty() && state.running.is_none());
+        let mut has_committed = false;
         loop {
             if let Some(taken) = take() {
                 return Ok(Some(taken));
@@ -76,6 +78,12 @@ impl Behind {
             // What was idle may have given back a moment before.
             if let Some(taken) = take() {
                 return Ok(Some(taken));
+            }
+            if was_idle && !has_committed && self.keeps_values() {
+                // Values that are in the file, and not yet committed, make room.
+                self.commit()?;
+                has_committed = true;
+                continue;
             }
             if bytes > self.budget().limit() || was_idle {
                 return Ok(None);
@@ -131,6 +139,7 @@ impl Behind {
         }
         let is_stopped = failure.is_some();
         self.fail(failure);
+        let keep_until = self.keep_until();
         let mut state = self.lock();
         state.running = None;
         if self.is_over() {
@@ -144,19 +153,31 @@ impl Behind {
             state.pending_bytes = state.pending_bytes.saturating_sub(batch.value_bytes());
             zonda_trace::counter(Kind::QueueBytes, 0, || state.pending_bytes as u64);
             let taken = Arc::into_inner(batch);
-            drop(state);
-            if let Some(batch) = taken {
-                if batch.other_bytes > 0 {
-                    self.budget().give_back_bytes(batch.other_bytes);
+            match (taken, keep_until) {
+                (Some(batch), Some(mark)) => state.keep(mark, batch),
+                (taken, None) => {
+                    drop(state);
+                    taken.into_iter().for_each(|batch| self.give_back(batch));
+                    state = self.lock();
                 }
-                self.budget().give_back(batch.bytes);
+                (None, Some(_)) => {}
             }
-            state = self.lock();
         }
         self.progress.notify_all();
         drop(state);
+        if keep_until.is_some() {
+            self.release();
+        }
         self.budget().wake();
         self.lock()
+    }
+
+    /// Gives back what a batch took.
+    pub(super) fn give_back(&self, batch: Batch) {
+        if batch.other_bytes > 0 {
+            self.budget().give_back_bytes(batch.other_bytes);
+        }
+        self.budget().give_back(batch.bytes);
     }
 
     fn put(&self, put: &job::Put<'_>) -> Result<Converted> {
@@ -167,16 +188,23 @@ impl Behind {
         let bytes = || match put.given {
             Given::Packed(bytes) => bytes.len() as u64,
             Given::Held(held) => held.memory_bytes() as u64,
+            Given::Written(bytes) => bytes.len() as u64,
         };
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
         let _span = zonda_trace::span(Kind::QueueExecute, args);
         match put.given {
             Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
-            Given::Held(held) => {
-                let mut fetch: &Held = held;
-                self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
+            Given::Held(held) => self.put_held(put, held),
+            Given::Written(bytes) => {
+                let held = Held::read_from(bytes).ok_or(NcError::Internal)?;
+                self.put_held(put, &held)
             }
         }
+    }
+
+    fn put_held(&self, put: &job::Put<'_>, held: &Held) -> Result<Converted> {
+        let mut fetch: &Held = held;
+        self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
     }
 
     /// Keeps the first failure.

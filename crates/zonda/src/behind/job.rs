@@ -5,13 +5,15 @@ use std::sync::atomic::AtomicUsize;
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Held;
 
+use super::memory::Memory;
+use super::record::{self, Form};
 use crate::refs::VarRef;
 
 /// Puts one after another, with the memory of their values.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Values, one after another.
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Memory,
     /// Starts, counts and strides, one after another.
     index: Vec<usize>,
     strides: Vec<isize>,
@@ -41,8 +43,16 @@ struct Job {
 /// Where values are.
 #[derive(Clone, Copy, Debug)]
 enum Values {
-    Packed { at: usize, len: usize },
+    Packed {
+        at: usize,
+        len: usize,
+    },
     Held(usize),
+    /// As [`Held::write_to`] writes them.
+    Written {
+        at: usize,
+        len: usize,
+    },
 }
 
 /// What a put hands over.
@@ -52,6 +62,8 @@ pub(super) enum Given<'a> {
     Packed(&'a [u8]),
     /// Elements with what they point to.
     Held(&'a Held),
+    /// The same as it was written.
+    Written(&'a [u8]),
 }
 
 /// A put, to be carried out.
@@ -71,8 +83,15 @@ pub(super) fn job_bytes(rank: usize) -> usize {
 
 impl Batch {
     /// With memory for values.
-    pub(super) fn new(bytes: Vec<u8>) -> Batch {
+    pub(super) fn new(bytes: Memory) -> Batch {
         Batch { bytes, ..Batch::default() }
+    }
+
+    /// Lets a helper process know of it from now on, as what `owner` has at place `number`.
+    pub(super) fn begin(&mut self, owner: u64, number: u64) {
+        if let Memory::Shared(block) = &mut self.bytes {
+            block.begin(owner, number);
+        }
     }
 
     /// For values that have memory of their own, of so many bytes.
@@ -82,7 +101,7 @@ impl Batch {
 
     /// Bytes of its values.
     pub(super) fn value_bytes(&self) -> usize {
-        self.bytes.len().saturating_add(self.other_bytes)
+        self.bytes.values().len().saturating_add(self.other_bytes)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -91,9 +110,9 @@ impl Batch {
 
     /// Whether values of so many bytes find room in the memory it has.
     pub(super) fn has_room(&self, bytes: usize, rank: usize) -> bool {
-        let used = self.bytes.len().saturating_add(self.jobs.len() * job_bytes(rank));
+        let used = self.bytes.values().len().saturating_add(self.jobs.len() * job_bytes(rank));
         used.saturating_add(bytes) <= self.bytes.capacity()
-            && bytes <= self.bytes.capacity() - self.bytes.len()
+            && bytes <= self.bytes.capacity() - self.bytes.values().len()
     }
 
     /// Adds a put whose values are the last `len` bytes.
@@ -105,8 +124,27 @@ impl Batch {
         len: usize,
         grown_from: Option<u64>,
     ) {
-        let values = Values::Packed { at: self.bytes.len().saturating_sub(len), len };
+        let at = self.bytes.values().len().saturating_sub(len);
+        if let Memory::Shared(block) = &mut self.bytes {
+            record::write(block, var, slab, (at, len), Form::Of(None));
+        }
+        let values = Values::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
+    }
+
+    /// Adds a put that was carried out already, with values of the type that the caller has; `None` is
+    /// the variable's.
+    pub(super) fn add_other(
+        &mut self,
+        var: VarRef,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        len: usize,
+    ) {
+        if let Memory::Shared(block) = &mut self.bytes {
+            let at = block.values().len().saturating_sub(len);
+            record::write(block, var, slab, (at, len), Form::Of(mem));
+        }
     }
 
     /// Adds a put of values that own what they point to.
@@ -117,8 +155,15 @@ impl Batch {
         held: Held,
         grown_from: Option<u64>,
     ) {
-        let values = Values::Held(self.held.len());
-        self.held.push(held);
+        let values = if let Memory::Shared(block) = &mut self.bytes {
+            let (at, len) = (block.values().len(), held.written_bytes());
+            held.write_to(block.grow(len));
+            record::write(block, var, slab, (at, len), Form::Held);
+            Values::Written { at, len }
+        } else {
+            self.held.push(held);
+            Values::Held(self.held.len() - 1)
+        };
         self.push(var, slab, None, values, grown_from);
     }
 
@@ -152,8 +197,11 @@ impl Batch {
         };
         let slab = Hyperslab { start, count: rest.get(..job.rank)?, stride };
         let given = match job.values {
-            Values::Packed { at, len } => Given::Packed(self.bytes.get(at..)?.get(..len)?),
+            Values::Packed { at, len } => Given::Packed(self.bytes.values().get(at..)?.get(..len)?),
             Values::Held(number) => Given::Held(self.held.get(number)?),
+            Values::Written { at, len } => {
+                Given::Written(self.bytes.values().get(at..)?.get(..len)?)
+            }
         };
         Some(Put { var: job.var, slab, mem: job.mem, given, grown_from: job.grown_from })
     }

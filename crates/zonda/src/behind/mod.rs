@@ -15,15 +15,21 @@
 //! - A put that the storage refuses stops the queue, with all that was accepted in it. The next call
 //!   tells of it; sync and close try again. After any other failure the queue goes on without that
 //!   put; the next put, sync and close tell of it.
+//! - Where a [`helper`] process watches, values are in memory that it sees, until a commit has them; it
+//!   carries them out should this process be killed ([`watch`]).
 //! - A forked child has no queue: what was accepted is its parent's.
 
 mod accept;
 mod budget;
 mod carry;
+pub(crate) mod helper;
 mod job;
+mod memory;
+mod record;
 mod rules;
 mod settings;
 mod threads;
+mod watch;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -45,6 +51,7 @@ use job::Batch;
 pub(crate) use rules::Fit;
 use rules::Rules;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
+pub(crate) use watch::Went;
 
 /// The queue of a file.
 #[derive(Debug)]
@@ -68,6 +75,8 @@ pub(crate) struct Behind {
     has_failed: AtomicBool,
     /// Records that a classic file has with all that was accepted.
     n_records: AtomicU64,
+    /// The helper process.
+    watch: watch::Watch,
     /// The definitions of a netCDF-4 file, for those who ask while a thread has the file.
     front: RwLock<Option<View>>,
 }
@@ -79,6 +88,11 @@ struct State {
     open: Option<Batch>,
     /// A thread is at it.
     running: Option<Arc<Batch>>,
+    /// Carried out, and kept until a commit has them, with the number of commits at that time.
+    kept: VecDeque<(u64, Batch)>,
+    kept_bytes: usize,
+    /// Batches that a helper process was told of.
+    n_begun: u64,
     /// Bytes of values that wait.
     pending_bytes: usize,
     /// A thread will come.
@@ -170,6 +184,7 @@ impl std::fmt::Debug for Frozen<'_> {
 pub(crate) struct Quiet {
     _threads: threads::Frozen,
     _budget: budget::Frozen,
+    _helper: helper::Frozen,
 }
 
 impl std::fmt::Debug for Quiet {
@@ -180,7 +195,7 @@ impl std::fmt::Debug for Quiet {
 
 /// Keeps threads from taking new work, for the time of a fork.
 pub(crate) fn quiet() -> Quiet {
-    Quiet { _threads: threads::freeze(), _budget: budget::freeze() }
+    Quiet { _threads: threads::freeze(), _budget: budget::freeze(), _helper: helper::freeze() }
 }
 
 impl Behind {
@@ -199,12 +214,14 @@ impl Behind {
             wake_at: Count(AtomicU64::new(u64::MAX)),
             has_failed: AtomicBool::new(false),
             n_records: AtomicU64::new(0),
+            watch: watch::Watch::default(),
             front: RwLock::new(None),
         })
     }
 
     /// Lets it work so from now on.
     pub(crate) fn set(&self, how: BehindHow) {
+        self.want_watch(how.helper);
         self.budget.store(Budget::of(&how));
         self.n_threads.store(how.threads.unwrap_or(0), Ordering::Relaxed);
     }
@@ -358,16 +375,16 @@ impl Behind {
         self.is_over.store(true, Ordering::SeqCst);
         let waiting = std::mem::take(&mut state.queue);
         let open = state.open.take();
+        let kept = std::mem::take(&mut state.kept);
         state.pending_bytes = 0;
+        state.kept_bytes = 0;
         self.forget(&mut state);
         drop(state);
         let batches = waiting.into_iter().filter_map(Arc::into_inner).chain(open);
-        for batch in batches {
-            if batch.other_bytes > 0 {
-                self.budget().give_back_bytes(batch.other_bytes);
-            }
-            self.budget().give_back(batch.bytes);
+        for batch in batches.chain(kept.into_iter().map(|(_, batch)| batch)) {
+            self.give_back(batch);
         }
+        self.end_watch();
         self.progress.notify_all();
     }
 

@@ -22,6 +22,9 @@ pub enum WriteBehind {
 /// How puts are carried out behind the program's back; what is not said is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BehindHow {
+    /// Whether a helper process watches, which carries out what was accepted should this process be
+    /// killed.
+    pub helper: bool,
     /// Bytes that accepted values may take before puts wait. By default half of `ZONDA_MEMORY` and
     /// no more than 512 MiB, for all files together; a number given to one file is its own.
     pub memory_bytes: Option<u64>,
@@ -67,8 +70,8 @@ pub struct NotWriteBehind(String);
 impl FromStr for WriteBehind {
     type Err = NotWriteBehind;
 
-    /// `off`, `on`, or `mem=BYTES` and `threads=N` with a comma between; bytes may have a suffix
-    /// `k`, `M` or `G`.
+    /// `off`, `on`, or `helper`, `mem=BYTES` and `threads=N` with commas between; bytes may have a
+    /// suffix `k`, `M` or `G`.
     fn from_str(text: &str) -> Result<WriteBehind, NotWriteBehind> {
         let mut how = BehindHow::default();
         match text.trim() {
@@ -78,6 +81,10 @@ impl FromStr for WriteBehind {
         }
         for part in text.split(',').map(str::trim) {
             let wrong = |what: &str| NotWriteBehind(format!("`{part}` is not {what}"));
+            if part == "helper" {
+                how.helper = true;
+                continue;
+            }
             match part.split_once('=') {
                 Some(("mem", value)) => {
                     let bytes = memory::bytes_of(value).filter(|&bytes| bytes >= LEAST_MEMORY);
@@ -89,7 +96,7 @@ impl FromStr for WriteBehind {
                     let n = value.parse().ok().filter(|n| (1..=MOST_THREADS).contains(n));
                     how.threads = Some(n.ok_or_else(|| wrong("`threads=` with 1 to 64"))?);
                 }
-                _ => return Err(wrong("`off`, `on`, `mem=BYTES` or `threads=N`")),
+                _ => return Err(wrong("`off`, `on`, `helper`, `mem=BYTES` or `threads=N`")),
             }
         }
         Ok(WriteBehind::On(how))
@@ -98,15 +105,16 @@ impl FromStr for WriteBehind {
 
 impl fmt::Display for WriteBehind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let WriteBehind::On(BehindHow { memory_bytes, threads }) = self else {
+        let WriteBehind::On(BehindHow { helper, memory_bytes, threads }) = self else {
             return f.write_str("off");
         };
-        match (memory_bytes, threads) {
-            (None, None) => f.write_str("on"),
-            (Some(bytes), None) => write!(f, "mem={bytes}"),
-            (None, Some(n)) => write!(f, "threads={n}"),
-            (Some(bytes), Some(n)) => write!(f, "mem={bytes},threads={n}"),
-        }
+        let parts = [
+            helper.then(|| "helper".to_owned()),
+            memory_bytes.map(|bytes| format!("mem={bytes}")),
+            threads.map(|n| format!("threads={n}")),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() { f.write_str("on") } else { f.write_str(&parts.join(",")) }
     }
 }
 
@@ -121,6 +129,8 @@ mod tests {
         assert_eq!(read("on").unwrap(), "on");
         assert_eq!(read("mem=512M").unwrap(), format!("mem={}", 512 << 20));
         assert_eq!(read(" threads=2 , mem=64k").unwrap(), "mem=65536,threads=2");
+        assert_eq!(read("helper").unwrap(), "helper");
+        assert_eq!(read("helper,mem=64k,threads=3").unwrap(), "helper,mem=65536,threads=3");
         for wrong in ["yes", "mem=", "mem=1", "threads=0", "threads=65", "mem=1M,,", "mem"] {
             let error = read(wrong).unwrap_err().to_string();
             assert!(error.contains("is not"), "{wrong}: {error}");

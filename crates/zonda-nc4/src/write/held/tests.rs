@@ -80,3 +80,23 @@ fn a_caller_without_memory_is_told_so() {
     let held = Held::take(&text(), &mut list, &element).unwrap();
     assert_eq!(held.give(&text(), &mut Full, &mut [0; 8]), Err(NcError::NoMem));
 }
+
+#[test]
+fn what_is_written_is_read_again() {
+    let mut list = List::default();
+    let (x, empty) = (list.add(b"some text"), list.add(b""));
+    let elements: Vec<u8> = [x, 0, empty].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let held = Held::take(&text(), &mut list, &elements).unwrap();
+    let mut bytes = vec![0xff; held.written_bytes()];
+    held.write_to(&mut bytes);
+    assert_eq!(Held::read_from(&bytes), Some(held));
+    for cut in 0..bytes.len() {
+        assert_eq!(Held::read_from(&bytes[..cut]), None);
+    }
+    bytes[..8].fill(0xff);
+    assert_eq!(Held::read_from(&bytes), None);
+    let nothing = Held::default();
+    let mut bytes = vec![0; nothing.written_bytes()];
+    nothing.write_to(&mut bytes);
+    assert_eq!(Held::read_from(&bytes), Some(nothing));
+}

@@ -1,0 +1,224 @@
+//! Messages between two processes, and what tells the one that the other is gone.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    sockopt::socket_type,
+};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// Bytes of the longest message.
+const MOST: usize = 64 << 10;
+/// How long a message may wait for room.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One end. A message comes whole or not at all, and may bring an open file.
+#[derive(Debug)]
+pub struct Channel(OwnedFd);
+
+/// A process that can be waited for, whoever started it.
+#[derive(Debug)]
+pub struct Process(OwnedFd);
+
+/// What [`Channel::wait`] waits for.
+#[derive(Debug)]
+pub enum Happened {
+    /// A message.
+    Message(Vec<u8>, Option<OwnedFd>),
+    /// Nobody has the other end any more, or the process has ended and all messages were read.
+    Ended,
+}
+
+impl Process {
+    /// The process of that number; `None` where there is none, or where the system cannot say.
+    #[must_use]
+    pub fn find(pid: u32) -> Option<Process> {
+        let pid = Pid::from_raw(i32::try_from(pid).ok()?)?;
+        pidfd_open(pid, PidfdFlags::empty()).ok().map(Process)
+    }
+}
+
+impl Channel {
+    /// Both ends. Neither is kept by a program that this process starts.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn pair() -> io::Result<(Channel, Channel)> {
+        let flags = SocketFlags::CLOEXEC;
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        Ok((Channel(one), Channel(other)))
+    }
+
+    /// An end that this process was started with.
+    ///
+    /// # Errors
+    /// `InvalidInput` for anything else.
+    pub fn of(fd: BorrowedFd<'_>) -> io::Result<Channel> {
+        if socket_type(fd) != Ok(SocketType::SEQPACKET) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Channel(fd.try_clone_to_owned()?))
+    }
+
+    /// The end itself, for a process that is started with it.
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
+        self.0
+    }
+
+    /// Sends a message. Nobody who stopped reading is waited for longer than some seconds.
+    ///
+    /// # Errors
+    /// `BrokenPipe` where nobody has the other end; `WouldBlock` where nobody reads; what the system
+    /// says.
+    pub fn send(&self, message: &[u8], fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        loop {
+            let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut extra = SendAncillaryBuffer::new(&mut room);
+            let fds: Vec<BorrowedFd<'_>> = fd.into_iter().collect();
+            if !fds.is_empty() && !extra.push(SendAncillaryMessage::ScmRights(&fds)) {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match sendmsg(&self.0, &[IoSlice::new(message)], &mut extra, flags) {
+                Ok(_) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if !ready(&[(&self.0.as_fd(), PollFlags::OUT)], Some(PATIENCE))?[0] {
+                        return Err(io::ErrorKind::WouldBlock.into());
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// The next message, or that there will be none. Sleeps until then, or for some seconds where a
+    /// limit is asked for.
+    ///
+    /// # Errors
+    /// `TimedOut`; what the system says.
+    pub fn wait(&self, process: Option<&Process>, is_patient: bool) -> io::Result<Happened> {
+        let within = if is_patient { None } else { Some(PATIENCE) };
+        let channel = self.0.as_fd();
+        loop {
+            let mut files = vec![(&channel, PollFlags::IN)];
+            let ended = process.map(|process| process.0.as_fd());
+            files.extend(ended.as_ref().map(|process| (process, PollFlags::IN)));
+            let ready = ready(&files, within)?;
+            if ready.first() == Some(&true) {
+                return self.receive();
+            }
+            if ready.get(1) == Some(&true) {
+                return Ok(Happened::Ended);
+            }
+            if !is_patient {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    /// Whether nobody has the other end any more.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        let mut file = [PollFd::new(&self.0, PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        matches!(poll(&mut file, Some(&now)), Ok(1)) && file[0].revents().intersects(gone)
+    }
+
+    fn receive(&self) -> io::Result<Happened> {
+        let mut bytes = vec![0; MOST];
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut extra = RecvAncillaryBuffer::new(&mut room);
+        let got = loop {
+            let into = &mut [IoSliceMut::new(&mut bytes)];
+            match recvmsg(&self.0, into, &mut extra, RecvFlags::CMSG_CLOEXEC) {
+                Err(Errno::INTR) => {}
+                Err(Errno::CONNRESET) => return Ok(Happened::Ended),
+                got => break got?.bytes,
+            }
+        };
+        if got == 0 {
+            return Ok(Happened::Ended);
+        }
+        bytes.truncate(got);
+        let fd = extra.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
+            _ => None,
+        });
+        Ok(Happened::Message(bytes, fd))
+    }
+}
+
+/// Which of some files have something to be done.
+fn ready(
+    files: &[(&BorrowedFd<'_>, PollFlags)],
+    within: Option<Duration>,
+) -> io::Result<Vec<bool>> {
+    let mut polled: Vec<PollFd<'_>> =
+        files.iter().map(|(file, flags)| PollFd::new(*file, *flags)).collect();
+    let seconds = |within: Duration| i64::try_from(within.as_secs()).unwrap_or(i64::MAX);
+    let within = within.map(|within| Timespec { tv_sec: seconds(within), tv_nsec: 0 });
+    loop {
+        match poll(&mut polled, within.as_ref()) {
+            Err(Errno::INTR) => {}
+            done => {
+                done?;
+                return Ok(polled.iter().map(|file| !file.revents().is_empty()).collect());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn messages_bring_files_and_the_end_is_told() {
+        let (one, other) = Channel::pair().unwrap();
+        let (file, mut pipe) = std::io::pipe().unwrap();
+        one.send(b"first", Some(file.as_fd())).unwrap();
+        one.send(&[7; 1000], None).unwrap();
+        drop(file);
+        let Happened::Message(text, Some(file)) = other.wait(None, true).unwrap() else {
+            panic!("a message with a file")
+        };
+        assert_eq!(text, b"first");
+        pipe.write_all(b"!").unwrap();
+        drop(pipe);
+        let read = std::io::read_to_string(std::fs::File::from(file)).unwrap();
+        assert_eq!(read, "!");
+        assert!(!other.is_cut());
+        drop(one);
+        // What was sent before the end is still there.
+        let Happened::Message(text, None) = other.wait(None, true).unwrap() else {
+            panic!("a message without a file")
+        };
+        assert_eq!(text, [7; 1000]);
+        assert!(matches!(other.wait(None, true).unwrap(), Happened::Ended));
+        assert!(other.is_cut() && other.send(b"to nobody", None).is_err());
+    }
+
+    #[test]
+    fn processes_are_seen_to_end() {
+        let (mine, _kept) = Channel::pair().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
+        let process = Process::find(child.id()).unwrap();
+        child.kill().unwrap();
+        assert!(matches!(mine.wait(Some(&process), true).unwrap(), Happened::Ended));
+        child.wait().unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert!(Channel::of(file.as_fd()).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+#![deny(unsafe_code)]
+
+mod arena;
+mod channel;
+mod layout;
+mod left;
+
+pub use arena::{Arena, Block};
+pub use channel::{Channel, Happened, Process};
+pub use left::{Left, LeftBlock};

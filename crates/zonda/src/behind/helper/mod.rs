@@ -1,0 +1,138 @@
+//! The helper process, as the process has it that it watches: `zonda iod`.
+//!
+//! It holds the memory in which accepted values are, knows the files that they are for, and sleeps. Should
+//! this process be killed, it carries out what no commit has ([`serve`]).
+
+mod find;
+mod message;
+mod serve;
+
+use std::os::fd::BorrowedFd;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use zonda_shared::{Channel, Happened};
+
+pub(super) use message::Message;
+pub use serve::serve;
+
+/// The helper of this process, by the number of the process; `None` in it where it cannot be started.
+static HELPER: Mutex<Option<(u32, Option<Arc<Helper>>)>> = Mutex::new(None);
+
+/// What a helper says when it is ready.
+const READY: &[u8] = b"zonda iod 1";
+
+/// A helper that was started.
+#[derive(Debug)]
+pub(super) struct Helper {
+    channel: Channel,
+    next_id: AtomicU64,
+    is_gone: AtomicBool,
+}
+
+fn lock() -> MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>> {
+    HELPER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held for a fork.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    _helper: MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>>,
+}
+
+pub(super) fn freeze() -> Frozen {
+    Frozen { _helper: lock() }
+}
+
+/// Says that files go without a helper.
+pub(super) fn warn(why: &dyn std::fmt::Display) {
+    use std::io::Write;
+    // A program whose standard error is closed still runs.
+    let _ = writeln!(
+        std::io::stderr().lock(),
+        "zonda: ZONDA_ASYNC=helper: {why}; puts are carried out by this process alone, as with \
+         ZONDA_ASYNC=on"
+    );
+}
+
+impl Helper {
+    /// The helper of this process, which is started if there is none. Where it cannot be, that is told
+    /// once.
+    pub(super) fn of_process() -> Option<Arc<Helper>> {
+        let pid = std::process::id();
+        let mut known = lock();
+        if let Some((its_pid, helper)) = &*known
+            && *its_pid == pid
+            && helper.as_ref().is_none_or(|helper| !helper.is_gone.load(Ordering::Relaxed))
+        {
+            return helper.clone();
+        }
+        let helper = match Helper::start() {
+            Ok(helper) => Some(Arc::new(helper)),
+            Err(why) => {
+                warn(&why);
+                None
+            }
+        };
+        *known = Some((pid, helper.clone()));
+        helper
+    }
+
+    fn start() -> Result<Helper, String> {
+        let program = find::program();
+        let failed = |why: &dyn std::fmt::Display| {
+            format!("{}: {why} (ZONDA_IOD names another one)", program.display())
+        };
+        let (mine, its) = Channel::pair().map_err(|error| failed(&error))?;
+        // It starts another process and ends, so that the program never sees a child of ours.
+        let mut command = Command::new(&program);
+        command
+            .args(["iod", "--started", &std::process::id().to_string()])
+            .stdin(Stdio::from(its.into_fd()))
+            .stdout(Stdio::null());
+        // The locks of files are handed over; what it writes is no part of what a program does.
+        command.env("ZONDA_ASYNC", "off").env("HDF5_USE_FILE_LOCKING", "FALSE");
+        command.env_remove("ZONDA_TRACE").env_remove("LD_PRELOAD");
+        let started = command.status();
+        drop(command);
+        if let Err(error) = started
+            && error.raw_os_error() != Some(ECHILD)
+        {
+            return Err(failed(&error));
+        }
+        match mine.wait(None, false) {
+            Ok(Happened::Message(text, _)) if text == READY => {}
+            Ok(_) => return Err(failed(&"is no helper of this version, or did not start")),
+            Err(error) => return Err(failed(&error)),
+        }
+        let helper =
+            Helper { channel: mine, next_id: AtomicU64::new(1), is_gone: AtomicBool::new(false) };
+        let hello = Message::Hello { pid: std::process::id() };
+        if helper.tell(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
+    }
+
+    pub(super) fn new_id(&self) -> u64 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Sends a message; false where nobody takes it.
+    pub(super) fn tell(&self, message: &Message, fd: Option<BorrowedFd<'_>>) -> bool {
+        self.channel.send(&message.encode(), fd).is_ok()
+    }
+
+    /// Whether the helper has ended.
+    pub(super) fn is_cut(&self) -> bool {
+        self.channel.is_cut()
+    }
+
+    /// Files that are opened later may have another one.
+    pub(super) fn is_gone(&self) {
+        if !self.is_gone.swap(true, Ordering::Relaxed) {
+            warn(&"the helper process has ended");
+        }
+    }
+}
+
+/// `ECHILD` of Linux: the program has its children vanish, and this one did.
+const ECHILD: i32 = 10;

@@ -1,0 +1,209 @@
+//! The work of the helper process: to wait, and to carry out what a killed program left.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use zonda_model::{Hyperslab, NcError};
+use zonda_nc4::{GroupId, Held};
+use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
+
+use super::READY;
+use super::message::{Message, identity};
+use crate::behind::WriteBehind;
+use crate::behind::record::{self, Form, Record};
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::OpenOptions;
+use crate::refs::VarRef;
+
+/// A file of the program that is watched.
+#[derive(Debug, Default)]
+struct File {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+    memory: Option<OwnedFd>,
+    /// Keeps other writers away as long as it is open.
+    _lock: Option<OwnedFd>,
+    /// Names that variables had, with the paths of their groups; the last ones last.
+    names: HashMap<(u16, i32), Vec<Name>>,
+}
+
+/// How a variable was called.
+#[derive(Debug, PartialEq, Eq)]
+struct Name {
+    group: Vec<u8>,
+    name: Vec<u8>,
+}
+
+/// What became of the puts that were left for a file.
+#[derive(Debug, Default)]
+struct Done {
+    n_puts: usize,
+    n_lost: usize,
+    why: Option<String>,
+}
+
+impl Done {
+    fn lose(&mut self, n_puts: usize, why: impl ToString) {
+        self.n_lost += n_puts;
+        self.why.get_or_insert_with(|| why.to_string());
+    }
+}
+
+/// Serves the program at the other end of `channel` until it ends, and carries out the puts it had
+/// accepted and not committed, if it was killed. True where nothing was lost.
+///
+/// # Errors
+/// `InvalidInput` where the channel is none; what the system says.
+pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
+    let channel = Channel::of(channel)?;
+    channel.send(READY, None)?;
+    let mut process = None;
+    let mut files: BTreeMap<u64, File> = BTreeMap::new();
+    while let Happened::Message(bytes, fd) = channel.wait(process.as_ref(), true)? {
+        match Message::decode(&bytes) {
+            Some(Message::Hello { pid }) => process = Process::find(pid),
+            Some(Message::File { file, identity, path }) => {
+                let file = files.entry(file).or_default();
+                (file.path, file.identity) = (path, identity);
+                file.memory = fd.or(file.memory.take());
+            }
+            Some(Message::Lock { file }) => files.entry(file).or_default()._lock = fd,
+            Some(Message::Var { file, var, group, name }) => {
+                let file = files.entry(file).or_default();
+                let names = file.names.entry((var.group.0, var.var.0)).or_default();
+                let name = Name { group, name };
+                if names.last() != Some(&name) {
+                    names.push(name);
+                }
+            }
+            Some(Message::End { file }) => drop(files.remove(&file)),
+            None => {}
+        }
+    }
+    let mut is_whole = true;
+    for (id, file) in files {
+        let done = carry_out(id, &file);
+        is_whole &= done.n_lost == 0;
+        tell(&file, &done);
+    }
+    Ok(is_whole)
+}
+
+/// Says what was done, where there was something to do.
+fn tell(file: &File, done: &Done) {
+    let mut out = io::stderr().lock();
+    let path = file.path.display();
+    // Nobody may be there to read it.
+    if done.n_puts > 0 {
+        let n = done.n_puts;
+        let _ = writeln!(out, "zonda iod: {path}: {n} puts that the program left are in the file");
+    }
+    if done.n_lost > 0 {
+        let why = done.why.as_deref().unwrap_or("unknown");
+        let _ = writeln!(out, "zonda iod: {path}: {} puts are lost: {why}", done.n_lost);
+    }
+}
+
+/// Carries out what was left for a file, and commits.
+fn carry_out(id: u64, file: &File) -> Done {
+    let mut done = Done::default();
+    let Some(memory) = file.memory.as_ref().and_then(|memory| memory.try_clone().ok()) else {
+        return done;
+    };
+    let left = match Left::of(memory) {
+        Ok(left) => left,
+        Err(error) => {
+            done.lose(1, error);
+            return done;
+        }
+    };
+    let mut blocks = left.blocks();
+    blocks.retain(|block| block.owner == id);
+    if blocks.is_empty() {
+        return done;
+    }
+    if let Err(error) = repeat(file, &left, &blocks, &mut done) {
+        let n_puts = std::mem::take(&mut done.n_puts).max(1);
+        done.lose(n_puts, error);
+    }
+    done
+}
+
+fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Result<()> {
+    if file.identity.is_some() && identity(&file.path) != file.identity {
+        let why = "the file is gone, or another one is in its place";
+        return Err(Error::explained(NcError::System(ENOENT), why));
+    }
+    let options =
+        OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
+    let dataset = Dataset::open(&file.path, &options)?;
+    let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
+    for block in blocks {
+        let (bytes, records) = match left.read(block) {
+            Ok(read) => read,
+            Err(error) => {
+                done.lose(1, error);
+                continue;
+            }
+        };
+        for words in records {
+            let Some(record) = record::read(&words) else {
+                done.lose(1, "what is said of them is damaged");
+                continue;
+            };
+            let key = (record.var.group.0, record.var.var.0);
+            let var = *found.entry(key).or_insert_with(|| {
+                let names = file.names.get(&key)?;
+                names.iter().rev().find_map(|name| find_var(&dataset, &name.group, &name.name))
+            });
+            let put = match var {
+                Some(var) => put(&dataset, var, &record, &bytes),
+                None => Err(NcError::NotVar.into()),
+            };
+            match put {
+                Ok(()) => done.n_puts += 1,
+                Err(error) => done.lose(1, error),
+            }
+        }
+    }
+    dataset.close()
+}
+
+fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {
+    let Record { at, len, start, count, stride, .. } = record;
+    let slab = Hyperslab { start, count, stride: stride.as_deref() };
+    let damaged = || Error::explained(NcError::Internal, "values that do not fit their put");
+    let values = bytes.get(*at..).and_then(|bytes| bytes.get(..*len)).ok_or_else(damaged)?;
+    let Form::Of(mem) = record.form else {
+        let held = Held::read_from(values).ok_or_else(damaged)?;
+        let mut fetch: &Held = &held;
+        let put = dataset.put_placed(
+            var,
+            |_| slab,
+            &mut fetch,
+            |expected| {
+                if expected == held.bytes().len() { Ok(held.bytes()) } else { Err(damaged()) }
+            },
+        );
+        return put.map(drop);
+    };
+    let put = dataset.put(var, &slab, mem, |expected| {
+        if expected == values.len() { Ok(values) } else { Err(damaged()) }
+    });
+    put.map(drop)
+}
+
+fn find_var(dataset: &Dataset, path: &[u8], name: &[u8]) -> Option<VarRef> {
+    let mut group = GroupId::ROOT;
+    for part in path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()) {
+        group = dataset.in_group(group, |meta| meta.find_group(part)).ok()?.ok()?;
+    }
+    let var = dataset.in_group(group, |meta| meta.find_var(name)).ok()?.ok()?;
+    Some(VarRef { group, var })
+}
+
+/// `ENOENT` of Linux.
+const ENOENT: i32 = 2;

@@ -1,0 +1,55 @@
+//! Memory for values: the process's own, or such as a helper process sees.
+
+use zonda_shared::Block;
+
+/// Memory with room for values, and the values in it.
+#[derive(Debug)]
+pub(super) enum Memory {
+    /// Of the process.
+    Own(Vec<u8>),
+    /// A helper process sees it.
+    Shared(Block),
+}
+
+impl Default for Memory {
+    fn default() -> Memory {
+        Memory::Own(Vec::new())
+    }
+}
+
+impl Memory {
+    pub(super) fn capacity(&self) -> usize {
+        match self {
+            Memory::Own(bytes) => bytes.capacity(),
+            Memory::Shared(block) => block.capacity(),
+        }
+    }
+
+    /// The values.
+    pub(super) fn values(&self) -> &[u8] {
+        match self {
+            Memory::Own(bytes) => bytes,
+            Memory::Shared(block) => block.values(),
+        }
+    }
+
+    /// Adds a copy of values for which there is room.
+    pub(super) fn append(&mut self, values: &[u8]) {
+        match self {
+            Memory::Own(bytes) => bytes.extend_from_slice(values),
+            Memory::Shared(block) => block.grow(values.len()).copy_from_slice(values),
+        }
+    }
+
+    /// Room for more values, which there is, to be written to.
+    pub(super) fn grow(&mut self, n_bytes: usize) -> &mut [u8] {
+        match self {
+            Memory::Own(bytes) => {
+                let from = bytes.len();
+                bytes.resize(from + n_bytes, 0);
+                &mut bytes[from..]
+            }
+            Memory::Shared(block) => block.grow(n_bytes),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A put as words, for a helper process.
+//!
+//! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
+//! counts and strides. What the values are is among the flags ([`Form`]).
+
+use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_nc4::GroupId;
+use zonda_shared::Block;
+
+use crate::refs::VarRef;
+
+const FIRST: usize = 6;
+/// Flag: there are strides.
+const STRIDES: u64 = 1;
+/// Flag: values own what they point to.
+const HELD: u64 = 2;
+/// From here on: the place of their type among [`MemType::ALL`], counted from 1; 0 for the variable's own.
+const TYPE: u32 = 8;
+
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Elements of a type; `None` is the one that the variable has in memory.
+    Of(Option<MemType>),
+    /// As [`zonda_nc4::Held`] writes them.
+    Held,
+}
+
+/// Says what the values are that a block was given last. There is room for it: a job of the queue takes
+/// more ([`super::job::job_bytes`]).
+pub(super) fn write(
+    block: &mut Block,
+    var: VarRef,
+    slab: &Hyperslab<'_>,
+    (at, len): (usize, usize),
+    form: Form,
+) {
+    let strides = if slab.stride.is_some() { STRIDES } else { 0 };
+    let form = match form {
+        Form::Held => HELD,
+        Form::Of(mem) => {
+            let place = mem.and_then(|mem| MemType::ALL.iter().position(|other| *other == mem));
+            place.map_or(0, |place| (place as u64 + 1) << TYPE)
+        }
+    };
+    let flags = strides | form;
+    let rank = slab.start.len();
+    let mut words = Vec::with_capacity(FIRST + 3 * rank);
+    words.extend([u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())]);
+    words.extend([at as u64, len as u64, rank as u64, flags]);
+    words.extend(slab.start.iter().chain(slab.count).map(|&index| index as u64));
+    words.extend(slab.stride.into_iter().flatten().map(|&stride| stride.cast_unsigned() as u64));
+    let has_room = block.record(&words);
+    debug_assert!(has_room, "a block without room for what it has");
+}
+
+/// A put that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) var: VarRef,
+    /// Where its values are.
+    pub(super) at: usize,
+    pub(super) len: usize,
+    pub(super) form: Form,
+    pub(super) start: Vec<usize>,
+    pub(super) count: Vec<usize>,
+    pub(super) stride: Option<Vec<isize>>,
+}
+
+/// Reads a record; `None` for one that is damaged.
+pub(super) fn read(words: &[u64]) -> Option<Record> {
+    let (&[group, var, at, len, rank, flags], index) = words.split_first_chunk()?;
+    let size = |word: u64| usize::try_from(word).ok();
+    let rank = size(rank)?;
+    let has_strides = flags & STRIDES != 0;
+    let form = match (flags & HELD, flags >> TYPE) {
+        (0, 0) => Form::Of(None),
+        (0, place) => Form::Of(Some(*MemType::ALL.get(size(place)?.checked_sub(1)?)?)),
+        _ => Form::Held,
+    };
+    let lists = if has_strides { 3 } else { 2 };
+    if index.len() != rank.checked_mul(lists)? {
+        return None;
+    }
+    let (start, rest) = index.split_at_checked(rank)?;
+    let (count, strides) = rest.split_at_checked(rank)?;
+    let stride = |&word: &u64| isize::try_from(word.cast_signed()).ok();
+    let stride = match has_strides {
+        false => None,
+        true => Some(strides.iter().map(stride).collect::<Option<_>>()?),
+    };
+    let sizes = |list: &[u64]| list.iter().map(|&word| size(word)).collect::<Option<Vec<_>>>();
+    Some(Record {
+        var: VarRef {
+            group: GroupId(u16::try_from(group).ok()?),
+            var: VarId(i32::try_from(var).ok()?),
+        },
+        at: size(at)?,
+        len: size(len)?,
+        form,
+        start: sizes(start)?,
+        count: sizes(count)?,
+        stride,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda_shared::{Arena, Left};
+
+    use super::super::job::job_bytes;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_fits_its_job() {
+        let arena = Arena::new(1 << 16).unwrap();
+        let var = VarRef { group: GroupId(3), var: VarId(70_000) };
+        let (start, count, stride) = ([usize::MAX, 0, 7], [1, 2, 3], [1, 5, isize::MAX]);
+        let forms = [
+            Form::Of(None),
+            Form::Held,
+            Form::Of(Some(MemType::Text)),
+            Form::Of(Some(MemType::F64)),
+        ];
+        for (form, stride) in forms.into_iter().zip([None, Some(&stride[..])].into_iter().cycle()) {
+            let slab = Hyperslab { start: &start, count: &count, stride };
+            let mut block = arena.take(job_bytes(3)).unwrap();
+            block.begin(1, 1);
+            write(&mut block, var, &slab, (40, 6), form);
+            let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+            let (_, records) = left.read(&left.blocks()[0]).unwrap();
+            assert!(records[0].len() * 8 < job_bytes(3));
+            let record = read(&records[0]).unwrap();
+            assert_eq!((record.var, record.at, record.len), (var, 40, 6));
+            assert_eq!((&record.start[..], &record.count[..]), (&start[..], &count[..]));
+            assert_eq!(record.stride.as_deref(), stride);
+            assert_eq!(record.form, form);
+            for damage in 0..records[0].len() {
+                let mut words = records[0].clone();
+                words[damage] = u64::MAX;
+                // Whatever comes of it, it is as long as it says.
+                if let Some(record) = read(&words) {
+                    assert_eq!(record.start.len(), record.count.len());
+                }
+                assert_eq!(read(&words[..damage]), None);
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A file that a helper process watches: what it is told, and how long values are kept for it.
+//!
+//! Values stay in memory that the helper sees until a commit has them. Nothing else is different from a
+//! file without one: the same calls in the same order, and so the same bytes. Only what the helper
+//! could not find or repeat is committed, that it may be told that a put is done: definitions that
+//! nobody ended, and puts that go the ordinary way.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use zonda_model::{Hyperslab, MemType};
+
+use super::helper::{Helper, Message};
+use super::job::{Batch, job_bytes};
+use super::{Behind, State};
+use crate::dataset::Inner;
+use crate::error::{Error, Result};
+use crate::meta::Meta;
+use crate::nc4::Nc4;
+use crate::refs::VarRef;
+
+/// Bytes put to a classic file after which it is committed, which changes nothing but when. The
+/// netCDF-4 format does so by itself, and to do so more often would change the file.
+const COMMIT_BYTES: usize = 64 << 20;
+
+/// The helper of a file.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    is_wanted: AtomicBool,
+    /// The helper knows the file.
+    is_on: AtomicBool,
+    /// Where the file is, whatever the folder of the process is later.
+    path: OnceLock<PathBuf>,
+    with: Mutex<Option<With>>,
+    /// Commits of a classic file that were begun, and the last one of those that succeeded.
+    n_begun: AtomicU64,
+    n_done: AtomicU64,
+}
+
+/// A put that went the ordinary way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Went<'a> {
+    pub(crate) var: VarRef,
+    pub(crate) slab: Hyperslab<'a>,
+    pub(crate) mem: Option<MemType>,
+    pub(crate) values: &'a [u8],
+}
+
+#[derive(Debug)]
+struct With {
+    helper: Arc<Helper>,
+    /// The file's number there.
+    id: u64,
+    /// When it was told where the file is.
+    epoch: Option<u64>,
+}
+
+impl Watch {
+    fn with(&self) -> MutexGuard<'_, Option<With>> {
+        self.with.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Keeps a batch that was carried out.
+    pub(super) fn keep(&mut self, mark: u64, batch: Batch) {
+        self.kept_bytes = self.kept_bytes.saturating_add(batch.value_bytes());
+        self.kept.push_back((mark, batch));
+    }
+}
+
+impl Behind {
+    /// Whether a helper process knows what was accepted.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_on.load(Ordering::Acquire)
+    }
+
+    pub(super) fn want_watch(&self, is_wanted: bool) {
+        self.watch.is_wanted.store(is_wanted, Ordering::Relaxed);
+        if is_wanted {
+            let absolute = || std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+            self.watch.path.get_or_init(absolute);
+        } else {
+            self.end_watch();
+        }
+    }
+
+    /// Before rules are made: the helper is started, and told where the file is. Where that cannot be
+    /// done, puts are carried out without one.
+    pub(super) fn begin_watch(&self, epoch: u64) {
+        if !self.watch.is_wanted.load(Ordering::Relaxed) {
+            return;
+        }
+        let budget = self.budget();
+        let Some(arena) = budget.arena() else { return };
+        let mut with = self.watch.with();
+        if with.is_none() {
+            let Some(helper) = Helper::of_process() else {
+                self.watch.is_wanted.store(false, Ordering::Relaxed);
+                return;
+            };
+            let id = helper.new_id();
+            *with = Some(With { helper, id, epoch: None });
+        }
+        let Some(known) = &mut *with else { return };
+        if known.epoch == Some(epoch) {
+            return;
+        }
+        let path = self.watch.path.get().map_or(Path::new(""), |path| path);
+        let file = Message::file(known.id, path);
+        let mut told = known.helper.tell(&file, Some(arena.fd()));
+        if known.epoch.is_none()
+            && let Inner::Nc4(nc4) = &*self.inner
+            && let Some(lock) = nc4.lock_for_another_process()
+        {
+            let lock_of = Message::Lock { file: known.id };
+            told = told && known.helper.tell(&lock_of, Some(std::os::fd::AsFd::as_fd(&lock)));
+        }
+        known.epoch = Some(epoch);
+        drop(with);
+        if told {
+            self.watch.is_on.store(true, Ordering::Release);
+        } else {
+            self.lose_watch();
+        }
+    }
+
+    /// Tells the helper how a variable is called, whose number may be another one there.
+    pub(super) fn tell_of_var(&self, var: VarRef, group: &[u8], name: &[u8]) {
+        if !self.is_watched() {
+            return;
+        }
+        let with = self.watch.with();
+        let is_told = with.as_ref().is_some_and(|with| {
+            let (group, name) = (group.to_vec(), name.to_vec());
+            with.helper.tell(&Message::Var { file: with.id, var, group, name }, None)
+        });
+        drop(with);
+        if !is_told {
+            self.lose_watch();
+        }
+    }
+
+    /// Goes on without the helper, which is gone.
+    fn lose_watch(&self) {
+        self.watch.is_wanted.store(false, Ordering::Relaxed);
+        self.watch.is_on.store(false, Ordering::Release);
+        if let Some(with) = self.watch.with().take() {
+            with.helper.is_gone();
+        }
+        self.release();
+    }
+
+    /// The file has ended, or needs no helper any more.
+    pub(super) fn end_watch(&self) {
+        self.watch.is_on.store(false, Ordering::Release);
+        if let Some(with) = self.watch.with().take() {
+            with.helper.tell(&Message::End { file: with.id }, None);
+        }
+    }
+
+    /// Has the helper know of a batch from now on.
+    pub(super) fn begin(&self, state: &mut State, batch: &mut Batch) {
+        if let Some(with) = &*self.watch.with() {
+            state.n_begun += 1;
+            batch.begin(with.id, state.n_begun);
+        }
+    }
+
+    /// Commits definitions that nobody ended, which the helper could not find, for a put to `var`.
+    pub(super) fn commit_definitions(&self, nc4: &Nc4, var: VarRef) {
+        if !self.is_watched() {
+            return;
+        }
+        let file = nc4.read();
+        let meta = Meta::of_nc4(&file, var.group);
+        let is_there = meta.var(var.var).is_ok();
+        if is_there && let Some(name) = file.committed_name(var.group, var.var) {
+            let group = meta.group_path();
+            drop(file);
+            return self.tell_of_var(var, &group, &name);
+        }
+        let may_end = !file.in_define_mode() || file.get_ends_define_mode();
+        let is_writable = file.is_writable();
+        drop(file);
+        if is_there && may_end && is_writable {
+            // In the same order as ever: what was accepted before comes first.
+            self.wait_until(self.n_accepted.load(Ordering::SeqCst));
+            // Whoever puts meets the same error.
+            let _ = nc4.change(|file| Ok(file.end_definitions()?));
+        }
+    }
+
+    /// After a batch: the number of the commit that will have it, if it is to be kept until then.
+    pub(super) fn keep_until(&self) -> Option<u64> {
+        if !self.is_watched() {
+            return None;
+        }
+        let is_cut = self.watch.with().as_ref().is_none_or(|with| with.helper.is_cut());
+        if is_cut {
+            self.lose_watch();
+            return None;
+        }
+        match &*self.inner {
+            Inner::Nc4(nc4) => Some(nc4.read().n_confirmed()),
+            Inner::Classic(_) => {
+                let most = COMMIT_BYTES.min(self.budget().limit() / 2);
+                let kept = self.lock().kept_bytes;
+                let mark = self.watch.n_begun.load(Ordering::SeqCst);
+                if kept >= most {
+                    // What goes wrong is met again, and told then.
+                    let _ = self.commit();
+                }
+                Some(mark)
+            }
+        }
+    }
+
+    /// Whether values are kept for the helper that a commit would free.
+    pub(super) fn keeps_values(&self) -> bool {
+        !self.lock().kept.is_empty()
+    }
+
+    /// Commits what was carried out, so that the helper needs it no longer.
+    pub(super) fn commit(&self) -> Result<()> {
+        self.committing(|| match &*self.inner {
+            Inner::Classic(classic) if classic.in_define_mode() => Ok(()),
+            Inner::Classic(classic) => Ok(classic.sync()?),
+            Inner::Nc4(nc4) => {
+                nc4.change(
+                    |file| {
+                        if file.in_define_mode() { Ok(()) } else { Ok(file.end_definitions()?) }
+                    },
+                )
+            }
+        })
+        .map_err(|error: Error| error.at(&self.path))
+    }
+
+    /// Does what commits all that was carried out before.
+    pub(crate) fn committing<E>(
+        &self,
+        commit: impl FnOnce() -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let number = self.watch.n_begun.fetch_add(1, Ordering::SeqCst);
+        commit()?;
+        self.watch.n_done.fetch_max(number + 1, Ordering::SeqCst);
+        self.release();
+        Ok(())
+    }
+
+    /// After a put that went the ordinary way: its values are kept for the helper as those of others,
+    /// or committed where that cannot be.
+    ///
+    /// # Errors
+    /// That of the put, else that of the commit.
+    pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<Went<'_>>) -> Result<T> {
+        if self.is_watched() && put.is_ok() {
+            let is_kept = went.is_some_and(|went| self.keep_for_helper(&went));
+            if !is_kept {
+                self.commit()?;
+            }
+        }
+        put
+    }
+
+    fn keep_for_helper(&self, went: &Went<'_>) -> bool {
+        let Went { var, slab, mem, values } = *went;
+        let rank = slab.start.len();
+        let is_plain =
+            slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
+        let is_found = match &*self.inner {
+            Inner::Classic(_) => true,
+            Inner::Nc4(nc4) => nc4.read().committed_name(var.group, var.var).is_some(),
+        };
+        // It is to be told how the variable is called, too.
+        if !is_plain || !is_found || self.known(var).is_none() {
+            return false;
+        }
+        let memory = self.budget().memory(values.len() + job_bytes(rank));
+        let (Some(mut memory), Some(mark)) = (memory, self.keep_until()) else { return false };
+        memory.append(values);
+        let mut batch = Batch::new(memory);
+        let mut state = self.lock();
+        self.begin(&mut state, &mut batch);
+        batch.add_other(var, &slab, mem, values.len());
+        state.keep(mark, batch);
+        true
+    }
+
+    /// Gives back what commits have.
+    pub(super) fn release(&self) {
+        if self.lock().kept.is_empty() {
+            return;
+        }
+        let is_watched = self.is_watched();
+        let n_commits = match &*self.inner {
+            _ if !is_watched => u64::MAX,
+            Inner::Nc4(nc4) => nc4.read().n_confirmed(),
+            Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
+        };
+        let mut state = self.lock();
+        let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
+        let done: Vec<Batch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
+        let bytes: usize = done.iter().map(Batch::value_bytes).sum();
+        state.kept_bytes = state.kept_bytes.saturating_sub(bytes);
+        drop(state);
+        done.into_iter().for_each(|batch| self.give_back(batch));
+    }
+}

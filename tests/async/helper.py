@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""The helper process (ZONDA_ASYNC=helper, zonda iod): what is lost when somebody is killed, which is nothing.
+
+    tests/async/helper.py [--only REGEX] [--kills N] [--seed N]
+
+To be run by a Python with netCDF4 and h5py (out/venv). ZONDA_LIBDIR (dist/lib) is the library under test,
+with bin/zonda beside it. A small model (helper.c) says each put that has returned; it or its helper is
+killed at some moment, and netCDF-C and h5py read what is left.
+"""
+import argparse
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import h5py
+import netCDF4
+import numpy
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FORMATS = ("1", "2", "5", "4", "z")
+MOST_SECONDS = 60
+SLOW = {"ZONDA_IO": "throttle:20M:20us,file"}
+
+
+class Wrong(Exception):
+    """Not what was promised; the text says what."""
+
+
+class World:
+    def __init__(self, scratch, lib):
+        self.scratch, self.lib = Path(scratch), Path(lib).resolve()
+        if not (self.lib / "libnetcdf.so.19").exists():
+            raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
+        self.model = self.scratch / "model"
+        subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
+                        HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
+
+    def start(self, path, fmt, steps, width, *words, asynchronous="helper", **env):
+        env = {**os.environ, "LD_LIBRARY_PATH": str(self.lib), "ZONDA_ASYNC": asynchronous, **env}
+        command = [self.model, path, fmt, steps, width, *words]
+        return subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, *args, status=0, said=b"", **kw):
+        """Runs it to its end; its lines. What it says on standard error is to be that."""
+        process = self.start(*args, **kw)
+        out, err = ends(process)
+        if process.returncode != status or said is not None and err != said:
+            raise Wrong("ends with %d and says %r %r" % (process.returncode, out[-200:], err[-300:]))
+        return out.decode().splitlines()
+
+
+def ends(process):
+    """What it said, when it and its helper have ended: both have its standard error."""
+    try:
+        return process.communicate(timeout=MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Wrong("the program or its helper does not end") from None
+
+
+def helpers(pid):
+    """The helper processes of a program."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                words = Path("/proc", entry, "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[1:4] == [b"iod", b"--program", b"%d" % pid]:
+                found.append(int(entry))
+    return found
+
+
+def values(name, n, width):
+    k = numpy.arange(width)
+    if name in ("u", "g"):
+        return (n * 1000.0 + k % 1000).astype("f4")
+    if name == "v":
+        return (n * 7 + k % 77).astype("f8")
+    return ((n * 3 + k) % 30000).astype("i2")
+
+
+def holds(path, lines, width, number=0):
+    """Whether every put that returned is there, by netCDF-C and h5py."""
+    puts = [(m[2], int(m[3])) for m in (re.fullmatch(r"put (\d) (\w) (\d+)", line) for line in lines) if m and int(m[1]) == number]
+    with netCDF4.Dataset(path) as file:
+        file.set_auto_mask(False)
+        for name, n in puts:
+            var = file["g/u"] if name == "g" else file[name]
+            if n >= var.shape[0]:
+                raise Wrong("%s has %d records, and %d was put" % (name, var.shape[0], n))
+            got = var[n]
+            fine = got == "step %d" % n if name == "s" else (got == values(name, n, width)).all()
+            if not fine:
+                raise Wrong("record %d of %s is %r" % (n, name, got if name == "s" else got[:5]))
+        is_hdf5 = file.data_model == "NETCDF4"
+    if is_hdf5:
+        with h5py.File(path, locking=False) as file:
+            for name, n in puts:
+                got = file["g/u" if name == "g" else name][n]
+                if not (got == b"step %d" % n if name == "s" else (got == values(name, n, width)).all()):
+                    raise Wrong("h5py: record %d of %s" % (n, name))
+    return len(puts)
+
+
+def scenes(world, kills, seed):
+    def path(name="x.nc"):
+        for old in world.scratch.glob(name + "*"):
+            old.unlink()
+        return world.scratch / name
+
+    def equal(fmt, width, words, asynchronous, env):
+        """The bytes are those without it."""
+        one, other = path("off.nc"), path("on.nc")
+        world.run(one, fmt, 40, width, *words, asynchronous="off")
+        world.run(other, fmt, 40, width, *words, asynchronous=asynchronous, **env)
+        if one.read_bytes() != other.read_bytes():
+            raise Wrong("%d bytes, and %d without it" % (other.stat().st_size, one.stat().st_size))
+
+    def same_values(fmt, words, asynchronous):
+        file = path()
+        lines = world.run(file, fmt, 40, 5000, *words, asynchronous=asynchronous)
+        holds(file, lines, 5000)
+
+    def program_dies(fmt, width, words, seed, env, asynchronous="helper"):
+        """SIGKILL of the program at some moment."""
+        file, chance = path(), random.Random(seed)
+        process = world.start(file, fmt, 60, width, "end=wait", *words, asynchronous=asynchronous, **env)
+        until = chance.choice(["put 0 u 0", "put 0 u 5", "put 0 v 20", "put 0 w 40", "all"])
+        lines = []
+        while not lines or lines[-1] != until:
+            line = process.stdout.readline().decode()
+            if not line:
+                raise Wrong("ends early: %s %r" % (lines[-1:], process.stderr.read()[-300:]))
+            lines.append(line.strip())
+        time.sleep(chance.choice([0, 0, 0.0003, 0.003, 0.03]))
+        process.kill()
+        out, err = ends(process)
+        # A line that was cut off was said after its put all the same; it is left out.
+        lines += out.decode().split("\n")[:-1]
+        if any(b"lost" in line for line in err.splitlines()):
+            raise Wrong("says %r" % err[-300:])
+        for number in range(2 if "two" in words else 1):
+            holds(str(file) + ".2" if number else file, lines, width, number)
+
+    def helper_dies(fmt, seed, env):
+        """SIGKILL of the helper: the program goes on, says so once, and loses nothing."""
+        file, chance = path(), random.Random(seed)
+        process = world.start(file, fmt, 60, 5000, "pause=1000", **env)
+        until = "put 0 u %d" % chance.choice([0, 3, 30])
+        lines = []
+        while not lines or lines[-1] != until:
+            lines.append(process.stdout.readline().decode().strip())
+        found = helpers(process.pid)
+        if len(found) != 1:
+            process.kill()
+            raise Wrong("%d helpers" % len(found))
+        os.kill(found[0], signal.SIGKILL)
+        out, err = ends(process)
+        lines += out.decode().splitlines()
+        if process.returncode or lines[-1] != "closed":
+            raise Wrong("ends with %d: %s %r" % (process.returncode, lines[-1:], err))
+        if err.count(b"\n") != 1 or b"has ended" not in err:
+            raise Wrong("says %r" % err)
+        holds(file, lines, 5000)
+        off = path("off.nc")
+        world.run(off, fmt, 60, 5000, asynchronous="off")
+        if off.read_bytes() != file.read_bytes():
+            raise Wrong("other bytes than without a helper")
+
+    def ending(fmt, end, status):
+        """Ends that are no close."""
+        file = path()
+        process = world.start(file, fmt, 30, 5000, "end=" + end, **SLOW)
+        out, err = ends(process)
+        if process.returncode != status or b"lost" in err:
+            raise Wrong("ends with %d and says %r" % (process.returncode, err))
+        if holds(file, out.decode().splitlines(), 5000) < 90:
+            raise Wrong("too few puts")
+
+    def no_program():
+        """Where the helper cannot be started, that is told once, and all is as with `on`."""
+        for named in ("/nowhere/zonda", "/bin/true", "/bin/false"):
+            file = path()
+            process = world.start(file, "4", 20, 1000, ZONDA_IOD=named)
+            out, err = ends(process)
+            if process.returncode or err.count(b"\n") != 1 or named.encode() not in err:
+                raise Wrong("%s: ends with %d and says %r" % (named, process.returncode, err))
+            holds(file, out.decode().splitlines(), 1000)
+
+    def by_hand():
+        done = subprocess.run([world.lib.parent / "bin" / "zonda", "iod"], capture_output=True, stdin=subprocess.DEVNULL)
+        if done.returncode != 2 or b"ZONDA_ASYNC=helper" not in done.stderr:
+            raise Wrong("%d %r" % (done.returncode, done.stderr))
+
+    def is_apart():
+        """It is no child of the program, has a session of its own, and ends with it; signals pass."""
+        process = world.start(path(), "5", 5, 100, "end=wait")
+        while process.stdout.readline() != b"all\n":
+            pass
+        (pid,) = helpers(process.pid)
+        with open("/proc/%d/stat" % pid) as stat:
+            fields = stat.read().rpartition(")")[2].split()
+        if int(fields[1]) == process.pid or int(fields[3]) != pid:
+            raise Wrong("stat %s" % fields[:4])
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            os.kill(pid, number)
+        time.sleep(0.1)
+        if helpers(process.pid) != [pid]:
+            raise Wrong("it ends with a signal")
+        process.terminate()
+        ends(process)
+        if helpers(process.pid):
+            raise Wrong("it stays")
+
+    def another_file():
+        """What has taken the place of the file meanwhile is left alone."""
+        file = path()
+        process = world.start(file, "5", 200, 5000, "end=wait", **SLOW)
+        while process.stdout.readline() != b"put 0 w 40\n":
+            pass
+        file.unlink()
+        file.write_bytes(b"precious")
+        process.kill()
+        _, err = ends(process)
+        if file.read_bytes() != b"precious" or b"lost" not in err or str(file).encode() not in err:
+            raise Wrong("says %r" % err)
+
+    def moved_away():
+        """A program that changes its folder."""
+        file = path()
+        os.chdir(world.scratch)
+        process = world.start("x.nc", "4", 60, 5000, "end=wait", **SLOW)
+        while process.stdout.readline() != b"all\n":
+            pass
+        process.kill()
+        ends(process)
+        with netCDF4.Dataset(file) as data:
+            if data["u"].shape[0] != 60:
+                raise Wrong("%d records" % data["u"].shape[0])
+
+    def full(fmt):
+        """The device is full for both: it is told, and what is there can be read."""
+        file = path()
+        most = 3 << 20
+        process = subprocess.Popen(
+            [str(c) for c in (world.model, file, fmt, 500, 1000)],
+            env={**os.environ, "LD_LIBRARY_PATH": str(world.lib), "ZONDA_ASYNC": "helper"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: (resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)))
+        out, err = ends(process)
+        if process.returncode != 1 or b"failed" not in out:
+            raise Wrong("ends with %d: %r %r" % (process.returncode, out[-200:], err))
+        with netCDF4.Dataset(file):
+            pass
+
+    for fmt in FORMATS:
+        for width in (10, 5000, 300_000):
+            yield "equal/%s/%d" % (fmt, width), lambda a=(fmt, width, (), "helper", {}): equal(*a)
+        yield "equal/%s/slow" % fmt, lambda f=fmt: equal(f, 5000, (), "helper,threads=1", SLOW)
+        yield "equal/%s/sync" % fmt, lambda f=fmt: equal(f, 5000, ("sync", "gets"), "helper", SLOW)
+        yield "equal/%s/redef" % fmt, lambda f=fmt: equal(f, 5000, ("redef", "gets"), "helper", {})
+        yield "equal/%s/two" % fmt, lambda f=fmt: equal(f, 5000, ("two", "fork"), "helper", {})
+        if fmt in "125":
+            yield "equal/%s/tiny" % fmt, lambda f=fmt: equal(f, 50_000, (), "helper,mem=64k", {})
+        yield "values/%s/tiny" % fmt, lambda f=fmt: same_values(f, ("gets",), "helper,mem=16k")
+        yield "values/%s/loose" % fmt, lambda f=fmt: same_values(f, ("loose", "gets") if f in "4z" else ("gets",), "helper,mem=1M")
+        for k in range(kills):
+            words = [(), ("two",), ("redef", "sync"), ("gets",), ("fork",), ("loose",) if fmt in "4z" else ()][k % 6]
+            env, how = [({}, "helper"), (SLOW, "helper"), (SLOW, "helper,mem=1M"), (SLOW, "helper,mem=64k")][k % 4]
+            width = 50_000 if k % 7 == 3 else 3000
+            yield ("program-dies/%s/%d" % (fmt, k),
+                   lambda a=(fmt, width, words, seed + k, env, how): program_dies(*a))
+        for k in range(max(1, kills // 4)):
+            yield "helper-dies/%s/%d" % (fmt, k), lambda a=(fmt, seed + k, SLOW if k % 2 else {}): helper_dies(*a)
+        for end, status in (("exit", 0), ("_exit", 0), ("abort", -signal.SIGABRT)):
+            yield "ends/%s/%s" % (fmt, end), lambda a=(fmt, end, status): ending(*a)
+        yield "full/" + fmt, lambda f=fmt: full(f)
+    yield "no-program", no_program
+    yield "by-hand", by_hand
+    yield "apart", is_apart
+    yield "another-file", another_file
+    yield "moved-away", moved_away
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--only", default="")
+    p.add_argument("--kills", type=int, default=12, help="for each format")
+    p.add_argument("--seed", type=int, default=1)
+    a = p.parse_args()
+    passed, failed = 0, 0
+    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
+        world = World(scratch, os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib"))
+        for name, scene in scenes(world, a.kills, a.seed):
+            if not re.search(a.only, name):
+                continue
+            try:
+                scene()
+                passed += 1
+            except Exception as why:
+                failed += 1
+                print("FAIL %s: %s: %s" % (name, type(why).__name__, why), flush=True)
+        os.chdir("/")
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
