@@ -606,9 +606,11 @@ impl Dataset {
         var: VarRef,
         (bytes, slots, preemption): (usize, usize, f32),
     ) -> Result<()> {
-        self.here(self.nc4().and_then(|nc4| {
-            let file = nc4.read();
-            Ok(file.set_chunk_cache(var.group, var.var, bytes, slots, preemption)?)
-        }))
+        let nc4 = self.here(self.nc4())?;
+        let VarRef { group, var } = var;
+        let set = |file: &Nc4File| file.set_chunk_cache(group, var, bytes, slots, preemption);
+        self.here(set(&nc4.read()))?;
+        // Inquiries ask the view while puts wait.
+        self.behind().map_or(Ok(()), |behind| behind.with_view(|view| self.here(set(view))))
     }
 }

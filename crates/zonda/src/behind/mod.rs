@@ -264,6 +264,12 @@ impl Behind {
         front.is_some().then_some(front)
     }
 
+    /// Shows the view to `f`, if there is one.
+    pub(crate) fn with_view(&self, f: impl FnOnce(&View) -> Result<()>) -> Result<()> {
+        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        front.as_ref().map_or(Ok(()), f)
+    }
+
     /// For a put: what went wrong with those before it.
     ///
     /// # Errors
