@@ -9,7 +9,7 @@ where they are.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _zonda, errors, filters, types
 from ._zonda import detect
@@ -22,18 +22,15 @@ from .places import get_bin, get_include, get_lib, get_preload
 from .types import CompoundType, EnumType, OpaqueType, UserType, VlenType
 from .variable import Chunk, Variable
 
-if TYPE_CHECKING:
-    from . import netcdf4, xarray_engine
-    from .xarray_engine import to_netcdf
-
 __version__ = _zonda.version()
 
 __all__ = [
     "Attributes", "Chunk", "CompoundType", "Dataset", "Dimension", "EnumType", "Group", "NetCDFError", "OpaqueType",
     "UserType", "Variable", "VlenType", "create", "detect", "errors", "filters", "get_bin", "get_include", "get_lib",
-    "get_preload", "netcdf4", "open", "to_netcdf", "types", "xarray_engine",
+    "get_preload", "open", "types",
 ]  # fmt: skip
 
+# Not in __all__, so that `from zonda import *` asks for no other package.
 _MODULES = ("netcdf4", "xarray_engine")
 
 
@@ -47,4 +44,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES, "to_netcdf"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import TracebackType
 from typing import Any
 
@@ -16,7 +17,7 @@ class Meter:
         self._bar: Any = None
         if wanted and total >= _LONG:
             try:
-                from tqdm.auto import tqdm
+                tqdm = importlib.import_module("tqdm.auto").tqdm
             except ImportError:
                 return
             self._bar = tqdm(total=total, desc=what, unit="B", unit_scale=True, unit_divisor=1024)

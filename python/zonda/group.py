@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from . import _modes, _show, types
+from . import _modes, _show, types as nctypes
 from ._zonda import File
 from .attributes import Attributes
 from .dimension import Dimension
@@ -92,10 +92,10 @@ class Group:
         return {entry[1]: self._variable(entry) for entry in self._dataset._describe(self._id)[5]}
 
     @property
-    def types(self) -> dict[str, types.UserType]:
+    def types(self) -> dict[str, nctypes.UserType]:
         """The user-defined types defined in it, by name."""
-        found = (types.from_id(self._file, number) for number in self._dataset._describe(self._id)[6])
-        return {kind.name: kind for kind in found if isinstance(kind, types.UserType)}
+        found = (nctypes.from_id(self._file, number) for number in self._dataset._describe(self._id)[6])
+        return {kind.name: kind for kind in found if isinstance(kind, nctypes.UserType)}
 
     @property
     def attrs(self) -> Attributes:
@@ -124,7 +124,7 @@ class Group:
             group = group.parent
         raise self._missing(_NC_EBADDIM, "dimension", name)
 
-    def find_type(self, name: str) -> types.UserType:
+    def find_type(self, name: str) -> nctypes.UserType:
         """The user-defined type of that name here or in the nearest group above. Raises `NotFound`."""
         group: Group | None = self
         while group is not None:
@@ -213,7 +213,7 @@ class Group:
     def create_variable(
         self,
         name: str,
-        dtype: types.TypeLike | None = None,
+        dtype: nctypes.TypeLike | None = None,
         dims: Sequence[str | Dimension] | str = (),
         *,
         data: Any = None,
@@ -236,7 +236,7 @@ class Group:
         name
             Its name.
         dtype
-            Anything NumPy takes for a dtype, ``"char"``, `str` for strings, a `zonda.types.UserType` or its name. That of
+            Anything NumPy takes for a dtype, ``"char"``, `str` for strings, a `zonda.nctypes.UserType` or its name. That of
             `data` if not given.
         dims
             Names of its dimensions, slowest first, or `Dimension`.
@@ -284,7 +284,7 @@ class Group:
         numbers = tuple(self._dimension_id(dim, place, sizes or {}, array) for place, dim in enumerate(names))
         _modes.define(self._file)
         file, group = self._file, self._id
-        number = file.def_var(group, name, types.to_id(file, kind), numbers)
+        number = file.def_var(group, name, nctypes.to_id(file, kind), numbers)
         self._dataset._changed()
         if chunks is not None:
             if isinstance(chunks, str) and chunks != "contiguous":
@@ -305,14 +305,14 @@ class Group:
             file.def_var_quantize(group, number, quantize[0], quantize[1])
         if fill_value is not _UNSET:
             file.def_var_fill(group, number, fill_value)
-        variable = Variable(self, number, types.to_id(file, kind), numbers)
+        variable = Variable(self, number, nctypes.to_id(file, kind), numbers)
         for key, value in (attrs or {}).items():
             variable.attrs[key] = value
         if data is not None:
             variable[...] = data
         return variable
 
-    def _kind(self, name: str, dtype: types.TypeLike | None, array: Any) -> types.TypeLike:
+    def _kind(self, name: str, dtype: nctypes.TypeLike | None, array: Any) -> nctypes.TypeLike:
         """The type of a new variable."""
         if dtype is None:
             if array is None:
@@ -322,7 +322,7 @@ class Group:
             return "char" if array.dtype.kind == "S" else np.dtype("i1") if array.dtype == bool else np.dtype(array.dtype)
         if isinstance(dtype, str):
             try:
-                types.to_id(self._file, dtype)
+                nctypes.to_id(self._file, dtype)
             except TypeError:
                 # A name that NumPy does not know is one of the file's types.
                 return self.find_type(dtype)
@@ -341,37 +341,37 @@ class Group:
             raise
 
     def create_compound(
-        self, name: str, dtype: Any, fields: Mapping[str, types.TypeLike] | None = None
-    ) -> types.CompoundType:
+        self, name: str, dtype: Any, fields: Mapping[str, nctypes.TypeLike] | None = None
+    ) -> nctypes.CompoundType:
         """Defines a compound type from a structured dtype; `fields` gives the types of the file that fields have."""
         dtype = np.dtype(dtype)
         return self._defined(
-            types.CompoundType,
+            nctypes.CompoundType,
             lambda: self._file.def_compound(
-                self._id, name, dtype.itemsize, types.compound_fields(self._file, dtype, fields or {})
+                self._id, name, dtype.itemsize, nctypes.compound_fields(self._file, dtype, fields or {})
             ),
         )
 
-    def create_vlen(self, name: str, base: types.TypeLike) -> types.VlenType:
+    def create_vlen(self, name: str, base: nctypes.TypeLike) -> nctypes.VlenType:
         """Defines a type of sequences of variable length."""
         return self._defined(
-            types.VlenType, lambda: self._file.def_vlen(self._id, name, types.to_id(self._file, base))
+            nctypes.VlenType, lambda: self._file.def_vlen(self._id, name, nctypes.to_id(self._file, base))
         )
 
-    def create_opaque(self, name: str, size: int) -> types.OpaqueType:
+    def create_opaque(self, name: str, size: int) -> nctypes.OpaqueType:
         """Defines a type of `size` bytes."""
-        return self._defined(types.OpaqueType, lambda: self._file.def_opaque(self._id, name, size))
+        return self._defined(nctypes.OpaqueType, lambda: self._file.def_opaque(self._id, name, size))
 
-    def create_enum(self, name: str, base: types.TypeLike, members: Mapping[str, int]) -> types.EnumType:
+    def create_enum(self, name: str, base: nctypes.TypeLike, members: Mapping[str, int]) -> nctypes.EnumType:
         """Defines names for integers of the type `base`."""
         return self._defined(
-            types.EnumType,
-            lambda: self._file.def_enum(self._id, name, types.to_id(self._file, base), list(members.items())),
+            nctypes.EnumType,
+            lambda: self._file.def_enum(self._id, name, nctypes.to_id(self._file, base), list(members.items())),
         )
 
     def _defined(self, kind: type[_Item], define: Any) -> _Item:
         _modes.define(self._file)
-        made = types.from_id(self._file, define())
+        made = nctypes.from_id(self._file, define())
         self._dataset._changed()
         if not isinstance(made, kind):
             raise TypeError(f"the engine made a {type(made).__name__}, not a {kind.__name__}")
