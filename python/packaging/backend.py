@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ __all__ = [
     "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
     "get_requires_for_build_wheel", "prepare_metadata_for_build_editable", "prepare_metadata_for_build_wheel",
 ]  # fmt: skip
+
+# Without build isolation, the programs of this environment need not be on the path.
+os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "python" / "zonda"
