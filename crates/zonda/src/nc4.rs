@@ -138,10 +138,14 @@ impl Nc4 {
         }
     }
 
+    fn alone(&self) -> RwLockWriteGuard<'_, Nc4File> {
+        zonda_trace::lock(|| self.file.try_write(), || self.file.write())
+    }
+
     /// For a reader: sees what others committed.
     pub(crate) fn refresh(&self) -> Result<()> {
         self.come_in();
-        let mut file = Entered(self.file.write().unwrap_or_else(PoisonError::into_inner));
+        let mut file = Entered(self.alone());
         file.refresh()?;
         Ok(())
     }
@@ -154,7 +158,7 @@ impl Nc4 {
             return false;
         }
         self.come_in();
-        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)).read_again(tries)
+        Entered(self.alone()).read_again(tries)
     }
 
     /// Begins to change the file, where another writer of the process is not about to; what that one
@@ -244,7 +248,7 @@ impl Nc4 {
     /// who waits to change it would come in between.
     pub(crate) fn read(&self) -> Entered<RwLockReadGuard<'_, Nc4File>> {
         self.come_in();
-        Entered(self.file.read().unwrap_or_else(PoisonError::into_inner))
+        Entered(zonda_trace::lock(|| self.file.try_read(), || self.file.read()))
     }
 
     /// The file, for one who changes it.
@@ -254,7 +258,7 @@ impl Nc4 {
             return Err(Error::explained(NcError::System(ECHILD), why));
         }
         self.come_in();
-        Ok(Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)))
+        Ok(Entered(self.alone()))
     }
 
     /// To be called in a forked child.
