@@ -16,6 +16,7 @@ use zonda_nc4::{
     CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
     VarInfo,
 };
+use zonda_chunk::ChunkAt;
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
@@ -482,6 +483,12 @@ pub fn filter_name(id: u32) -> Option<&'static str> {
     zonda_chunk::filter::name_of(id)
 }
 
+/// Number of the built-in filter that is called so.
+#[must_use]
+pub fn filter_id(name: &str) -> Option<u32> {
+    zonda_chunk::filter::id_of(name)
+}
+
 /// For values that own no memory.
 pub(crate) struct NoPlace {
     asked: bool,
@@ -550,6 +557,24 @@ impl Dataset {
             let file = nc4.read();
             Ok(file.stored(var.group, var.var)?)
         }))
+    }
+
+    /// Tells of the chunks of a variable: coordinates counted in chunks, and where they are stored. What
+    /// was put and not yet committed is committed first.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`]; `NC_ENOTBUILT` for a variable without chunks.
+    pub fn for_each_chunk(
+        &self,
+        var: VarRef,
+        mut found: impl FnMut(&[u64], ChunkAt),
+    ) -> Result<()> {
+        if self.is_writable() && !self.is_forked() {
+            self.sync()?;
+        }
+        let nc4 = self.here(self.nc4())?;
+        let told = nc4.read().for_each_chunk(var.group, var.var, &mut found);
+        self.here(told.map_err(Error::from))
     }
 
     /// Walks all that can be reached in an HDF5 file, as it was committed: what is used and by what,
