@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes stacks crash interop model edit async study-overlap conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes stacks crash interop model edit async study-overlap conformance wheel install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -82,6 +82,11 @@ conformance: ## the reference's own tests on this library
 	tests/conformance/run.py
 	tests/conformance/run.py --all --only '^(ncdump|ncgen3)/' --tools dist/bin
 	tests/conformance/run.py --report
+
+wheel: ## the Python package, in out/wheels, fit for other distributions where auditwheel is there
+	scripts/setup.sh --build
+	@$(MAKE) --no-print-directory build
+	scripts/wheel.sh out/wheels
 
 install: ## copies dist/ to PREFIX (/usr/local); DESTDIR for packagers
 	scripts/install.sh $(PREFIX)
