@@ -68,9 +68,9 @@ def value(handle: Handle, name: str, attribute: Attribute, encoding: str = "utf-
         if info["class"] not in ("compound", "enum") or not isinstance(raw, np.ndarray):
             raise KeyError(f"attribute {name} has unsupported datatype")
         if info["class"] == "compound":
-            from ._types import text_view  # types need this module
+            from ._types import aligned, text_view  # types need this module
 
-            raw = raw.astype(text_view(raw.dtype))
+            raw = raw.astype(aligned(raw.dtype)).view(text_view(raw.dtype))
     return raw[0] if raw.size == 1 else raw.copy()
 
 
@@ -116,7 +116,7 @@ def write(group: Any, variable: int, name: Any, given: Any, typeid: int | None =
             from ._types import find_compound
 
             compound = find_compound(group, array.dtype)
-            typeid, array = compound._nc_type, array.astype(compound.dtype)
+            typeid, array = compound._nc_type, compound.stored(array)
         elif plain(array.dtype) not in TYPE_OF_DTYPE:
             raise TypeError(
                 f"illegal data type for attribute {encoded(name)!r}, must be one of "

@@ -37,7 +37,7 @@ def generate(cdl: Any, target: Any, format: str) -> pathlib.Path:
     return made
 
 
-def dump(path: str, coordvars: bool, data: bool, outfile: Any) -> str | None:
+def dump(path: str | bytes, coordvars: bool, data: bool, outfile: Any) -> str | None:
     """A file as CDL with its special attributes; None if it went into `outfile`."""
     flags = ("-cs" if coordvars else "-s") + ("" if data else "h")
     done = subprocess.run([tool("ncdump"), flags, path], check=True, capture_output=True, encoding="utf-8")

@@ -127,7 +127,7 @@ def write(variable: Any, selection: Selection, data: Any) -> None:
         data = data.astype(variable.dtype, copy=False)
         put = _complex_writer(variable)
     elif variable._iscompound:
-        data = _as_structure(data, variable)
+        data = variable._user_type.stored(data)
     else:
         # First to the variable's type, as netCDF4-python casts, then to this machine's order.
         if data.dtype != variable.dtype:
@@ -135,13 +135,6 @@ def write(variable: Any, selection: Selection, data: Any) -> None:
         if not data.dtype.isnative:
             data = data.astype(native(data.dtype))
     _transfer.write(selection, data, put, ndim)
-
-
-def _as_structure(data: np.ndarray, variable: Any) -> np.ndarray:
-    compound = variable._user_type
-    if data.dtype != compound.dtype:
-        data = data.astype(compound.dtype)
-    return data if compound._file_dtype == data.dtype else data.astype(compound._file_dtype)
 
 
 def _complex_writer(variable: Any) -> Any:

@@ -82,7 +82,7 @@ class Dataset(WithAttributes):
                 )
             else:
                 file = _zonda.File.open(name, write=mode[0] == "a", share=share, in_memory=diskless)
-        handle = Handle(file, path, created=write)
+        handle = Handle(file, name, created=write)
         self._begin(handle, 0, "/", None, keepweakref, False, auto_complex)
         assign(self, "_inmemory", write and memory is not None)
         # The buffer of a file that is read from memory lives as long as the file.
@@ -152,9 +152,8 @@ class Dataset(WithAttributes):
 
     def filepath(self, encoding: str | None = None) -> str:
         """The path that the file was opened by."""
-        if encoding is None:
-            return self._handle.path
-        return os.fsencode(self._handle.path).decode(encoding)
+        path = self._handle.path
+        return os.fsdecode(path) if encoding is None else os.fsencode(path).decode(encoding)
 
     def isopen(self) -> bool:
         """Whether the file is open."""
@@ -433,7 +432,7 @@ class Dataset(WithAttributes):
     def tocdl(self, coordvars: bool = False, data: bool = False, outfile: Any = None) -> str | None:
         """The file as CDL by `ncdump`, with the data of coordinates or all; into a file if one is named."""
         self.sync()
-        return _cdl.dump(self.filepath(), coordvars, data, outfile)
+        return _cdl.dump(self._handle.path, coordvars, data, outfile)
 
     def has_blosc_filter(self) -> bool:
         """Whether blosc is there."""

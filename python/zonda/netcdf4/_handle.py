@@ -24,7 +24,7 @@ class Handle:
 
     __slots__ = ("file", "data_model", "disk_format", "classic", "netcdf3", "defining", "attributes", "is_open", "path", "__weakref__")
 
-    def __init__(self, file: File, path: str, created: bool) -> None:
+    def __init__(self, file: File, path: str | bytes, created: bool) -> None:
         self.file = file
         self.path = path
         self.data_model = DATA_MODEL[file.format]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy import ma
 
 from ._dataset import Dataset
-from ._selection import FULL, reading
+from ._selection import reading
 from ._times import date2num
 
 SERVED = {
@@ -300,33 +300,44 @@ class _Variable:
             start, count, step = selection.starts[0], selection.counts[0], selection.steps[0]
             records = start + step * np.arange(count)
         rest = self._rest(selection)
-        parts, order = [], []
+        parts: list[Any] = []
+        order: list[Any] = []
         ends = np.cumsum(self._recLen)
         number = np.searchsorted(ends, records, side="right")
-        for n in np.unique(number):
+        listed = 0 in selection.lists
+        # Nothing of listed records is decoded as the last of them.
+        for n in number[-1:] if listed and selection.is_empty else np.unique(number):
             mine = np.flatnonzero(number == n)
             local = records[mine] - (ends[n] - self._recLen[n])
             parts.append(self._recVar[n][(local, *rest)])
             order.append(mine)
         if not parts:
             parts, order = [self._recVar[0][(slice(0, 0), *rest)]], [records]
+        if listed and not selection.is_empty:
+            last = parts[int(np.flatnonzero(np.unique(number) == number[-1])[0])].dtype
+            parts = [part.astype(last) for part in parts]
         data = ma.concatenate(parts) if any(ma.isMA(part) for part in parts) else np.concatenate(parts)
+        if selection.is_empty and listed:
+            data = np.repeat(data[:1], len(records), axis=0)
+            order = [np.arange(len(records))]
         places = np.concatenate(order)
         if (places[1:] < places[:-1]).any():
             data = data[np.argsort(places)]
-        # Text has lost its last dimension.
-        squeeze = tuple(0 if axis in selection.scalars else FULL for axis in range(data.ndim))
-        data = data[squeeze]
+        if 0 in selection.scalars:
+            data = data[0]
         if ma.isMA(data) and data is not ma.masked and not np.any(data.mask):
             data = data.filled() if data.shape else np.asarray(data)
         return data
 
     def _rest(self, selection: Any) -> list[Any]:
-        """The index of the other dimensions; an integer keeps its dimension, as one element."""
+        """The index of the other dimensions."""
         rest: list[Any] = []
         for axis in range(1, len(selection.counts)):
             if axis in selection.lists:
                 rest.append(selection.lists[axis])
+                continue
+            if axis in selection.scalars:
+                rest.append(selection.starts[axis])
                 continue
             start, count, step = selection.starts[axis], selection.counts[axis], selection.steps[axis]
             rest.append(slice(start, start + max(count * step, 0), step))

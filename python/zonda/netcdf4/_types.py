@@ -88,6 +88,12 @@ class CompoundType(_UserType):
             self._file_dtype = self.dtype
         self.name = dtype_name
 
+    def stored(self, array: np.ndarray) -> np.ndarray:
+        """Values as the engine takes them: text as rows of characters, the file's offsets."""
+        if array.dtype not in (self.dtype, self._file_dtype) and text_view(aligned(array.dtype)) == self.dtype_view:
+            array = array.astype(self.dtype_view).view(self.dtype)
+        return array if array.dtype == self._file_dtype else array.astype(self._file_dtype)
+
     def __str__(self) -> str:
         return f"{type(self)!r}: name = '{self.name}', numpy dtype = {self.dtype}"
 

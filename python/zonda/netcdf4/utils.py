@@ -69,9 +69,7 @@ def _StartCountStride(
     """
     shape = tuple(shape)
     if put:
-        unlimited = tuple(_find_dim(grp, name).isunlimited() for name in dimensions or ())
-        unlimited += (False,) * (max(len(shape), 1) - len(unlimited))
-        # More indices than dimensions ran out of the list of names.
+        unlimited = tuple(_find_dim(grp, dimensions[axis]).isunlimited() for axis in range(len(shape)))
         chosen = writing(elem, shape, unlimited, tuple(datashape or ()))
     else:
         chosen = reading(elem, shape)
