@@ -97,6 +97,9 @@ def fitted(data: Any, selection: Selection) -> Any:
             return data.view().reshape(shape)
         except ValueError:
             return np.broadcast_to(data, shape)
+    if selection.scalars and data.size:
+        # One position takes the last of several values, as it does in the netCDF4 module.
+        return data[-1:]
     if selection.lists and data.shape[0] > shape[0]:
         # A list of positions takes as many values as it has.
         return data[: shape[0]]

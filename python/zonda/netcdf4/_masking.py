@@ -41,13 +41,14 @@ class Rules:
     fills : whether the variable's default fill value counts (when it has no `_FillValue`)
     """
 
-    __slots__ = ("dtype", "warned", "missing", "fill", "minimum", "maximum", "default", "signed_as_unsigned", "scale_factor", "add_offset", "scales", "encoding")  # fmt: skip
+    __slots__ = ("dtype", "warned", "missing", "fill", "fill_is_given", "minimum", "maximum", "default", "signed_as_unsigned", "scale_factor", "add_offset", "scales", "encoding")  # fmt: skip
 
     def __init__(self, attribute: Callable[[str], Any], dtype: np.dtype, fills: bool, is_vlen: bool) -> None:
         self.dtype = dtype
         self.warned: list[str] = []
         self.missing: list[np.generic] = []
         self.fill: Any = None
+        self.fill_is_given = False
         self.minimum: Any = None
         self.maximum: Any = None
         self.default: Any = None
@@ -69,8 +70,8 @@ class Rules:
         fill = self._cast(attribute, "_FillValue")
         is_byte = plain(dtype) in ("u1", "i1")
         if fill is not None:
-            self.fill = fill
-            self.default = fill
+            self.fill = self.default = fill
+            self.fill_is_given = True
         else:
             default = np.array(default_fillvals[plain(dtype)], dtype)
             if fills or not is_byte:
@@ -114,7 +115,7 @@ class Rules:
         as_data: Callable[[Any], Any] = self.unsigned if unsigned else _same
         mask, hit = self._mask(data, as_data)
         if mask is None:
-            if data.shape != () and not always_mask:
+            if not always_mask:
                 return np.asarray(data)
             return ma.masked_array(data)
         # The fill value of the result is that of the first rule that met a value.
@@ -122,9 +123,9 @@ class Rules:
         if hit == "missing":
             fill = as_data(np.array(self.missing[0], self.dtype))
         elif hit == "fill":
-            fill = as_data(self.fill)
+            fill = as_data(self.fill) if self.fill_is_given else self.fill
         elif self.default is not None:
-            fill = as_data(self.default) if self.default is self.fill else self.default
+            fill = as_data(self.default) if self.fill_is_given else self.default
         else:
             fill = default_fillvals[plain(self.dtype)]
         result = ma.masked_array(data, mask=mask, fill_value=fill)
@@ -133,7 +134,8 @@ class Rules:
     def _mask(self, data: Any, as_data: Callable[[Any], Any]) -> tuple[np.ndarray | None, str]:
         """The mask, None if nothing is masked, and which kind of rule gives the fill value."""
         values = [as_data(np.array(value, self.dtype)) for value in self.missing]
-        fill = None if self.fill is None else as_data(self.fill)
+        # A default fill value is compared with as it is: of data that are meant unsigned it masks nothing.
+        fill = as_data(self.fill) if self.fill_is_given else self.fill
         low = None if self.minimum is None else as_data(self.minimum)
         high = None if self.maximum is None else as_data(self.maximum)
         array = np.asarray(data)

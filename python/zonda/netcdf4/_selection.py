@@ -265,6 +265,9 @@ def _reach(item: slice, axis: int, shape: tuple[int, ...], unlimited: Sequence[b
     if data_shape:
         if axis >= len(data_shape):
             raise IndexError("shape of data does not conform to slice")
-        return data_shape[axis] if item.start is None else max(item.start + data_shape[axis], 0)
+        length = data_shape[axis] + (item.start or 0)
+        if length < 0:
+            raise ValueError("length should not be negative")
+        return length
     # One value into a dimension without length yet makes it one long.
     return 1 if shape[-1] == 0 else shape[axis]

@@ -267,7 +267,7 @@ class Variable(WithAttributes, Described):
         data = _data.read(self, selection)
         if selection.scalars:
             data = data[selection.squeezed()]
-        if not shape:
+        elif not shape:
             data = data if not isinstance(data, np.ndarray) or data.ndim == 0 else data[0]
             if not isinstance(data, str):
                 data = np.asarray(data)
