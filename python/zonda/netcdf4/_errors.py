@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from .. import _zonda
 from .._zonda import NetCDFError
+
+NC_EEXIST = -35
 
 
 def code_text(error: NetCDFError) -> str:
@@ -32,7 +33,9 @@ def opening(path: str) -> Iterator[None]:
     try:
         yield
     except NetCDFError as error:
-        raise OSError(error.code, code_text(error), path) from error
+        # Python finds the class for numbers of the system; netCDF's for a file that is there is not one of them.
+        kind = FileExistsError if error.code == NC_EEXIST else OSError
+        raise kind(error.code, code_text(error), path) from error
 
 
 @contextmanager
@@ -53,8 +56,3 @@ def about(what: str) -> Iterator[None]:
         if type(error) is NetCDFError and what not in str(error):
             error.args = (f"{code_text(error)}: {what}", *error.args[1:])
         raise
-
-
-def plain_runtime(error: NetCDFError) -> Any:
-    """The error as `RuntimeError` alone."""
-    return RuntimeError(str(error))

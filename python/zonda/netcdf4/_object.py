@@ -79,7 +79,8 @@ class WithAttributes:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(name)
-        if name in PRIVATE:
+        # An object whose making failed has no handle to ask.
+        if name in PRIVATE or name == "_handle":
             raise AttributeError(name)
         return _attributes.read(self._handle, self._grpid, self._varid, name)
 
