@@ -11,6 +11,7 @@ from typing import Any
 
 from .. import _zonda
 from . import _cdl
+from ._all_variables import AllVariables
 from ._attributes import as_name
 from ._contents import Contents
 from ._dimension import Dimension, find_dim
@@ -22,7 +23,7 @@ from ._types import CompoundType, EnumType, VLType
 from ._variable import Variable
 
 
-class Dataset(WithAttributes):
+class Dataset(WithAttributes, AllVariables):
     """A netCDF file, and its root group.
 
     Parameters
@@ -120,7 +121,7 @@ class Dataset(WithAttributes):
 
     # ---- what it is --------------------------------------------------------------------------------
 
-    _varid = property(lambda self: NC_GLOBAL)  # type: ignore[assignment]
+    _varid = property(lambda self: NC_GLOBAL)
     _isopen = property(lambda self: int(self._handle.is_open))
 
     def _owner(self) -> Any:
@@ -369,53 +370,6 @@ class Dataset(WithAttributes):
         self._handle.file.rename_group(group._grpid, as_name(newname))
         self.groups[newname] = self.groups.pop(oldname)
 
-    # ---- all variables -----------------------------------------------------------------------------
-
-    def _each_variable(self) -> Iterator[Any]:
-        yield from self.variables.values()
-        for group in self.groups.values():
-            yield from group._each_variable()
-
-    def set_auto_chartostring(self, value: Any) -> None:
-        """`Variable.set_auto_chartostring` for all variables that are there, those of groups, too."""
-        for variable in self._each_variable():
-            variable.set_auto_chartostring(value)
-
-    def set_auto_maskandscale(self, value: Any) -> None:
-        """`Variable.set_auto_maskandscale` for all variables that are there."""
-        for variable in self._each_variable():
-            variable.set_auto_maskandscale(value)
-
-    def set_auto_mask(self, value: Any) -> None:
-        """`Variable.set_auto_mask` for all variables that are there."""
-        for variable in self._each_variable():
-            variable.set_auto_mask(value)
-
-    def set_auto_scale(self, value: Any) -> None:
-        """`Variable.set_auto_scale` for all variables that are there."""
-        for variable in self._each_variable():
-            variable.set_auto_scale(value)
-
-    def set_always_mask(self, value: Any) -> None:
-        """`Variable.set_always_mask` for all variables that are there."""
-        for variable in self._each_variable():
-            variable.set_always_mask(value)
-
-    def set_ncstring_attrs(self, value: Any) -> None:
-        """Whether text attributes, of groups and variables, are written as NC_STRING."""
-        assign(self, "_ncstring_attrs__", bool(value))
-        for variable in self.variables.values():
-            variable.set_ncstring_attrs(value)
-        for group in self.groups.values():
-            group.set_ncstring_attrs(value)
-
-    def get_variables_by_attributes(self, **kwargs: Any) -> list[Any]:
-        """Variables of this group whose attributes have these values, or satisfy these functions.
-
-        A function gets None where the attribute is missing.
-        """
-        return [var for var in self.variables.values() if kwargs and _matches(var, kwargs)]
-
     # ---- text and filters --------------------------------------------------------------------------
 
     @staticmethod
@@ -449,17 +403,6 @@ class Dataset(WithAttributes):
     def has_szip_filter(self) -> bool:
         """Whether szip is there."""
         return bool(_zonda.has_filter(FILTER_SZIP))
-
-
-def _matches(variable: Any, wanted: dict[str, Any]) -> bool:
-    for name, value in wanted.items():
-        found = getattr(variable, name, None)
-        if callable(value):
-            if value(found) is not True:
-                return False
-        elif not hasattr(variable, name) or not found == value:
-            return False
-    return True
 
 
 def _plain_mode(mode: str, clobber: bool, filename: Any, parallel: bool) -> tuple[str, bool]:

@@ -8,7 +8,6 @@ from typing import Any
 from .._zonda import File, NetCDFError
 from ._tables import DATA_MODEL
 
-NC_EINDEFINE = -39
 NC_ENOTINDEFINE = -38
 
 # A type number and a value as the engine gives it.
@@ -31,19 +30,21 @@ class Handle:
         self.disk_format = str(file.format_extended)
         self.classic = self.data_model != "NETCDF4"
         self.netcdf3 = self.data_model.startswith("NETCDF3")
-        self.defining = created
+        # In define mode: an object of its own for each time, so that a thread which leaves the mode does not
+        # take back what another has entered meanwhile.
+        self.defining: object | None = object() if created else None
         self.is_open = True
         # By group and variable (-1: the group's own).
         self.attributes: dict[tuple[int, int], dict[str, Attribute]] = {}
 
     def define(self) -> None:
         """Before a definition. Where the file does not allow it, the definition itself says so."""
-        if self.classic and not self.defining:
+        if self.classic and self.defining is None:
             try:
                 self.file.redef()
             except NetCDFError:
                 return
-            self.defining = True
+            self.defining = object()
 
     def data(self) -> None:
         """Before data are read or written.
@@ -53,14 +54,17 @@ class Handle:
         NetCDFError
             What `nc_enddef` gives, such as a variable that is too large for the format.
         """
-        if self.defining and self.classic:
-            self.defining = False
-            try:
-                self.file.enddef()
-            except NetCDFError as error:
-                if error.code != NC_ENOTINDEFINE:
-                    self.defining = True
-                    raise
+        entered = self.defining
+        if entered is None or not self.classic:
+            return
+        try:
+            self.file.enddef()
+        except NetCDFError as error:
+            # Another thread was faster.
+            if error.code != NC_ENOTINDEFINE:
+                raise
+        if self.defining is entered:
+            self.defining = None
 
     def attributes_of(self, group: int, variable: int) -> dict[str, Attribute]:
         """All attributes of a variable or, with -1, of a group: one call to the engine, then from memory."""

@@ -46,7 +46,7 @@ class Rules:
     def __init__(self, attribute: Callable[[str], Any], dtype: np.dtype, fills: bool, is_vlen: bool) -> None:
         self.dtype = dtype
         self.warned: list[str] = []
-        self.missing: list[np.generic] = []
+        self.missing: list[Any] = []
         self.fill: Any = None
         self.fill_is_given = False
         self.minimum: Any = None

@@ -316,7 +316,8 @@ class _Variable:
         if listed and not selection.is_empty:
             last = parts[int(np.flatnonzero(np.unique(number) == number[-1])[0])].dtype
             parts = [part.astype(last) for part in parts]
-        data = ma.concatenate(parts) if any(ma.isMA(part) for part in parts) else np.concatenate(parts)
+        concatenate: Any = ma.concatenate if any(ma.isMA(part) for part in parts) else np.concatenate
+        data = concatenate(parts)
         if selection.is_empty and listed:
             data = np.repeat(data[:1], len(records), axis=0)
             order = [np.arange(len(records))]

@@ -261,11 +261,11 @@ def _reach(item: slice, axis: int, shape: tuple[int, ...], unlimited: Sequence[b
     if not unlimited[axis]:
         return shape[axis]
     if item.stop is not None:
-        return max(item.stop, shape[axis])
+        return int(max(item.stop, shape[axis]))
     if data_shape:
         if axis >= len(data_shape):
             raise IndexError("shape of data does not conform to slice")
-        length = data_shape[axis] + (item.start or 0)
+        length = int(data_shape[axis] + (item.start or 0))
         if length < 0:
             raise ValueError("length should not be negative")
         return length

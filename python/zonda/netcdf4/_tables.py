@@ -42,7 +42,7 @@ default_fillvals: dict[str, Any] = {
 }
 
 # What scripts call a format, and what the engine does.
-ENGINE_FORMAT: dict[str, str] = {
+ENGINE_FORMAT: dict[str, Any] = {
     "NETCDF3_CLASSIC": "CDF-1",
     "NETCDF3_64BIT": "CDF-2",
     "NETCDF3_64BIT_OFFSET": "CDF-2",

@@ -22,7 +22,7 @@ def aligned(dtype: np.dtype) -> np.dtype:
         field = dtype.fields[name][0]  # type: ignore[index]
         if field.kind == "V" and field.shape == ():
             formats.append(aligned(field))
-        elif field.kind == "V" and field.subdtype[0].kind == "V":
+        elif field.subdtype is not None and field.subdtype[0].kind == "V":
             raise TypeError("nested structured dtype arrays not supported")
         elif field.kind == "S" and field.itemsize != 1:
             formats.append(np.dtype(("S1", (field.itemsize,))))
@@ -38,9 +38,9 @@ def text_view(dtype: np.dtype) -> np.dtype:
         field = dtype.fields[name][0]  # type: ignore[index]
         if field.kind == "V" and field.shape == ():
             formats.append(text_view(field))
-        elif field.kind == "V" and field.subdtype[0].kind == "V":
+        elif field.subdtype is not None and field.subdtype[0].kind == "V":
             raise TypeError("nested structured dtype arrays not supported")
-        elif field.kind == "V" and field.subdtype[0].kind == "S" and len(field.shape) == 1:
+        elif field.subdtype is not None and field.subdtype[0].kind == "S" and len(field.shape) == 1:
             formats.append(np.dtype(f"S{field.shape[0]}"))
         else:
             formats.append(field)

@@ -125,7 +125,7 @@ class Variable(WithAttributes, Described):
         """Its name."""
         if not self._handle.is_open:
             self._info()
-        return self._name
+        return str(self._name)
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -248,6 +248,7 @@ class Variable(WithAttributes, Described):
     def _rules(self) -> _masking.Rules:
         """Masks and scaling by the attributes as they are now."""
         attributes = self._handle.attributes_of(self._grpid, self._varid)
+        rules: _masking.Rules | None
         known, rules = self._rules_kept
         if known is not attributes or rules is None:
             dtype = np.dtype(object) if self.dtype is str else self.dtype
