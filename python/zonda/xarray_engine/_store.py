@@ -62,6 +62,8 @@ class ZondaDataStore(WritableCFDataStore):
         autoclose: bool = False,
         lock: Any = None,
     ) -> None:
+        if group is not None and not isinstance(group, str):
+            raise ValueError("group must be a string or None")
         self.handle = handle
         self.group = "/" + group.strip("/") if group not in (None, "", "/") else "/"
         self.auto_complex = auto_complex
