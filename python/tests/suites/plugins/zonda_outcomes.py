@@ -78,7 +78,7 @@ class Journal:
         self.write(test=nodeid)
 
     def pytest_runtest_logreport(self, report):
-        outcome = "xfailed" if hasattr(report, "wasxfail") else report.outcome
+        outcome = "xfailed" if report.skipped and hasattr(report, "wasxfail") else report.outcome
         why = "" if report.passed else last(report)
         old = self.worst.get(report.nodeid, ("passed", ""))
         if RANK.index(outcome) > RANK.index(old[0]):
