@@ -19,6 +19,13 @@ def version(python: str, package: str) -> str:
     return out.stdout.strip()
 
 
+def installed(python: str, package: str) -> Path:
+    """The folder of an installed package."""
+    version(python, package)
+    ask = f"import importlib.util as u; print(u.find_spec({package!r}).submodule_search_locations[0])"
+    return Path(subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip())
+
+
 def sdist(python: str, package: str, folder: Path) -> Path:
     """The unpacked source distribution of the installed version, fetched once."""
     wanted = version(python, package)
