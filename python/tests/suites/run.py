@@ -58,7 +58,7 @@ def suite(name: str, python: str, out: Path, quick: bool) -> Suite:
     # distributed tests starts a cluster, ten seconds.
     only = "not zarr and not pydap and not scipy"
     if quick:
-        only = "netcdf4 and (not distributed or roundtrip[True-netcdf4-NETCDF4])"
+        only = "TestNetCDF4Data or TestNetCDF4ViaDaskData or roundtrip[True-netcdf4-NETCDF4]"
     return Suite(name, None, tuple(str(home / "tests" / file) for file in XARRAY), "class",
                  options=(f"--rootdir={home.parent}",), only=only)  # fmt: skip
 
