@@ -43,6 +43,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("api", ["plain", "module", "engine"])
 def test_storm(api, folder):
+    pytest.importorskip("zonda")
     if api == "engine" and not has("xarray"):
         pytest.skip("no xarray")
     said = run([sys.executable, HERE / "storm.py", api, folder, FILES, THREADS, READS, "fork"])

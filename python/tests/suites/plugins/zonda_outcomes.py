@@ -22,7 +22,7 @@ def library() -> str:
     """Whose code answers to `import netCDF4` in this process."""
     import netCDF4
 
-    if netCDF4.__name__ != "netCDF4":
+    if netCDF4.Dataset.__module__.startswith("zonda"):
         return "module"
     return "preload" if "Zonda" in netCDF4.getlibversion() else "own"
 
