@@ -89,22 +89,22 @@ def _share(suite: Suite, side: Side, python: str, out: Path, number: int, only: 
     )  # fmt: skip
     chosen = " and ".join(f"({expression})" for expression in (suite.only, only) if expression)
     command = [*side.prefix, python, "-m", "pytest", "-q", "-p", "zonda_outcomes", "-p", "no:cacheprovider", "--tb=short",
+               "--continue-on-collection-errors",
                "--import-mode=prepend", *suite.options, *(["-k", chosen] if chosen else []), *suite.targets]
     with open(log, "wb") as said:
         while True:
-            before = len(_lines(journal))
+            before = _ended(journal)
             code = _process(command, work, env, said, journal, quiet_seconds)
             if code == WRONG_LIBRARY:
                 raise Broken(f"{label}: {log.read_text(errors='replace').strip().splitlines()[-1]}")
-            lines = _lines(journal)
-            begun, ended = {line["test"] for line in lines}, {line["test"] for line in lines if "end" in line}
-            killed = begun - ended
+            ended = _ended(journal)
+            killed = {line["test"] for line in _lines(journal)} - ended
             if not killed:
                 # 0: all passed, 1: some failed, 5: none was chosen
-                if code not in (0, 1, 5) and len(lines) == before:
-                    raise Broken(f"{label}: pytest ended with {code}: {log}")
                 if code in (0, 1, 5):
                     break
+                if ended == before:
+                    raise Broken(f"{label}: pytest ended with {code}: {log}")
                 continue  # it died between two tests: on with the next
             why = "no end for %g s" % quiet_seconds if code is None else "the process ended with %d" % code
             with open(journal, "a", encoding="utf-8") as more:
@@ -119,6 +119,10 @@ def _lines(journal: Path) -> list[dict]:
     if not journal.exists():
         return []
     return [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+
+
+def _ended(journal: Path) -> set[str]:
+    return {line["test"] for line in _lines(journal) if "end" in line}
 
 
 def _process(command, work: Path, env: dict, said, journal: Path, quiet_seconds: float) -> int | None:
