@@ -43,12 +43,16 @@ bench-writes: ## the part about writing netCDF-4
 bench-python: ## Python libraries on the same arrays; hours
 	scripts/setup.sh --demo --python
 	@$(MAKE) --no-print-directory build
-	bench/python.py
+	scripts/wheel.sh out/wheels out/venv/bin/python
+	out/venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps out/wheels/zonda-*-abi3-*.whl
+	ZONDA_PYTHON=$(CURDIR)/out/venv/bin/python bench/python.py
 
 python-suites: ## the test suites of netCDF4-python, h5netcdf and xarray on Zonda
 	scripts/setup.sh --python
 	@$(MAKE) --no-print-directory build
-	python/tests/suites/run.py
+	scripts/wheel.sh out/wheels out/venv/bin/python
+	out/venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps out/wheels/zonda-*-abi3-*.whl
+	ZONDA_PYTHON=$(CURDIR)/out/venv/bin/python python/tests/suites/run.py
 
 stacks: ## the default storage stack against others, on every family of workloads
 	scripts/setup.sh --demo

@@ -118,7 +118,10 @@ class Bench:
         self.bin = ROOT / "out" / "bench-bin"
         self.cores = len(os.sched_getaffinity(0))
         self.env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH")}
-        self.env.update(PYTHONPATH=str(ROOT / "python"), PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS=str(self.cores))
+        # The checkout, if its module was built there, or what is installed.
+        if any((ROOT / "python" / "zonda").glob("_zonda*.so")):
+            self.env["PYTHONPATH"] = str(ROOT / "python")
+        self.env.update(PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS=str(self.cores))
         self.versions: dict[str, str] = {}
         self.small: dict[str, str] = {}
         self.made: dict[str, dict] = {}

@@ -51,15 +51,13 @@ if ((test)); then
     # h5py and hdf5plugin: what the filters and structures of HDF5 are tested against.
     pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin)
 fi
-if ((test || python_peers)); then
+if ((python_peers)); then
     # Their own test suites run on Zonda; h5dump is what h5netcdf's compares with. pip asks a source
     # distribution for its metadata before it gives it away, and netCDF4's looks for both libraries.
     packages+=(python3-venv libnetcdf-dev libhdf5-dev hdf5-tools)
     pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin pytest dask distributed cftime)
-fi
-if ((python_peers)); then
-    # What is measured beside it.
-    pip+=(zarr hidefix)
+    # What is measured beside it, and what builds the package.
+    pip+=(zarr hidefix maturin)
 fi
 
 # The packages of "$@" that are not installed.

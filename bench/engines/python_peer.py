@@ -61,7 +61,7 @@ class Engine:
         self.xr, self.name = xarray, name
         self.engine = {"h5netcdf-engine": "h5netcdf", "hidefix": "hidefix", "zarr": "zarr"}.get(name, "netcdf4")
         if name == "zonda-engine":
-            import zonda
+            import zonda.xarray_engine as zonda
             from zonda.xarray_engine import ZondaBackendEntrypoint
 
             self.zonda, self.engine = zonda, register(xarray, "zonda", ZondaBackendEntrypoint())
@@ -86,8 +86,8 @@ class Engine:
 
     def open_many(self, paths, parallel):
         combine = dict(combine="nested", concat_dim="time", data_vars="minimal", coords="minimal", compat="override")
-        if self.name == "zonda-engine" and parallel and hasattr(self.zonda, "open_mfdataset"):
-            return self.zonda.open_mfdataset(paths, **combine)  # opens by threads of its own
+        if self.name == "zonda-engine" and parallel:
+            return self.zonda.open_mfdataset(paths, chunks={}, **combine)  # opens by threads of its own
         return self.xr.open_mfdataset(paths, engine=self.engine, parallel=parallel, **combine, **self.options())
 
     def mean(self, path, dims, chunks, clock):

@@ -38,21 +38,28 @@ class Suite:
 class Side:
     """Whose code the tests run on."""
 
-    name: str  # own, module, preload: as plugins/zonda_outcomes.py recognises it
+    name: str
     prefix: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    netcdf4: str = ""  # whose code answers to the name netCDF4, as plugins/zonda_outcomes.py says it; "": its own
     env: dict[str, str] = field(default_factory=dict)
 
 
 def sides(dist: Path) -> dict[str, Side]:
     """All sides; `dist` is what `make build` made."""
-    # Children ask for the library by a path that holds wherever they run.
-    package = (str(HERE / "shim"), str(ROOT / "python"))
     return {
         "own": Side("own"),
-        "module": Side("module", path=package),
-        "preload": Side("preload", prefix=(str(dist / "bin" / "zonda"), "run", "--")),
+        "preload": Side("preload", prefix=(str(dist / "bin" / "zonda"), "run", "--"), netcdf4="preload"),
+        "module": Side("module", path=(str(HERE / "shim"), *package()), netcdf4="module"),
+        "engine": Side("engine", path=package(), plugins=("zonda_engine",)),
     }
+
+
+def package() -> tuple[str, ...]:
+    """Where `zonda` is imported from: this checkout, if its module was built here, or what is installed."""
+    built = any((ROOT / "python" / "zonda").glob("_zonda*.so"))
+    return (str(ROOT / "python"),) if built else ()
 
 
 def run(suite: Suite, side: Side, python: str, out: Path, only: str = "", quiet_seconds: float = 300) -> dict:
@@ -84,13 +91,13 @@ def _share(suite: Suite, side: Side, python: str, out: Path, number: int, only: 
     env.update(
         suite.env, **side.env, PYTHONDONTWRITEBYTECODE="1", TMPDIR=str(scratch), LC_ALL="C.UTF-8",
         PYTHONPATH=os.pathsep.join([str(HERE / "plugins"), *side.path]),
-        ZONDA_SUITES_JOURNAL=str(journal), ZONDA_SUITES_EXPECT=side.name,
+        ZONDA_SUITES_JOURNAL=str(journal), ZONDA_SUITES_EXPECT=side.netcdf4 or "own",
         ZONDA_SUITES_SHARE=f"{number}/{suite.shares}/{suite.together}",
     )  # fmt: skip
     chosen = " and ".join(f"({expression})" for expression in (suite.only, only) if expression)
     command = [*side.prefix, python, "-m", "pytest", "-q", "-p", "zonda_outcomes", "-p", "no:cacheprovider", "--tb=short",
-               "--continue-on-collection-errors",
-               "--import-mode=prepend", *suite.options, *(["-k", chosen] if chosen else []), *suite.targets]
+               "-p", "no:xdist", "--continue-on-collection-errors",
+               "--import-mode=prepend", *(word for plugin in side.plugins for word in ("-p", plugin)), *suite.options, *(["-k", chosen] if chosen else []), *suite.targets]
     with open(log, "wb") as said:
         while True:
             before = _ended(journal)

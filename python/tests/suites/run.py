@@ -14,13 +14,13 @@ Suites: `netcdf4` and `h5netcdf`, of the source distributions on PyPI of the ver
 repository: all of it lands in out/suites.
 
 Sides: `own`, as its authors run it. `preload`: the netCDF4 wheel under `zonda run`. `module`:
-`zonda.netcdf4` by the name of netCDF4. h5netcdf's suite writes with one library and reads with another,
+`zonda.netcdf4` by the name of netCDF4. `engine`: xarray's engine zonda by the name of netcdf4. h5netcdf's suite writes with one library and reads with another,
 netCDF4 being one of them. Before a side counts, the process is asked whose code answers.
 
 A test that passes on `own` and not on the other side is a failure, unless exceptions/SUITE-SIDE.tsv says why
 it may; a test listed there that passes is one, too. Results of `own` are kept for as long as the versions of
-the packages stay as they are. ZONDA_PYTHON (out/venv/bin/python) has the packages, ZONDA_DIST (dist) the
-library. The last line is `N passed, N failed, N skipped`.
+the packages stay as they are. ZONDA_PYTHON (out/python/bin/python, or that of out/venv) has the packages, and `zonda`
+where its module was not built in this checkout; ZONDA_DIST (dist) has the library. The last line is `N passed, N failed, N skipped`.
 """
 
 import argparse
@@ -39,7 +39,9 @@ from execute import ROOT, Broken, Suite
 from fetch import Unavailable, installed, sdist, version
 
 SUITES = ("netcdf4", "h5netcdf", "xarray")
-SIDES = ("preload", "module")
+SIDES = ("preload", "module", "engine")
+# The engine is for xarray alone.
+NO_SUCH = {("netcdf4", "engine"), ("h5netcdf", "engine")}
 # What decides about results of `own`.
 PACKAGES = ("netCDF4", "h5netcdf", "h5py", "xarray", "numpy", "cftime", "dask", "pytest", "pandas")
 XARRAY = ("test_backends.py", "test_backends_datatree.py", "test_backends_api.py", "test_backends_file_manager.py", "test_distributed.py")
@@ -47,6 +49,8 @@ XARRAY = ("test_backends.py", "test_backends_datatree.py", "test_backends_api.py
 
 def suite(name: str, python: str, out: Path, quick: bool) -> Suite:
     """A suite, fetched if need be."""
+    version(python, "pytest")
+    version(python, "netCDF4")
     if name == "netcdf4":
         tree = sdist(python, "netCDF4", out) / "test"
         # Without the network: one test reads from a server that is not ours.
@@ -61,6 +65,11 @@ def suite(name: str, python: str, out: Path, quick: bool) -> Suite:
         only = "TestNetCDF4Data or TestNetCDF4ViaDaskData or roundtrip[True-netcdf4-NETCDF4]"
     return Suite(name, None, tuple(str(home / "tests" / file) for file in XARRAY), "class",
                  options=(f"--rootdir={home.parent}",), only=only)  # fmt: skip
+
+
+def interpreter() -> str:
+    """The Python that has the package installed, where the tests made one, or that of the other tests."""
+    return next((str(p) for n in ("python", "venv") if (p := ROOT / "out" / n / "bin" / "python").exists()), sys.executable)
 
 
 def facts(python: str) -> dict[str, str]:
@@ -115,11 +124,12 @@ def ready(side: str, a) -> None:
     """Whether a side can be had here."""
     if side == "preload" and not (a.dist / "lib" / "libzonda-preload.so").exists():
         raise Unavailable(f"no libzonda-preload.so in {a.dist}/lib: make build")
-    if side == "module":
-        ask = subprocess.run([a.python, "-c", "import zonda.netcdf4"], capture_output=True, text=True,
-                             env={**os.environ, "PYTHONPATH": str(ROOT / "python")})  # fmt: skip
+    module = {"module": "zonda.netcdf4", "engine": "zonda.xarray_engine"}.get(side)
+    if module:
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(execute.package())}
+        ask = subprocess.run([a.python, "-c", f"import {module}"], capture_output=True, text=True, env=env)
         if ask.returncode != 0:
-            raise Unavailable(f"zonda.netcdf4 cannot be imported: {ask.stderr.strip().splitlines()[-1]}")
+            raise Unavailable(f"{module} cannot be imported: {ask.stderr.strip().splitlines()[-1]}")
 
 
 def arguments():
@@ -131,7 +141,7 @@ def arguments():
     p.add_argument("--fresh", action="store_true", help="run them on their own library again")
     p.add_argument("--verbose", action="store_true", help="show the exceptions, too")
     p.add_argument("--list", action="store_true")
-    p.add_argument("--python", default=os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python")))
+    p.add_argument("--python", default=os.environ.get("ZONDA_PYTHON") or interpreter())
     p.add_argument("--dist", type=Path, default=Path(os.environ.get("ZONDA_DIST", ROOT / "dist")))
     p.add_argument("--out", type=Path, default=ROOT / "out" / "suites")
     a = p.parse_args()
@@ -165,6 +175,8 @@ def main() -> int:
             continue
         print(f"{name} on own: {counted(base)}", flush=True)
         for side in a.sides.split(","):
+            if (name, side) in NO_SUCH or (a.quick and (name, side) == ("xarray", "module")):
+                continue
             try:
                 ready(side, a)
                 good, wrong = judge(chosen, side, a, base)

@@ -28,7 +28,8 @@ def has(module: str) -> bool:
 
 def run(command: list, most: float = SECONDS) -> str:
     """Runs storm.py; a crash and a hang are failures that say where."""
-    env = {**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(ROOT / "python")}
+    # Children import what this process does.
+    env = {**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     out = subprocess.run([str(w) for w in command], env=env, capture_output=True, text=True, timeout=most)
     assert out.returncode == 0, f"ended with {out.returncode}:\n{out.stderr[-4000:]}"
     return out.stdout
