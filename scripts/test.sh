@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts suites)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -52,6 +52,7 @@ stage() {
                 tests/async/run.py &&
                 out/venv/bin/python tests/async/helper.py
             ;;
+        python) python/tests/run.sh ;;
         conformance) tests/conformance/run.py --allowed ;;
         scripts)
             # The reference's own scripts about its tools, with ours in their place.
