@@ -15,7 +15,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 DIST = Path(os.environ.get("ZONDA_DIST", ROOT / "dist"))
-FILES, THREADS, READS = 1000, 8, 1500
+FILES, THREADS, READS = 1000, 8, 600
 SECONDS = 300
 
 
