@@ -6,15 +6,15 @@ import sys
 
 import zonda
 
-from . import _commands
+from . import _commands, _zonda
 
 
 def main() -> None:
     """Prints the versions and places."""
     if len(sys.argv) > 1:
         _commands.zonda()
-    lines = [("zonda", zonda.__version__), ("netCDF interface", zonda._zonda.netcdf_version())]
-    lines.append(("module", str(zonda._zonda.__file__)))
+    lines = [("zonda", _zonda.version()), ("netCDF interface", _zonda.netcdf_version())]
+    lines.append(("module", str(_zonda.__file__)))
     for name, find in (
         ("library", zonda.get_lib),
         ("preload library", zonda.get_preload),

@@ -8,23 +8,21 @@ NC_STRING, user types have ids from 32 on as in the C library.
 Every call that touches the file gives up the GIL meanwhile; no call takes a lock that two files share; all
 methods may be called from several threads.
 """
-import os
 from typing import Any, Literal, final
+
 import numpy as np
+
+from .errors import NetCDFError as NetCDFError
 
 Format = Literal["CDF-1", "CDF-2", "CDF-5", "NETCDF4", "NETCDF4_CLASSIC"]
 
-class NetCDFError(Exception):       # defined in zonda/errors.py, raised by the module (see brief)
-    code: int                       # NC_E* (negative) or errno (positive)
-    path: str | None
-    offset: int | None              # byte of the file, where the engine knows one
 
 # Description of a group in one call (plain tuples: fast to make, nothing lazy).
 #   dims   [(dimid, name, length, is_unlimited)]      those defined in this group
 #   vars   [(varid, name, typeid, (dimid, ...), (length, ...))]
 #   types  [typeid]   groups [groupid]
 #   see `File.type_info`, `File.atts`, `File.var_info`
-GroupInfo = tuple[str, str, int | None, list[int], list[tuple], list[tuple], list[int]]  # name, path, parent, groups, dims, vars, types
+GroupInfo = tuple[str, str, int | None, list[int], list[tuple[Any, ...]], list[tuple[Any, ...]], list[int]]  # name, path, parent, groups, dims, vars, types
 
 @final
 class File:
@@ -75,7 +73,7 @@ class File:
     def dim(self, group: int, dim: int) -> tuple[str, int, bool, int]: ...     # name, length now, unlimited, group where defined
 
     # ---- types -------------------------------------------------------------------------------------
-    def type_info(self, typeid: int) -> dict: ...
+    def type_info(self, typeid: int) -> dict[str, Any]: ...
         # {"id","name","group","class": "compound"|"vlen"|"opaque"|"enum"|"atomic","size": bytes in memory,
         #  "base": typeid|None, "fields": [(name, offset, typeid, (shape...))], "members": [(name, int)],
         #  "dtype": np.dtype | None  (in memory, native order; None where values have variable parts)}
@@ -87,7 +85,7 @@ class File:
     # ---- variables ---------------------------------------------------------------------------------
     def def_var(self, group: int, name: str, typeid: int, dims: tuple[int, ...]) -> int: ...
     def rename_var(self, group: int, var: int, name: str) -> None: ...
-    def var_info(self, group: int, var: int) -> dict: ...
+    def var_info(self, group: int, var: int) -> dict[str, Any]: ...
         # {"shape": (..), "chunks": (..)|None, "storage": "contiguous"|"chunked"|"compact"|"virtual"|..., 
         #  "filters": [(id, name|None, (params..))], "endian": "native"|"little"|"big",
         #  "no_fill": bool, "fill": value|None (None: not set by the file, the default fill of the type counts),
@@ -118,17 +116,19 @@ class File:
     # ---- data --------------------------------------------------------------------------------------
     # start, count, stride: one number a dimension (stride None: all 1).
     def get(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...], stride: tuple[int, ...] | None,
-            out: np.ndarray) -> int:
+            out: np.ndarray[Any, Any]) -> int:
         """Into `out`: C-contiguous, writable, native byte order, prod(count) elements of any numeric dtype (converted), S1 for
         NC_CHAR, the dtype of `type_info` for user types without variable parts. Returns how many values did not fit
         the dtype (NC_ERANGE; they are delivered as the C library does)."""
     def put(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...], stride: tuple[int, ...] | None,
-            values: np.ndarray) -> int: ...
+            values: np.ndarray[Any, Any]) -> int: ...
         # C-contiguous native; may grow unlimited dimensions
-    def get_objects(self, group: int, var: int, start, count, stride, out: np.ndarray) -> None: ...
+    def get_objects(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...],
+            stride: tuple[int, ...] | None, out: np.ndarray[Any, Any]) -> None: ...
         # dtype=object: NC_STRING -> str (missing: ""), vlen -> np.ndarray, vlen of strings -> object array,
         # compound with variable parts -> tuple of Python values
-    def put_objects(self, group: int, var: int, start, count, stride, values: np.ndarray) -> None: ...
+    def put_objects(self, group: int, var: int, start: tuple[int, ...], count: tuple[int, ...],
+            stride: tuple[int, ...] | None, values: np.ndarray[Any, Any]) -> None: ...
 
 def default_fill(typeid: int) -> Any: ...        # NumPy scalar, bytes for NC_CHAR, "" for NC_STRING
 def has_filter(filter: int | str) -> bool: ...   # whether data through it can be decoded and encoded
@@ -141,3 +141,10 @@ def get_chunk_cache() -> tuple[int, int, float]: ...
 def set_chunk_cache(bytes: int, slots: int, preemption: float) -> None: ...
 def version() -> str: ...                        # of zonda
 def netcdf_version() -> str: ...                 # that nc_inq_libvers tells
+def strerror(code: int) -> str: ...              # what nc_strerror says
+def get_alignment() -> tuple[int, int]: ...      # (threshold, alignment) for files created from now on
+def set_alignment(threshold: int, alignment: int) -> None: ...
+def before_fork() -> None: ...                   # these four: zonda/__init__.py registers them
+def after_fork_in_parent() -> None: ...
+def after_fork_in_child() -> None: ...
+def drain_all() -> None: ...

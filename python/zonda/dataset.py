@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from types import TracebackType
-from typing import IO, Any, Union, cast
+from typing import IO, TYPE_CHECKING, Any, Union, cast
 
-from ._zonda import File, Format, GroupInfo
+from ._zonda import File
 from .errors import NetCDFError
 from .group import Group
+
+if TYPE_CHECKING:
+    from ._zonda import Format, GroupInfo
 
 __all__ = ["Dataset", "Source", "create", "open"]
 

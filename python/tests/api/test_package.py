@@ -33,7 +33,7 @@ def test_the_tools(tmp_path):
         ds.create_variable("v", data=np.arange(3), dims="x")
     scripts = Path(sysconfig.get_path("scripts"))
     for name, arguments, expected in [
-        ("ncdump", ["-h", "f.nc"], "netcdf f {"), ("zonda", ["info", "f.nc"], "NETCDF4"), ("zonda", ["--version"], "zonda "),
+        ("ncdump", ["-h", "f.nc"], "netcdf f {"), ("zonda", ["info", "f.nc"], "HDF5"), ("zonda", ["--version"], "zonda "),
         ("nccopy", ["f.nc", "g.nc"], ""), ("ncdump", ["-v", "v", "g.nc"], "v = 0, 1, 2"),
     ]:  # fmt: skip
         code = f"import sys; sys.argv[0] = {name!r}; from zonda import _commands; _commands.{name}()"
@@ -70,9 +70,12 @@ def test_import_needs_numpy_only():
     assert done.stdout.strip() == "[]"
 
 
-def test_stubs_say_what_is_there():
+def test_stubs_say_what_is_there(tmp_path):
     pytest.importorskip("mypy")
+    # Types alone, for annotations.
+    (tmp_path / "allowed").write_text("zonda\\._zonda\\.(Format|GroupInfo|__all__)\n")
     done = subprocess.run(
-        [sys.executable, "-m", "mypy.stubtest", "zonda._zonda", "--ignore-missing-stub"], capture_output=True, text=True
-    )
+        [sys.executable, "-m", "mypy.stubtest", "zonda._zonda", "--allowlist", str(tmp_path / "allowed")],
+        capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout
