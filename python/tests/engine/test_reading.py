@@ -129,7 +129,7 @@ FILTERS = [
     {"contiguous": True},
     {"dtype": "i2", "scale_factor": 0.001, "add_offset": 1.0, "_FillValue": -32768},
     {"least_significant_digit": 2, "zlib": True},
-    {"zlib": True, "significant_digits": 3, "quantize_mode": "BitRound"},
+    {"zlib": True, "significant_digits": 3, "quantize_mode": "BitGroom"},
     {"endian": "big"},
 ]
 
@@ -164,9 +164,9 @@ def test_types_of_netcdf4(tmp_path):
         nc.createVariable("cloud", kind, ("x",), fill_value=255)[:] = [0, 1, 255]
         nc.createVariable("text", str, ("x",))[:] = np.array(["a", "", "é"], object)
         nc.createVariable("char", "S1", ("x",))[:] = np.array([b"a", b"b", b"c"])
-        pair = nc.createCompoundType(np.dtype([("a", "i4"), ("b", "f8")]), "pair")
+        pair = nc.createCompoundType(np.dtype([("a", "i4"), ("b", "f8")]), "pair_t")
         nc.createVariable("pair", pair, ("x",))[:] = np.array([(1, 2.5)] * 3, pair.dtype)
-        ragged = nc.createVLType("i4", "ragged")
+        ragged = nc.createVLType("i4", "ragged_t")
         v = nc.createVariable("rag", ragged, ("x",))
         for n in range(3):
             v[n] = np.arange(n + 1, dtype="i4")
