@@ -20,11 +20,7 @@ NC_EEXIST = -35
 
 def code_text(error: NetCDFError) -> str:
     """What `nc_strerror` says of the error's code, without file and place."""
-    code = error.code
-    strerror = getattr(_zonda, "strerror", None)
-    if strerror is not None:
-        return str(strerror(code))
-    return os.strerror(code) if code > 0 else str(error).split(": /", 1)[0]
+    return os.strerror(error.code) if error.code > 0 else str(_zonda.strerror(error.code))
 
 
 @contextmanager
@@ -53,6 +49,6 @@ def about(what: str) -> Iterator[None]:
     try:
         yield
     except NetCDFError as error:
-        if type(error) is NetCDFError and what not in str(error):
-            error.args = (f"{code_text(error)}: {what}", *error.args[1:])
+        if what not in error.text:
+            error.text = f"{error.text}: {what}"
         raise

@@ -25,15 +25,18 @@ def getlibversion() -> str:
     return str(_zonda.netcdf_version())
 
 
+# Settings of `.ncrc` are about files on servers, which this module does not open: they are kept, for who asks.
+_SETTINGS: dict[str, str] = {}
+
+
 def rc_get(key: Any) -> str | None:
-    """A setting of the library's `.ncrc`, None if it is not set."""
-    value = _zonda.rc_get(str(key))
-    return None if value is None else str(value)
+    """A setting that `rc_set` made, None if there is none."""
+    return _SETTINGS.get(str(key))
 
 
 def rc_set(key: Any, value: Any) -> None:
-    """Sets a setting of `.ncrc`."""
-    _zonda.rc_set(str(key), str(value))
+    """Keeps a setting as of `.ncrc`; of no effect on files."""
+    _SETTINGS[str(key)] = str(value)
 
 
 def get_chunk_cache() -> tuple[int, int, float]:
