@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
-
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+from storm import expected, name  # noqa: E402
+
 ROOT = HERE.parents[2]
 DIST = Path(os.environ.get("ZONDA_DIST", ROOT / "dist"))
-FILES, THREADS, READS = 1000, 8, 1500
+FILES, THREADS, READS = 1000, 8, 600
 SECONDS = 300
 
 
@@ -66,8 +69,6 @@ def test_storm_under_zonda_run(api, folder):
 def test_reads_of_slow_files_overlap(folder):
     """Eight threads that wait for their files wait at the same time: no lock, no GIL is held meanwhile."""
     zonda = pytest.importorskip("zonda")
-    from storm import expected, name
-
     # Each read of the file takes so long; one thread alone measures what a whole access takes.
     slow = "throttle:1000000000:20ms,file"
 
@@ -89,7 +90,7 @@ def test_reads_of_slow_files_overlap(folder):
     while not done.wait(0.001):
         ticks += 1
     together = time.perf_counter() - start
-    assert together < 4 * alone, f"{together:.2f} s for eight, {alone:.2f} s for one"
+    assert together < 6 * alone, f"{together:.2f} s for eight, {alone:.2f} s for one"
     # This thread ran meanwhile: with the GIL held through one file's waits it would have stood still.
     assert ticks > 10, f"{ticks} turns in {together:.2f} s"
 
@@ -97,8 +98,6 @@ def test_reads_of_slow_files_overlap(folder):
 def test_a_file_that_blocks_holds_up_nobody(folder):
     """A Python file object that does not answer: other files are read, opened and closed meanwhile."""
     zonda = pytest.importorskip("zonda")
-    from storm import expected, name
-
     blocked, go_on = threading.Event(), threading.Event()
 
     class Stuck:
