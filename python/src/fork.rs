@@ -1,4 +1,4 @@
-//! Forks and exits. `zonda/__init__.py` registers these with `os.register_at_fork` and `atexit`.
+//! Forks and exits: the module registers these with `os.register_at_fork` and `atexit`.
 //!
 //! As in C: the forking thread takes every lock of every file first, and both sides give them back.
 //! The GIL is given up while it waits for them, since one who has such a lock may want the GIL: a

@@ -21,6 +21,7 @@ use pyo3::pymodule;
 #[pymodule(gil_used = false)]
 mod _zonda {
     use pyo3::prelude::*;
+    use pyo3::types::PyDict;
 
     #[pymodule_export]
     use super::file::File;
@@ -39,7 +40,15 @@ mod _zonda {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        let errors = module.py().import("zonda.errors")?;
-        module.add("NetCDFError", errors.getattr("NetCDFError")?)
+        let py = module.py();
+        let errors = py.import("zonda.errors")?;
+        module.add("NetCDFError", errors.getattr("NetCDFError")?)?;
+        let hooks = PyDict::new(py);
+        hooks.set_item("before", module.getattr("before_fork")?)?;
+        hooks.set_item("after_in_parent", module.getattr("after_fork_in_parent")?)?;
+        hooks.set_item("after_in_child", module.getattr("after_fork_in_child")?)?;
+        py.import("os")?.call_method("register_at_fork", (), Some(&hooks))?;
+        py.import("atexit")?.call_method1("register", (module.getattr("drain_all")?,))?;
+        Ok(())
     }
 }

@@ -1,0 +1,163 @@
+"""The entry point ``zonda`` of the group ``xarray.backends``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Iterable
+
+from xarray.backends.common import BackendEntrypoint, _normalize_path
+from xarray.backends.store import StoreBackendEntrypoint
+from xarray.core.utils import close_on_error, is_remote_uri
+
+from ._store import ZondaDataStore
+
+if TYPE_CHECKING:
+    from xarray.core.dataset import Dataset
+    from xarray.core.datatree import DataTree
+
+__all__ = ["ZondaBackendEntrypoint"]
+
+_MAGIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05", b"\x89HDF\r\n\x1a\n")
+_EXTENSIONS = {".nc", ".nc4", ".cdf", ".nc3", ".nc5"}
+
+
+class ZondaBackendEntrypoint(BackendEntrypoint):
+    """netCDF files (classic, 64-bit, CDF-5, netCDF-4) and most HDF5 files, read by the library Zonda.
+
+    Paths, bytes, ``BytesIO`` and file objects that can be positioned (fsspec) can be opened. Files are read
+    without a lock and without the GIL.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> ds = xr.open_dataset("air.nc", engine="zonda", chunks={})  # doctest: +SKIP
+    """
+
+    description = "Open netCDF (.nc, .nc4 and .cdf) and most HDF5 files without locks using Zonda in Xarray"
+    supports_groups = True
+
+    def guess_can_open(self, filename_or_obj: Any) -> bool:
+        """Whether it looks like a netCDF file: by its first bytes, else by its name. URLs are left to others."""
+        if isinstance(filename_or_obj, str) and is_remote_uri(filename_or_obj):
+            return False
+        if isinstance(filename_or_obj, (str, os.PathLike)):
+            try:
+                with open(filename_or_obj, "rb") as file:
+                    return file.read(8).startswith(_MAGIC)
+            except OSError:
+                return os.path.splitext(os.fspath(filename_or_obj))[1] in _EXTENSIONS
+        if isinstance(filename_or_obj, (bytes, bytearray, memoryview)):
+            return bytes(filename_or_obj[:8]).startswith(_MAGIC)
+        if hasattr(filename_or_obj, "read") and hasattr(filename_or_obj, "seek"):
+            place = filename_or_obj.tell()
+            start = filename_or_obj.read(8)
+            filename_or_obj.seek(place)
+            return isinstance(start, bytes) and start.startswith(_MAGIC)
+        return False
+
+    def open_dataset(  # type: ignore[override]
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        mode: str = "r",
+        format: str | None = None,
+        clobber: bool = True,
+        diskless: bool = False,
+        persist: bool = False,
+        auto_complex: bool | None = None,
+        lock: Any = None,
+        autoclose: bool = False,
+    ) -> Dataset:
+        """Open one group. The keywords are those of the engine ``netcdf4``; `lock` is not needed."""
+        store = ZondaDataStore.open(
+            _normalize_path(filename_or_obj),
+            mode=mode,
+            format=format,
+            group=group,
+            clobber=clobber,
+            diskless=diskless,
+            persist=persist,
+            auto_complex=auto_complex,
+            autoclose=autoclose,
+        )
+        with close_on_error(store):
+            return StoreBackendEntrypoint().open_dataset(
+                store,
+                mask_and_scale=mask_and_scale,
+                decode_times=decode_times,
+                concat_characters=concat_characters,
+                decode_coords=decode_coords,
+                drop_variables=drop_variables,
+                use_cftime=use_cftime,
+                decode_timedelta=decode_timedelta,
+            )
+
+    def open_datatree(self, filename_or_obj: Any, **kwargs: Any) -> DataTree:
+        """Open a group and all below it as a tree; the keywords are those of `open_dataset`."""
+        from xarray.core.datatree import DataTree
+
+        datasets = self.open_groups_as_dict(filename_or_obj, **kwargs)
+        try:
+            from xarray.backends.common import datatree_from_dict_with_io_cleanup
+        except ImportError:  # xarray before 2025
+            tree = DataTree.from_dict(datasets)
+            for path, dataset in datasets.items():
+                tree[path].set_close(dataset._close)
+            return tree
+        return datatree_from_dict_with_io_cleanup(datasets)
+
+    def open_groups_as_dict(  # type: ignore[override]
+        self,
+        filename_or_obj: Any,
+        *,
+        mask_and_scale: Any = True,
+        decode_times: Any = True,
+        concat_characters: Any = True,
+        decode_coords: Any = True,
+        drop_variables: str | Iterable[str] | None = None,
+        use_cftime: Any = None,
+        decode_timedelta: Any = None,
+        group: str | None = None,
+        format: str | None = None,
+        clobber: bool = True,
+        diskless: bool = False,
+        persist: bool = False,
+        auto_complex: bool | None = None,
+        lock: Any = None,
+        autoclose: bool = False,
+    ) -> dict[str, Dataset]:
+        """Open a group and all below it; names are relative to `group`, the root is ``/``."""
+        store = ZondaDataStore.open(
+            _normalize_path(filename_or_obj),
+            group=group,
+            diskless=diskless,
+            persist=persist,
+            auto_complex=auto_complex,
+        )
+        datasets: dict[str, Dataset] = {}
+        with close_on_error(store):
+            for node in store.group_stores():
+                if group:
+                    name = str(PurePosixPath(node.group).relative_to(store.group))
+                else:
+                    name = node.group
+                datasets[name] = StoreBackendEntrypoint().open_dataset(
+                    node,
+                    mask_and_scale=mask_and_scale,
+                    decode_times=decode_times,
+                    concat_characters=concat_characters,
+                    decode_coords=decode_coords,
+                    drop_variables=drop_variables,
+                    use_cftime=use_cftime,
+                    decode_timedelta=decode_timedelta,
+                )
+        return datasets
