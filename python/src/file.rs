@@ -281,9 +281,12 @@ impl File {
         names::decoded(py, self.dataset.path().as_os_str().as_encoded_bytes())
     }
 
+    // These ask the file, whose lock may be held by a reader that waits for the GIL (it reads through an
+    // object of Python): so they wait for it without.
+
     #[getter]
-    fn format(&self) -> &'static str {
-        name_of(self.dataset.format())
+    fn format(&self, py: Python<'_>) -> &'static str {
+        py.detach(|| name_of(self.dataset.format()))
     }
 
     #[getter]
@@ -292,18 +295,18 @@ impl File {
     }
 
     #[getter]
-    fn is_writable(&self) -> bool {
-        self.dataset.is_writable()
+    fn is_writable(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.is_writable())
     }
 
     #[getter]
-    fn in_define_mode(&self) -> bool {
-        self.dataset.in_define_mode()
+    fn in_define_mode(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.in_define_mode())
     }
 
     #[getter]
-    fn stack(&self) -> String {
-        self.dataset.stack()
+    fn stack(&self, py: Python<'_>) -> String {
+        py.detach(|| self.dataset.stack())
     }
 }
 
