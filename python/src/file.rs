@@ -272,8 +272,8 @@ impl File {
     }
 
     #[getter]
-    fn is_open(&self) -> bool {
-        self.dataset.is_open()
+    fn is_open(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.is_open())
     }
 
     #[getter]
@@ -314,9 +314,8 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         let close = |py: Python<'_>| {
-            if self.dataset.is_open()
-                && let Err(error) = self.close(py)
-            {
+            // It looks itself whether the file is open, without the GIL.
+            if let Err(error) = self.close(py) {
                 error.write_unraisable(py, None);
             }
         };

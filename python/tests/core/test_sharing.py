@@ -6,6 +6,8 @@ import io
 import multiprocessing
 import os
 import random
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -91,6 +93,13 @@ def test_a_child_reads_and_does_not_write(numbers, tmp_path):
     reading.close()
     with netCDF4.Dataset(tmp_path / "w.nc") as judge:
         assert judge["v"][:].tolist() == [1, 2]
+
+
+def test_a_fork_ends():
+    # In a process of its own, for a lock that is taken twice hangs the parent.
+    code = "import os, zonda._zonda; pid = os.fork(); pid or os._exit(3); print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "3\n", done.stderr
 
 
 def read_by_path(path):
