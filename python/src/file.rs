@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::PyTypeInfo;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
@@ -156,7 +156,9 @@ impl File {
             Ok(bytes) => bytes,
             Err(_) => {
                 let bytes = PyBytes::type_object(py).call1((data,));
-                bytes.map_err(|_| PyTypeError::new_err("open_bytes wants bytes or a buffer"))?.extract()?
+                bytes
+                    .map_err(|_| PyTypeError::new_err("open_bytes wants bytes or a buffer"))?
+                    .extract()?
             }
         };
         let options = OpenOptions { write, ..Default::default() };
