@@ -53,10 +53,12 @@ impl File {
         }
         let dtype = array.dtype();
         if slab.hyperslab().n_elems() != Some(array.len()) {
-            let text = format!("the array has {} elements, {:?} are selected", array.len(), slab.count);
+            let text =
+                format!("the array has {} elements, {:?} are selected", array.len(), slab.count);
             return Err(PyValueError::new_err(text));
         }
-        let wrong = |what: &str| Err(PyTypeError::new_err(format!("{what}: the array has {dtype}")));
+        let wrong =
+            |what: &str| Err(PyTypeError::new_err(format!("{what}: the array has {dtype}")));
         match form {
             Form::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
                 Some(mem) => Ok(Some(mem)),
@@ -140,11 +142,16 @@ impl File {
         let memory = &mut bytes;
         // As it is in the file: nothing is converted.
         let _converted = self.call(py, |dataset| {
-            dataset.get_placed(of, |_| slab.hyperslab(), &mut store, |len| {
-                memory.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
-                memory.resize(len, 0);
-                Ok(memory)
-            })
+            dataset.get_placed(
+                of,
+                |_| slab.hyperslab(),
+                &mut store,
+                |len| {
+                    memory.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
+                    memory.resize(len, 0);
+                    Ok(memory)
+                },
+            )
         })?;
         let flat = out.call_method0("ravel")?;
         for (i, element) in bytes.chunks_exact(form.size().max(1)).enumerate() {
@@ -173,10 +180,15 @@ impl File {
         let (bytes, _) = store.items(&form, values.as_any())?;
         self.call(py, |dataset| {
             dataset
-                .put_placed(of, |_| slab.hyperslab(), &mut store, |len| match bytes.len() == len {
-                    true => Ok(&bytes),
-                    false => Err(other_length()),
-                })
+                .put_placed(
+                    of,
+                    |_| slab.hyperslab(),
+                    &mut store,
+                    |len| match bytes.len() == len {
+                        true => Ok(&bytes),
+                        false => Err(other_length()),
+                    },
+                )
                 .map(drop)
         })
     }

@@ -134,9 +134,7 @@ impl File {
         let form = self.form_of_var(py, of)?;
         let mut store = Store::default();
         let bytes = store.element(&form, &value)?;
-        self.call(py, |dataset| {
-            dataset.def_var_fill_placed(of, false, Some((&bytes, &mut store)))
-        })
+        self.call(py, |dataset| dataset.def_var_fill_placed(of, false, Some((&bytes, &mut store))))
     }
 
     /// The shape of chunks; `None`: contiguous.
@@ -194,7 +192,9 @@ impl File {
             "native" => Endianness::Native,
             "little" => Endianness::Little,
             "big" => Endianness::Big,
-            other => return Err(PyValueError::new_err(format!("there is no byte order {other:?}"))),
+            other => {
+                return Err(PyValueError::new_err(format!("there is no byte order {other:?}")));
+            }
         };
         self.call(py, |dataset| dataset.def_var_endian(var_ref(group, var), endianness))
     }

@@ -152,7 +152,8 @@ impl File {
                 let letters = ExtType::from_nc_type(*integer).map_or("i4", letters);
                 let frombuffer = py.import("numpy")?.getattr("frombuffer")?;
                 for (name, value) in found {
-                    let value = frombuffer.call1((pyo3::types::PyBytes::new(py, value), letters))?;
+                    let value =
+                        frombuffer.call1((pyo3::types::PyBytes::new(py, value), letters))?;
                     let value = value.get_item(0)?.call_method0("item")?;
                     members.append((decoded(py, name)?, value))?;
                 }
@@ -185,7 +186,11 @@ impl File {
                     shape.push(meta.dim(dim)?.len);
                 }
                 let no_fill = var.classic.is_some_and(|classic| classic.no_fill);
-                Ok::<_, zonda::Error>((shape, no_fill, meta.find_att(of.var, b"_FillValue").is_ok()))
+                Ok::<_, zonda::Error>((
+                    shape,
+                    no_fill,
+                    meta.find_att(of.var, b"_FillValue").is_ok(),
+                ))
             })??;
             let nc4 = match dataset.is_hdf5() {
                 false => None,
@@ -198,7 +203,8 @@ impl File {
         })?;
         let info = PyDict::new(py);
         info.set_item("shape", PyTuple::new(py, &shape)?)?;
-        let (mut chunks, mut storage, mut endian, mut no_fill) = (None, "contiguous", "big", no_fill);
+        let (mut chunks, mut storage, mut endian, mut no_fill) =
+            (None, "contiguous", "big", no_fill);
         let filters = PyList::empty(py);
         let (mut quantize, mut cache) = (None, None);
         if let Some((nc4, kept, sizes)) = &nc4 {
@@ -265,8 +271,8 @@ impl File {
 
 /// Names of the types 1 to 12, as CDL has them.
 const ATOMIC: [&str; 12] = [
-    "byte", "char", "short", "int", "float", "double", "ubyte", "ushort", "uint", "int64", "uint64",
-    "string",
+    "byte", "char", "short", "int", "float", "double", "ubyte", "ushort", "uint", "int64",
+    "uint64", "string",
 ];
 
 fn atomic(typeid: i32) -> Option<Form> {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::PyTypeInfo;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyString};
@@ -156,7 +156,9 @@ impl File {
             Ok(bytes) => bytes,
             Err(_) => {
                 let bytes = PyBytes::type_object(py).call1((data,));
-                bytes.map_err(|_| PyTypeError::new_err("open_bytes wants bytes or a buffer"))?.extract()?
+                bytes
+                    .map_err(|_| PyTypeError::new_err("open_bytes wants bytes or a buffer"))?
+                    .extract()?
             }
         };
         let options = OpenOptions { write, ..Default::default() };
@@ -272,8 +274,8 @@ impl File {
     }
 
     #[getter]
-    fn is_open(&self) -> bool {
-        self.dataset.is_open()
+    fn is_open(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.is_open())
     }
 
     #[getter]
@@ -281,9 +283,12 @@ impl File {
         names::decoded(py, self.dataset.path().as_os_str().as_encoded_bytes())
     }
 
+    // These ask the file, whose lock may be held by a reader that waits for the GIL (it reads through an
+    // object of Python): so they wait for it without.
+
     #[getter]
-    fn format(&self) -> &'static str {
-        name_of(self.dataset.format())
+    fn format(&self, py: Python<'_>) -> &'static str {
+        py.detach(|| name_of(self.dataset.format()))
     }
 
     #[getter]
@@ -292,18 +297,18 @@ impl File {
     }
 
     #[getter]
-    fn is_writable(&self) -> bool {
-        self.dataset.is_writable()
+    fn is_writable(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.is_writable())
     }
 
     #[getter]
-    fn in_define_mode(&self) -> bool {
-        self.dataset.in_define_mode()
+    fn in_define_mode(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.dataset.in_define_mode())
     }
 
     #[getter]
-    fn stack(&self) -> String {
-        self.dataset.stack()
+    fn stack(&self, py: Python<'_>) -> String {
+        py.detach(|| self.dataset.stack())
     }
 }
 
@@ -311,9 +316,8 @@ impl File {
 impl Drop for File {
     fn drop(&mut self) {
         let close = |py: Python<'_>| {
-            if self.dataset.is_open()
-                && let Err(error) = self.close(py)
-            {
+            // It looks itself whether the file is open, without the GIL.
+            if let Err(error) = self.close(py) {
                 error.write_unraisable(py, None);
             }
         };

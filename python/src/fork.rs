@@ -44,9 +44,13 @@ fn all(list: &[Weak<Dataset>]) -> Vec<Arc<Dataset>> {
     list.iter().filter_map(Weak::upgrade).filter(|file| file.is_open()).collect()
 }
 
-/// Before `os.fork`.
+/// Before `os.fork`. A second call before the fork does nothing: the thread has the locks already, and
+/// would wait for itself.
 #[pyfunction]
 pub(crate) fn before_fork(py: Python<'_>) {
+    if HELD.with_borrow(Option::is_some) {
+        return;
+    }
     let held = py.detach(|| {
         let list = list();
         let quiet = zonda::quiet();

@@ -3,8 +3,8 @@
 
 mod att;
 mod data;
-mod describe;
 mod define;
+mod describe;
 mod errors;
 mod file;
 mod fork;
@@ -24,6 +24,8 @@ mod _zonda {
     use pyo3::types::PyDict;
 
     #[pymodule_export]
+    use super::errors::strerror;
+    #[pymodule_export]
     use super::file::File;
     #[pymodule_export]
     use super::file::{detect, detect_bytes, netcdf_version, version};
@@ -31,8 +33,6 @@ mod _zonda {
     use super::fork::{after_fork_in_child, after_fork_in_parent, before_fork, drain_all};
     #[pymodule_export]
     use super::names::{check_name, filter_id, filter_name, has_filter};
-    #[pymodule_export]
-    use super::errors::strerror;
     #[pymodule_export]
     use super::tuning::{get_alignment, get_chunk_cache, set_alignment, set_chunk_cache};
     #[pymodule_export]

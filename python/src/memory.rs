@@ -4,8 +4,8 @@
 //! that changes it from another thread meanwhile gets a mixture.
 #![allow(unsafe_code)]
 
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use numpy::npyffi::flags::{NPY_ARRAY_ALIGNED, NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_WRITEABLE};
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -30,7 +30,9 @@ fn checked(array: &Bound<'_, PyUntypedArray>, writeable: bool) -> PyResult<Bytes
     }
     let dtype = array.dtype();
     if dtype.is_native_byteorder() == Some(false) {
-        return Err(PyTypeError::new_err(format!("the array is not in native byte order: {dtype}")));
+        return Err(PyTypeError::new_err(format!(
+            "the array is not in native byte order: {dtype}"
+        )));
     }
     if dtype.has_object() {
         return Err(PyTypeError::new_err("an array of objects has no bytes of its own"));
@@ -87,7 +89,8 @@ impl Frozen {
         let locks = dataset.freeze();
         // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `Frozen` until
         // they are given back: fields are dropped in order.
-        let locks = unsafe { std::mem::transmute::<zonda::Frozen<'_>, zonda::Frozen<'static>>(locks) };
+        let locks =
+            unsafe { std::mem::transmute::<zonda::Frozen<'_>, zonda::Frozen<'static>>(locks) };
         Frozen { _locks: locks, dataset }
     }
 }

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use zonda::storage::{
-    Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange,
-};
+use zonda::storage::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 
 /// What is read by `seek` and `read` of an object, one call at a time.
 ///
@@ -38,12 +36,7 @@ impl Object {
         })?;
         let named = file.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
         let name = named.unwrap_or_else(|| format!("<{}>", file.get_type()));
-        Ok(Object {
-            turn: Mutex::new(file.unbind()),
-            name,
-            len,
-            raised: Mutex::new(None),
-        })
+        Ok(Object { turn: Mutex::new(file.unbind()), name, len, raised: Mutex::new(None) })
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -156,7 +156,9 @@ impl Store {
                 out[..8].copy_from_slice(&(n as u64).to_ne_bytes());
                 out[8..].copy_from_slice(&address.to_ne_bytes());
             }
-            Form::Compound { fields, .. } if form.has_parts() => self.compound(fields, value, out)?,
+            Form::Compound { fields, .. } if form.has_parts() => {
+                self.compound(fields, value, out)?
+            }
             _ => {
                 let bytes = plain(form, value)?;
                 if bytes.len() != out.len() {

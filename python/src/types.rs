@@ -68,7 +68,9 @@ impl Form {
                 let fields = fields.iter().map(field).collect::<zonda::Result<_>>()?;
                 Form::Compound { size: ty.size, fields }
             }
-            UserClass::Enum { base, .. } => Form::Enum(ExtType::from_nc_type(*base).ok_or_else(odd)?),
+            UserClass::Enum { base, .. } => {
+                Form::Enum(ExtType::from_nc_type(*base).ok_or_else(odd)?)
+            }
             UserClass::Opaque => Form::Opaque(ty.size),
             UserClass::Vlen { base } => {
                 Form::Sequence(Box::new(Form::within(meta, *base, depth + 1)?))
