@@ -28,4 +28,4 @@ fi
 # What is typed is checked where it is written.
 "$python" -m mypy
 # From another folder: what is tested is what is installed, not what lies here.
-"$python" -m pytest -q -n "${ZONDA_PYTHON_JOBS:-2}" --dist loadfile "${@:-python/tests}"
+timeout 1200 "$python" -m pytest -q -n "${ZONDA_PYTHON_JOBS:-2}" --dist loadfile "${@:-python/tests}"
