@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._zonda import NetCDFError
+from ..errors import NetCDFError
 from ._errors import of_attributes
 from ._handle import Attribute, Handle
 from ._tables import DTYPE_OF_TYPE, FIRST_USER_TYPE, NC_CHAR, NC_STRING, TYPE_OF_DTYPE, native, plain

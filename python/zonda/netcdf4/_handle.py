@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._zonda import File, NetCDFError
+from .._zonda import File
+from ..errors import NetCDFError
 from ._tables import DATA_MODEL
 
 NC_ENOTINDEFINE = -38
