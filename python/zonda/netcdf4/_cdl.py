@@ -32,7 +32,8 @@ def run(name: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
         program = get_bin()
     except FileNotFoundError:
         program = name
-    return subprocess.run([name, *arguments], executable=program, check=True, capture_output=True, encoding="utf-8")
+    # What a tool has to say of its failure goes to the terminal.
+    return subprocess.run([name, *arguments], executable=program, check=True, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def generate(cdl: Any, target: Any, format: str) -> pathlib.Path:
