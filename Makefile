@@ -4,11 +4,11 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes stacks crash interop model edit async study-overlap conformance install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async study-overlap conformance wheel install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
-	$(CARGO) build --release --workspace --quiet
+	$(CARGO) build --release --workspace --exclude zonda-python --quiet
 	scripts/link.sh dist
 
 demo: ## one program on two libraries: the 1995 case study, with a table
@@ -39,6 +39,20 @@ bench-writes: ## the part about writing netCDF-4
 	scripts/setup.sh --demo
 	@$(MAKE) --no-print-directory build
 	bench/writes.py
+
+bench-python: ## Python libraries on the same arrays; hours
+	scripts/setup.sh --demo --python
+	@$(MAKE) --no-print-directory build
+	scripts/wheel.sh out/wheels out/venv/bin/python
+	out/venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps out/wheels/zonda-*-abi3-*.whl
+	ZONDA_PYTHON=$(CURDIR)/out/venv/bin/python bench/python.py
+
+python-suites: ## the test suites of netCDF4-python, h5netcdf and xarray on Zonda
+	scripts/setup.sh --python
+	@$(MAKE) --no-print-directory build
+	scripts/wheel.sh out/wheels out/venv/bin/python
+	out/venv/bin/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps out/wheels/zonda-*-abi3-*.whl
+	ZONDA_PYTHON=$(CURDIR)/out/venv/bin/python python/tests/suites/run.py
 
 stacks: ## the default storage stack against others, on every family of workloads
 	scripts/setup.sh --demo
@@ -82,6 +96,11 @@ conformance: ## the reference's own tests on this library
 	tests/conformance/run.py
 	tests/conformance/run.py --all --only '^(ncdump|ncgen3)/' --tools dist/bin
 	tests/conformance/run.py --report
+
+wheel: ## the Python package, in out/wheels, fit for other distributions where auditwheel is there
+	scripts/setup.sh --build
+	@$(MAKE) --no-print-directory build
+	scripts/wheel.sh out/wheels
 
 install: ## copies dist/ to PREFIX (/usr/local); DESTDIR for packagers
 	scripts/install.sh $(PREFIX)

@@ -7,6 +7,7 @@
     overlap.py --async SETTING  another ZONDA_ASYNC than "on"
     overlap.py --sleep          the model sleeps instead of computing: a core is free whatever else runs
     overlap.py --repeat N       rounds (5)
+    overlap.py --steps N        steps of the model (40): the output of the last one cannot be hidden
 
 The models are examples/overlap_model.c and .f90, unmodified: they compute, put, compute, and close. How long
 output takes without overlap is measured first; compute is then made so long that output is 10, 20, 40
@@ -30,7 +31,6 @@ import harness
 from harness import ROOT, Failed
 
 MOST_SECONDS = 300
-STEPS = 40
 MODELS = {"C": "overlap_model", "Fortran": "overlap_model_f"}
 FORMATS = ("classic", "netcdf4", "deflate")
 SHARES = (0.1, 0.2, 0.4, 0.8)
@@ -63,7 +63,8 @@ class Row:
     def possible(self):
         """The share that could be hidden: not a copy of each put, nor the last step, after which nothing is computed."""
         copies = [p["memcpy_median"] * p["steps"] * 4 for p in self.parts["async"]]
-        return [1 - 1 / STEPS - c / out for c, out in zip(copies, self.output()) if out > 0]
+        n = self.parts["async"][0]["steps"]
+        return [1 - 1 / n - c / out for c, out in zip(copies, self.output()) if out > 0]
 
     def hidden(self):
         """Round by round: what of one round is compared had the same machine."""
@@ -104,7 +105,7 @@ class Runner:
         path = self.folder / f"{kind}.nc"
         path.unlink(missing_ok=True)
         work = ["--sleep", f"{seconds:.6f}"] if self.options.sleep and seconds > 0 else ["--iterations", iterations]
-        return self.run(row, self.options.setting if kind == "async" else "off", "--file", path, "--format", row.format, "--steps", STEPS,
+        return self.run(row, self.options.setting if kind == "async" else "off", "--file", path, "--format", row.format, "--steps", self.options.steps,
                         "--mb", MEGABYTES[row.storage][FORMATS.index(row.format)], "--output", int(kind != "compute"), *work)
 
     def rate(self, row: Row) -> float:
@@ -120,7 +121,7 @@ class Runner:
         bare = [self.model(row, "sync", 0, 0) for _ in range(6)][1:]
         output = statistics.median(line["seconds"] - line["params"]["compute"] for line in bare)
         change = statistics.median(line["params"]["compute"] for line in bare)
-        rest = max(0.0, output / row.share - change) / STEPS
+        rest = max(0.0, output / row.share - change) / self.options.steps
         return int(rest * self.rate(row)), rest
 
     def measure(self, row: Row) -> None:
@@ -171,6 +172,7 @@ def arguments():
     p.add_argument("--async", dest="setting", default="on")
     p.add_argument("--sleep", action="store_true")
     p.add_argument("--repeat", type=int, default=0)
+    p.add_argument("--steps", type=int, default=40)
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
     a.repeat = a.repeat or (3 if a.quick else 5)
@@ -202,12 +204,12 @@ def main() -> int:
             except Failed as why:
                 row.error = str(why)[:120]
             print(f"{row.name}: {row.error or spread(row.hidden(), form='.2f')}", file=sys.stderr, flush=True)
-    more = f"ZONDA_ASYNC={options.setting}, {'sleeping' if options.sleep else 'computing'}, {options.repeat} rounds"
+    more = f"ZONDA_ASYNC={options.setting}, {'sleeping' if options.sleep else 'computing'}, {options.steps} steps, {options.repeat} rounds"
     print(table(rows, harness.heading(host, gcc, libs, started, more)))
     good = [r for r in rows if not r.error and r.cores == "free"]
     met = sum(statistics.median(r.hidden() or [0]) >= TARGET for r in good)
     print(f"\nhidden >= {TARGET} with a free core: {met} of {len(good)} rows")
-    if not options.quick and not options.only:
+    if not options.quick:
         facts = {"libraries": harness.identity(libs), "setting": options.setting, "sleep": options.sleep}
         kept = harness.keep(host, started, "-overlap", facts, [{"name": r.name, "seconds": r.seconds, "parts": r.parts, "error": r.error} for r in rows])
         print(f"record: {kept}")

@@ -2,19 +2,21 @@
 # Installs what is missing for working on Zonda, and says what it does; silent and quick when
 # nothing is missing. Debian and Ubuntu by apt; Python packages into out/venv.
 #
-#   scripts/setup.sh [--build] [--demo] [--test] [--fuzz]
+#   scripts/setup.sh [--build] [--demo] [--test] [--python] [--fuzz]
 #
 # --build is always included: a C toolchain, make, Python, and Rust (which it does not install).
-# --demo adds what `make demo` runs, --test what the tests run, --fuzz what the fuzz targets need.
+# --demo adds what `make demo` runs, --test what the tests run, --python the Python libraries that are tested
+# with Zonda's and measured beside it, --fuzz what the fuzz targets need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-demo=0 test=0 fuzz=0
+demo=0 test=0 python_peers=0 fuzz=0
 for level; do
     case $level in
         --build) ;;
         --demo) demo=1 ;;
         --test) test=1 ;;
+        --python) python_peers=1 ;;
         --fuzz) fuzz=1 ;;
         *)
             sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0" >&2
@@ -48,6 +50,14 @@ if ((test)); then
     packages+=(dpkg-dev m4 libhdf5-dev zlib1g-dev libbz2-dev libaec-dev)
     # h5py and hdf5plugin: what the filters and structures of HDF5 are tested against.
     pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin)
+fi
+if ((python_peers)); then
+    # Their own test suites run on Zonda; h5dump is what h5netcdf's compares with. pip asks a source
+    # distribution for its metadata before it gives it away, and netCDF4's looks for both libraries.
+    packages+=(python3-venv libnetcdf-dev libhdf5-dev hdf5-tools)
+    pip+=(netCDF4 xarray h5netcdf h5py hdf5plugin pytest dask distributed cftime)
+    # What is measured beside it, and what builds the package.
+    pip+=(zarr hidefix maturin)
 fi
 
 # The packages of "$@" that are not installed.
@@ -136,6 +146,7 @@ if ((${#pip[@]})); then
     touch out/venv/zonda-installed.txt
     wanted=()
     for package in "${pip[@]}"; do
+        [[ " ${wanted[*]} " == *" $package "* ]] && continue
         grep -qxF "$package" out/venv/zonda-installed.txt || wanted+=("$package")
     done
     if ((${#wanted[@]})); then

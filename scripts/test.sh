@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -25,7 +25,7 @@ stage() {
             if "$python" -c 'import h5py, hdf5plugin' 2>/dev/null; then
                 export ZONDA_PYTHON=$python
             fi
-            cargo test --workspace --quiet --no-fail-fast
+            cargo test --workspace --exclude zonda-python --quiet --no-fail-fast
             ;;
         abi)
             abi/check.py --preload dist/lib/libzonda-preload.so &&
@@ -52,11 +52,13 @@ stage() {
                 tests/async/run.py &&
                 out/venv/bin/python tests/async/helper.py
             ;;
+        python) python/tests/run.sh ;;
         conformance) tests/conformance/run.py --allowed ;;
         scripts)
             # The reference's own scripts about its tools, with ours in their place.
             tests/conformance/run.py --allowed --only '^(ncdump|ncgen3)/' --tools dist/bin
             ;;
+        suites) python/tests/suites/run.py --quick ;;
         *)
             echo "no stage $1; there are: ${all[*]}"
             return 2

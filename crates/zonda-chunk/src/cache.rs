@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
+use zonda_trace::{Args, Kind};
 
 use crate::bytes::Bytes;
 use crate::pool::Engine;
@@ -37,6 +38,13 @@ impl Chunk {
         if !self.used.load(Ordering::Relaxed) {
             self.used.store(true, Ordering::Relaxed);
         }
+        self.trace_hit();
+    }
+
+    #[inline]
+    fn trace_hit(&self) {
+        let args = || Args { bytes: self.bytes.len() as u64, ..Args::default() };
+        zonda_trace::instant(Kind::ChunkHit, args);
     }
 }
 
@@ -262,8 +270,10 @@ impl Cache {
                         if !want.now {
                             return Claim::Bypass;
                         }
+                        let waiting = zonda_trace::start();
                         let waited = self.loaded.wait_timeout(state, PATIENCE);
                         state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                        zonda_trace::span_since(waiting, Kind::WaitChunk, Args::default);
                         continue;
                     }
                     Some(entry) if entry.uses < REUSED => {
@@ -501,6 +511,7 @@ impl State {
         let entry = self.nodes.get_mut(id)?;
         let Held::Ready(chunk) = &entry.held else { return None };
         let chunk = Arc::clone(chunk);
+        chunk.trace_hit();
         entry.stamp = now;
         entry.uses = entry.uses.saturating_add(1).min(REUSED);
         self.nodes.unlink(&mut self.ready, id);

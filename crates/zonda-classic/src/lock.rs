@@ -1,4 +1,4 @@
-//! The locks of a file: those of std, without poisoning.
+//! The locks of a file: those of std, without poisoning; a trace has the waits for them.
 //!
 //! A forked child gives back locks that other threads were waiting for, threads that it does not
 //! have. The futex locks of std wake whoever may wait and go on; parking_lot's may hand the lock
@@ -7,7 +7,7 @@
 //! A panic while a lock is held is caught at the C boundary and leaves the file usable, as far as
 //! it is: that is why poisoning is ignored.
 
-use std::sync::{MutexGuard, PoisonError, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// A reader-writer lock.
 #[derive(Debug)]
@@ -20,12 +20,12 @@ impl<T> RwLock<T> {
 
     #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        zonda_trace::lock(|| self.0.try_read(), || self.0.read())
     }
 
     #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        zonda_trace::lock(|| self.0.try_write(), || self.0.write())
     }
 }
 
@@ -40,6 +40,6 @@ impl<T> Mutex<T> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        zonda_trace::lock(|| self.0.try_lock(), || self.0.lock())
     }
 }

@@ -54,6 +54,24 @@ fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
     Ok(())
 }
 
+/// Small pages that wait for a large write must not wait for ever.
+#[test]
+fn complete_small_pages_leave_while_a_slow_device_is_written() -> Result<(), StorageError> {
+    let base = Arc::new(Memory::new());
+    let (s, handles) = counted("cache:1:8192,count,throttle:1G:300us", Arc::clone(&base));
+    let data = Rng::new(3).bytes(8 * MIB as usize);
+    for (i, part) in data.chunks(2048).enumerate() {
+        s.write_at(i as u64 * 2048, part)?;
+        let (put, below) = ((i as u64 + 1) * 2048, handles.counts[0].counts().write.bytes);
+        assert!(put - below <= MIB + 4096, "{put} were put, {below} are below");
+    }
+    let calls = handles.counts[0].counts().write.calls;
+    assert!(calls < 100, "{calls} calls");
+    s.sync()?;
+    assert!(base.to_vec()? == data);
+    Ok(())
+}
+
 #[test]
 fn what_is_read_next_is_there_before_it_is_asked_for() -> Result<(), StorageError> {
     for (spec, page, ahead) in [

@@ -89,12 +89,12 @@ kinds! {
     /// Span: elements converted; `bytes` in the caller's memory.
     Convert = 48 "convert",
 
-    /// Span: waited for a lock.
+    /// Span: waited for the lock of a file.
     WaitLock = 64 "wait: lock",
     /// Span: waited for tasks of the pool of threads.
     WaitPool = 65 "wait: pool",
-    /// Span: waited for pages or chunks that another thread was bringing.
-    WaitPage = 66 "wait: page",
+    /// Span: waited for a chunk that another thread was bringing.
+    WaitChunk = 66 "wait: chunk",
 
     /// Instant: write-behind accepted a put; `item` is the variable, `bytes` what was copied.
     QueueAccept = 80 "accepted",

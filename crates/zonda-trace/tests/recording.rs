@@ -5,9 +5,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::{Mutex, TryLockError};
 
 use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
-use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, span, span_since, start};
+use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
 
 const CASE: &str = "ZONDA_TRACE_TEST_CASE";
 
@@ -84,7 +85,10 @@ fn everything() {
             span(Kind::Call, || Args { file, item: 7, name: "nc_put", ..Args::default() });
         let begin = start();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        span_since(begin, Kind::WaitLock, Args::default);
+        span_since(begin, Kind::WaitPool, Args::default);
+        let mutex = Mutex::new(());
+        drop(lock(|| mutex.try_lock(), || unreachable!("it is free")));
+        drop(lock(|| Err(TryLockError::WouldBlock), || mutex.lock()));
         outer.bytes(u64::MAX);
         outer.code(-57);
     }
@@ -130,7 +134,7 @@ fn what_was_recorded_is_read_back() {
     assert_eq!((processes, lost), (1, 0));
     events.sort_by_key(|(event, ..)| event.begin_ns);
     let kinds: Vec<_> = events.iter().map(|(event, ..)| event.kind.unwrap()).collect();
-    assert_eq!(kinds, [Kind::Call, Kind::WaitLock, Kind::Filter]);
+    assert_eq!(kinds, [Kind::Call, Kind::WaitPool, Kind::WaitLock, Kind::Filter]);
     let (call, name, file) = &events[0];
     assert_eq!((&name[..], &file[..]), ("nc_put", "a/b.nc"));
     assert_eq!((call.item, call.bytes, call.code), (7, u64::MAX, -57));
@@ -139,7 +143,7 @@ fn what_was_recorded_is_read_back() {
     // Whatever the clock: what was slept for at least, and within what is around it.
     assert!(wait.took_ns >= 20_000_000 && wait.took_ns <= call.took_ns, "{wait:?} {call:?}");
     assert!(call.took_ns < 5_000_000_000, "{call:?}");
-    let (filter, name, _) = &events[2];
+    let (filter, name, _) = &events[3];
     assert_eq!((&name[..], filter.offset, filter.bytes), ("deflate", 5, 10));
     assert_ne!(filter.thread, call.thread);
 

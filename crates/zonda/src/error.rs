@@ -82,7 +82,8 @@ impl Error {
     }
 
     /// What is wrong, without the file.
-    pub(crate) fn cause(&self) -> String {
+    #[must_use]
+    pub fn cause(&self) -> String {
         self.0.cause.to_string()
     }
 

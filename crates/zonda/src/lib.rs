@@ -47,12 +47,12 @@ pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
-pub use nc4::{filter_is_available, filter_name};
+pub use nc4::{filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use quiet::{Quiet, quiet};
 pub use recovery::{Recovery, recover, set_records};
 pub use refs::VarRef;
-pub use zonda_chunk::FilterSpec;
+pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{

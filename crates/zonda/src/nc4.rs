@@ -16,6 +16,7 @@ use zonda_nc4::{
     CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
     VarInfo,
 };
+use zonda_chunk::ChunkAt;
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
@@ -138,10 +139,14 @@ impl Nc4 {
         }
     }
 
+    fn alone(&self) -> RwLockWriteGuard<'_, Nc4File> {
+        zonda_trace::lock(|| self.file.try_write(), || self.file.write())
+    }
+
     /// For a reader: sees what others committed.
     pub(crate) fn refresh(&self) -> Result<()> {
         self.come_in();
-        let mut file = Entered(self.file.write().unwrap_or_else(PoisonError::into_inner));
+        let mut file = Entered(self.alone());
         file.refresh()?;
         Ok(())
     }
@@ -154,7 +159,7 @@ impl Nc4 {
             return false;
         }
         self.come_in();
-        Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)).read_again(tries)
+        Entered(self.alone()).read_again(tries)
     }
 
     /// Begins to change the file, where another writer of the process is not about to; what that one
@@ -244,7 +249,7 @@ impl Nc4 {
     /// who waits to change it would come in between.
     pub(crate) fn read(&self) -> Entered<RwLockReadGuard<'_, Nc4File>> {
         self.come_in();
-        Entered(self.file.read().unwrap_or_else(PoisonError::into_inner))
+        Entered(zonda_trace::lock(|| self.file.try_read(), || self.file.read()))
     }
 
     /// The file, for one who changes it.
@@ -254,7 +259,7 @@ impl Nc4 {
             return Err(Error::explained(NcError::System(ECHILD), why));
         }
         self.come_in();
-        Ok(Entered(self.file.write().unwrap_or_else(PoisonError::into_inner)))
+        Ok(Entered(self.alone()))
     }
 
     /// To be called in a forked child.
@@ -478,6 +483,12 @@ pub fn filter_name(id: u32) -> Option<&'static str> {
     zonda_chunk::filter::name_of(id)
 }
 
+/// Number of the built-in filter that is called so.
+#[must_use]
+pub fn filter_id(name: &str) -> Option<u32> {
+    zonda_chunk::filter::id_of(name)
+}
+
 /// For values that own no memory.
 pub(crate) struct NoPlace {
     asked: bool,
@@ -546,6 +557,24 @@ impl Dataset {
             let file = nc4.read();
             Ok(file.stored(var.group, var.var)?)
         }))
+    }
+
+    /// Tells of the chunks of a variable: coordinates counted in chunks, and where they are stored. What
+    /// was put and not yet committed is committed first.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`]; `NC_ENOTBUILT` for a variable without chunks.
+    pub fn for_each_chunk(
+        &self,
+        var: VarRef,
+        mut found: impl FnMut(&[u64], ChunkAt),
+    ) -> Result<()> {
+        if self.is_writable() && !self.is_forked() {
+            self.sync()?;
+        }
+        let nc4 = self.here(self.nc4())?;
+        let told = nc4.read().for_each_chunk(var.group, var.var, &mut found);
+        self.here(told.map_err(Error::from))
     }
 
     /// Walks all that can be reached in an HDF5 file, as it was committed: what is used and by what,

@@ -6,7 +6,7 @@ use zonda::{
     CreateOptions, Dataset, DimId, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
     StorageRequest, VarId, VarRef, WriteBehind,
 };
-use zonda_testkit::TempFolder;
+use zonda_testkit::{Rng, TempFolder};
 
 const FLOAT: i32 = 5;
 const SHORT: i32 = 3;
@@ -27,6 +27,11 @@ fn said(text: &str) -> Option<WriteBehind> {
 
 /// A file with a deflated record variable of floats and one of shorts.
 fn create(path: &Path, format: Format, how: &str, io: Option<&str>) -> Made {
+    create_in_chunks(10_000, path, format, how, io)
+}
+
+/// The same, in chunks of 3 times so many.
+fn create_in_chunks(n: usize, path: &Path, format: Format, how: &str, io: Option<&str>) -> Made {
     let io = io.map(str::to_owned);
     let options = CreateOptions { format, io, write_behind: said(how), ..CreateOptions::default() };
     let file = Dataset::create(path, &options).expect("create");
@@ -36,7 +41,7 @@ fn create(path: &Path, format: Format, how: &str, io: Option<&str>) -> Made {
     let short: VarRef = file.def_var(b"short", SHORT, &[time.0]).expect("short").into();
     if format == Format::NetCdf4 {
         file.def_var_deflate(wind, true, Some(1)).expect("deflate");
-        let sizes = Some(&[3, 10_000][..]);
+        let sizes = Some(&[3, n][..]);
         file.def_var_chunking(wind, StorageRequest::Chunked, sizes).expect("chunks");
     }
     file.enddef(Reserve::Default).expect("enddef");
@@ -145,6 +150,7 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
                         assert_eq!(error.code(), NcError::System(28), "{error}");
                         assert!(error.to_string().contains("accepted before"), "{error}");
                         assert!(it.file.write_behind_status().1.is_some());
+                        assert_eq!(len_of(&it), step as u64, "what was accepted still waits");
                         n_refused += 1;
                         // It stands still until somebody says that there is room.
                         assert!(put_record(&it, step).is_err());
@@ -175,6 +181,36 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
         }
         assert!(n_refused > 0, "{format:?}: no fault was met");
     }
+}
+
+/// Chunks have lengths of all kinds, so that there are gaps between their places. Pages with gaps must
+/// not wait for the end of the file, where nothing hides what a slow device takes for them.
+#[test]
+fn chunks_leave_while_a_slow_device_is_written() {
+    let folder = TempFolder::new("behind");
+    let path = folder.path().join("leaves.nc");
+    let io = Some("cache,throttle:1G:300us,file");
+    let it = create_in_chunks(1000, &path, Format::NetCdf4, "off", io);
+    let mut random = Rng::new(5);
+    let mut put_bytes = 0;
+    for step in (0..300).step_by(3) {
+        // Three records are one row of chunks; a quarter of the bytes cannot be deflated.
+        for step in step..step + 3 {
+            let values =
+                random.bytes(WIDTH).into_iter().flat_map(|byte| f32::from(byte).to_ne_bytes());
+            let values: Vec<u8> = values.collect();
+            let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
+            let put = it.file.put(it.wind, &slab, Some(MemType::F32), |_| Ok(&values));
+            put.map(drop).expect("put");
+        }
+        put_bytes += 3 * WIDTH as u64;
+        let stored = std::fs::metadata(&path).expect("there").len();
+        assert!(
+            stored + (3 << 20) > put_bytes,
+            "{put_bytes} at least were put, {stored} are stored"
+        );
+    }
+    it.file.close().expect("close");
 }
 
 #[test]

@@ -35,6 +35,11 @@ int main(int argc, char **argv) {
     OK(nc_close(nc));
     OK(nc_open(argv[1], NC_NOWRITE, &nc));
     OK(nc_get_var_double(nc, temp, back));
+    /* Of a chunked variable the second and third find what the first left. */
+    for (size_t x = 0; x < 3; x++) {
+        size_t at[] = {3, x};
+        OK(nc_get_var1_double(nc, temp, at, back + 3000 + x));
+    }
     OK(nc_close(nc));
     return back[6 * 1000 + 500] == 6.5 ? 0 : 1;
 }

@@ -24,14 +24,14 @@ calls = process["calls"]
 assert everything["lost"] == 0 and everything["torn"] is None, everything
 counts = {name: call["count"] for name, call in calls.items()}
 expected = {"nc_create": 1, "nc_open": 1, "nc_close": 2, "nc_enddef": 1, "nc_def_dim": 2, "nc_def_var": 2,
-            "nc_put_vara": 8, "nc_put_var": 1, "nc_get_var": 1}
+            "nc_put_vara": 8, "nc_put_var": 1, "nc_get_var": 1, "nc_get_var1": 3}
 assert {name: counts.get(name) for name in expected} == expected, counts
 assert calls["nc_put_vara"]["errors"] == 1 and calls["nc_put_var"]["errors"] == 0, calls
-assert process["get_bytes"] == 7 * 1000 * 8, process["get_bytes"]
+assert process["get_bytes"] == 7 * 1000 * 8 + 3 * 8, process["get_bytes"]
 # The refused put is of one element; the others have 1000.
 assert process["put_bytes"] == 8 * 1000 * 8 + 8, process["put_bytes"]
 variables = {variable["name"]: variable for variable in process["variables"]}
-assert variables["temp"]["put"]["count"] == 8 and variables["temp"]["get"]["bytes"] == 56000, variables
+assert variables["temp"]["put"]["count"] == 8 and variables["temp"]["get"]["bytes"] == 56024, variables
 assert variables["wind"]["put"]["bytes"] == 8000 and variables["wind"]["get"]["count"] == 0, variables
 # In calls, and in what they are made of: no more than there was.
 assert 0 < process["called_ns"] <= process["ns"], process
@@ -52,6 +52,8 @@ else:
     filters = process["filters"]
     assert filters["deflate"]["count"] >= 1 and filters["shuffle"]["bytes"] >= 28000, filters
     assert filters["undo deflate"]["count"] >= 1, filters
+    hits = process["stages"]["chunk in cache"]
+    assert hits["count"] >= 2 and hits["bytes"] >= 2 * 4000, hits
 if kind == "async":
     queue = process["queue"]
     assert queue["accepted"]["count"] == queue["executed"]["count"] == 8, queue

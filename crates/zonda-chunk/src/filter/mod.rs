@@ -89,6 +89,13 @@ pub fn name_of(id: u32) -> Option<&'static str> {
     })
 }
 
+/// Number of the built-in filter that is called so.
+#[must_use]
+pub fn id_of(name: &str) -> Option<u32> {
+    let ids = (1..=6).chain([307]).chain(32_000..32_030);
+    ids.into_iter().find(|&id| name_of(id) == Some(name))
+}
+
 /// What a built-in filter is called in files, if it has a name there: HDF5 names no filters of its own,
 /// whose numbers are below 256.
 #[must_use]

@@ -113,6 +113,14 @@ impl Stored<'_> {
             Held::Here(bytes) => bytes,
         }
     }
+
+    /// Has the bytes that belong to its place written with it, up to `len` of them: a cache of pages
+    /// below sees then where output without gaps is complete.
+    fn lengthen(&mut self, len: u64) {
+        if let (Held::Here(bytes), Ok(len)) = (&mut self.bytes, usize::try_from(len)) {
+            bytes.resize(len.max(bytes.len()), 0);
+        }
+    }
 }
 
 impl<'a> Job<'a> {
@@ -461,7 +469,13 @@ impl Writing<'_> {
         for (job, stored) in jobs.iter().zip(ready) {
             let place = stored.and_then(|stored| Ok((self.place(job, &stored)?, stored)));
             match place {
-                Ok(((at, is_new), stored)) => placed.push((job, at, is_new, stored)),
+                Ok(((at, is_new), mut stored)) => {
+                    if is_new {
+                        let behind = self.space.padded(at.at, at.len);
+                        stored.lengthen(behind.saturating_sub(at.at));
+                    }
+                    placed.push((job, at, is_new, stored));
+                }
                 Err(failed) => {
                     error = Some(failed);
                     break;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use zonda_chunk::{FilterSpec, StoredChunks};
+use zonda_chunk::{ChunkAt, FilterSpec, StoredChunks};
 use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
@@ -109,8 +109,9 @@ impl Nc4File {
         Ok(&self.var(group, var)?.1.extent)
     }
 
-    /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, stored
-    /// bytes, and mask (bit i is set where filter i was skipped). What was put and waits in memory
+    /// Tells of the chunks that a variable has in the file: coordinates counted in chunks, and where
+    /// they are: position in the storage, stored bytes, and mask (bit i is set where filter i was
+    /// skipped). What was put and waits in memory
     /// is not told of: call [`Nc4File::sync`] before.
     ///
     /// # Errors
@@ -119,12 +120,14 @@ impl Nc4File {
         &self,
         group: GroupId,
         var: VarId,
-        found: &mut dyn FnMut(&[u64], u64, u32),
+        found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> Result<()> {
         let (model, known) = self.var(group, var)?;
         let path = || model.var_path(group, known);
         let no_chunks = || Nc4Error::Refused { object: path(), code: NcError::NotBuilt };
-        let mut tell = |key: &[u64], at: ChunkLocation| found(key, at.len, at.mask);
+        let mut tell = |key: &[u64], ChunkLocation { at, len, mask }: ChunkLocation| {
+            found(key, ChunkAt { at, len, mask });
+        };
         if let Some(store) = self.store(group, var) {
             let Keep::Chunked { tree, .. } = &store.keep else { return Err(no_chunks()) };
             let told = tree.for_each(known.dims.len(), &mut tell);

@@ -11,7 +11,7 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{self, Batch, Given};
 use super::memory::Memory;
-use super::{Behind, Kept, State, args_of, threads};
+use super::{Behind, Failure, State, args_of, threads};
 use crate::error::{Error, Result};
 
 impl Behind {
@@ -207,17 +207,20 @@ impl Behind {
         self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
     }
 
-    /// Keeps the first failure.
+    /// Keeps the first failure: of a put that is given up, or, where it `stops` the queue, of one that
+    /// will be tried again.
     fn fail(&self, failure: Option<(bool, Error)>) {
-        let Some((_, error)) = failure else { return };
+        let Some((stops, error)) = failure else { return };
         let mut state = self.lock();
         let (code, text) = (error.code(), format!("a put that was accepted before: {error}"));
         if state.failure.is_none() {
-            state.failure = Some(Kept { code, text, is_told: false });
+            state.failure = Some(Failure { code, text, is_told: false });
         }
-        // Lengths may not become what was expected.
-        self.forget(&mut state);
-        self.n_records.store(0, Ordering::Release);
+        if !stops {
+            // Lengths may not become what was expected.
+            self.forget(&mut state);
+            self.n_records.store(0, Ordering::Release);
+        }
         self.has_failed.store(true, Ordering::Release);
     }
 

@@ -99,7 +99,7 @@ struct State {
     is_scheduled: bool,
     /// The storage refused the first put.
     is_stopped: bool,
-    failure: Option<Kept>,
+    failure: Option<Failure>,
     /// What puts have to fit, by group and variable.
     rules: Vec<Vec<Option<Arc<Rules>>>>,
     /// How often definitions may have changed.
@@ -128,14 +128,14 @@ impl std::ops::Deref for Count {
 
 /// A failure of a put that was accepted.
 #[derive(Clone, Debug)]
-struct Kept {
+struct Failure {
     code: NcError,
     text: String,
     /// A put told of it.
     is_told: bool,
 }
 
-impl Kept {
+impl Failure {
     fn error(&self) -> Error {
         Error::told(self.code, self.text.clone())
     }
@@ -247,7 +247,7 @@ impl Behind {
     /// Bytes of values that wait, and what went wrong, if anything did.
     pub(crate) fn status(&self) -> (usize, Option<Error>) {
         let state = self.lock();
-        (state.pending_bytes, state.failure.as_ref().map(Kept::error))
+        (state.pending_bytes, state.failure.as_ref().map(Failure::error))
     }
 
     /// Records that there are with all that was accepted.
@@ -281,9 +281,9 @@ impl Behind {
         let mut state = self.lock();
         let is_stopped = state.is_stopped;
         match &mut state.failure {
-            Some(kept) if is_stopped || !kept.is_told => {
-                kept.is_told = true;
-                Err(kept.error())
+            Some(failure) if is_stopped || !failure.is_told => {
+                failure.is_told = true;
+                Err(failure.error())
             }
             _ => Ok(()),
         }
@@ -303,7 +303,8 @@ impl Behind {
         if self.is_busy() {
             return false;
         }
-        if !state.rules.is_empty() {
+        let has_view = || self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        if !state.rules.is_empty() || has_view() {
             self.forget(&mut state);
         }
         true
@@ -323,12 +324,12 @@ impl Behind {
         drop(state);
         self.wait_until(self.n_accepted.load(Ordering::SeqCst));
         let mut state = self.lock();
-        let Some(kept) = &mut state.failure else {
+        let Some(failure) = &mut state.failure else {
             self.has_failed.store(false, Ordering::Release);
             return Ok(());
         };
-        kept.is_told = true;
-        let error = kept.error();
+        failure.is_told = true;
+        let error = failure.error();
         if forgets && !state.is_stopped {
             state.failure = None;
             self.has_failed.store(false, Ordering::Release);
@@ -372,7 +373,7 @@ impl Behind {
             return Ok(());
         }
         let state = self.lock();
-        state.failure.as_ref().map_or(Ok(()), |kept| Err(kept.error()))
+        state.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error()))
     }
 
     /// The file has ended: nothing more is accepted, and what waits is given up.

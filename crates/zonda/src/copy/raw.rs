@@ -1,6 +1,6 @@
 //! Chunks that are copied as they are stored: no filter is undone and none applied.
 
-use zonda_chunk::StoredChunks;
+use zonda_chunk::{ChunkAt, StoredChunks};
 use zonda_nc4::{Nc4File, StorageKind};
 
 use super::ahead;
@@ -50,7 +50,7 @@ impl Chunks {
         let extent = file.extent(var.group, var.var)?;
         let grid: Vec<u64> = extent.iter().zip(&shape).map(|(len, n)| len.div_ceil(*n)).collect();
         let mut there = Vec::new();
-        file.for_each_chunk(var.group, var.var, &mut |key, len, _| {
+        file.for_each_chunk(var.group, var.var, &mut |key, ChunkAt { len, .. }| {
             // What is beyond the extent was cut off and is not seen.
             if key.iter().zip(&grid).all(|(k, n)| k < n) {
                 there.push((key.to_vec(), len));

@@ -201,7 +201,7 @@ fn chunks_are_copied_as_they_are_stored() {
         to.file.extend(root, w, &[5, 5]).unwrap();
         assert_eq!(from.file.pipeline(root, v).unwrap(), to.file.pipeline(root, w).unwrap());
         let mut keys = Vec::new();
-        from.file.for_each_chunk(root, v, &mut |key, _, _| keys.push(key.to_vec())).unwrap();
+        from.file.for_each_chunk(root, v, &mut |key, _| keys.push(key.to_vec())).unwrap();
         assert_eq!(keys.len(), 6);
         from.file.stored_chunks(root, v, &keys, &mut stored).unwrap();
         assert_eq!(stored.iter().count(), 6);
@@ -247,7 +247,7 @@ fn chunks_pass_through_filters_that_are_not_there() {
     for _ in 0..2 {
         assert_eq!(lab.file.pipeline(root, v).unwrap(), filters);
         let mut n = 0;
-        lab.file.for_each_chunk(root, v, &mut |_, _, _| n += 1).unwrap();
+        lab.file.for_each_chunk(root, v, &mut |_, _| n += 1).unwrap();
         assert_eq!(n, 1);
         lab.file.stored_chunks(root, v, &[[0], [1]], &mut stored).unwrap();
         let chunks: Vec<_> = stored.iter().collect();

@@ -62,18 +62,20 @@ impl<S: Storage> Cache<S> {
         line: Option<&Arc<Line>>,
         few: bool,
     ) -> Result<(), StorageError> {
-        let Some(first) = self.run_begin(index) else { return Ok(()) };
         let page = self.shape.page_bytes;
         let run_bytes = if self.writes.is_slow() { SLOW_RUN_BYTES } else { COMPLETE_RUN_BYTES };
         let most = run_bytes.div_ceil(page);
+        // Of small pages a large write has more.
+        let run_pages = most.max(RUN_PAGES as u64);
+        let Some(first) = self.run_begin(index, run_pages) else { return Ok(()) };
         let enough = match few {
             true => 1,
             false => (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most),
         };
         // A thread does not keep more from its users than they can do without.
         let at_once = match line {
-            Some(_) => (self.shape.pages / 4).clamp(1, RUN_PAGES as u64) as usize,
-            None => RUN_PAGES,
+            Some(_) => (self.shape.pages / 4).clamp(1, run_pages) as usize,
+            None => run_pages as usize,
         };
         let mut next = first;
         loop {
@@ -104,11 +106,11 @@ impl<S: Storage> Cache<S> {
         }
     }
 
-    /// The first of the complete pages that lead to page `index` without a gap; `None` while what
-    /// lies before them is still being put together.
-    fn run_begin(&self, index: u64) -> Option<u64> {
+    /// The first of the complete pages that lead to page `index` without a gap, and no more than `most`
+    /// before it; `None` while what lies before them is still being put together.
+    fn run_begin(&self, index: u64, most: u64) -> Option<u64> {
         let mut first = index;
-        loop {
+        while index - first < most {
             let before = first.checked_sub(1);
             let Some(before) = before.filter(|before| self.is_dirty(*before)) else {
                 return Some(first);
@@ -116,7 +118,7 @@ impl<S: Storage> Cache<S> {
             let id = self.table.lock().map.get(&before).copied()?;
             let slot = self.slot(id);
             let page = slot.page.try_read()?;
-            if page.index != before || index - before > RUN_PAGES as u64 {
+            if page.index != before {
                 return None;
             }
             if !page.is_whole(self.page_bytes()) {
@@ -124,6 +126,7 @@ impl<S: Storage> Cache<S> {
             }
             first = before;
         }
+        Some(first)
     }
 
     /// Whether a page that is not complete will hardly become so: one that was not used for a

@@ -275,7 +275,7 @@ impl Summary {
                 row(&mut self.filters, &format!("{undone}{name}")).add(&event);
                 self.stage(kind, Stage::Filter, &event);
             }
-            Kind::WaitLock | Kind::WaitPool | Kind::WaitPage => self.wait(kind, event),
+            Kind::WaitLock | Kind::WaitPool | Kind::WaitChunk => self.wait(kind, event),
             Kind::QueueBlocked => {
                 self.queue.blocked.add(event);
                 self.wait(kind, event);

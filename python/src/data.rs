@@ -1,0 +1,203 @@
+//! Values of variables.
+
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use zonda::{Hyperslab, MemType};
+
+use crate::describe::var_ref;
+use crate::file::File;
+use crate::memory::Bytes;
+use crate::objects::Store;
+use crate::types::{Form, mem_type};
+
+/// A selection as arguments.
+struct Slab {
+    start: Vec<usize>,
+    count: Vec<usize>,
+    stride: Option<Vec<isize>>,
+}
+
+impl Slab {
+    fn new(start: Vec<usize>, count: Vec<usize>, stride: Option<Vec<isize>>) -> PyResult<Slab> {
+        let fits = stride.as_ref().is_none_or(|stride| stride.len() == start.len());
+        if count.len() != start.len() || !fits {
+            return Err(PyValueError::new_err("start, count and stride are of different lengths"));
+        }
+        Ok(Slab { start, count, stride })
+    }
+
+    fn hyperslab(&self) -> Hyperslab<'_> {
+        Hyperslab { start: &self.start, count: &self.count, stride: self.stride.as_deref() }
+    }
+}
+
+impl File {
+    /// The memory type for an array, `None` where its elements are the variable's own.
+    fn memory_of(
+        &self,
+        py: Python<'_>,
+        of: zonda::VarRef,
+        array: &Bound<'_, PyUntypedArray>,
+        slab: &Slab,
+    ) -> PyResult<Option<MemType>> {
+        let (form, rank) = self.call(py, |dataset| {
+            dataset.in_group(of.group, |meta| {
+                let var = meta.var(of.var)?;
+                Ok::<_, zonda::Error>((Form::of(meta, var.nc_type)?, var.dims.len()))
+            })?
+        })?;
+        if slab.start.len() != rank {
+            let text = format!("{} indices for {rank} dimensions", slab.start.len());
+            return Err(PyValueError::new_err(text));
+        }
+        let dtype = array.dtype();
+        if slab.hyperslab().n_elems() != Some(array.len()) {
+            let text = format!("the array has {} elements, {:?} are selected", array.len(), slab.count);
+            return Err(PyValueError::new_err(text));
+        }
+        let wrong = |what: &str| Err(PyTypeError::new_err(format!("{what}: the array has {dtype}")));
+        match form {
+            Form::Atomic(_) => match mem_type(dtype.kind(), dtype.itemsize()) {
+                Some(mem) => Ok(Some(mem)),
+                None => wrong("no memory type of netCDF"),
+            },
+            form if form.has_parts() => wrong("strings and sequences go by objects"),
+            form if form.size() == dtype.itemsize() => Ok(None),
+            form => wrong(&format!("elements have {} bytes", form.size())),
+        }
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Reads into an array; gives how many values did not fit.
+    #[pyo3(signature = (group, var, start, count, stride, out))]
+    #[allow(clippy::too_many_arguments, reason = "as nc_get_vars has them")]
+    fn get(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        start: Vec<usize>,
+        count: Vec<usize>,
+        stride: Option<Vec<isize>>,
+        out: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<u64> {
+        let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
+        let mut memory = Bytes::of_writeable(out)?;
+        let mem = self.memory_of(py, of, out, &slab)?;
+        let got = self.call(py, |dataset| {
+            let memory = memory.write();
+            dataset.get(of, &slab.hyperslab(), mem, |len| sized(memory, len))
+        })?;
+        Ok(got.out_of_range)
+    }
+
+    /// Writes from an array; gives how many values did not fit.
+    #[pyo3(signature = (group, var, start, count, stride, values))]
+    #[allow(clippy::too_many_arguments, reason = "as nc_put_vars has them")]
+    fn put(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        start: Vec<usize>,
+        count: Vec<usize>,
+        stride: Option<Vec<isize>>,
+        values: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<u64> {
+        let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
+        let memory = Bytes::of(values)?;
+        let mem = self.memory_of(py, of, values, &slab)?;
+        let put = self.call(py, |dataset| {
+            dataset.put(of, &slab.hyperslab(), mem, |len| match memory.len() == len {
+                true => Ok(memory.read()),
+                false => Err(other_length()),
+            })
+        })?;
+        Ok(put.out_of_range)
+    }
+
+    /// Reads values of any type into an array of objects.
+    #[pyo3(signature = (group, var, start, count, stride, out))]
+    #[allow(clippy::too_many_arguments, reason = "as nc_get_vars has them")]
+    fn get_objects(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        start: Vec<usize>,
+        count: Vec<usize>,
+        stride: Option<Vec<isize>>,
+        out: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<()> {
+        let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
+        check_objects(out, &slab)?;
+        let form = self.form_of_var(py, of)?;
+        let mut store = Store::default();
+        let mut bytes = Vec::new();
+        let memory = &mut bytes;
+        // As it is in the file: nothing is converted.
+        let _converted = self.call(py, |dataset| {
+            dataset.get_placed(of, |_| slab.hyperslab(), &mut store, |len| {
+                memory.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
+                memory.resize(len, 0);
+                Ok(memory)
+            })
+        })?;
+        let flat = out.call_method0("ravel")?;
+        for (i, element) in bytes.chunks_exact(form.size().max(1)).enumerate() {
+            flat.set_item(i, store.value(py, &form, element)?)?;
+        }
+        Ok(())
+    }
+
+    /// Writes values of any type from an array of objects.
+    #[pyo3(signature = (group, var, start, count, stride, values))]
+    #[allow(clippy::too_many_arguments, reason = "as nc_put_vars has them")]
+    fn put_objects(
+        &self,
+        py: Python<'_>,
+        group: u16,
+        var: i32,
+        start: Vec<usize>,
+        count: Vec<usize>,
+        stride: Option<Vec<isize>>,
+        values: &Bound<'_, PyUntypedArray>,
+    ) -> PyResult<()> {
+        let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
+        check_objects(values, &slab)?;
+        let form = self.form_of_var(py, of)?;
+        let mut store = Store::default();
+        let (bytes, _) = store.items(&form, values.as_any())?;
+        self.call(py, |dataset| {
+            dataset
+                .put_placed(of, |_| slab.hyperslab(), &mut store, |len| match bytes.len() == len {
+                    true => Ok(&bytes),
+                    false => Err(other_length()),
+                })
+                .map(drop)
+        })
+    }
+}
+
+fn other_length() -> zonda::Error {
+    let why = "another thread changed the type of the variable meanwhile";
+    zonda::Error::explained(zonda::NcError::Inval, why)
+}
+
+fn sized(memory: &mut [u8], len: usize) -> zonda::Result<&mut [u8]> {
+    if memory.len() == len { Ok(memory) } else { Err(other_length()) }
+}
+
+fn check_objects(array: &Bound<'_, PyUntypedArray>, slab: &Slab) -> PyResult<()> {
+    if array.dtype().kind() != b'O' || !array.is_c_contiguous() {
+        return Err(PyTypeError::new_err("a C-contiguous array of objects is wanted"));
+    }
+    if slab.hyperslab().n_elems() != Some(array.len()) {
+        let text = format!("the array has {} elements, {:?} are selected", array.len(), slab.count);
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(())
+}

@@ -1,0 +1,348 @@
+//! Opening, creating and ending files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::PyTypeInfo;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyString};
+use zonda::storage::Storage;
+use zonda::storage::backend::Memory;
+use zonda::{
+    CreateOptions, Dataset, Detected, Format, NcError, OpenOptions, Persist, Reserve, WriteBehind,
+};
+
+use crate::errors::{self, OrRaise};
+use crate::object_storage::{Buffer, Object};
+use crate::tuning::Settings;
+use crate::{fork, names};
+
+/// An open file.
+#[pyclass(frozen, module = "zonda._zonda", weakref)]
+pub(crate) struct File {
+    pub(crate) dataset: Arc<Dataset>,
+    /// The object that is read from, which has an exception of its own where a read failed.
+    pub(crate) object: Option<Arc<Object>>,
+}
+
+/// A path as an argument: text, bytes, or what has `__fspath__`.
+pub(crate) struct Place(PathBuf);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Place {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Place> {
+        use std::os::unix::ffi::OsStringExt;
+        if let Ok(bytes) = object.cast::<PyBytes>() {
+            return Ok(Place(std::ffi::OsString::from_vec(bytes.as_bytes().to_vec()).into()));
+        }
+        Ok(Place(object.extract()?))
+    }
+}
+
+/// What is read behind the path: `file.nc#zonda.async=on`.
+fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
+    text.map(str::parse)
+        .transpose()
+        .map_err(|why: zonda::NotWriteBehind| PyValueError::new_err(format!("write_behind: {why}")))
+}
+
+fn memory(in_memory: bool, persist: bool) -> Option<Persist> {
+    in_memory.then_some(if persist { Persist::Yes } else { Persist::No })
+}
+
+fn format_of(name: &str) -> PyResult<Format> {
+    Ok(match name {
+        "CDF-1" => Format::Cdf1,
+        "CDF-2" => Format::Cdf2,
+        "CDF-5" => Format::Cdf5,
+        "NETCDF4" => Format::NetCdf4,
+        "NETCDF4_CLASSIC" => Format::NetCdf4Classic,
+        other => return Err(PyValueError::new_err(format!("there is no format {other:?}"))),
+    })
+}
+
+fn name_of(format: Format) -> &'static str {
+    match format {
+        Format::Cdf1 => "CDF-1",
+        Format::Cdf2 => "CDF-2",
+        Format::Cdf5 => "CDF-5",
+        Format::NetCdf4 => "NETCDF4",
+        Format::NetCdf4Classic => "NETCDF4_CLASSIC",
+    }
+}
+
+fn detected(found: Detected) -> Option<&'static str> {
+    match found {
+        Detected::Classic(format) => Some(name_of(format)),
+        Detected::Hdf5 => Some("HDF5"),
+        Detected::Unknown => None,
+    }
+}
+
+impl File {
+    /// Makes one by a call that runs without the GIL.
+    fn made(
+        py: Python<'_>,
+        object: Option<Arc<Object>>,
+        make: impl FnOnce() -> zonda::Result<Dataset> + Send,
+    ) -> PyResult<File> {
+        let made = py.detach(|| {
+            let dataset = Arc::new(make()?);
+            fork::note(&dataset);
+            Ok(dataset)
+        });
+        let dataset = told(py, object.as_deref(), made)?;
+        Ok(File { dataset, object })
+    }
+
+    /// Calls the engine without the GIL.
+    pub(crate) fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&Dataset) -> zonda::Result<T> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            if self.dataset.is_open() {
+                f(&self.dataset)
+            } else {
+                Err(zonda::Error::explained(NcError::BadId, "the dataset is closed"))
+            }
+        });
+        told(py, self.object.as_deref(), done)
+    }
+}
+
+/// The value; or what the object that is read from raised, or what the engine says.
+fn told<T>(py: Python<'_>, object: Option<&Object>, done: zonda::Result<T>) -> PyResult<T> {
+    match (done, object.and_then(Object::take_raised)) {
+        (Err(_), Some(raised)) => Err(raised),
+        (done, _) => done.or_raise(py),
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Opens a file.
+    #[staticmethod]
+    #[pyo3(signature = (path, *, write=false, share=false, io=None, in_memory=false, persist=false, write_behind=None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn open(
+        py: Python<'_>,
+        path: Place,
+        write: bool,
+        share: bool,
+        io: Option<String>,
+        in_memory: bool,
+        persist: bool,
+        write_behind: Option<&str>,
+    ) -> PyResult<File> {
+        let write_behind = self::write_behind(write_behind)?;
+        let in_memory = memory(in_memory, persist);
+        let settings = Settings::now();
+        let (chunk_cache, alignment) = (settings.chunk_cache(), settings.alignment());
+        let options =
+            OpenOptions { write, share, io, in_memory, chunk_cache, alignment, write_behind };
+        File::made(py, None, || Dataset::open(&path.0, &options))
+    }
+
+    /// Opens a file that is in memory: `bytes` are kept, other buffers are copied once.
+    #[staticmethod]
+    #[pyo3(signature = (data, *, write=false))]
+    fn open_bytes(py: Python<'_>, data: &Bound<'_, PyAny>, write: bool) -> PyResult<File> {
+        let bytes = match data.extract::<PyBackedBytes>() {
+            Ok(bytes) => bytes,
+            Err(_) => {
+                let bytes = PyBytes::type_object(py).call1((data,));
+                bytes.map_err(|_| PyTypeError::new_err("open_bytes wants bytes or a buffer"))?.extract()?
+            }
+        };
+        let options = OpenOptions { write, ..Default::default() };
+        File::made(py, None, || {
+            let storage: Arc<dyn Storage> = match write {
+                true => Arc::new(Memory::from_slice(&bytes)),
+                false => Arc::new(Buffer::new(bytes)),
+            };
+            Dataset::open_in(storage, "<bytes>".as_ref(), &options)
+        })
+    }
+
+    /// Opens what a Python object reads.
+    #[staticmethod]
+    fn open_object(py: Python<'_>, file: Bound<'_, PyAny>) -> PyResult<File> {
+        let object = Arc::new(Object::new(file)?);
+        let storage: Arc<dyn Storage> = Arc::<Object>::clone(&object);
+        let name = object.name().to_owned();
+        File::made(py, Some(object), || {
+            Dataset::open_in(storage, name.as_ref(), &OpenOptions::default())
+        })
+    }
+
+    /// Creates a file.
+    #[staticmethod]
+    #[pyo3(signature = (path, format, *, exclusive=false, share=false, io=None, in_memory=false, persist=false, write_behind=None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn create(
+        py: Python<'_>,
+        path: Place,
+        format: &str,
+        exclusive: bool,
+        share: bool,
+        io: Option<String>,
+        in_memory: bool,
+        persist: bool,
+        write_behind: Option<&str>,
+    ) -> PyResult<File> {
+        let settings = Settings::now();
+        let options = CreateOptions {
+            chunk_cache: settings.chunk_cache(),
+            alignment: settings.alignment(),
+            format: format_of(format)?,
+            exclusive,
+            share,
+            io,
+            in_memory: memory(in_memory, persist),
+            write_behind: self::write_behind(write_behind)?,
+            ..Default::default()
+        };
+        File::made(py, None, || Dataset::create(&path.0, &options))
+    }
+
+    /// Ends it. A second call does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let done = py.detach(|| if self.dataset.is_open() { self.dataset.close() } else { Ok(()) });
+        told(py, self.object.as_deref(), done)
+    }
+
+    /// Ends it without what was defined since `redef`, or removes a file that was being created.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, Dataset::abort)
+    }
+
+    /// Ends a file that was created in memory, and gives its bytes.
+    fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let storage = Arc::clone(self.dataset.storage());
+        self.close(py)?;
+        let len = storage.len().map_err(zonda::Error::from).or_raise(py)?;
+        let len = usize::try_from(len).map_err(|_| errors::of_code(py, NcError::NoMem, ""))?;
+        PyBytes::new_with(py, len, |out| {
+            let mut at = 0;
+            while at < out.len() {
+                let read = storage.read_at(at as u64, &mut out[at..]).map_err(zonda::Error::from);
+                match read.or_raise(py)? {
+                    0 => break,
+                    n => at += n,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Commits what was put; sees what others committed.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, Dataset::sync)
+    }
+
+    fn redef(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, Dataset::redef)
+    }
+
+    fn enddef(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, |dataset| dataset.enddef(Reserve::Default))
+    }
+
+    /// Whether puts fill what is not put; gives how it was.
+    fn set_fill(&self, py: Python<'_>, on: bool) -> PyResult<bool> {
+        let mode = if on { zonda::FillMode::Fill } else { zonda::FillMode::NoFill };
+        let before = self.call(py, move |dataset| dataset.set_fill(mode))?;
+        Ok(before == zonda::FillMode::Fill)
+    }
+
+    fn set_write_behind(&self, py: Python<'_>, how: &str) -> PyResult<()> {
+        let how = self::write_behind(Some(how))?.unwrap_or_default();
+        self.call(py, move |dataset| dataset.set_write_behind(how))
+    }
+
+    /// Bytes that wait, and what went wrong.
+    fn write_behind_status(&self, py: Python<'_>) -> (usize, Option<String>) {
+        let (waiting, error) = py.detach(|| self.dataset.write_behind_status());
+        (waiting, error.map(|error| error.to_string()))
+    }
+
+    #[getter]
+    fn is_open(&self) -> bool {
+        self.dataset.is_open()
+    }
+
+    #[getter]
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        names::decoded(py, self.dataset.path().as_os_str().as_encoded_bytes())
+    }
+
+    #[getter]
+    fn format(&self) -> &'static str {
+        name_of(self.dataset.format())
+    }
+
+    #[getter]
+    fn format_extended(&self) -> &'static str {
+        if self.dataset.is_hdf5() { "HDF5" } else { "NETCDF3" }
+    }
+
+    #[getter]
+    fn is_writable(&self) -> bool {
+        self.dataset.is_writable()
+    }
+
+    #[getter]
+    fn in_define_mode(&self) -> bool {
+        self.dataset.in_define_mode()
+    }
+
+    #[getter]
+    fn stack(&self) -> String {
+        self.dataset.stack()
+    }
+}
+
+/// A file that nobody closed is closed; an error goes to `sys.unraisablehook`.
+impl Drop for File {
+    fn drop(&mut self) {
+        let close = |py: Python<'_>| {
+            if self.dataset.is_open()
+                && let Err(error) = self.close(py)
+            {
+                error.write_unraisable(py, None);
+            }
+        };
+        Python::try_attach(close);
+    }
+}
+
+/// The format of a file by its first bytes.
+#[pyfunction]
+pub(crate) fn detect(py: Python<'_>, path: Place) -> PyResult<Option<&'static str>> {
+    let found = py.detach(|| zonda::detect(&path.0)).or_raise(py)?;
+    Ok(detected(found))
+}
+
+/// The same of bytes.
+#[pyfunction]
+pub(crate) fn detect_bytes(py: Python<'_>, start: &[u8]) -> PyResult<Option<&'static str>> {
+    let found = zonda::detect_in(&Memory::from_slice(start)).or_raise(py)?;
+    Ok(detected(found))
+}
+
+/// Version of this package.
+#[pyfunction]
+pub(crate) fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// The release of netCDF-C that the library behaves like.
+#[pyfunction]
+pub(crate) fn netcdf_version() -> &'static str {
+    "4.9.0"
+}

@@ -1,0 +1,93 @@
+//! Forks and exits: the module registers these with `os.register_at_fork` and `atexit`.
+//!
+//! As in C: the forking thread takes every lock of every file first, and both sides give them back.
+//! The GIL is given up while it waits for them, since one who has such a lock may want the GIL: a
+//! file may be read through an object of Python.
+
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use pyo3::prelude::*;
+use zonda::{Dataset, Quiet};
+
+use crate::memory::Frozen;
+
+/// Every open file.
+static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::new(Vec::new());
+
+struct Held {
+    trace: Option<zonda_trace::Forking>,
+    files: Vec<Frozen>,
+    _quiet: Quiet,
+    _list: MutexGuard<'static, Vec<Weak<Dataset>>>,
+}
+
+thread_local! {
+    /// What this thread holds over its fork.
+    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
+}
+
+fn list() -> MutexGuard<'static, Vec<Weak<Dataset>>> {
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes an open file. Not to be called with the GIL: a thread that forks has the list.
+pub(crate) fn note(dataset: &Arc<Dataset>) {
+    let mut list = list();
+    if list.len() == list.capacity() {
+        list.retain(|file| file.strong_count() > 0);
+    }
+    list.push(Arc::downgrade(dataset));
+}
+
+fn all(list: &[Weak<Dataset>]) -> Vec<Arc<Dataset>> {
+    list.iter().filter_map(Weak::upgrade).filter(|file| file.is_open()).collect()
+}
+
+/// Before `os.fork`.
+#[pyfunction]
+pub(crate) fn before_fork(py: Python<'_>) {
+    let held = py.detach(|| {
+        let list = list();
+        let quiet = zonda::quiet();
+        let files = all(&list).into_iter().map(Frozen::new).collect();
+        let trace = zonda_trace::fork_prepare();
+        Hand(Held { trace, files, _quiet: quiet, _list: list })
+    });
+    HELD.with(|slot| slot.replace(Some(held.0)));
+}
+
+/// Guards stay with the thread that took them: `detach` calls its closure on the same one.
+struct Hand(Held);
+// SAFETY: see above; the value never leaves the thread.
+#[allow(unsafe_code)]
+unsafe impl Send for Hand {}
+
+/// After `os.fork`, in the parent.
+#[pyfunction]
+pub(crate) fn after_fork_in_parent() {
+    HELD.with(|slot| slot.take());
+}
+
+/// After `os.fork`, in the child: what is not yet written belongs to the parent.
+#[pyfunction]
+pub(crate) fn after_fork_in_child() {
+    if let Some(mut held) = HELD.with(|slot| slot.take()) {
+        zonda_trace::fork_child(held.trace.take());
+        for file in &held.files {
+            file.dataset.mark_forked();
+        }
+    }
+}
+
+/// At exit: commits what was put to files that are still open. An error has nobody to be told to.
+#[pyfunction]
+pub(crate) fn drain_all(py: Python<'_>) {
+    py.detach(|| {
+        let files = all(&list());
+        for file in files {
+            let _ = file.drain();
+        }
+        zonda_trace::flush();
+    });
+}

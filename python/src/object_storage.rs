@@ -1,0 +1,222 @@
+//! Storages over what Python holds: an object that reads, a buffer of bytes.
+
+use std::fmt;
+use std::io::SeekFrom;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
+use zonda::storage::{
+    Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange,
+};
+
+/// What is read by `seek` and `read` of an object, one call at a time.
+///
+/// Who waits for its turn does not have the GIL: the engine is called without it.
+pub(crate) struct Object {
+    turn: Mutex<Py<PyAny>>,
+    name: String,
+    len: u64,
+    /// What the object raised, for the call of Python that led to it.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Object").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Object {
+    /// Asks the object for its name and length. Where it stood does not matter.
+    pub(crate) fn new(file: Bound<'_, PyAny>) -> PyResult<Object> {
+        let len: u64 = file.call_method1("seek", (0, 2))?.extract().or_else(|_| {
+            // Some answer nothing.
+            file.call_method0("tell")?.extract()
+        })?;
+        let named = file.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
+        let name = named.unwrap_or_else(|| format!("<{}>", file.get_type()));
+        Ok(Object {
+            turn: Mutex::new(file.unbind()),
+            name,
+            len,
+            raised: Mutex::new(None),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the object raised since the last time.
+    pub(crate) fn take_raised(&self) -> Option<PyErr> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn read_from(&self, file: &Bound<'_, PyAny>, at: u64, buf: &mut [u8]) -> PyResult<usize> {
+        let SeekFrom::Start(at) = SeekFrom::Start(at) else { return Ok(0) };
+        file.call_method1("seek", (at,))?;
+        let mut got = 0;
+        while got < buf.len() {
+            let bytes = file.call_method1("read", (buf.len() - got,))?;
+            let bytes = bytes.cast::<PyBytes>()?.as_bytes();
+            if bytes.is_empty() {
+                break;
+            }
+            let n = bytes.len().min(buf.len() - got);
+            buf[got..got + n].copy_from_slice(&bytes[..n]);
+            got += n;
+        }
+        Ok(got)
+    }
+}
+
+impl Storage for Object {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let failed = || StorageError::Io {
+            path: Arc::from(Path::new(&self.name)),
+            op: Op::Read,
+            at,
+            len: buf.len() as u64,
+            errno: libc::EIO,
+        };
+        let failed = failed();
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = Python::try_attach(|py| {
+            self.read_from(turn.bind(py), at, buf).inspect_err(|error| {
+                let error = error.clone_ref(py);
+                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            })
+        });
+        match read {
+            Some(Ok(got)) => Ok(got),
+            // None: the interpreter ends.
+            Some(Err(_)) | None => Err(failed),
+        }
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range.got = self.read_at(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        read_only(&self.name, at, data.len() as u64)
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
+    }
+
+    fn fill_at(&self, at: u64, len: u64, _: &[u8]) -> Result<(), StorageError> {
+        read_only(&self.name, at, len)
+    }
+
+    fn advise(&self, _: Advice) {}
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(self.len)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        read_only(&self.name, len, 0)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        Ok(Stamp { len: self.len, ..Stamp::default() })
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("object")
+    }
+}
+
+fn read_only(name: &str, at: u64, len: u64) -> Result<(), StorageError> {
+    Err(StorageError::ReadOnly { path: Arc::from(Path::new(name)), op: Op::Write, at, len })
+}
+
+/// Bytes that Python holds, for reading.
+#[derive(Debug)]
+pub(crate) struct Buffer(PyBackedBytes);
+
+impl Buffer {
+    pub(crate) fn new(bytes: PyBackedBytes) -> Buffer {
+        Buffer(bytes)
+    }
+}
+
+const BUFFER: &str = "<bytes>";
+
+impl Storage for Buffer {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let from = usize::try_from(at).ok().and_then(|at| self.0.get(at..)).unwrap_or(&[]);
+        let n = from.len().min(buf.len());
+        buf[..n].copy_from_slice(&from[..n]);
+        Ok(n)
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        for range in ranges {
+            range.got = self.read_at(range.at, range.buf)?;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        read_only(BUFFER, at, data.len() as u64)
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
+    }
+
+    fn fill_at(&self, at: u64, len: u64, _: &[u8]) -> Result<(), StorageError> {
+        read_only(BUFFER, at, len)
+    }
+
+    fn advise(&self, _: Advice) {}
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        read_only(BUFFER, len, 0)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        Ok(Stamp { len: self.0.len() as u64, ..Stamp::default() })
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("bytes")
+    }
+}

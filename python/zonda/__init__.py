@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Zonda: netCDF files, read and written on every core and without a lock.
+
+`zonda.open` and `zonda.create` give a `Dataset`; ``xarray.open_dataset(path, engine="zonda")`` uses the same engine, and
+`zonda.netcdf4` has the names of netCDF4-python. NumPy is all that is needed; xarray, dask, cftime and tqdm are used
+where they are.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import errors, filters, types
+    from ._zonda import detect
+    from .attributes import Attributes
+    from .dataset import Dataset, create, open
+    from .dimension import Dimension
+    from .errors import NetCDFError
+    from .group import Group
+    from .places import get_bin, get_include, get_lib, get_preload
+    from .types import CompoundType, EnumType, OpaqueType, UserType, VlenType
+    from .variable import Chunk, Variable
+
+__all__ = [
+    "Attributes", "Chunk", "CompoundType", "Dataset", "Dimension", "EnumType", "Group", "NetCDFError", "OpaqueType",
+    "UserType", "Variable", "VlenType", "create", "detect", "errors", "filters", "get_bin", "get_include", "get_lib",
+    "get_preload", "open", "types",
+]  # fmt: skip
+
+# Where a name is. All are imported when they are used: the console scripts, which only start a program, then need
+# neither NumPy nor the engine, and `import zonda` no package that only a part of it needs.
+_MODULES = ("errors", "filters", "netcdf4", "types", "xarray_engine")
+_PLACES = {
+    "_zonda": ["detect"],
+    "attributes": ["Attributes"],
+    "dataset": ["Dataset", "create", "open"],
+    "dimension": ["Dimension"],
+    "errors": ["NetCDFError"],
+    "group": ["Group"],
+    "places": ["get_bin", "get_include", "get_lib", "get_preload"],
+    "types": ["CompoundType", "EnumType", "OpaqueType", "UserType", "VlenType"],
+    "variable": ["Chunk", "Variable"],
+    # Not in __all__: `from zonda import *` asks for NumPy only.
+    "xarray_engine": ["open_mfdataset", "to_netcdf"],
+}
+_HOMES = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _HOMES:
+        value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    elif name == "__version__":
+        value = importlib.import_module(f"{__name__}._zonda").version()
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Found without this function from now on.
+    globals()[name] = value
+    return value
+
+
+def _tell_engine(what: str) -> None:
+    """Calls the engine if it was ever loaded."""
+    engine = sys.modules.get(f"{__name__}._zonda")
+    if engine is not None:
+        getattr(engine, what)()
+
+
+# A fork finds no file in the middle of something, and leaves what is not yet written to the parent; an exit commits.
+os.register_at_fork(
+    before=lambda: _tell_engine("before_fork"),
+    after_in_parent=lambda: _tell_engine("after_fork_in_parent"),
+    after_in_child=lambda: _tell_engine("after_fork_in_child"),
+)
+atexit.register(_tell_engine, "drain_all")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES, "__version__"})
