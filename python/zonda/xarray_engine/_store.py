@@ -95,7 +95,7 @@ class ZondaDataStore(WritableCFDataStore):
         Parameters
         ----------
         filename : path, bytes, file object
-            With mode ``"w"`` also the object that xarray passes to be given the bytes of the file.
+            With mode ``"w"`` an object that can be written is given the whole file when it is closed.
         mode : {"r", "a", "r+", "w", "x"}
             ``"a"`` creates the file if there is none; ``"r+"`` does not.
         lock, lock_maker
@@ -118,11 +118,17 @@ class ZondaDataStore(WritableCFDataStore):
 
             def on_close(data: bytes) -> None:
                 proxy.getvalue = lambda: memoryview(data)
+        elif mode == "w" and hasattr(filename, "write"):
+            source = Source("sink", None)
+            file = filename
+
+            def on_close(data: bytes) -> None:
+                file.write(data)
         else:
             source = Source.of(filename)
         if mode != "r":
             if source.kind not in ("path", "sink"):
-                raise TypeError(f"zonda writes to paths; to fill {filename!r}, use zonda.to_netcdf")
+                raise TypeError(f"mode {mode!r} needs a path, not {filename!r}")
             if write_behind is not None and source.kind == "path" and not diskless:
                 options["write_behind"] = write_behind
             if mode == "r+" or (mode == "a" and os.path.exists(source.value)):
