@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -33,6 +34,16 @@ from ._types import (
 __all__ = ["ZondaDataStore"]
 
 _GLOBAL = -1
+
+
+@dataclass
+class _Context:
+    """A group while variables are defined in it: numbers by name."""
+
+    file: _zonda.File
+    group: int
+    variables: dict[str, int]
+    dimensions: dict[str, int]
 
 
 class ZondaDataStore(WritableCFDataStore):
@@ -322,9 +333,10 @@ class ZondaDataStore(WritableCFDataStore):
     ) -> None:
         # All definitions first: in a classic file each return to them could move the data.
         targets = []
+        context = self._context()
         for key, variable in variables.items():
             name = _encode_variable_name(key)
-            target = self._define_variable(name, variable, key in check_encoding_set, unlimited_dims)
+            target = self._define_variable(name, variable, key in check_encoding_set, unlimited_dims, context)
             targets.append((variable, target))
         self._end_definitions()
         for variable, target in targets:
@@ -338,26 +350,37 @@ class ZondaDataStore(WritableCFDataStore):
     def prepare_variable(
         self, name: str, variable: Variable, check_encoding: bool = False, unlimited_dims: Any = None
     ) -> tuple[ZondaTarget, Any]:
-        target = self._define_variable(name, variable, check_encoding, unlimited_dims)
+        target = self._define_variable(name, variable, check_encoding, unlimited_dims, self._context())
         self._end_definitions()
         return target, variable.data
 
+    def _context(self) -> _Context:
+        """What defining variables needs to know of the group; asked once for all of them."""
+        file, group, info = self._define()
+        seen = self._dimensions(self.handle.acquire())
+        return _Context(
+            file,
+            group,
+            {var[1]: var[0] for var in info[5]},
+            # Of two dimensions of one name, the one of the inner group counts.
+            {name: dim for dim, (name, _, _) in reversed(seen.items())},
+        )
+
     def _define_variable(
-        self, name: str, variable: Variable, check_encoding: bool, unlimited_dims: Any
+        self, name: str, variable: Variable, check_encoding: bool, unlimited_dims: Any, context: _Context
     ) -> ZondaTarget:
         _no_slash(name)
         attributes = dict(variable.attrs)
         fill = attributes.pop("_FillValue", None)
-        file, group, info = self._define()
-        kind, typeid = self._writable_type(file, group, info, name, variable, check_encoding)
+        file, group = context.file, context.group
+        kind, typeid = self._writable_type(file, group, name, variable, check_encoding)
         encoding = _encoding.extract(variable, check=check_encoding, unlimited_dims=unlimited_dims)
         digits = encoding.get("least_significant_digit")
-        existing = {var[1]: var for var in info[5]}
-        if name in existing:
-            var = existing[name][0]
+        if name in context.variables:
+            var = context.variables[name]
         else:
-            seen = {label: dim for dim, (label, _, _) in reversed(self._dimensions(self.handle.acquire()).items())}
-            var = file.def_var(group, name, typeid, tuple(seen[dim] for dim in variable.dims))
+            var = file.def_var(group, name, typeid, tuple(context.dimensions[dim] for dim in variable.dims))
+            context.variables[name] = var
             if self.format.startswith("NETCDF4"):
                 size = 1 if kind.objects else kind.dtype.itemsize
                 _encoding.apply(file, group, var, variable, encoding, size)
@@ -391,7 +414,6 @@ class ZondaDataStore(WritableCFDataStore):
         self,
         file: _zonda.File,
         group: int,
-        info: tuple[Any, ...],
         name: str,
         variable: Variable,
         check_encoding: bool,
@@ -407,7 +429,7 @@ class ZondaDataStore(WritableCFDataStore):
             return VariableType(np.dtype(object), str, objects=True), NC_STRING
         metadata = dtype.metadata or {}
         if metadata.get("enum_name") and metadata.get("enum"):
-            typeid = self._enumeration(file, group, info, name, dtype)
+            typeid = self._enumeration(file, group, name, dtype)
             return VariableType(np.dtype(dtype.str), dtype), typeid
         if dtype.kind == "c":
             if not self.auto_complex:
@@ -427,12 +449,10 @@ class ZondaDataStore(WritableCFDataStore):
                 return
             info = file.group(info[2])
 
-    def _enumeration(
-        self, file: _zonda.File, group: int, info: tuple[Any, ...], name: str, dtype: np.dtype
-    ) -> int:
+    def _enumeration(self, file: _zonda.File, group: int, name: str, dtype: np.dtype) -> int:
         metadata = dtype.metadata or {}
         enum_name, members = metadata["enum_name"], dict(metadata["enum"])
-        for known in self._types_in_sight(file, info):
+        for known in self._types_in_sight(file, file.group(group)):
             if known["class"] != "enum" or known["name"] != enum_name:
                 continue
             if dict(known["members"]) != members:
