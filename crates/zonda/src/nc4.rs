@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
 
+use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
@@ -16,7 +17,6 @@ use zonda_nc4::{
     CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
     VarInfo,
 };
-use zonda_chunk::ChunkAt;
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;

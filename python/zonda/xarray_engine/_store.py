@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any, Callable, Iterable
 
 import numpy as np
@@ -18,7 +19,7 @@ from zonda import _zonda
 from . import _attributes, _encoding
 from ._arrays import ZondaArray, ZondaTarget
 from ._handles import Handle, Opened, Source
-from ._streaming import write_variable
+from ._streaming import lock_for
 from ._types import (
     NC_STRING,
     VariableType,
@@ -33,6 +34,16 @@ from ._types import (
 __all__ = ["ZondaDataStore"]
 
 _GLOBAL = -1
+
+
+@dataclass
+class _Context:
+    """A group while variables are defined in it: numbers by name."""
+
+    file: _zonda.File
+    group: int
+    variables: dict[str, int]
+    dimensions: dict[str, int]
 
 
 class ZondaDataStore(WritableCFDataStore):
@@ -95,7 +106,7 @@ class ZondaDataStore(WritableCFDataStore):
         Parameters
         ----------
         filename : path, bytes, file object
-            With mode ``"w"`` also the object that xarray passes to be given the bytes of the file.
+            With mode ``"w"`` an object that can be written is given the whole file when it is closed.
         mode : {"r", "a", "r+", "w", "x"}
             ``"a"`` creates the file if there is none; ``"r+"`` does not.
         lock, lock_maker
@@ -118,11 +129,17 @@ class ZondaDataStore(WritableCFDataStore):
 
             def on_close(data: bytes) -> None:
                 proxy.getvalue = lambda: memoryview(data)
+        elif mode == "w" and hasattr(filename, "write"):
+            source = Source("sink", None)
+            file = filename
+
+            def on_close(data: bytes) -> None:
+                file.write(data)
         else:
             source = Source.of(filename)
         if mode != "r":
             if source.kind not in ("path", "sink"):
-                raise TypeError(f"zonda writes to paths; to fill {filename!r}, use zonda.to_netcdf")
+                raise TypeError(f"mode {mode!r} needs a path, not {filename!r}")
             if write_behind is not None and source.kind == "path" and not diskless:
                 options["write_behind"] = write_behind
             if mode == "r+" or (mode == "a" and os.path.exists(source.value)):
@@ -136,9 +153,7 @@ class ZondaDataStore(WritableCFDataStore):
         )
         handle.on_close = on_close
         if autoclose and mode != "r" and lock is None:
-            from xarray.backends.locks import get_write_lock
-
-            lock = get_write_lock(source.name)
+            lock = lock_for(source.name)
         try:
             return cls(handle, group, auto_complex=bool(auto_complex), autoclose=autoclose, lock=lock)
         except Exception:
@@ -316,16 +331,16 @@ class ZondaDataStore(WritableCFDataStore):
     def set_variables(
         self, variables: Any, check_encoding_set: Any, writer: ArrayWriter, unlimited_dims: Any = None
     ) -> None:
-        # All definitions first: in a classic file each return to them could move the data. Values are loaded
-        # only when their turn comes.
+        # All definitions first: in a classic file each return to them could move the data.
         targets = []
+        context = self._context()
         for key, variable in variables.items():
             name = _encode_variable_name(key)
-            target = self._define_variable(name, variable, key in check_encoding_set, unlimited_dims)
+            target = self._define_variable(name, variable, key in check_encoding_set, unlimited_dims, context)
             targets.append((variable, target))
         self._end_definitions()
         for variable, target in targets:
-            write_variable(variable, target, writer)
+            writer.add(variable.data, target)
 
     def _end_definitions(self) -> None:
         file = self.handle.acquire().file
@@ -335,26 +350,37 @@ class ZondaDataStore(WritableCFDataStore):
     def prepare_variable(
         self, name: str, variable: Variable, check_encoding: bool = False, unlimited_dims: Any = None
     ) -> tuple[ZondaTarget, Any]:
-        target = self._define_variable(name, variable, check_encoding, unlimited_dims)
+        target = self._define_variable(name, variable, check_encoding, unlimited_dims, self._context())
         self._end_definitions()
         return target, variable.data
 
+    def _context(self) -> _Context:
+        """What defining variables needs to know of the group; asked once for all of them."""
+        file, group, info = self._define()
+        seen = self._dimensions(self.handle.acquire())
+        return _Context(
+            file,
+            group,
+            {var[1]: var[0] for var in info[5]},
+            # Of two dimensions of one name, the one of the inner group counts.
+            {name: dim for dim, (name, _, _) in reversed(seen.items())},
+        )
+
     def _define_variable(
-        self, name: str, variable: Variable, check_encoding: bool, unlimited_dims: Any
+        self, name: str, variable: Variable, check_encoding: bool, unlimited_dims: Any, context: _Context
     ) -> ZondaTarget:
         _no_slash(name)
         attributes = dict(variable.attrs)
         fill = attributes.pop("_FillValue", None)
-        file, group, info = self._define()
-        kind, typeid = self._writable_type(file, group, info, name, variable, check_encoding)
+        file, group = context.file, context.group
+        kind, typeid = self._writable_type(file, group, name, variable, check_encoding)
         encoding = _encoding.extract(variable, check=check_encoding, unlimited_dims=unlimited_dims)
         digits = encoding.get("least_significant_digit")
-        existing = {var[1]: var for var in info[5]}
-        if name in existing:
-            var = existing[name][0]
+        if name in context.variables:
+            var = context.variables[name]
         else:
-            seen = {label: dim for dim, (label, _, _) in reversed(self._dimensions(self.handle.acquire()).items())}
-            var = file.def_var(group, name, typeid, tuple(seen[dim] for dim in variable.dims))
+            var = file.def_var(group, name, typeid, tuple(context.dimensions[dim] for dim in variable.dims))
+            context.variables[name] = var
             if self.format.startswith("NETCDF4"):
                 size = 1 if kind.objects else kind.dtype.itemsize
                 _encoding.apply(file, group, var, variable, encoding, size)
@@ -372,10 +398,11 @@ class ZondaDataStore(WritableCFDataStore):
         self, file: _zonda.File, group: int, var: int, typeid: int, kind: VariableType, fill: Any
     ) -> None:
         if typeid == NC_STRING:
-            text = fill.decode() if isinstance(fill, bytes) else str(fill)
-            file.put_att(group, var, "_FillValue", typeid, [text])
+            file.put_att(group, var, "_FillValue", typeid, [fill.decode() if isinstance(fill, bytes) else str(fill)])
         elif kind.dtype.kind == "S":
-            file.put_att(group, var, "_FillValue", typeid, fill if isinstance(fill, bytes) else str(fill).encode())
+            # One character: an empty text is the null that ends it.
+            text = fill if isinstance(fill, bytes) else str(fill).encode()
+            file.put_att(group, var, "_FillValue", typeid, text[:1] or b"\0")
         elif kind.complex:
             half = f"f{kind.dtype.itemsize // 2}"
             value = np.array([fill], kind.dtype).view([("r", half), ("i", half)])
@@ -387,7 +414,6 @@ class ZondaDataStore(WritableCFDataStore):
         self,
         file: _zonda.File,
         group: int,
-        info: tuple[Any, ...],
         name: str,
         variable: Variable,
         check_encoding: bool,
@@ -403,7 +429,7 @@ class ZondaDataStore(WritableCFDataStore):
             return VariableType(np.dtype(object), str, objects=True), NC_STRING
         metadata = dtype.metadata or {}
         if metadata.get("enum_name") and metadata.get("enum"):
-            typeid = self._enumeration(file, group, info, name, dtype)
+            typeid = self._enumeration(file, group, name, dtype)
             return VariableType(np.dtype(dtype.str), dtype), typeid
         if dtype.kind == "c":
             if not self.auto_complex:
@@ -423,12 +449,10 @@ class ZondaDataStore(WritableCFDataStore):
                 return
             info = file.group(info[2])
 
-    def _enumeration(
-        self, file: _zonda.File, group: int, info: tuple[Any, ...], name: str, dtype: np.dtype
-    ) -> int:
+    def _enumeration(self, file: _zonda.File, group: int, name: str, dtype: np.dtype) -> int:
         metadata = dtype.metadata or {}
         enum_name, members = metadata["enum_name"], dict(metadata["enum"])
-        for known in self._types_in_sight(file, info):
+        for known in self._types_in_sight(file, file.group(group)):
             if known["class"] != "enum" or known["name"] != enum_name:
                 continue
             if dict(known["members"]) != members:
