@@ -264,3 +264,42 @@ def test_variables_by_attributes(tmp_path):
         for wanted in ({"axis": "X"}, {"axis": lambda v: v is None}, {"axis": lambda v: v in ("X", "Y")}, {"no": 1}, {}):
             names = [[v.name for v in ds.get_variables_by_attributes(**wanted)] for ds in (a, b)]
             assert names[0] == names[1], wanted
+
+
+def test_variables_are_a_dictionary(tmp_path):
+    """Variables are made when they are asked for; that does not show."""
+    path = tmp_path / "many.nc"
+    names = [f"v{n}" for n in range(5)]
+    with reference.Dataset(path, "w") as ds:
+        ds.createDimension("x", 2)
+        for n, name in enumerate(names):
+            ds.createVariable(name, "i4", ("x",))[:] = n
+    for weak in (False, True):
+        with ours.Dataset(path, keepweakref=weak) as ds:
+            found = ds.variables
+            assert isinstance(found, dict) and list(found) == list(found.keys()) == names and len(found) == 5
+            assert "v1" in found and "w" not in found and found.get("w") is None and found.get("w", 1) == 1
+            assert {**found}["v2"] is found["v2"] is dict(found)["v2"] is found.copy()["v2"] is ds["v2"]
+            assert [v.name for v in found.values()] == names and [n for n, _ in found.items()] == names
+            assert all(isinstance(v, ours.Variable) for v in ({} | found).values())
+            assert all(isinstance(v, ours.Variable) for v in (found | {}).values())
+            assert list(reversed(found)) == names[::-1] and found == dict(found) and not found != dict(found)
+            other: dict = {}
+            other.update(found)
+            assert other["v4"][:].tolist() == [4, 4] and "v0" in repr(found)
+            with pytest.raises(KeyError):
+                found["w"]
+            with pytest.raises(KeyError):
+                found.pop("w")
+    with ours.Dataset(path) as ds:
+        assert ds.variables.pop("v1").name == "v1" and ds.variables.popitem()[0] == "v4"
+        assert ds.variables.setdefault("v2") is ds["v2"] and list(ds.variables) == ["v0", "v2", "v3"]
+        seen = []
+        threads = [threading.Thread(target=lambda: seen.append(ds.variables["v3"])) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(v is seen[0] for v in seen)
+    # The file stays open as long as its variables may be asked for.
+    assert ours.Dataset(path).variables["v3"][:].tolist() == [3, 3]

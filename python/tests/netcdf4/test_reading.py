@@ -101,10 +101,10 @@ def test_descriptions(tmp_path, format):
 def test_large_arrays_meet_every_rule(tmp_path):
     """Arrays of several blocks: values to mask in the first, the last and no block."""
     path = tmp_path / "large.nc"
-    size = 300_001
+    size = 900_001
     with reference.Dataset(path, "w") as ds:
         ds.createDimension("x", size)
-        for name, places in {"none": (), "first": (0,), "last": (size - 1,), "some": (5, 70_000, 299_999)}.items():
+        for name, places in {"none": (), "first": (0,), "last": (size - 1,), "some": (5, 300_000, 899_999)}.items():
             for dtype in ("f4", "i2"):
                 var = ds.createVariable(f"{name}_{dtype}", dtype, ("x",), fill_value=99)
                 var.scale_factor, var.add_offset, var.valid_max = 0.5, 3.0, np.array(500, dtype)

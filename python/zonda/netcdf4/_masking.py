@@ -16,8 +16,9 @@ from numpy import ma
 
 from ._tables import default_fillvals, plain
 
-# Elements of a block: of double precision a quarter of a megabyte, which second-level caches hold.
-BLOCK = 1 << 15
+# Elements of a block: one or two megabytes, which caches hold. With 2^15 the calls cost half as much as the
+# comparisons (40 million floats: 29 ms, 19 ms with 2^18, the whole at once 39 ms).
+BLOCK = 1 << 18
 
 
 def same_values(a: Any, b: Any) -> bool:
