@@ -158,6 +158,16 @@ def test_to_memory_and_to_file_objects(data):
         to_netcdf(data, None, compute=False)
 
 
+def test_to_file_objects_through_xarray(data):
+    target = io.BytesIO()
+    data.to_netcdf(target, engine="zonda")
+    with xr.open_dataset(io.BytesIO(target.getvalue()), engine="h5netcdf") as ds:
+        xr.testing.assert_equal(ds.load(), data)
+    content = data.to_netcdf(engine="zonda")
+    with xr.open_dataset(content, engine="zonda") as ds:
+        xr.testing.assert_equal(ds.load(), data)
+
+
 def test_append_groups(data, tmp_path):
     path = tmp_path / "groups.nc"
     small = xr.Dataset({"v": ("k", np.arange(3))})

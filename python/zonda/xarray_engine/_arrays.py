@@ -135,7 +135,8 @@ class ZondaTarget:
         if self.region is not None:
             start = tuple(base + step * first for (base, step), first in zip(self.region, start, strict=True))
             stride = tuple(step * every for (_, step), every in zip(self.region, stride, strict=True))
-        array = np.ascontiguousarray(array).reshape(count)  # of a scalar, it makes one dimension
+        # Blocks that come from other processes may not be aligned.
+        array = np.require(array, requirements=["C", "A"]).reshape(count)
         every = None if all(step == 1 for step in stride) else stride
         self.store.write(self, start, count, every, array)
 

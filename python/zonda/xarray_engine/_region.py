@@ -10,7 +10,7 @@ import xarray as xr
 from ._arrays import ZondaTarget
 from ._entrypoint import ZondaBackendEntrypoint
 from ._store import ZondaDataStore
-from ._streaming import Progress, StreamingWriter, write_variable
+from ._streaming import Progress, StreamingWriter, in_parts
 from ._types import type_of
 
 __all__ = ["write_region"]
@@ -54,7 +54,7 @@ def write_region(
                 raise ValueError(f"variable {name!r} has dimensions {variable.dims}, in the file {there.dims}")
             encodings[name] = dict(there.encoding)
 
-    variables, _ = xr.conventions.encode_dataset_coordinates(dataset)
+    variables, _ = xr.conventions.encode_dataset_coordinates(in_parts(dataset))
     for name, variable in variables.items():
         variable.encoding = encodings[name]
     store = ZondaDataStore.open(path, mode="r+", group=group, write_behind=write_behind)
@@ -74,7 +74,7 @@ def write_region(
             place = tuple(
                 (slices[dim].start, slices[dim].step) if dim in slices else (0, 1) for dim in variable.dims
             )
-            write_variable(variable, ZondaTarget(store, name, variable.shape, kind, region=place), writer)
+            writer.add(variable.data, ZondaTarget(store, name, variable.shape, kind, region=place))
         writer.compute()
     finally:
         store.close()

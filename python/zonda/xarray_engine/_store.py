@@ -18,7 +18,7 @@ from zonda import _zonda
 from . import _attributes, _encoding
 from ._arrays import ZondaArray, ZondaTarget
 from ._handles import Handle, Opened, Source
-from ._streaming import write_variable
+from ._streaming import lock_for
 from ._types import (
     NC_STRING,
     VariableType,
@@ -95,7 +95,7 @@ class ZondaDataStore(WritableCFDataStore):
         Parameters
         ----------
         filename : path, bytes, file object
-            With mode ``"w"`` also the object that xarray passes to be given the bytes of the file.
+            With mode ``"w"`` an object that can be written is given the whole file when it is closed.
         mode : {"r", "a", "r+", "w", "x"}
             ``"a"`` creates the file if there is none; ``"r+"`` does not.
         lock, lock_maker
@@ -118,11 +118,17 @@ class ZondaDataStore(WritableCFDataStore):
 
             def on_close(data: bytes) -> None:
                 proxy.getvalue = lambda: memoryview(data)
+        elif mode == "w" and hasattr(filename, "write"):
+            source = Source("sink", None)
+            file = filename
+
+            def on_close(data: bytes) -> None:
+                file.write(data)
         else:
             source = Source.of(filename)
         if mode != "r":
             if source.kind not in ("path", "sink"):
-                raise TypeError(f"zonda writes to paths; to fill {filename!r}, use zonda.to_netcdf")
+                raise TypeError(f"mode {mode!r} needs a path, not {filename!r}")
             if write_behind is not None and source.kind == "path" and not diskless:
                 options["write_behind"] = write_behind
             if mode == "r+" or (mode == "a" and os.path.exists(source.value)):
@@ -136,9 +142,7 @@ class ZondaDataStore(WritableCFDataStore):
         )
         handle.on_close = on_close
         if autoclose and mode != "r" and lock is None:
-            from xarray.backends.locks import get_write_lock
-
-            lock = get_write_lock(source.name)
+            lock = lock_for(source.name)
         try:
             return cls(handle, group, auto_complex=bool(auto_complex), autoclose=autoclose, lock=lock)
         except Exception:
@@ -316,8 +320,7 @@ class ZondaDataStore(WritableCFDataStore):
     def set_variables(
         self, variables: Any, check_encoding_set: Any, writer: ArrayWriter, unlimited_dims: Any = None
     ) -> None:
-        # All definitions first: in a classic file each return to them could move the data. Values are loaded
-        # only when their turn comes.
+        # All definitions first: in a classic file each return to them could move the data.
         targets = []
         for key, variable in variables.items():
             name = _encode_variable_name(key)
@@ -325,7 +328,7 @@ class ZondaDataStore(WritableCFDataStore):
             targets.append((variable, target))
         self._end_definitions()
         for variable, target in targets:
-            write_variable(variable, target, writer)
+            writer.add(variable.data, target)
 
     def _end_definitions(self) -> None:
         file = self.handle.acquire().file
@@ -372,10 +375,11 @@ class ZondaDataStore(WritableCFDataStore):
         self, file: _zonda.File, group: int, var: int, typeid: int, kind: VariableType, fill: Any
     ) -> None:
         if typeid == NC_STRING:
-            text = fill.decode() if isinstance(fill, bytes) else str(fill)
-            file.put_att(group, var, "_FillValue", typeid, [text])
+            file.put_att(group, var, "_FillValue", typeid, [fill.decode() if isinstance(fill, bytes) else str(fill)])
         elif kind.dtype.kind == "S":
-            file.put_att(group, var, "_FillValue", typeid, fill if isinstance(fill, bytes) else str(fill).encode())
+            # One character: an empty text is the null that ends it.
+            text = fill if isinstance(fill, bytes) else str(fill).encode()
+            file.put_att(group, var, "_FillValue", typeid, text[:1] or b"\0")
         elif kind.complex:
             half = f"f{kind.dtype.itemsize // 2}"
             value = np.array([fill], kind.dtype).view([("r", half), ("i", half)])

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import threading
-from typing import Any, Callable, Iterator
+from typing import TYPE_CHECKING, Any, Callable, Iterator
 
 import numpy as np
 from xarray.backends.common import ArrayWriter
 from xarray.core import indexing
 from xarray.core.variable import Variable
 
-__all__ = ["Progress", "StreamingWriter", "scheduler_name", "write_variable"]
+if TYPE_CHECKING:
+    from xarray.core.dataset import Dataset
+
+__all__ = ["FileLock", "Progress", "StreamingWriter", "in_parts", "lock_for", "scheduler_name"]
+
+_LOADED = (indexing.NumpyIndexingAdapter, indexing.PandasIndexingAdapter)
 
 # What is held of a lazy array, or of blocks that come back from processes, at a time.
 _PART_BYTES = 64 << 20
@@ -25,25 +31,65 @@ def scheduler_name() -> str | None:
     return get_dask_scheduler()
 
 
-def write_variable(variable: Variable, target: Any, writer: ArrayWriter) -> None:
-    """Hand the values of a variable to the writer.
+def in_parts(dataset: Dataset) -> Dataset:
+    """Large variables that are lazy, but no dask arrays, as dask arrays: so they are read and written in parts.
 
-    Lazy arrays that are larger than 64 MiB are read and written in slabs along their first dimension, of
-    whole chunks of the file where its chunks are known.
+    Parts are slabs along the first dimension of about 64 MiB, of whole chunks of the file where its chunks
+    are known. Without dask they are loaded when they are encoded, as xarray does.
     """
-    data = variable._data
-    nbytes = variable.size * variable.dtype.itemsize
-    lazy = isinstance(data, indexing.ExplicitlyIndexed) and not isinstance(data, indexing.NumpyIndexingAdapter)
-    if not lazy or variable.ndim == 0 or nbytes <= _PART_BYTES:
-        writer.add(variable.data, target)
-        return
-    rows = max(1, int(_PART_BYTES // max(1, nbytes // variable.shape[0])))
-    chunks = variable.encoding.get("chunksizes")
-    if chunks and rows > chunks[0]:
-        rows -= rows % chunks[0]
-    for first in range(0, variable.shape[0], rows):
-        slab = slice(first, min(first + rows, variable.shape[0]))
-        target[slab] = variable[slab].values
+    try:
+        import dask.array  # noqa: F401
+    except ImportError:
+        return dataset
+    parts: dict[Any, Variable] = {}
+    for name, variable in dataset.variables.items():
+        data = variable._data
+        lazy = isinstance(data, indexing.ExplicitlyIndexed) and not isinstance(data, _LOADED)
+        nbytes = variable.size * variable.dtype.itemsize
+        if not lazy or variable.ndim == 0 or nbytes <= _PART_BYTES or variable.dims == (name,):
+            continue
+        rows = max(1, _PART_BYTES * variable.shape[0] // nbytes)
+        chunks = variable.encoding.get("chunksizes")
+        if chunks and rows > chunks[0]:
+            rows -= rows % chunks[0]
+        parts[name] = variable.chunk({variable.dims[0]: rows})
+    coords = {name: part for name, part in parts.items() if name in dataset.coords}
+    rest = {name: part for name, part in parts.items() if name not in coords}
+    return dataset.assign_coords(coords).assign(rest) if parts else dataset
+
+
+class FileLock:
+    """A lock between processes of one machine for who writes a file; it can be pickled.
+
+    It is a ``flock`` of the folder, as the engine locks the file itself. Each use has a descriptor of its
+    own, so it keeps threads apart, too.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._held = threading.local()
+
+    def __enter__(self) -> FileLock:
+        import fcntl
+
+        self._held.fd = os.open(os.path.dirname(self.path) or ".", os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(self._held.fd, fcntl.LOCK_EX)
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        os.close(self._held.fd)  # which gives the lock back
+
+    def __reduce__(self) -> Any:
+        return FileLock, (self.path,)
+
+
+def lock_for(path: str) -> Any:
+    """A lock for those who write one file under the scheduler that dask uses now."""
+    if scheduler_name() == "multiprocessing":
+        return FileLock(path)
+    from xarray.backends.locks import get_write_lock
+
+    return get_write_lock(path)
 
 
 class StreamingWriter(ArrayWriter):
@@ -72,9 +118,6 @@ class StreamingWriter(ArrayWriter):
             _through_cluster(list(blocks))
         else:
             _in_rounds(blocks)
-
-
-Block = "tuple[Any, Any, tuple[slice, ...], int]"
 
 
 def _all_dask(sources: list[Any]) -> bool:
@@ -115,8 +158,6 @@ def _through_cluster(blocks: list[Any]) -> None:
 
 
 def _in_rounds(blocks: Iterator[Any]) -> None:
-    import os
-
     import dask
 
     least = 2 * (os.cpu_count() or 1)

@@ -12,7 +12,7 @@ import xarray as xr
 from ._handles import Handle
 from ._region import write_region
 from ._store import ZondaDataStore
-from ._streaming import Progress, StreamingWriter, scheduler_name
+from ._streaming import Progress, StreamingWriter, in_parts, scheduler_name
 
 try:
     from xarray.backends import writers as _xarray_writing
@@ -55,7 +55,7 @@ def to_netcdf(
 ) -> Any:
     """Write a dataset, an array or a tree to a netCDF file.
 
-    Dask arrays are streamed: threads put their blocks at once and without a lock; under processes and
+    Dask arrays are streamed, and so are lazy arrays above 64 MiB where dask is installed: threads put their blocks at once and without a lock; under processes and
     distributed the blocks are computed there and written by this process.
 
     Parameters
@@ -255,7 +255,7 @@ def _write(
             for (path, part, keys, _), unlimited in zip(nodes, limits, strict=True):
                 store = root if path in (None, "", "/") else root.get_child_store(path)
                 _xarray_writing.dump_to_store(
-                    part, store, writer, encoding=_checked(part, keys), unlimited_dims=unlimited
+                    in_parts(part), store, writer, encoding=_checked(part, keys), unlimited_dims=unlimited
                 )
             writer.compute()
         except BaseException:
