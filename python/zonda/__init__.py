@@ -8,10 +8,7 @@ where they are.
 
 from __future__ import annotations
 
-import atexit
 import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,22 +60,6 @@ def __getattr__(name: str) -> Any:
     # Found without this function from now on.
     globals()[name] = value
     return value
-
-
-def _tell_engine(what: str) -> None:
-    """Calls the engine if it was ever loaded."""
-    engine = sys.modules.get(f"{__name__}._zonda")
-    if engine is not None:
-        getattr(engine, what)()
-
-
-# A fork finds no file in the middle of something, and leaves what is not yet written to the parent; an exit commits.
-os.register_at_fork(
-    before=lambda: _tell_engine("before_fork"),
-    after_in_parent=lambda: _tell_engine("after_fork_in_parent"),
-    after_in_child=lambda: _tell_engine("after_fork_in_child"),
-)
-atexit.register(_tell_engine, "drain_all")
 
 
 def __dir__() -> list[str]:

@@ -303,3 +303,56 @@ def test_variables_are_a_dictionary(tmp_path):
         assert all(v is seen[0] for v in seen)
     # The file stays open as long as its variables may be asked for.
     assert ours.Dataset(path).variables["v3"][:].tolist() == [3, 3]
+
+
+def test_cdl(tmp_path):
+    """CDL of a file, and the file of that CDL."""
+    path = tmp_path / "cdl.nc"
+    with ours.Dataset(path, "w") as ds:
+        ds.createDimension("x", 3)
+        v = ds.createVariable("v", "i4", ("x",))
+        v[:], v.units = [1, 2, 3], "m"
+        try:
+            text = ds.tocdl(data=True)
+        except FileNotFoundError:
+            pytest.skip("no ncdump here")
+        assert "v = 1, 2, 3 ;" in text and 'v:units = "m" ;' in text
+        assert ds.tocdl(outfile=tmp_path / "header.cdl") is None
+        assert "v = 1" not in (tmp_path / "header.cdl").read_text()
+    (tmp_path / "back.cdl").write_text(text)
+    with ours.Dataset.fromcdl(tmp_path / "back.cdl", mode="r") as ds:
+        assert ds["v"][:].tolist() == [1, 2, 3] and ds["v"].units == "m"
+    with pytest.raises(FileExistsError):
+        ours.Dataset.fromcdl(tmp_path / "back.cdl")
+    with pytest.raises(FileNotFoundError):
+        ours.Dataset.fromcdl(tmp_path / "nowhere.cdl")
+
+
+def test_a_broken_attribute_hides_no_other(tmp_path, monkeypatch):
+    """Where reading all attributes at once fails they are read one by one."""
+    from zonda.errors import NetCDFError
+
+    path = tmp_path / "broken.nc"
+    with ours.Dataset(path, "w") as ds:
+        ds.good, ds.bad = 1, 2
+
+    class Broken:
+        """The engine's file, one of whose attributes cannot be read."""
+
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def atts(self, group, variable):
+            raise NetCDFError(-107, "NetCDF: Can't open HDF5 attribute")
+
+        def att(self, group, variable, name):
+            return self.atts(group, variable) if name == "bad" else self.file.att(group, variable, name)
+
+    with ours.Dataset(path) as ds:
+        ds._handle.file = Broken(ds._handle.file)
+        assert ds.ncattrs() == ["good", "bad"] and ds.good == 1
+        with pytest.raises(AttributeError, match="HDF5 attribute"):
+            ds.getncattr("bad")

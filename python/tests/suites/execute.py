@@ -81,6 +81,8 @@ def _share(suite: Suite, side: Side, python: str, out: Path, number: int, only: 
         work.mkdir(parents=True)
     else:
         shutil.copytree(suite.tree, work, ignore=shutil.ignore_patterns("__pycache__"))
+        # Else pytest takes the settings of this repository, above, and names tests by their way from here.
+        (work / "pytest.ini").touch()
     log.parent.mkdir(parents=True, exist_ok=True)
     journal.unlink(missing_ok=True)
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "HDF5_PLUGIN_PATH")}

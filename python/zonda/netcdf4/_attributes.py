@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._zonda import NetCDFError
+from ..errors import NetCDFError
 from ._errors import of_attributes
-from ._handle import Attribute, Handle
+from ._handle import BROKEN, Attribute, Handle
 from ._tables import DTYPE_OF_TYPE, FIRST_USER_TYPE, NC_CHAR, NC_STRING, TYPE_OF_DTYPE, native, plain
 
 MISSING = "NetCDF: Attribute not found"
@@ -56,6 +56,8 @@ def read(handle: Handle, group: int, variable: int, name: Any, encoding: str = "
 def value(handle: Handle, name: str, attribute: Attribute, encoding: str = "utf-8") -> Any:
     """The Python value of what the engine gives."""
     typeid, raw = attribute
+    if typeid == BROKEN:
+        raise AttributeError(str(raw)) from raw
     if typeid == NC_CHAR:
         if name == "_FillValue":
             return bytes(raw)

@@ -7,6 +7,8 @@ import pathlib
 import subprocess
 from typing import Any
 
+from ..places import get_bin
+
 KINDS = {
     "NETCDF4": 4,
     "NETCDF4_CLASSIC": 7,
@@ -17,10 +19,21 @@ KINDS = {
 }
 
 
-def tool(name: str) -> str:
-    """The program to call."""
-    own = pathlib.Path(__file__).parent.parent / "_dist" / "bin" / name
-    return str(own) if own.exists() else name
+def run(name: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a tool.
+
+    Raises
+    ------
+    CalledProcessError
+        It failed.
+    """
+    try:
+        # The package's program is each tool when it is called by the tool's name.
+        program = get_bin()
+    except FileNotFoundError:
+        program = name
+    # What a tool has to say of its failure goes to the terminal.
+    return subprocess.run([name, *arguments], executable=program, check=True, stdout=subprocess.PIPE, encoding="utf-8")
 
 
 def generate(cdl: Any, target: Any, format: str) -> pathlib.Path:
@@ -33,14 +46,14 @@ def generate(cdl: Any, target: Any, format: str) -> pathlib.Path:
         raise FileNotFoundError(source)
     if made.exists():
         raise FileExistsError(made)
-    subprocess.run([tool("ncgen"), f"-knc{KINDS[format]}", "-o", str(made), str(source)], check=True)
+    run("ncgen", f"-knc{KINDS[format]}", "-o", str(made), str(source))
     return made
 
 
 def dump(path: str | bytes, coordvars: bool, data: bool, outfile: Any) -> str | None:
     """A file as CDL with its special attributes; None if it went into `outfile`."""
     flags = ("-cs" if coordvars else "-s") + ("" if data else "h")
-    done = subprocess.run([tool("ncdump"), flags, path], check=True, capture_output=True, encoding="utf-8")
+    done = run("ncdump", flags, path)
     if outfile is None:
         return done.stdout
     pathlib.Path(outfile).write_text(done.stdout, encoding="utf-8")

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .. import _zonda
-from .._zonda import NetCDFError
+from ..errors import NetCDFError
 
 NC_EEXIST = -35
 

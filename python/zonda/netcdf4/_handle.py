@@ -5,10 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._zonda import File, NetCDFError
+from .._zonda import File
+from ..errors import NetCDFError
 from ._tables import DATA_MODEL
 
 NC_ENOTINDEFINE = -38
+
+# In the place of a type number: the value is the error.
+BROKEN = -1
 
 # A type number and a value as the engine gives it.
 Attribute = tuple[int, Any]
@@ -72,8 +76,21 @@ class Handle:
             raise AttributeError("NetCDF: Not a valid ID")
         known = self.attributes.get((group, variable))
         if known is None:
-            known = {name: (typeid, value) for name, typeid, value in self.file.atts(group, variable)}
+            try:
+                known = {name: (typeid, value) for name, typeid, value in self.file.atts(group, variable)}
+            except NetCDFError:
+                known = self._one_by_one(group, variable)
             self.attributes[group, variable] = known
+        return known
+
+    def _one_by_one(self, group: int, variable: int) -> dict[str, Attribute]:
+        """All attributes where some cannot be read: of those the error is kept, for who asks for them."""
+        known: dict[str, Attribute] = {}
+        for name in self.file.att_names(group, variable):
+            try:
+                known[name] = self.file.att(group, variable, name)
+            except NetCDFError as error:
+                known[name] = (BROKEN, error)
         return known
 
     def forget(self, group: int, variable: int) -> None:

@@ -35,6 +35,9 @@ test_run() {
         skip "run R: there is none"
     fi
     runs "without -v nothing is said" 0 "^netcdf types" "^$" "$zonda" run -- ncdump -h types.nc
+    runs "--check" 0 "^netcdf types" "^zonda run: checked: .*ncdump will load $prefix/lib/libnetcdf" \
+        "$zonda" run --check -- ncdump -h types.nc
+    runs "--check of what cannot be told" 1 "^$" "cannot be told" "$zonda" run --check -- sh -c 'echo 1'
     runs "--lib" 0 "^netcdf types" "$library" \
         "$zonda" run -v --lib "$prefix/lib" -- ncdump -h types.nc
     if command -v ncks >/dev/null; then
@@ -58,6 +61,11 @@ test_run() {
         runs "the netCDF4 wheel by library path is a warning" 0 "^-?[0-9]+" \
             "warning: .* will not use Zonda: .* would load .*libnetcdf-" \
             "$zonda" run --mode library -- "$venv/bin/python" -c "$sum"
+        runs "the netCDF4 wheel, checked" 0 "^-?[0-9]+" \
+            "^zonda run: checked: Python's netCDF4 package calls libnetcdf .* of Zonda" \
+            "$zonda" run --check -- "$venv/bin/python" -c "$sum"
+        runs "the netCDF4 wheel without Zonda does not start" 1 "^$" "will not use Zonda" \
+            "$zonda" run --check --mode library -- "$venv/bin/python" -c "$sum"
         runs "the netCDF4 wheel writes, too" 0 "^netcdf made" "" sh -c '
             "$1" run -- "$2" -c "
 import netCDF4

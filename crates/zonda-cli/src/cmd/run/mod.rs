@@ -1,5 +1,6 @@
 //! `zonda run`: an unmodified program on Zonda's library.
 
+mod check;
 mod loader;
 mod plan;
 mod program;
@@ -51,6 +52,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LEVEL", value_parser = sync_level)]
     sync: Option<SyncLevel>,
 
+    /// Proves that the program will use Zonda before it is started, or fails. A Python's netCDF4 package is imported once
+    /// for that, and asked which library it calls
+    #[arg(long)]
+    check: bool,
+
     /// Says which libnetcdf the program uses, and watches it being loaded
     #[arg(short, long)]
     verbose: bool,
@@ -83,6 +89,11 @@ pub(crate) fn execute(args: &Args) -> Result<ExitCode> {
     let program = Program::find(name)?;
     let plan = Plan::make(&program, &library, args.mode);
 
+    if args.check {
+        for line in check::check(&program, &plan, &library.environment(plan.means))? {
+            say(line);
+        }
+    }
     let mut command = Command::new(program.path());
     command.arg0(name).args(rest).envs(library.environment(plan.means));
     if let Some(spec) = &args.io {
