@@ -22,7 +22,7 @@ import numpy as np
 FILTERS = {
     "none": {},
     "deflate": dict(zlib=True, complevel=4, shuffle=True),
-    "zstd": dict(compression="zstd", complevel=3, shuffle=True),
+    "zstd": dict(compression="zstd", complevel=3),  # netCDF4-python shuffles for deflate only
     # What Zarr's Blosc does: LZ4 level 5 after a shuffle.
     "blosc": dict(compression="blosc_lz4", complevel=5, blosc_shuffle=1),
 }
@@ -150,7 +150,7 @@ def stored(variable, job) -> str | None:
         return f"chunks {variable.chunking()}"
     filters = variable.filters()
     wanted = {"deflate": filters["zlib"] and filters["shuffle"] and filters["complevel"] == 4,
-              "zstd": filters["zstd"] and filters["shuffle"], "none": not (filters["zlib"] or filters["zstd"])}  # fmt: skip
+              "zstd": filters["zstd"] and not filters["shuffle"], "none": not (filters["zlib"] or filters["zstd"])}  # fmt: skip
     return None if wanted[job["filter"]] else f"filters {filters}"
 
 

@@ -130,9 +130,10 @@ class Engine:
         if kind == "zstd" and self.name == "h5netcdf-engine":
             import hdf5plugin
 
-            return {**made, "shuffle": True, **hdf5plugin.Zstd(clevel=3)}
+            return {**made, **hdf5plugin.Zstd(clevel=3)}
         if kind == "zstd":
-            return {**made, "compression": "zstd", "complevel": 3, "shuffle": True}
+            # netCDF4-python shuffles for deflate only, whatever it is told.
+            return {**made, "compression": "zstd", "complevel": 3, "shuffle": False}
         return made
 
 
@@ -275,14 +276,14 @@ class Plain:
             import hdf5plugin
 
             how = {"deflate": dict(compression="gzip", compression_opts=4, shuffle=True),
-                   "zstd": dict(shuffle=True, compression=hdf5plugin.Zstd(clevel=3)), "none": {}}[kind]  # fmt: skip
+                   "zstd": dict(compression=hdf5plugin.Zstd(clevel=3)), "none": {}}[kind]  # fmt: skip
             with self.module.File(target, "w") as file:
                 for name, values in ready.items():
                     file.create_dataset(name, data=values, **(dict(chunks=chunks, **how) if name == VARIABLE else {}))
             return
         if self.name == "zonda":
             how = {"deflate": dict(compression="deflate", level=4, shuffle=True),
-                   "zstd": dict(compression="zstd", level=3, shuffle=True), "none": {}}[kind]  # fmt: skip
+                   "zstd": dict(compression="zstd", level=3, shuffle=False), "none": {}}[kind]  # fmt: skip
             with self.module.create(target) as file:
                 for name, length in sizes.items():
                     file.create_dimension(name, length)
@@ -292,7 +293,7 @@ class Plain:
                     file.create_variable(name, values.dtype, dims, **more)[...] = values
             return
         how = {"deflate": dict(zlib=True, complevel=4, shuffle=True),
-               "zstd": dict(compression="zstd", complevel=3, shuffle=True), "none": {}}[kind]  # fmt: skip
+               "zstd": dict(compression="zstd", complevel=3, shuffle=False), "none": {}}[kind]  # fmt: skip
         with self.module.Dataset(target, "w") as file:
             for name, length in sizes.items():
                 file.createDimension(name, length)
