@@ -21,7 +21,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$python" -m pip wheel . --quiet --no-deps "${isolation[@]}" --wheel-dir "$scratch"
 for free in python3.13t python3.14t; do
-    if command -v "$free" >/dev/null; then
+    if "$free" -c '' 2>/dev/null; then
         "$free" -m pip wheel . --quiet --no-deps --wheel-dir "$scratch"
     fi
 done

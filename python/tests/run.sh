@@ -9,7 +9,8 @@ cd "$(dirname "$0")/../.."
 python=${ZONDA_PYTHON_TESTS-}
 if [ -z "$python" ]; then
     for name in python3.13 python3.12 python3.11 python3; do
-        if command -v "$name" >/dev/null; then
+        # There may be a name of it without an interpreter behind.
+        if "$name" -c 'import venv' 2>/dev/null; then
             base=$name
             break
         fi
