@@ -51,21 +51,15 @@ pub(crate) fn before_fork(py: Python<'_>) {
     if HELD.with_borrow(Option::is_some) {
         return;
     }
-    let held = py.detach(|| {
+    py.detach(|| {
         let list = list();
         let quiet = zonda::quiet();
         let files = all(&list).into_iter().map(Frozen::new).collect();
         let trace = zonda_trace::fork_prepare();
-        Hand(Held { trace, files, _quiet: quiet, _list: list })
+        let held = Held { trace, files, _quiet: quiet, _list: list };
+        HELD.with(|slot| slot.replace(Some(held)));
     });
-    HELD.with(|slot| slot.replace(Some(held.0)));
 }
-
-/// Guards stay with the thread that took them: `detach` calls its closure on the same one.
-struct Hand(Held);
-// SAFETY: see above; the value never leaves the thread.
-#[allow(unsafe_code)]
-unsafe impl Send for Hand {}
 
 /// After `os.fork`, in the parent.
 #[pyfunction]

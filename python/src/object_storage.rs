@@ -1,7 +1,6 @@
 //! Storages over what Python holds: an object that reads, a buffer of bytes.
 
 use std::fmt;
-use std::io::SeekFrom;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -49,7 +48,6 @@ impl Object {
     }
 
     fn read_from(&self, file: &Bound<'_, PyAny>, at: u64, buf: &mut [u8]) -> PyResult<usize> {
-        let SeekFrom::Start(at) = SeekFrom::Start(at) else { return Ok(0) };
         file.call_method1("seek", (at,))?;
         let mut got = 0;
         while got < buf.len() {
@@ -68,14 +66,13 @@ impl Object {
 
 impl Storage for Object {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        let failed = || StorageError::Io {
+        let failed = StorageError::Io {
             path: Arc::from(Path::new(&self.name)),
             op: Op::Read,
             at,
             len: buf.len() as u64,
             errno: libc::EIO,
         };
-        let failed = failed();
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::try_attach(|py| {
             self.read_from(turn.bind(py), at, buf).inspect_err(|error| {
