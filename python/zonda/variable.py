@@ -266,7 +266,8 @@ class Variable:
         total = int(spread.size) * spread.dtype.itemsize
         with Meter(self._group.dataset.progress, f"writing {self.name}", total) as meter:
             for start, count, stride, where in self._parts(selection, spread.dtype.itemsize, meter.is_shown):
-                part = np.ascontiguousarray(spread[where])
+                # Not every array is aligned: messages between processes are not.
+                part = np.require(spread[where], requirements=["C", "A"])
                 if spread.dtype == object:
                     self._file.put_objects(self._group._id, self._id, start, count, stride, part)
                 else:

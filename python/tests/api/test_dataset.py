@@ -411,3 +411,12 @@ def test_progress(tmp_path, monkeypatch, capsys):
         np.testing.assert_array_equal(v[5:], data[5:])
     shown = capsys.readouterr().err
     assert "writing v" in shown and "reading v" in shown and "100%" in shown
+
+
+def test_arrays_that_are_not_aligned_are_written(tmp_path):
+    values = np.frombuffer(b"x" + np.arange(6.0).tobytes(), "f8", offset=1).reshape(2, 3)
+    assert not values.flags.aligned
+    with zonda.create(tmp_path / "a.nc") as ds:
+        ds.create_variable("v", data=values, dims=("y", "x"))
+        ds["v"][1] = values[0]
+        assert ds["v"][...].tolist() == [[0, 1, 2], [0, 1, 2]]

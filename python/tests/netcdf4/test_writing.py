@@ -105,3 +105,14 @@ def test_random_writes(tmp_path, format, seed):
             var.set_auto_maskandscale(False)
             other.set_auto_maskandscale(False)
             assert not same_value(var[...], other[...]), f"{paths} {name}"
+
+
+def test_arrays_that_are_not_aligned(tmp_path):
+    values = np.frombuffer(b"x" + np.arange(6.0).tobytes(), "f8", offset=1).reshape(2, 3)
+    assert not values.flags.aligned
+    with ours.Dataset(tmp_path / "a.nc", "w") as ds:
+        ds.createDimension("y", None)
+        ds.createDimension("x", 3)
+        ds.createVariable("v", "f8", ("y", "x"))[:] = values
+    with reference.Dataset(tmp_path / "a.nc") as ds:
+        assert (ds["v"][:] == values).all()

@@ -124,7 +124,8 @@ def write(variable: Any, selection: Selection, data: Any) -> None:
         return
 
     def put(start: Any, count: Any, stride: Any, values: np.ndarray) -> None:
-        file.put(group, number, start, count, stride, values)
+        # Not every array is aligned: messages between processes are not.
+        file.put(group, number, start, count, stride, np.require(values, requirements=["C", "A"]))
 
     if variable._complex is not None:
         data = data.astype(variable.dtype, copy=False)
@@ -145,7 +146,7 @@ def _complex_writer(variable: Any) -> Any:
     part = np.dtype(_complex.part(variable.dtype))
 
     def put(start: Any, count: Any, stride: Any, values: np.ndarray) -> None:
-        values = np.ascontiguousarray(values)
+        values = np.require(values, requirements=["C", "A"])
         if variable._complex == _complex.DIMENSION:
             parts = values.reshape(-1).view(part).reshape((*count, 2))
             file.put(group, number, (*start, 0), (*count, 2), None if stride is None else (*stride, 1), parts)
