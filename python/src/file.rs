@@ -15,16 +15,16 @@ use zonda::{
 };
 
 use crate::errors::{self, OrRaise};
-use crate::object_storage::{Buffer, Object};
+use crate::object_storage::{Buffer, Object, ReadOnly, Source};
 use crate::tuning::Settings;
 use crate::{fork, names};
 
 /// An open file.
 #[pyclass(frozen, module = "zonda._zonda", weakref)]
 pub(crate) struct File {
-    pub(crate) dataset: Arc<Dataset>,
+    dataset: Arc<Dataset>,
     /// The object that is read from, which has an exception of its own where a read failed.
-    pub(crate) object: Option<Arc<Object>>,
+    object: Option<Arc<ReadOnly<Object>>>,
 }
 
 /// A path as an argument: text, bytes, or what has `__fspath__`.
@@ -42,7 +42,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Place {
     }
 }
 
-/// What is read behind the path: `file.nc#zonda.async=on`.
+/// What the keyword `write_behind` says.
 fn write_behind(text: Option<&str>) -> PyResult<Option<WriteBehind>> {
     text.map(str::parse)
         .transpose()
@@ -86,7 +86,7 @@ impl File {
     /// Makes one by a call that runs without the GIL.
     fn made(
         py: Python<'_>,
-        object: Option<Arc<Object>>,
+        object: Option<Arc<ReadOnly<Object>>>,
         make: impl FnOnce() -> zonda::Result<Dataset> + Send,
     ) -> PyResult<File> {
         let made = py.detach(|| {
@@ -116,11 +116,16 @@ impl File {
 }
 
 /// The value; or what the object that is read from raised, or what the engine says.
-fn told<T>(py: Python<'_>, object: Option<&Object>, done: zonda::Result<T>) -> PyResult<T> {
-    match (done, object.and_then(Object::take_raised)) {
-        (Err(_), Some(raised)) => Err(raised),
-        (done, _) => done.or_raise(py),
-    }
+fn told<T>(
+    py: Python<'_>,
+    object: Option<&ReadOnly<Object>>,
+    done: zonda::Result<T>,
+) -> PyResult<T> {
+    done.or_else(|error| {
+        // What is raised in one thread is not for the calls of others that succeed.
+        let raised = object.and_then(|object| object.0.take_raised());
+        Err(raised.unwrap_or_else(|| errors::raise(py, &error)))
+    })
 }
 
 #[pymethods]
@@ -165,7 +170,7 @@ impl File {
         File::made(py, None, || {
             let storage: Arc<dyn Storage> = match write {
                 true => Arc::new(Memory::from_slice(&bytes)),
-                false => Arc::new(Buffer::new(bytes)),
+                false => Arc::new(ReadOnly(Buffer(bytes))),
             };
             Dataset::open_in(storage, "<bytes>".as_ref(), &options)
         })
@@ -174,9 +179,9 @@ impl File {
     /// Opens what a Python object reads.
     #[staticmethod]
     fn open_object(py: Python<'_>, file: Bound<'_, PyAny>) -> PyResult<File> {
-        let object = Arc::new(Object::new(file)?);
-        let storage: Arc<dyn Storage> = Arc::<Object>::clone(&object);
-        let name = object.name().to_owned();
+        let object = Arc::new(ReadOnly(Object::new(file)?));
+        let storage: Arc<dyn Storage> = Arc::<ReadOnly<Object>>::clone(&object);
+        let name = object.0.name().to_owned();
         File::made(py, Some(object), || {
             Dataset::open_in(storage, name.as_ref(), &OpenOptions::default())
         })
@@ -230,15 +235,18 @@ impl File {
         let len = storage.len().map_err(zonda::Error::from).or_raise(py)?;
         let len = usize::try_from(len).map_err(|_| errors::of_code(py, NcError::NoMem, ""))?;
         PyBytes::new_with(py, len, |out| {
-            let mut at = 0;
-            while at < out.len() {
-                let read = storage.read_at(at as u64, &mut out[at..]).map_err(zonda::Error::from);
-                match read.or_raise(py)? {
-                    0 => break,
-                    n => at += n,
+            // Without the GIL: where the file is an object of Python, others may have their turn.
+            let read = py.detach(|| {
+                let mut at = 0;
+                while at < out.len() {
+                    match storage.read_at(at as u64, &mut out[at..])? {
+                        0 => break,
+                        n => at += n,
+                    }
                 }
-            }
-            Ok(())
+                Ok(())
+            });
+            told(py, self.object.as_deref(), read)
         })
     }
 
@@ -334,8 +342,8 @@ pub(crate) fn detect(py: Python<'_>, path: Place) -> PyResult<Option<&'static st
 
 /// The same of bytes.
 #[pyfunction]
-pub(crate) fn detect_bytes(py: Python<'_>, start: &[u8]) -> PyResult<Option<&'static str>> {
-    let found = zonda::detect_in(&Memory::from_slice(start)).or_raise(py)?;
+pub(crate) fn detect_bytes(py: Python<'_>, start: PyBackedBytes) -> PyResult<Option<&'static str>> {
+    let found = zonda::detect_in(&ReadOnly(Buffer(start))).or_raise(py)?;
     Ok(detected(found))
 }
 

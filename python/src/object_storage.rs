@@ -1,4 +1,4 @@
-//! Storages over what Python holds: an object that reads, a buffer of bytes.
+//! Storages over what Python holds: an object that reads, a buffer of bytes. Both are for reading.
 
 use std::fmt;
 use std::path::Path;
@@ -38,10 +38,6 @@ impl Object {
         Ok(Object { turn: Mutex::new(file.unbind()), name, len, raised: Mutex::new(None) })
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
     /// What the object raised since the last time.
     pub(crate) fn take_raised(&self) -> Option<PyErr> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -64,15 +60,33 @@ impl Object {
     }
 }
 
-impl Storage for Object {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        let failed = StorageError::Io {
-            path: Arc::from(Path::new(&self.name)),
-            op: Op::Read,
-            at,
-            len: buf.len() as u64,
-            errno: libc::EIO,
-        };
+/// Bytes that are read and never change.
+pub(crate) trait Source: fmt::Debug + Send + Sync {
+    /// The token of the layer.
+    const KIND: &'static str;
+
+    /// For messages.
+    fn name(&self) -> &str;
+
+    fn len_bytes(&self) -> u64;
+
+    /// As [`Storage::read_at`].
+    fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError>;
+}
+
+impl Source for Object {
+    const KIND: &'static str = "object";
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn len_bytes(&self) -> u64 {
+        self.len
+    }
+
+    fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        let len = buf.len() as u64;
         let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let read = Python::try_attach(|py| {
             self.read_from(turn.bind(py), at, buf).inspect_err(|error| {
@@ -83,93 +97,62 @@ impl Storage for Object {
         match read {
             Some(Ok(got)) => Ok(got),
             // None: the interpreter ends.
-            Some(Err(_)) | None => Err(failed),
+            Some(Err(_)) | None => {
+                let path = Arc::from(Path::new(&self.name));
+                Err(StorageError::Io { path, op: Op::Read, at, len, errno: libc::EIO })
+            }
         }
-    }
-
-    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        for range in ranges {
-            range.got = self.read_at(range.at, range.buf)?;
-        }
-        Ok(())
-    }
-
-    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        read_only(&self.name, at, data.len() as u64)
-    }
-
-    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        ranges.iter().try_for_each(|range| self.write_at(range.at, range.data))
-    }
-
-    fn fill_at(&self, at: u64, len: u64, _: &[u8]) -> Result<(), StorageError> {
-        read_only(&self.name, at, len)
-    }
-
-    fn advise(&self, _: Advice) {}
-
-    fn len(&self) -> Result<u64, StorageError> {
-        Ok(self.len)
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        read_only(&self.name, len, 0)
-    }
-
-    fn barrier(&self) -> Result<(), StorageError> {
-        Ok(())
-    }
-
-    fn sync(&self) -> Result<(), StorageError> {
-        Ok(())
-    }
-
-    fn invalidate(&self) -> Result<(), StorageError> {
-        Ok(())
-    }
-
-    fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp { len: self.len, ..Stamp::default() })
-    }
-
-    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("object")
     }
 }
 
-fn read_only(name: &str, at: u64, len: u64) -> Result<(), StorageError> {
-    Err(StorageError::ReadOnly { path: Arc::from(Path::new(name)), op: Op::Write, at, len })
-}
-
-/// Bytes that Python holds, for reading.
+/// Bytes that Python holds.
 #[derive(Debug)]
-pub(crate) struct Buffer(PyBackedBytes);
+pub(crate) struct Buffer(pub(crate) PyBackedBytes);
 
-impl Buffer {
-    pub(crate) fn new(bytes: PyBackedBytes) -> Buffer {
-        Buffer(bytes)
+impl Source for Buffer {
+    const KIND: &'static str = "bytes";
+
+    fn name(&self) -> &str {
+        "<bytes>"
     }
-}
 
-const BUFFER: &str = "<bytes>";
+    fn len_bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
 
-impl Storage for Buffer {
-    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+    fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let from = usize::try_from(at).ok().and_then(|at| self.0.get(at..)).unwrap_or(&[]);
         let n = from.len().min(buf.len());
         buf[..n].copy_from_slice(&from[..n]);
         Ok(n)
     }
+}
+
+/// A storage that is a source and no more.
+#[derive(Debug)]
+pub(crate) struct ReadOnly<S>(pub(crate) S);
+
+impl<S: Source> ReadOnly<S> {
+    fn refused(&self, at: u64, len: u64) -> Result<(), StorageError> {
+        let path = Arc::from(Path::new(self.0.name()));
+        Err(StorageError::ReadOnly { path, op: Op::Write, at, len })
+    }
+}
+
+impl<S: Source> Storage for ReadOnly<S> {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.0.read(at, buf)
+    }
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
         for range in ranges {
-            range.got = self.read_at(range.at, range.buf)?;
+            range.got = self.0.read(range.at, range.buf)?;
         }
         Ok(())
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        read_only(BUFFER, at, data.len() as u64)
+        self.refused(at, data.len() as u64)
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
@@ -177,17 +160,17 @@ impl Storage for Buffer {
     }
 
     fn fill_at(&self, at: u64, len: u64, _: &[u8]) -> Result<(), StorageError> {
-        read_only(BUFFER, at, len)
+        self.refused(at, len)
     }
 
     fn advise(&self, _: Advice) {}
 
     fn len(&self) -> Result<u64, StorageError> {
-        Ok(self.0.len() as u64)
+        Ok(self.0.len_bytes())
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        read_only(BUFFER, len, 0)
+        self.refused(len, 0)
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
@@ -203,10 +186,10 @@ impl Storage for Buffer {
     }
 
     fn stamp(&self) -> Result<Stamp, StorageError> {
-        Ok(Stamp { len: self.0.len() as u64, ..Stamp::default() })
+        Ok(Stamp { len: self.0.len_bytes(), ..Stamp::default() })
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("bytes")
+        f.write_str(S::KIND)
     }
 }

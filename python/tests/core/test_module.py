@@ -247,6 +247,39 @@ def test_what_an_object_raises_comes_out(path: str) -> None:
         File.open_object(Broken(b"CDF\x01" + bytes(1000)))
 
 
+def test_what_is_raised_in_one_thread_is_for_that_one(path: str) -> None:
+    file = File.create(path, "NETCDF4")
+    var = file.def_var(ROOT, "v", 6, (file.def_dim(ROOT, "x", 1000),))
+    file.def_var_chunking(ROOT, var, None)
+    file.put(ROOT, var, (0,), (1000,), None, np.arange(1000.0))
+    file.close()
+
+    class Odd(io.FileIO):
+        def read(self, n: int = -1) -> bytes:
+            if threading.current_thread().name == "odd":
+                raise ZeroDivisionError("mine")
+            return super().read(n)
+
+    file = File.open_object(Odd(path))
+    file.group(ROOT)
+    file.get(ROOT, var, (0,), (1000,), None, np.empty(1000))
+    met: list[type[BaseException]] = []
+
+    def work() -> None:
+        for _ in range(300):
+            try:
+                file.get(ROOT, var, (0,), (1000,), None, np.empty(1000))
+            except Exception as error:  # noqa: BLE001
+                met.append(type(error))
+
+    threads = [threading.Thread(target=work, name=name) for name in ("odd", "even", "even", "even")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert met == [ZeroDivisionError] * 300
+
+
 def test_errors_say_what_and_where(path: str, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         File.open(str(tmp_path / "none.nc"))

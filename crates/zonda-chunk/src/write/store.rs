@@ -116,7 +116,7 @@ impl Stored<'_> {
 
     /// Has the bytes that belong to its place written with it, up to `len` of them: a cache of pages
     /// below sees then where output without gaps is complete.
-    fn lengthen(&mut self, len: u64) {
+    fn pad_to(&mut self, len: u64) {
         if let (Held::Here(bytes), Ok(len)) = (&mut self.bytes, usize::try_from(len)) {
             bytes.resize(len.max(bytes.len()), 0);
         }
@@ -472,7 +472,7 @@ impl Writing<'_> {
                 Ok(((at, is_new), mut stored)) => {
                     if is_new {
                         let behind = self.space.padded(at.at, at.len);
-                        stored.lengthen(behind.saturating_sub(at.at));
+                        stored.pad_to(behind.saturating_sub(at.at));
                     }
                     placed.push((job, at, is_new, stored));
                 }
