@@ -121,10 +121,10 @@ fn told<T>(
     object: Option<&ReadOnly<Object>>,
     done: zonda::Result<T>,
 ) -> PyResult<T> {
-    done.or_else(|error| {
+    done.map_err(|error| {
         // What is raised in one thread is not for the calls of others that succeed.
         let raised = object.and_then(|object| object.0.take_raised());
-        Err(raised.unwrap_or_else(|| errors::raise(py, &error)))
+        raised.unwrap_or_else(|| errors::raise(py, &error))
     })
 }
 
