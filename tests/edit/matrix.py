@@ -192,17 +192,24 @@ def others(before, reader, after, result):
     touched = {path for path, _ in result["touched"]} | set(result["renamed"])
     for group, keys in before.look.items():
         # An object has several names to netCDF, soft links too.
-        touched |= {group.rstrip("/") + "/" + name for name, to in keys.get("links", {}).items() if touched & set(to.split(" "))}
-    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items()}
+        touched |= {group.rstrip("/") + "/" + name for name, to in keys.get("links", {}).items()
+                    if to in touched or to.startswith("soft ") and any(to.endswith(" " + path) for path in touched)}
+    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items() if old not in result["stay"]}
+    # A type without a name goes by a number in order of discovery, or is one that has a name now, and its attributes are seen.
+    types = "|".join(["_Anonymous[A-Za-z]+[0-9]+", *map(re.escape, result["types"])])
+    head_of = lambda line: re.sub(r"(?<=\" )(%s)(?= )" % types, "_Anonymous", line)
+    seen = re.compile(r'  att ".*" (%s) ' % "|".join(map(re.escape, result["types"])))
     before, after = blocks(before.digests[reader]), blocks(after)
     for path, lines in before.items():
         if path not in touched:
             now = after.get(look.moved(path, result["renamed"]))
             # A dimension may have been renamed.
-            head = re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0])
+            head = head_of(re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0]))
             if now is None:
                 yield "%s is lost" % path
-            elif not re.fullmatch(re.escape(head).replace("phony_dim=", "[^ (]+="), now[0]):
+                continue
+            now = [head_of(now[0])] + [x for x in now[1:] if not (result["types"] and seen.match(x)) or x in lines]
+            if not re.fullmatch(re.escape(head).replace("phony_dim=", "[^ (]+="), now[0]):
                 # What has no name goes by the first dimension of its length, also by one that is new.
                 yield "%s: %.100r was %.100r" % (path, now[0], head)
             elif now[1:] != lines[1:]:
