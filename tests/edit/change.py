@@ -4,7 +4,8 @@
     change.py LIBRARY OPERATION FILE    does one, says what it did as JSON
 
 An operation is a function of an `Edit`, which opens and closes the file, and notes `facts` (what
-readers must find), `touched` (path and key of what may differ from before), `renamed` and `added`.
+readers must find), `touched` (path and key of what may differ from before), `renamed` and `added`,
+`types` (names of those that are new) and `stay` (old paths where a dimension keeps its name).
 """
 import ctypes as c
 import hashlib
@@ -37,6 +38,7 @@ class Edit:
     def __init__(self, library, path):
         self.lib, self.path, self.nc = nc.Lib(library), path, None
         self.touched, self.renamed, self.added, self.facts = [], {}, [], []
+        self.types, self.stay = [], []
 
     def open(self):
         self.nc = self.lib.open(self.path, nc.WRITE)
@@ -128,6 +130,16 @@ class Edit:
                 if wanted(v):
                     return v
         raise NotHere("no variables")
+
+    def dimensions(self, group):
+        """Names of those that a group defines itself."""
+        n, ids, name = c.c_int(), (c.c_int * 1024)(), c.create_string_buffer(257)
+        self.inq_dimids(group, c.byref(n), ids, 0)
+        found = []
+        for d in ids[:n.value]:
+            self.inq_dimname(group, d, name)
+            found.append(name.value.decode())
+        return found
 
     def subgroup(self):
         for g in self.groups(self.nc):
@@ -421,11 +433,20 @@ def variable_add_strings(e):
 @operation
 def variable_rename(e):
     v = e.data()
+    was_coordinate = v.path.rsplit("/", 1)[1] in e.dimensions(v.group)
     e.define()
     e.rename_var(v.group, v.number, b"renamed_variable")
-    new = v.path.rsplit("/", 1)[0] + "/renamed_variable"
+    folder, name = v.path.rsplit("/", 1)
+    new = folder + "/renamed_variable"
     e.renamed[v.path] = new
-    e.facts += [("gone", v.path), ("there", new)]
+    e.facts.append(("there", new))
+    if was_coordinate:
+        # The dimension keeps its name, so it has an object of its own now, to which all lead who have it.
+        e.added.append(v.path)
+        e.stay.append(v.path)
+        e.facts.append(("scale", v.path, v.shape[0]))
+    else:
+        e.facts.append(("gone", v.path))
 
 
 @operation
@@ -440,6 +461,8 @@ def dimension_rename(e):
     e.inq_dimids(e.nc, c.byref(n), ids, 0)
     if not n.value:
         raise NotHere("no dimensions")
+    for v in e.variables():
+        e.touch(v.path, "scales", "@NAME", "@CLASS")
     e.inq_dimname(e.nc, ids[0], name)
     e.define()
     e.rename_dim(e.nc, ids[0], b"renamed_dimension")
@@ -450,8 +473,6 @@ def dimension_rename(e):
         e.renamed["/" + old] = path
     e.facts.append(("there", path))
     e.added.append(path)
-    for v in e.variables():
-        e.touch(v.path, "scales", "@NAME", "@CLASS")
 
 
 @operation
@@ -491,12 +512,13 @@ def group_variable(e):
 @operation
 def type_add(e):
     # Where no order is kept, netCDF-C wants types before the variables that have them by name, too.
-    e.lib.define_types(e.nc)
+    e.types += ["edit_pair", "edit_list", "edit_a_type"]
+    e.lib.define_types(e.nc, *e.types[:2])
     t = c.c_int()
     e.def_enum(e.nc, nc.BYTE, b"edit_a_type", c.byref(t))
     for i, name in enumerate((b"red", b"green")):
         e.insert_enum(e.nc, t, name, c.byref(c.c_byte(i)))
-    e.added += ["/" + nc.PAIR, "/" + nc.LIST, "/edit_a_type"]
+    e.added += ["/" + name for name in e.types]
     v = e.var(b"edit_colours", t, [e.dim(b"edit_n", 3)])
     e.fill(e.nc, v, "/edit_colours", nc.BYTE, np.array([0, 1, 0], "i1"))
 
@@ -584,7 +606,7 @@ def apply(library, name, path):
             said = ""
         e.give_up()
         return "refused", {"where": str(why).split(":")[0], "code": why.code, "message": said, "kept": sha256(path) == e.done}
-    return "edited", {"touched": e.touched, "renamed": e.renamed, "added": e.added, "facts": e.facts}
+    return "edited", {"touched": e.touched, "renamed": e.renamed, "added": e.added, "facts": e.facts, "types": e.types, "stay": e.stay}
 
 
 def main():

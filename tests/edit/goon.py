@@ -52,4 +52,4 @@ def go_on(path):
         facts = [x for x in facts if x[1] not in ("/by h5py 03", "/by h5py 05")]
         facts += [("data", "/moved by h5py", np.arange(4)), ("gone", "/by h5py 05"), ("gone", "/by h5py 03")]
         added.append("/moved by h5py")
-    return "edited", {"touched": touched, "renamed": renamed, "added": added, "facts": facts}
+    return "edited", {"touched": touched, "renamed": renamed, "added": added, "facts": facts, "types": [], "stay": []}

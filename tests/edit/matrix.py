@@ -24,8 +24,8 @@ PER_SOURCE = 3      # operations on each file in a short run
 CORPUS_BYTES = 2 << 20
 CORPUS_FILES = 6    # in a short run
 UNFOLLOWED = "in the heap of shared messages"      # which the walk does not enter
-THEN = collections.namedtuple("Then", "look problems digests bad dumped")
-READERS = ("netCDF-C", "new netCDF-C", "Zonda")
+THEN = collections.namedtuple("Then", "look problems digests bad random dumped")
+READERS = ("netCDF-C", "new netCDF-C", "Zonda")     # Zonda last
 
 
 class Before:
@@ -36,6 +36,10 @@ class Before:
         self.look, self.problems = child.call(look.judge, path)
         self.digests = {r: tools.digest(r, path) for r in READERS}
         self.bad = {r: programs.bad(self.digests[r]) for r in READERS}
+        # Who reads memory that nobody set says something else each time, or crashes: netCDF-C does in
+        # chunks of texts of fixed length. Zonda is never excused.
+        again = {r: tools.digest(r, path, MALLOC_PERTURB_="165") for r in READERS[:2]}
+        self.random = {r for r in again if again[r] != self.digests[r]}
         self.dumped = tools.h5dump and tools.dumps(path)
 
 
@@ -64,6 +68,8 @@ class Worker:
                 plain = shutil.copy(kept, kept + ".plain")
                 sources.mark(plain)
             self.before[name] = kept, Before(self.tools, plain)
+            for r in sorted(self.before[name][1].random):
+                print("not asked, since it reads at random: %s of %s" % (r, name), flush=True)
         return self.before[name]
 
     def case(self, name, operation, corpus=None):
@@ -125,13 +131,15 @@ class Worker:
         digests = {}
         for r in READERS:
             digests[r] = self.tools.digest(r, path)
+            if r in before.random:
+                continue
             new = programs.bad(digests[r]) - before.bad[r]
             if new:
                 wrong.append("%s%s: %s" % (when, r, sorted(new)[:3]))
             elif not any(key == "shape" for _, key in result["touched"]):
                 # Where no dimension grows, others show the same through netCDF as well.
                 wrong += ["%s%s: %s" % (when, r, x) for x in others(before, r, digests[r], result)]
-        for r in ("netCDF-C", "new netCDF-C"):
+        for r in [r for r in READERS[:2] if r not in before.random]:
             # Whom they agreed with before, they must agree with after.
             if agree(before.digests[r], before.digests["Zonda"]) and not agree(digests[r], digests["Zonda"]):
                 wrong.append("%s%s and Zonda differ: %s" % (when, r, first_difference(digests[r], digests["Zonda"])))
@@ -146,7 +154,7 @@ class Worker:
             _, more = child.call(goon.go_on, path)
         except (child.Died, child.Failed) as why:
             return ["libhdf5 cannot go on: %s" % why]
-        then = THEN(middle, before.problems, digests, before.bad, before.dumped)
+        then = THEN(middle, before.problems, digests, before.bad, before.random, before.dumped)
         wrong, _ = self.judge(then, more, path, "after libhdf5 went on: ")
         # What libhdf5 does with its own file is its own affair.
         if wrong and not hasattr(before, "alone"):
@@ -192,17 +200,24 @@ def others(before, reader, after, result):
     touched = {path for path, _ in result["touched"]} | set(result["renamed"])
     for group, keys in before.look.items():
         # An object has several names to netCDF, soft links too.
-        touched |= {group.rstrip("/") + "/" + name for name, to in keys.get("links", {}).items() if touched & set(to.split(" "))}
-    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items()}
+        touched |= {group.rstrip("/") + "/" + name for name, to in keys.get("links", {}).items()
+                    if to in touched or to.startswith("soft ") and any(to.endswith(" " + path) for path in touched)}
+    names = {old.rsplit("/", 1)[1]: new.rsplit("/", 1)[1] for old, new in result["renamed"].items() if old not in result["stay"]}
+    # A type without a name goes by a number in order of discovery, or is one that has a name now, and its attributes are seen.
+    types = "|".join(["_Anonymous[A-Za-z]+[0-9]+", *map(re.escape, result["types"])])
+    head_of = lambda line: re.sub(r"(?<=\" )(%s)(?= )" % types, "_Anonymous", line)
+    seen = re.compile(r'  att ".*" (%s) ' % "|".join(map(re.escape, result["types"])))
     before, after = blocks(before.digests[reader]), blocks(after)
     for path, lines in before.items():
         if path not in touched:
             now = after.get(look.moved(path, result["renamed"]))
             # A dimension may have been renamed.
-            head = re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0])
+            head = head_of(re.sub(r"(?<=[( ])([^( ]+)=", lambda m: names.get(m[1], m[1]) + "=", lines[0]))
             if now is None:
                 yield "%s is lost" % path
-            elif not re.fullmatch(re.escape(head).replace("phony_dim=", "[^ (]+="), now[0]):
+                continue
+            now = [head_of(now[0])] + [x for x in now[1:] if not (result["types"] and seen.match(x)) or x in lines]
+            if not re.fullmatch(re.escape(head).replace("phony_dim=", "[^ (]+="), now[0]):
                 # What has no name goes by the first dimension of its length, also by one that is new.
                 yield "%s: %.100r was %.100r" % (path, now[0], head)
             elif now[1:] != lines[1:]:

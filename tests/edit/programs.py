@@ -68,10 +68,10 @@ class Programs:
     def environment(self, library, **more):
         return {**self.base, "LD_LIBRARY_PATH": str(library), **more}
 
-    def digest(self, reader, path, seconds=60):
+    def digest(self, reader, path, seconds=60, **more):
         """What a libnetcdf reads in the file, or !WHY."""
         try:
-            done = subprocess.run([self.digest_program, path], env=self.environment(self.readers[reader]),
+            done = subprocess.run([self.digest_program, path], env=self.environment(self.readers[reader], **more),
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
         except subprocess.TimeoutExpired:
             return "!no answer in %d seconds" % seconds

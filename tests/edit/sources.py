@@ -274,6 +274,17 @@ def committed(f, form):
     f["data"].attrs.create("pair", data[:2], dtype=f["kind"])
 
 
+@source("v1 v108 latest loose")
+def committed_attributes(f, form):
+    """Attributes of committed types, which count who has them."""
+    f["number"], f["word"] = np.dtype("i4"), np.dtype("S9")
+    around(f, form, dataset(f, form, data=values((ROWS,)), dtype=f["number"]))
+    attributes = f["data"].attrs
+    attributes.create("numbers", np.arange(3), dtype=f["number"])
+    attributes.create("extra", 5, dtype=f["number"])
+    attributes.create("text", b"some text", dtype=f["word"])
+
+
 @source("v1 v108 v110 latest")
 def strings(f, form):
     d = dataset(f, form, shape=(6,), dtype=h5py.string_dtype())

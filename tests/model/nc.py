@@ -82,14 +82,14 @@ class Lib:
         self.call("nc_inq_user_type", nc, xtype, name, None, None, None, None)
         return name.value.decode()
 
-    def define_types(self, nc):
+    def define_types(self, nc, pair=PAIR, sequence=LIST):
         dtype = NUMPY[PAIR]
         t = c.c_int()
-        self.call("nc_def_compound", nc, c.c_size_t(dtype.itemsize), PAIR.encode(), c.byref(t))
+        self.call("nc_def_compound", nc, c.c_size_t(dtype.itemsize), pair.encode(), c.byref(t))
         self.call("nc_insert_compound", nc, t, b"a", c.c_size_t(dtype.fields["a"][1]), INT)
         self.call("nc_insert_array_compound", nc, t, b"b", c.c_size_t(dtype.fields["b"][1]), DOUBLE, 1, (c.c_int * 1)(2))
         self.call("nc_insert_compound", nc, t, b"c", c.c_size_t(dtype.fields["c"][1]), UBYTE)
-        self.call("nc_def_vlen", nc, LIST.encode(), INT, c.byref(t))
+        self.call("nc_def_vlen", nc, sequence.encode(), INT, c.byref(t))
 
     # ---- Values
 

@@ -11,6 +11,7 @@ use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
 use zonda_model::{ExtType, NcError};
 
+use crate::Nc4Error;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::hidden;
 use crate::model::AttInfo;
@@ -109,6 +110,25 @@ struct Shown {
 pub(crate) enum AttFault {
     Hdf(HdfError),
     Refused(NcError),
+    /// The attribute of this name has more dimensions than one.
+    Shape(Box<[u8]>),
+}
+
+impl AttFault {
+    pub(crate) fn at(self, object: impl FnOnce() -> String) -> Nc4Error {
+        let object = object();
+        match self {
+            AttFault::Hdf(error) => Nc4Error::Hdf { object, error },
+            AttFault::Refused(code) => Nc4Error::Refused { object, code },
+            AttFault::Shape(name) => Nc4Error::Refused {
+                object: format!(
+                    "{object}: its attribute {} has more dimensions than one",
+                    String::from_utf8_lossy(&name)
+                ),
+                code: NcError::AttMeta,
+            },
+        }
+    }
 }
 
 impl From<HdfError> for AttFault {
@@ -133,7 +153,7 @@ impl ReadAtts {
             let mut found = None;
             if !hidden::is_reserved(attributes.name(index)) {
                 let (datatype, space) = attributes.describe(index, &file)?;
-                found = meaning(&datatype, &space, types)?;
+                found = meaning(attributes.name(index), &datatype, &space, types)?;
             }
             is_shown.push(found.is_some());
             shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
@@ -180,13 +200,15 @@ pub(crate) fn stored_value(
     attribute: Attribute,
     types: &Types,
 ) -> Result<AttValue<'static>, AttFault> {
-    let meaning = meaning(&attribute.datatype, &attribute.dataspace, types)?;
+    let meaning =
+        meaning(&attribute.name, &attribute.datatype, &attribute.dataspace, types)?;
     let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
     Ok(AttValue::Stored(Box::new((attribute, meaning))))
 }
 
 /// What an attribute is to netCDF; `None` for a type that it has not.
 pub(crate) fn meaning(
+    name: &[u8],
     datatype: &Datatype,
     space: &Dataspace,
     types: &Types,
@@ -206,7 +228,7 @@ pub(crate) fn meaning(
         (Shape::FixedText(..), SpaceKind::Simple) => (NC_STRING, n_elems),
         (_, SpaceKind::Null) => (member_type, 0),
         (_, SpaceKind::Simple) if rank > 1 && member_type != NC_STRING => {
-            return Err(AttFault::Refused(NcError::AttMeta));
+            return Err(AttFault::Shape(name.into()));
         }
         _ => (member_type, n_elems),
     };

@@ -361,10 +361,7 @@ impl Nc4File {
     }
 
     fn att_fault(&self, owner: Owner, fault: AttFault) -> Nc4Error {
-        match fault {
-            AttFault::Hdf(error) => hdf(self.path(owner), error),
-            AttFault::Refused(code) => Nc4Error::Refused { object: self.path(owner), code },
-        }
+        fault.at(|| self.path(owner))
     }
 
     fn value_fault(&self, owner: Owner, fault: crate::get::GetFault) -> Nc4Error {

@@ -11,7 +11,7 @@
 use std::sync::{Arc, OnceLock};
 
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
-use zonda_hdf5::{Attribute, File, HdfError, Object};
+use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, NcError};
 
 use super::datatypes::{self, Typed};
@@ -36,6 +36,8 @@ pub(crate) struct EditedAtts {
     shown: Vec<Box<Att>>,
     /// Those of types that netCDF has not, with their places among all.
     others: Vec<(u32, Attribute)>,
+    /// Committed types that attributes which are no more had, once for each. They count who has them.
+    released: Vec<FileAddr>,
     names: Names,
 }
 
@@ -80,7 +82,13 @@ pub(crate) type Encode<'a> =
 impl EditedAtts {
     /// The list of an object that is not in the file yet.
     pub(crate) fn new(file: Arc<File>) -> EditedAtts {
-        EditedAtts { file, shown: Vec::new(), others: Vec::new(), names: Names::default() }
+        EditedAtts {
+            file,
+            shown: Vec::new(),
+            others: Vec::new(),
+            released: Vec::new(),
+            names: Names::default(),
+        }
     }
 
     /// The list of an object of the file.
@@ -96,7 +104,8 @@ impl EditedAtts {
                 continue;
             }
             let attribute = attributes.decode(index, &file)?;
-            match meaning(&attribute.datatype, &attribute.dataspace, types)? {
+            let (datatype, space) = (&attribute.datatype, &attribute.dataspace);
+            match meaning(&attribute.name, datatype, space, types)? {
                 Some(meaning) => {
                     let mut att = Att {
                         name: attribute.name.clone(),
@@ -157,6 +166,7 @@ impl EditedAtts {
         let value = Value::Held { held, encoded: OnceLock::new() };
         if let Some(number) = self.find(name) {
             if let Some(att) = self.shown.get_mut(number) {
+                self.released.extend(att.committed());
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
             }
             return Ok(());
@@ -164,8 +174,7 @@ impl EditedAtts {
         if self.shown.len().saturating_add(self.others.len()) >= MOST_ATTS {
             return Err(NcError::MaxAtts);
         }
-        // One that cannot be shown gives way to one of its name.
-        self.others.retain(|(_, attribute)| *attribute.name != *name);
+        self.give_way(name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
         self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, placed: None }));
         Ok(())
@@ -174,7 +183,8 @@ impl EditedAtts {
     /// Takes an attribute from the list; those after it get the numbers before theirs.
     pub(crate) fn delete(&mut self, number: usize) {
         if number < self.shown.len() {
-            self.shown.remove(number);
+            let att = self.shown.remove(number);
+            self.released.extend(att.committed());
             self.names.forget();
         }
     }
@@ -187,13 +197,24 @@ impl EditedAtts {
         let place = u32::try_from(number).unwrap_or(u32::MAX);
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
-        self.others.retain(|(_, attribute)| *attribute.name != *name);
         att.placed = None;
         if let Value::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
         }
-        att.name = name;
+        att.name = name.clone();
+        self.give_way(&name);
+    }
+
+    /// One that cannot be shown gives way to one of its name.
+    fn give_way(&mut self, name: &[u8]) {
+        let gone = self.others.extract_if(.., |(_, attribute)| *attribute.name == *name);
+        self.released.extend(gone.filter_map(|(_, attribute)| attribute.committed));
+    }
+
+    /// The committed types that the file counts more users of than there then are, once for each.
+    pub(crate) fn released(&self) -> &[FileAddr] {
+        &self.released
     }
 
     /// All attributes as they go into the file, in the order in which they were made.
@@ -217,6 +238,11 @@ impl EditedAtts {
         Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
     }
 
+    /// The file counts users of committed types as there are now.
+    pub(crate) fn counted(&mut self) {
+        self.released.clear();
+    }
+
     /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
     pub(crate) fn stored(&mut self) {
         enum Of<'a> {
@@ -238,6 +264,14 @@ impl EditedAtts {
 }
 
 impl Att {
+    /// The committed type that the file has it of.
+    fn committed(&self) -> Option<FileAddr> {
+        match &self.value {
+            Value::Stored(attribute) => attribute.committed,
+            Value::Held { .. } => None,
+        }
+    }
+
     /// Its place among all in the file, where it stays: what has the type and the length that the file
     /// has of it. Others come last.
     fn place(&self) -> Option<u32> {

@@ -26,7 +26,7 @@ use self::layout::lay_out;
 use self::plan::Plan;
 use super::define::owned;
 use super::store::TreeBlocks;
-use super::{ObjectKey, Writing};
+use super::{EditedAtts, ObjectKey, Writing};
 use crate::attribute::AttList;
 use crate::file::{Nc4File, hdf};
 use crate::files::{Files, ObjectAt};
@@ -143,6 +143,9 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     writing.decided = Some(decided);
     for key in std::mem::take(&mut writing.changed) {
         attributes_are_laid_out(model, key);
+        if let Some(list) = edited_atts(model, key) {
+            list.counted();
+        }
     }
     writing.is_new = false;
     written.into_iter().for_each(|key| publish(model, writing, key));
@@ -151,13 +154,20 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
 
 /// The attributes of an object are in the file in the order in which they were laid out.
 pub(super) fn attributes_are_laid_out(model: &mut Model, key: ObjectKey) {
+    if let Some(list) = edited_atts(model, key) {
+        list.stored();
+    }
+}
+
+fn edited_atts(model: &mut Model, key: ObjectKey) -> Option<&mut EditedAtts> {
     let details = match key {
         ObjectKey::Group(id) => model.group_mut(id).map(|group| &mut group.details),
         ObjectKey::Var(group, id) => model.var_mut(group, id).map(|var| &mut var.details),
         ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
     };
-    if let Some(Ok(AttList::Edited(list))) = details.and_then(owned).map(|of| &mut of.atts) {
-        list.stored();
+    match details.and_then(owned).map(|of| &mut of.atts) {
+        Some(Ok(AttList::Edited(list))) => Some(list),
+        _ => None,
     }
 }
 

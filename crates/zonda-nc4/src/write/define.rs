@@ -47,8 +47,7 @@ impl Nc4File {
             }
             match stop {
                 Stop::Code(code) => Nc4Error::Refused { object, code },
-                Stop::Fault(AttFault::Refused(code)) => Nc4Error::Refused { object, code },
-                Stop::Fault(AttFault::Hdf(error)) => Nc4Error::Hdf { object, error },
+                Stop::Fault(fault) => fault.at(|| object),
             }
         })
     }

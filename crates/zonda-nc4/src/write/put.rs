@@ -121,6 +121,9 @@ impl Nc4File {
         let rank = var.dims.len();
         let slab = slab(rank);
         let slab = grow::check(&store.fixed, &slab).map_err(refused)?;
+        if !element::can_encode(&store.data.form) {
+            return Err(GetFault::Unwritable("numbers of its type are read, and not written"));
+        }
         let (elem, mem) = match source {
             Source::Atomic(mem) => {
                 store.encoder(*mem).map_err(refused)?;
@@ -325,9 +328,6 @@ impl Destination<'_> {
     /// Elements of user-defined types and strings, and numbers that no kernel converts.
     fn put_natural(&mut self, fetch: &mut dyn super::Fetch, src: &[u8]) -> Result<Converted> {
         let form = self.store()?.data.form.clone();
-        if !element::can_encode(&form) {
-            return Err(refused(NcError::NotBuilt));
-        }
         let (file_size, mem_size) = (form.file_size, form.size);
         if element::is_fixed_string(&form) {
             let mut values = Vec::new();

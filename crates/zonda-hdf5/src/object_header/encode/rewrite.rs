@@ -1,9 +1,9 @@
 //! A header written again where it is, block by block.
 
 use super::{Block, NewMessage};
-use crate::message::kind;
+use crate::message::{decode_reference_count, encode_reference_count, kind};
 use crate::object_header::{CONTINUATION_NAME, Message, NAME, ObjectHeader};
-use crate::{File, FileAddr, HdfError, Result};
+use crate::{File, FileAddr, HdfError, Result, Writer};
 
 impl ObjectHeader {
     /// Encodes all blocks of the header again, each at its place and as long as it is, with what
@@ -70,6 +70,27 @@ impl ObjectHeader {
             }
         }
         Ok(changed)
+    }
+
+    /// The blocks that say, where they are, that `fewer` of those that lead to the object do so no
+    /// more. The last one is never taken: whoever has it goes on to find the object.
+    ///
+    /// # Errors
+    /// As [`ObjectHeader::rewrite`].
+    pub fn with_fewer_links(&self, file: &File, fewer: u32) -> Result<Vec<(FileAddr, Vec<u8>)>> {
+        let less = |count: u32| count.saturating_sub(fewer).max(count.min(1));
+        let mut header = self.clone();
+        header.reference_count = self.reference_count.map(less);
+        header.rewrite(file, &mut |message| {
+            let mut new = self.carry(message);
+            if message.kind == kind::REFERENCE_COUNT && !message.is_shared() {
+                let count = decode_reference_count(self.reader(file.sizes(), message))?;
+                let mut body = Writer::new("object reference count message", file.sizes());
+                encode_reference_count(less(count), &mut body)?;
+                new.body = body.finish().into();
+            }
+            Ok(Some(new))
+        })
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn lay_out(
     model: &Model,
     writing: &mut Writing,
 ) -> Laid<(Decided, Vec<ObjectKey>)> {
-    let Plan { mut made, scales, links, all_or_none } = plan;
+    let Plan { mut made, scales, links, types, all_or_none } = plan;
     let sizes = file.sizes();
     let (places, out) = (Places::default(), Laying::default());
     let defining = BTreeMap::new();
@@ -75,6 +75,7 @@ pub(super) fn lay_out(
     let result = layout.run(&mut made, scales.as_ref());
     let Layout { writing, names, mut out, .. } = layout;
     out.decided.all_or_none = all_or_none;
+    out.decided.switches.extend(types);
     if let Err(error) = result {
         for (addr, len) in out.taken {
             writing.space.free(addr, len);

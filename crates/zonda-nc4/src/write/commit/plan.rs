@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hashbrown::HashMap;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
-use zonda_hdf5::object_header::HeaderStyle;
+use zonda_hdf5::object_header::{HeaderStyle, ObjectHeader};
 use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
 use zonda_model::{DimId, VarId};
 
@@ -14,8 +14,8 @@ use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
 use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
-use super::root_error;
-use crate::attribute::{AttFault, AttList};
+use super::{Switch, root_error};
+use crate::attribute::AttList;
 use crate::file::hdf;
 use crate::files::{Files, ObjectAt};
 use crate::get::GetFault;
@@ -47,6 +47,8 @@ pub(super) struct Plan {
     pub(super) scales: Option<Scales>,
     /// Names in groups in which they change.
     pub(super) links: BTreeMap<GroupId, Vec<Entry>>,
+    /// Blocks of the headers of committed types that fewer attributes have, which are written over.
+    pub(super) types: Vec<Switch>,
     /// What is written over is to change all at once.
     pub(super) all_or_none: bool,
 }
@@ -67,6 +69,8 @@ struct Planner<'a> {
     renamed: BTreeSet<ObjectKey>,
     links: BTreeMap<GroupId, Vec<Entry>>,
     moved: BTreeSet<ObjectKey>,
+    /// Committed types, and how many attributes have them no more.
+    released: BTreeMap<FileAddr, u32>,
     all_or_none: bool,
 }
 
@@ -84,14 +88,16 @@ impl Plan {
             renamed: BTreeSet::new(),
             links: BTreeMap::new(),
             moved: BTreeSet::new(),
+            released: BTreeMap::new(),
             all_or_none: false,
         };
         planner.find_structure()?;
         planner.find_moves()?;
         let keys = std::mem::take(&mut planner.keys);
         let made = keys.into_iter().map(|key| planner.make(key)).collect::<Result<_>>()?;
+        let types = planner.release().map_err(root_error)?;
         let Planner { new_scales: scales, links, all_or_none, .. } = planner;
-        Ok(Plan { made, scales, links, all_or_none })
+        Ok(Plan { made, scales, links, types, all_or_none })
     }
 }
 
@@ -519,6 +525,19 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// What the headers of committed types say of how many have them. With fewer than there are,
+    /// libhdf5 would free a type that is in use: all changes at once.
+    fn release(&mut self) -> std::result::Result<Vec<Switch>, HdfError> {
+        let file = self.files.main();
+        let mut out = Vec::new();
+        for (addr, fewer) in std::mem::take(&mut self.released) {
+            let blocks = ObjectHeader::read(file, addr)?.with_fewer_links(file, fewer)?;
+            out.extend(blocks.into_iter().map(|(addr, bytes)| (addr, bytes.into())));
+        }
+        self.all_or_none |= !out.is_empty();
+        Ok(out)
+    }
+
     /// Attributes that are shown, or that netCDF has no type for.
     fn attributes(&mut self, key: ObjectKey) -> Result<Vec<AttMessage>> {
         let details = match key {
@@ -535,10 +554,11 @@ impl Planner<'_> {
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
-            let attributes = attributes.map_err(|fault| match fault {
-                AttFault::Hdf(error) => hdf(self.path(key), error),
-                AttFault::Refused(code) => Nc4Error::Refused { object: self.path(key), code },
-            })?;
+            let attributes = attributes.map_err(|fault| fault.at(|| self.path(key)))?;
+            for addr in list.released() {
+                let count = self.released.entry(*addr).or_default();
+                *count = count.saturating_add(1);
+            }
             for attribute in attributes {
                 let message = AttMessage::new(file, &attribute);
                 out.push(message.map_err(|error| hdf(self.path(key), error))?);

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use zonda_hdf5::Resolved;
 use zonda_model::{DimId, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -114,6 +115,45 @@ fn a_file_of_the_reference_is_changed() {
     let old = open(Arc::new(Memory::from_slice(&bytes)));
     let at = |file: &Nc4File| file.model().unwrap().dims[0].as_ref().unwrap().at;
     assert_ne!(at(&file), at(&old));
+}
+
+/// How many links and users a committed type of the root group counts.
+fn users_of(storage: &Arc<dyn Storage>, path: &[u8]) -> u32 {
+    let file = open(Arc::clone(storage));
+    let file = file.hdf5();
+    let Resolved::Object(addr) = file.resolve(file.root(), path).unwrap() else {
+        panic!("no type");
+    };
+    file.object(addr).unwrap().reference_count(file).unwrap()
+}
+
+#[test]
+fn committed_types_count_who_has_them() {
+    // h5py: a link to it, and an attribute of the root group.
+    let path = "../zonda-hdf5/tests/data/attributes.h5";
+    let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let name = "of committed type";
+    let global = Owner { group: ROOT, var: VarId::GLOBAL };
+    let users_after = |change: &dyn Fn(&mut Nc4File) -> Result<(), Nc4Error>| {
+        let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
+        assert_eq!(users_of(&storage, b"/committed"), 2);
+        assert_eq!(changed(&storage, change), Ok(()));
+        let after = users_of(&storage, b"/committed");
+        // It is not counted twice.
+        assert_eq!(changed(&storage, |file| put_int(file, VarId::GLOBAL, name, 2)), Ok(()));
+        (after, users_of(&storage, b"/committed"))
+    };
+    assert_eq!(users_after(&|file| put_int(file, VarId::GLOBAL, "another", 1)), (2, 1));
+    assert_eq!(users_after(&|file| put_int(file, VarId::GLOBAL, name, 1)), (1, 1));
+    assert_eq!(users_after(&|file| file.del_att(global, name.as_bytes())), (1, 1));
+    assert_eq!(users_after(&|file| file.rename_att(global, name.as_bytes(), b"moved")), (2, 2));
+    let commits = |file: &mut Nc4File| {
+        put_int(file, VarId::GLOBAL, name, 1)?;
+        file.enddef()?;
+        file.redef()?;
+        put_int(file, VarId::GLOBAL, name, 3)
+    };
+    assert_eq!(users_after(&commits), (1, 1));
 }
 
 #[test]

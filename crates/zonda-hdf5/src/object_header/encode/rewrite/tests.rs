@@ -112,3 +112,40 @@ fn what_is_longer_finds_no_room() {
         }
     }
 }
+
+#[test]
+fn links_are_counted_less() {
+    let counted = |header: &ObjectHeader, file: &File| match header.find(kind::REFERENCE_COUNT) {
+        Some(message) => decode_reference_count(header.reader(file.sizes(), message)).unwrap(),
+        None => header.reference_count.unwrap(),
+    };
+    let mut body = Writer::new("count", Sizes::EIGHT);
+    encode_reference_count(5, &mut body).unwrap();
+    let kind = kind::REFERENCE_COUNT;
+    let count = NewMessage { kind, flags: 0, creation_order: None, body: body.finish().into() };
+    // The count of version 2 in the first block, and in the other one.
+    let head = 7 + 20 + 4;
+    let cases = [
+        (1, vec![message(3, 8), message(12, 40)], 16 + 16 + 24, AT),
+        (2, vec![count.clone(), message(12, 40)], head + 9, AT),
+        (2, vec![message(12, 40), count], head + 44, OTHER),
+    ];
+    for (version, messages, len, place) in cases {
+        let style = HeaderStyle { version, reference_count: 5, ..HeaderStyle::default() };
+        let (file, bytes) = two_blocks(&style, &messages, len);
+        let header = ObjectHeader::read(&file, FileAddr(AT)).unwrap();
+        assert_eq!(counted(&header, &file), 5);
+        for (fewer, left) in [(1, 4), (4, 1), (5, 1), (u32::MAX, 1)] {
+            let changed = header.with_fewer_links(&file, fewer).unwrap();
+            assert_eq!(changed.iter().map(|(addr, _)| addr.0).collect::<Vec<_>>(), [place]);
+            let after = written(&bytes, &changed);
+            assert_eq!((counted(&after, &file), shape(&after)), (left, shape(&header)));
+        }
+        assert_eq!(header.with_fewer_links(&file, 0).unwrap(), []);
+    }
+    // One that says nothing has one link, and keeps it.
+    let style = HeaderStyle::default();
+    let (file, _) = two_blocks(&style, &[message(3, 8), message(12, 40)], head + 12);
+    let header = ObjectHeader::read(&file, FileAddr(AT)).unwrap();
+    assert_eq!(header.with_fewer_links(&file, 1).unwrap(), []);
+}
