@@ -165,7 +165,7 @@ fn rest_writes_what_is_complete_and_nothing_else() -> Result<(), StorageError> {
 #[test]
 fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageError> {
     let base = Arc::new(Memory::new());
-    let s = Spec::parse("cache:1:64,fault:write:1:enospc").unwrap().build_on(Arc::clone(&base))?;
+    let s = Spec::parse("cache:1:64,fault:write:1:enospc").unwrap().build_on(base.clone())?;
     let refused = Spec::parse("cache:1:64,fault:write:1+:enospc").unwrap();
     let refused = refused.build_on(Arc::new(Memory::new()))?;
     let data = Rng::new(7).bytes(3 * 4096);
