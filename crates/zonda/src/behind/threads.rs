@@ -30,14 +30,7 @@ struct Pool {
 
 impl Pool {
     const fn of(pid: u32) -> Pool {
-        Pool {
-            pid,
-            ready: VecDeque::new(),
-            resting: Vec::new(),
-            n_threads: 0,
-            n_idle: 0,
-            most: 0,
-        }
+        Pool { pid, ready: VecDeque::new(), resting: Vec::new(), n_threads: 0, n_idle: 0, most: 0 }
     }
 
     /// Takes a file off the list of those that rest, and those that were closed.
