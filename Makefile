@@ -79,11 +79,13 @@ edit: ## every edit of every kind of file that others make, cut off anywhere, an
 	@$(MAKE) --no-print-directory build
 	tests/edit/run.py --long
 
-async: ## 2400 random lives with write-behind and without, and the reference's own tests with it
+async: ## 2400 random lives with write-behind and without; the reference's own tests with it; kills at random moments
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/async/run.py --long
+	out/venv/bin/python tests/async/helper.py --kills 100
 	tests/conformance/run.py --allowed --async on
+	tests/conformance/run.py --allowed --async helper
 
 study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
 	scripts/setup.sh --demo

@@ -8,6 +8,7 @@ Only the standard library is used (Python >= 3.11).
 
 import argparse
 import datetime
+import json
 import math
 import os
 import re
@@ -15,6 +16,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import harness
@@ -26,7 +28,8 @@ STACKS = [
     "cache:1024:32", "cache:29:141", "bufa:336:2", "bufa:64:8", "cachea:64:128:4",
     "cachea:29:141:2", "cache:29:141,eie.sds:4096:4:1", "cache,direct", "mmap",
 ]
-LEFT_OUT = {"cache:29:141", "cache:1024:32", "bufa:64:8", "cachea:29:141:2", "cache:4:64"}  # of quick runs
+# Of quick and brief runs.
+LEFT_OUT = {"cache:29:141", "cache:1024:32", "bufa:64:8", "cachea:29:141:2", "cache:4:64"}
 # What the device is like: a layer below every stack. The reference is not slowed: it tells the right
 # values, and what it would take for a quarter of a million single reads nobody waits for.
 PACES = {"cached": None, "throttled": "throttle:500M:100us"}
@@ -41,9 +44,9 @@ FAMILIES = {
     "many-records": "few variables x many records",
     "whole-arrays": "whole arrays",
 }
-# Rounds in full and in quick runs; 0 leaves the size out.
-SIZES = {"small": ("512 KB", 25, 5), "eighth": ("8 MB", 9, 0), "medium": ("64 MB", 5, 1),
-         "large": ("512 MB", 3, 0)}
+# Rounds in full, in quick and in brief runs; 0 leaves the size out.
+SIZES = {"small": ("512 KB", 25, 5, 0), "eighth": ("8 MB", 9, 0, 5), "medium": ("64 MB", 5, 1, 3),
+         "large": ("512 MB", 3, 0, 1)}
 MOST = 1.15  # what the default may take, of the best stack's time
 # Below this the slowest is no worse than the best: the order is chance.
 DEAD_HEAT = 1.05
@@ -60,6 +63,19 @@ class Row:
         self.reference: list[float] = []
         self.digests: set[str] = set()
         self.error = ""
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.family, self.size, self.pace, self.op
+
+    def to_json(self) -> dict:
+        return {**vars(self), "digests": sorted(self.digests), "cut": sorted(self.cut)}
+
+    @classmethod
+    def of_json(cls, kept: dict) -> "Row":
+        row = cls(kept["family"], kept["size"], kept["pace"], kept["op"])
+        vars(row).update(kept, digests=set(kept["digests"]), cut=set(kept["cut"]))
+        return row
 
     @property
     def name(self) -> str:
@@ -158,15 +174,56 @@ HEAD = ["workload", "default ms", "best ms", "default / best", "again / default"
         "slowest / best", "reference ms", "default / reference", f"<= {MOST}, not slowest"]
 
 
+class Progress:
+    """Rows that earlier calls measured, in a file with one line for each: what a machine that is quiet
+    now and then needs. The first line says what was measured; another library or other stacks do
+    not go into the same table."""
+
+    def __init__(self, path: Path | None, what: dict):
+        self.path, self.rows = path, {}
+        if path is None:
+            return
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(what) + "\n")
+            return
+        lines = path.read_text().splitlines()
+        try:
+            first, *kept = [json.loads(line) for line in lines]
+            rows = [Row.of_json(row) for row in kept]
+        except (ValueError, KeyError, TypeError) as why:
+            sys.exit(f"stacks.py: {path} is no file of --resume: {why!r}")
+        other = [name for name in what if first.get(name) != what[name]]
+        if other:
+            sys.exit(f"stacks.py: {path} was measured with another {' and '.join(other)}")
+        # What failed is measured again.
+        self.rows = {row.key: row for row in rows if not row.error}
+
+    def keep(self, rows: list[Row]) -> None:
+        self.rows.update({row.key: row for row in rows})
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.writelines(json.dumps(row.to_json()) + "\n" for row in rows)
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n\n")[0],
         epilog="environment: ZONDA_LIB (dist/lib), BENCH_MEMORY (/dev/shm). Exit status: 0 done, "
         "1 an engine failed or gave wrong values (times never decide), 2 wrong usage.",
     )
-    parser.add_argument("--quick", action="store_true", help="two sizes, fewer stacks and rounds")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--quick", action="store_true", help="two sizes, fewer stacks and rounds")
+    form.add_argument("--brief", action="store_true",
+                      help="8, 64 and 512 MB with fewer stacks and rounds")
+    parser.add_argument("--resume", type=Path, metavar="FILE",
+                        help="keep each row in FILE when it is measured; measure only what it lacks")
+    parser.add_argument("--minutes", type=float, default=math.inf, metavar="N",
+                        help="begin no new row after so many minutes (for --resume)")
+    parser.add_argument("--list", action="store_true",
+                        help="say what would be measured, and what FILE has already")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows whose name matches")
-    parser.add_argument("--sizes", default=",".join(SIZES), help="some of small,medium,large")
+    parser.add_argument("--sizes", default=",".join(SIZES), help=f"some of {','.join(SIZES)}")
     parser.add_argument("--paces", default=",".join(PACES), help="some of cached,throttled")
     parser.add_argument("--rounds", type=int, help="rounds of every size")
     parser.add_argument("--stacks", help="stacks beside the default, with blanks between them")
@@ -192,20 +249,14 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     options = arguments()
-    bin_dir = ROOT / "out" / "bench-bin"
-    gcc = harness.build(bin_dir)
-    libs = harness.libraries(bin_dir)
-    if "zonda" not in libs:
-        return 1
-    host = harness.machine()
-    started = datetime.datetime.now(datetime.UTC)
     stacks = STACKS if options.stacks is None else [DEFAULT, *options.stacks.split()]
-    if options.quick and options.stacks is None:
+    if (options.quick or options.brief) and options.stacks is None:
         stacks = [s for s in stacks if s not in LEFT_OUT]
     stacks = [*stacks, AGAIN]
+    form = 2 if options.quick else 3 if options.brief else 1
     jobs = []
     for size in options.sizes:
-        rounds = options.rounds or SIZES[size][2 if options.quick else 1]
+        rounds = options.rounds or SIZES[size][form]
         for pace in options.paces:
             # On a slow device times differ less from run to run, and each takes longer.
             often = rounds if pace == "cached" or options.rounds else (rounds + 2) // 3
@@ -214,20 +265,42 @@ def main() -> int:
                 jobs.append((often, [r for r in rows if re.search(options.only, r.name)]))
     jobs = [job for job in jobs if job[1]]
 
+    bin_dir = ROOT / "out" / "bench-bin"
+    gcc = harness.build(bin_dir)
+    libs = harness.libraries(bin_dir)
+    if "zonda" not in libs:
+        return 1
+    host = harness.machine()
+    started = datetime.datetime.now(datetime.UTC)
+    what = {"machine": host["cpu"], "libraries": harness.identity(libs), "stacks": stacks}
+    progress = Progress(options.resume, what)
+    wanted = [row for _, some in jobs for row in some]
+    if options.list:
+        for row in wanted:
+            print("measured" if row.key in progress.rows else "lacking ", row.name)
+        return 0
+
     parent = options.folder or Path(os.environ.get("BENCH_MEMORY", "/dev/shm"))
     folder = Path(tempfile.mkdtemp(prefix="zonda-bench-", dir=parent))
+    begin = time.monotonic()
     try:
         for number, (rounds, rows) in enumerate(jobs):
+            rows = [row for row in rows if row.key not in progress.rows]
+            if not rows:
+                continue
+            if time.monotonic() - begin > 60 * options.minutes:
+                break
             if sys.stderr.isatty():
                 text = f"{100 * number // len(jobs):3d} %  {rows[0].name}"
                 print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
             measure(rows, stacks, rounds, bin_dir, libs, folder)
+            progress.keep(rows)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if sys.stderr.isatty():
             print("\r\033[K", end="", file=sys.stderr)
 
-    rows = [row for _, some in jobs for row in some]
+    rows = [progress.rows[row.key] for row in wanted if row.key in progress.rows]
     print(harness.heading(host, gcc, libs, started, "warm"))
     print(f"stacks: {' '.join(stacks)}")
     print(f"least of the rounds; slowest means slowest by more than {DEAD_HEAT} x the best\n")
@@ -242,13 +315,13 @@ def main() -> int:
     ran = sorted({row.ran[DEFAULT] for row in good})
     flagged = sum(row.verdict() != "ok" for row in good)
     print(f"\ndefault was {' and '.join(ran)}; {flagged} of {len(good)} rows flagged")
-    complete = not (options.quick or options.only or options.stacks)
+    if len(rows) < len(wanted):
+        print(f"{len(wanted) - len(rows)} rows are still to be measured")
+    complete = not (options.quick or options.brief or options.only or options.stacks)
     complete = complete and len(rows) == 2 * len(FAMILIES) * len(SIZES) * len(PACES)
     if options.record or (options.record is None and complete):
         facts = {"gcc": gcc, "libraries": harness.identity(libs), "most": MOST}
-        path = harness.keep(host, started, "-stacks", facts, [
-            {**vars(r), "digests": sorted(r.digests), "cut": sorted(r.cut)} for r in rows
-        ])
+        path = harness.keep(host, started, "-stacks", facts, [r.to_json() for r in rows])
         print(f"raw figures: {path}")
     return 1 if len(good) < len(rows) else 0
 

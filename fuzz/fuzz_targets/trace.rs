@@ -9,10 +9,16 @@ use zonda_trace::format::{BlockHead, EVENT_BYTES, EVENTS, NAMES, SECTION};
 fn decode(bytes: &[u8]) {
     let mut decoder = Decoder::new(bytes);
     loop {
+        let _ = (decoder.lost(), decoder.names().word(1));
         match decoder.step() {
             Ok(None) => break,
-            Ok(Some(Step::Events(events))) => assert!(events.len() <= bytes.len() / EVENT_BYTES),
-            Ok(Some(Step::Process(_))) => {}
+            Ok(Some(Step::Events(events))) => {
+                assert!(events.len() <= bytes.len() / EVENT_BYTES);
+                for event in events {
+                    assert!(event.end_ns() >= event.begin_ns);
+                }
+            }
+            Ok(Some(Step::Process(process))) => assert!(process.library.len() <= 3 * bytes.len()),
             Err(DecodeError::Bad { at, .. }) => {
                 assert!(at <= bytes.len() as u64);
                 break;

@@ -165,6 +165,8 @@ impl<S: Source> Storage for ReadOnly<S> {
 
     fn advise(&self, _: Advice) {}
 
+    fn rest(&self) {}
+
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.0.len_bytes())
     }

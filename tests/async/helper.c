@@ -7,7 +7,7 @@
  * from int), one row of the fixed `w` (short), and of netCDF-4 one of the strings `s`, in a group one of
  * `g/u`. Values follow from the step. Words: `loose` leaves out nc_enddef, `gets` reads some back, `redef`
  * adds an attribute or variable every seventh step, `pause=US` waits after each step, `sync` syncs every
- * fifth step, `end=exit`, `end=_exit`, `end=abort` (SIGABRT) and `end=wait` do so in place of nc_close,
+ * fifth step, `hold=N` says `holds` behind step N and waits for a byte on standard input, `end=exit`, `end=_exit`, `end=abort` (SIGABRT) and `end=wait` do so in place of nc_close,
  * `two` puts the same into PATH.2, `fork` forks a child that lives for a second at the third step. */
 #define _GNU_SOURCE
 #include <netcdf.h>
@@ -154,6 +154,12 @@ int main(int argc, char **argv)
             close(1), close(2);
             sleep(1);
             _exit(0);
+        }
+        if (word("hold") && n == strtoul(word("hold"), NULL, 10)) {
+            char byte;
+            say("holds");
+            if (read(0, &byte, 1) != 1)
+                exit(4);
         }
         if (word("pause"))
             usleep(strtoul(word("pause"), NULL, 10));

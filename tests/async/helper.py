@@ -44,10 +44,10 @@ class World:
         subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
                         HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
 
-    def start(self, path, fmt, steps, width, *words, asynchronous="helper", **env):
+    def start(self, path, fmt, steps, width, *words, asynchronous="helper", stdin=None, **env):
         env = {**os.environ, "LD_LIBRARY_PATH": str(self.lib), "ZONDA_ASYNC": asynchronous, **env}
         command = [self.model, path, fmt, steps, width, *words]
-        return subprocess.Popen([str(c) for c in command], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return subprocess.Popen([str(c) for c in command], env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, *args, status=0, said=b"", **kw):
         """Runs it to its end; its lines. What it says on standard error is to be that."""
@@ -58,10 +58,10 @@ class World:
         return out.decode().splitlines()
 
 
-def ends(process):
+def ends(process, told=None):
     """What it said, when it and its helper have ended: both have its standard error."""
     try:
-        return process.communicate(timeout=MOST_SECONDS)
+        return process.communicate(told, timeout=MOST_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         raise Wrong("the program or its helper does not end") from None
@@ -153,30 +153,99 @@ def scenes(world, kills, seed):
         for number in range(2 if "two" in words else 1):
             holds(str(file) + ".2" if number else file, lines, width, number)
 
-    def helper_dies(fmt, seed, env):
-        """SIGKILL of the helper: the program goes on, says so once, and loses nothing."""
+    def program_dies_anywhere(fmt, seed, words, env, asynchronous):
+        """The same at any moment at all, before the first definition and after the close among them."""
         file, chance = path(), random.Random(seed)
-        process = world.start(file, fmt, 60, 5000, "pause=1000", **env)
-        until = "put 0 u %d" % chance.choice([0, 3, 30])
-        lines = []
-        while not lines or lines[-1] != until:
-            lines.append(process.stdout.readline().decode().strip())
-        found = helpers(process.pid)
-        if len(found) != 1:
-            process.kill()
-            raise Wrong("%d helpers" % len(found))
-        os.kill(found[0], signal.SIGKILL)
+        width = chance.choice([10, 3000, 50_000])
+        begin = time.monotonic()
+        world.run(path("whole.nc"), fmt, 30, width, *words, asynchronous=asynchronous, said=None, **env)
+        whole = time.monotonic() - begin
+        process = world.start(file, fmt, 30, width, *words, asynchronous=asynchronous, **env)
+        # What it says fills no pipe.
+        time.sleep(chance.uniform(0, whole))
+        process.kill()
         out, err = ends(process)
-        lines += out.decode().splitlines()
+        if b"lost" in err:
+            raise Wrong("says %r" % err[-300:])
+        lines = out.decode().split("\n")[:-1]
+        if "defined" in lines:
+            for number in range(2 if "two" in words else 1):
+                holds(str(file) + ".2" if number else file, lines, width, number)
+
+    def kill_helper(pid):
+        """Until it is gone, and all that it had open is closed."""
+        os.kill(pid, signal.SIGKILL)
+        until = time.monotonic() + MOST_SECONDS
+        while Path("/proc/%d/fd" % pid).exists() and Path("/proc/%d/stat" % pid).read_text().rpartition(")")[2].split()[0] not in "ZX":
+            if time.monotonic() > until:
+                raise Wrong("the helper does not die")
+            time.sleep(0.001)
+
+    def lives_on(file, fmt, lines, process, err):
+        """What is left of a program whose helper was killed: all of it."""
         if process.returncode or lines[-1] != "closed":
             raise Wrong("ends with %d: %s %r" % (process.returncode, lines[-1:], err))
-        if err.count(b"\n") != 1 or b"has ended" not in err:
-            raise Wrong("says %r" % err)
         holds(file, lines, 5000)
         off = path("off.nc")
         world.run(off, fmt, 60, 5000, asynchronous="off")
         if off.read_bytes() != file.read_bytes():
             raise Wrong("other bytes than without a helper")
+
+    def helper_dies(fmt, seed, env):
+        """SIGKILL of the helper: the program goes on, says so once, and loses nothing."""
+        file, chance = path(), random.Random(seed)
+        # At the last step nothing but the close is left to find out.
+        hold = chance.choice([0, 3, 30, 59])
+        process = world.start(file, fmt, 60, 5000, "hold=%d" % hold, stdin=subprocess.PIPE, **env)
+        lines = []
+        while not lines or lines[-1] != "holds":
+            lines.append(process.stdout.readline().decode().strip())
+        found = helpers(process.pid)
+        if len(found) != 1:
+            process.kill()
+            raise Wrong("%d helpers" % len(found))
+        kill_helper(found[0])
+        out, err = ends(process, b"x")
+        lines += out.decode().splitlines()
+        if err.count(b"\n") != 1 or b"has ended" not in err:
+            raise Wrong("says %r" % err)
+        lives_on(file, fmt, lines, process, err)
+
+    def helper_dies_anywhere(fmt, seed, env):
+        """The same while the program runs: it may have closed its file before it could notice."""
+        file, chance = path(), random.Random(seed)
+        process = world.start(file, fmt, 60, 5000, "pause=%d" % chance.choice([0, 1000]), **env)
+        lines = [process.stdout.readline().decode().strip()]
+        time.sleep(chance.uniform(0, 0.15))
+        for pid in helpers(process.pid):
+            try:
+                kill_helper(pid)
+            except (ProcessLookupError, FileNotFoundError):
+                pass
+        out, err = ends(process)
+        lines += out.decode().splitlines()
+        if err and (err.count(b"\n") != 1 or b"has ended" not in err):
+            raise Wrong("says %r" % err)
+        lives_on(file, fmt, lines, process, err)
+
+    def both_die(fmt, seed):
+        """The program, and its helper while that does the rest: what is there is a file, and what was synced is in it."""
+        file, chance = path(), random.Random(seed)
+        process = world.start(file, fmt, 60, 5000, "end=wait", "sync", **SLOW)
+        lines = []
+        while not lines or lines[-1] != "put 0 w 40":
+            lines.append(process.stdout.readline().decode().strip())
+        found = helpers(process.pid)
+        process.kill()
+        time.sleep(chance.uniform(0, 0.3))
+        for pid in found:
+            try:
+                kill_helper(pid)
+            except (ProcessLookupError, FileNotFoundError):
+                pass
+        ends(process)
+        # Step 39 synced all that was put until then.
+        holds(file, [line for line in lines if not line.endswith(" 40")], 5000)
 
     def ending(fmt, end, status):
         """Ends that are no close."""
@@ -264,6 +333,21 @@ def scenes(world, kills, seed):
         with netCDF4.Dataset(file):
             pass
 
+    def full_for_a_while(fmt, n):
+        """The device has no room for the n-th write of the helper, and has some later: it says so, and loses nothing."""
+        file, named = path(), world.scratch / "iod"
+        named.write_text('#!/bin/sh\nZONDA_IO=cache,fault:write:%d:enospc,file exec "%s" "$@"\n' % (n, world.lib.parent / "bin" / "zonda"))
+        named.chmod(0o755)
+        process = world.start(file, fmt, 20, 50_000, "end=wait", ZONDA_IOD=str(named), **SLOW)
+        lines = []
+        while not lines or lines[-1] != "all":
+            lines.append(process.stdout.readline().decode().strip())
+        process.kill()
+        _, err = ends(process)
+        if b"lost" in err or err.count(b"it is tried again for") != 1 or str(file).encode() not in err:
+            raise Wrong("says %r" % err)
+        holds(file, lines, 50_000)
+
     for fmt in FORMATS:
         for width in (10, 5000, 300_000):
             yield "equal/%s/%d" % (fmt, width), lambda a=(fmt, width, (), "helper", {}): equal(*a)
@@ -281,11 +365,18 @@ def scenes(world, kills, seed):
             width = 50_000 if k % 7 == 3 else 3000
             yield ("program-dies/%s/%d" % (fmt, k),
                    lambda a=(fmt, width, words, seed + k, env, how): program_dies(*a))
+            yield ("program-dies-anywhere/%s/%d" % (fmt, k),
+                   lambda a=(fmt, 1000 * seed + k, words, env, how): program_dies_anywhere(*a))
         for k in range(max(1, kills // 4)):
             yield "helper-dies/%s/%d" % (fmt, k), lambda a=(fmt, seed + k, SLOW if k % 2 else {}): helper_dies(*a)
+            yield ("helper-dies-anywhere/%s/%d" % (fmt, k),
+                   lambda a=(fmt, 1000 * seed + k, SLOW if k % 2 else {}): helper_dies_anywhere(*a))
+            yield "both-die/%s/%d" % (fmt, k), lambda a=(fmt, 1000 * seed + k): both_die(*a)
         for end, status in (("exit", 0), ("_exit", 0), ("abort", -signal.SIGABRT)):
             yield "ends/%s/%s" % (fmt, end), lambda a=(fmt, end, status): ending(*a)
         yield "full/" + fmt, lambda f=fmt: full(f)
+        for n in (1, 3):
+            yield "full-for-a-while/%s/%d" % (fmt, n), lambda a=(fmt, n): full_for_a_while(*a)
     yield "no-program", no_program
     yield "by-hand", by_hand
     yield "apart", is_apart

@@ -200,6 +200,8 @@ impl Storage for MallocMemory {
 
     fn advise(&self, _: Advice) {}
 
+    fn rest(&self) {}
+
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.read().len as u64)
     }

@@ -97,6 +97,7 @@ impl Storage for InFolder {
         self.write_at(at, &bytes)
     }
     fn advise(&self, _: Advice) {}
+    fn rest(&self) {}
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.0.with(self.1, |bytes| bytes.len() as u64))
     }

@@ -117,6 +117,11 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// on; nothing but speed and memory depends on it.
     fn advise(&self, advice: Advice);
 
+    /// Tells that nothing is being written and that there is time: a layer that gathers data to move more
+    /// at once hands on what is complete. Nothing but when it is written depends on it; what cannot be
+    /// written is kept, and said by the next call that meets it.
+    fn rest(&self);
+
     /// The length in bytes, data not yet handed to the backend included.
     ///
     /// # Errors
@@ -185,6 +190,9 @@ macro_rules! forward {
             }
             fn advise(&self, advice: Advice) {
                 (**self).advise(advice)
+            }
+            fn rest(&self) {
+                (**self).rest()
             }
             fn len(&self) -> Result<u64, StorageError> {
                 (**self).len()

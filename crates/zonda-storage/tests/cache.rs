@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
-use zonda_storage::{Storage, StorageError};
+use zonda_storage::{Spec, Storage, StorageError};
 use zonda_testkit::Rng;
 
 type Counted = Cache<Count<Arc<Memory>>>;
@@ -137,5 +137,47 @@ fn invalidate_shows_what_others_wrote() -> Result<(), StorageError> {
     base.set_len(3000)?;
     cache.invalidate()?;
     assert_eq!(cache.len()?, 3000);
+    Ok(())
+}
+
+#[test]
+fn rest_writes_what_is_complete_and_nothing_else() -> Result<(), StorageError> {
+    let (base, count, cache) = cache(1, 64, 0);
+    // Three complete pages are too few for a write of their own, and the next may become complete.
+    let data = Rng::new(6).bytes(3 * 4096 + 100);
+    for (number, part) in data.chunks(100).enumerate() {
+        cache.write_at(number as u64 * 100, part)?;
+    }
+    // Neither is this one, far behind.
+    cache.write_at(20 * 4096 + 7, b"rest")?;
+    assert_eq!(count.counts().write.calls, 0, "the pages are gathered");
+    cache.rest();
+    let write = count.counts().write;
+    assert_eq!((write.calls, write.bytes), (1, 3 * 4096));
+    assert!(base.to_vec()? == data[..3 * 4096]);
+    cache.rest();
+    assert_eq!(count.counts().write.calls, 1, "there is nothing new");
+    cache.sync()?;
+    assert_eq!(count.counts().write.bytes, 3 * 4096 + 100 + 4, "nothing is written twice");
+    Ok(())
+}
+
+#[test]
+fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageError> {
+    let base = Arc::new(Memory::new());
+    let s = Spec::parse("cache:1:64,fault:write:1:enospc").unwrap().build_on(base.clone())?;
+    let refused = Spec::parse("cache:1:64,fault:write:1+:enospc").unwrap();
+    let refused = refused.build_on(Arc::new(Memory::new()))?;
+    let data = Rng::new(7).bytes(3 * 4096);
+    for s in [&s, &refused] {
+        for (number, part) in data.chunks(100).enumerate() {
+            s.write_at(number as u64 * 100, part)?;
+        }
+        s.rest();
+    }
+    assert_eq!(base.len()?, 0, "refused");
+    s.rest();
+    assert!(base.to_vec()? == data, "there is room again");
+    assert!(refused.barrier().is_err());
     Ok(())
 }

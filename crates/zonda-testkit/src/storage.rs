@@ -242,6 +242,9 @@ fn step(s: &dyn Storage, model: &mut Vec<u8>, rng: &mut Rng, who: &str) {
             file_bytes: rng.below(20) << 20,
         }),
     }
+    if rng.below(8) == 0 {
+        s.rest();
+    }
     assert_eq!(s.len(), Ok(model.len() as u64), "{who}");
 }
 

@@ -204,7 +204,7 @@ impl<R: Read> Decoder<R> {
 
     /// Events that were recorded and are not in the trace, in all processes so far.
     pub fn lost(&self) -> u64 {
-        self.lost_before + self.lost
+        self.lost_before.saturating_add(self.lost)
     }
 
     /// Where the trace breaks off within a block, as that of a process that was killed may.
@@ -303,7 +303,7 @@ impl<R: Read> Decoder<R> {
         };
         self.counter = head[2] == 1;
         self.names = Names::default();
-        self.lost_before += std::mem::take(&mut self.lost);
+        self.lost_before = self.lost_before.saturating_add(std::mem::take(&mut self.lost));
         self.origin = Some((block.ticks, block.ns));
         self.clock.clear();
         self.clock.push((block.ticks, block.ns));

@@ -263,3 +263,25 @@ fn damaged_traces() {
     assert!(matches!(steps(b"CDF\x01"), Err(DecodeError::Bad { at: 0, .. })));
     assert_eq!(steps(b"").unwrap(), 0);
 }
+
+/// What blocks say was lost is as wrong as they like.
+#[test]
+fn lost_events_without_number() {
+    use zonda_trace::format::{BlockHead, EVENTS, SECTION, SECTION_HEAD};
+    let mut trace = Vec::new();
+    let mut section = vec![1, 0, 1, 0];
+    // And two empty texts.
+    section.resize(SECTION_HEAD + 4, 0);
+    for _ in 0..2 {
+        for (contents, payload, lost) in [(SECTION, &section[..], 0), (EVENTS, &[][..], u64::MAX)] {
+            let len_bytes = payload.len() as u32;
+            let head = BlockHead { contents, len_bytes, thread: 1, ticks: 1, ns: 1, lost };
+            trace.extend_from_slice(&head.encode());
+            trace.extend_from_slice(payload);
+        }
+    }
+    trace.extend_from_slice(&trace.clone());
+    let mut decoder = Decoder::new(&trace[..]);
+    while decoder.step().unwrap().is_some() {}
+    assert_eq!(decoder.lost(), u64::MAX);
+}

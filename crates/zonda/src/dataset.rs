@@ -44,6 +44,16 @@ pub(crate) enum Inner {
     Nc4(Box<Nc4>),
 }
 
+impl Inner {
+    /// The storage below.
+    pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
+        match self {
+            Inner::Classic(classic) => classic.storage(),
+            Inner::Nc4(nc4) => &nc4.storage,
+        }
+    }
+}
+
 /// Every lock of a dataset, held while a process forks.
 #[derive(Debug)]
 pub struct Frozen<'a> {
@@ -353,10 +363,7 @@ impl Dataset {
     /// The storage below.
     #[must_use]
     pub fn storage(&self) -> &Arc<dyn Storage> {
-        match &*self.inner {
-            Inner::Classic(classic) => classic.storage(),
-            Inner::Nc4(nc4) => &nc4.storage,
-        }
+        self.inner.storage()
     }
 
     /// Runs `f` on the definitions of the root group as they are now; nothing is copied. `f` must

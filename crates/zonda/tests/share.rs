@@ -253,6 +253,9 @@ impl Storage for HeldUp {
     fn advise(&self, advice: Advice) {
         self.inner.advise(advice);
     }
+    fn rest(&self) {
+        self.inner.rest();
+    }
     fn len(&self) -> Result<u64, StorageError> {
         self.inner.len()
     }

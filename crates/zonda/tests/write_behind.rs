@@ -1,6 +1,7 @@
 //! Write-behind: the same bytes, what is known while puts wait, and what becomes of failures.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use zonda::{
     CreateOptions, Dataset, DimId, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
@@ -209,6 +210,32 @@ fn chunks_leave_while_a_slow_device_is_written() {
             stored + (3 << 20) > put_bytes,
             "{put_bytes} at least were put, {stored} are stored"
         );
+    }
+    it.file.close().expect("close");
+}
+
+/// A cache over a slow device gathers up to 1 MiB before it writes. While nobody puts there is time to write
+/// less: a program that computes finds nothing of it at its close.
+#[test]
+fn what_is_gathered_leaves_while_nobody_puts() {
+    let folder = TempFolder::new("behind");
+    let path = folder.path().join("rests.nc");
+    let it = create(&path, Format::Cdf5, "on", Some("cache,throttle:1G:300us,file"));
+    for step in 0..40 {
+        put_record(&it, step).expect("put");
+        // At the beginning of a file less is enough.
+        if step < 30 {
+            continue;
+        }
+        let put_bytes = ((step + 1) * WIDTH * size_of::<f32>()) as u64;
+        let stored = || std::fs::metadata(&path).expect("there").len();
+        let until = Instant::now() + Duration::from_secs(30);
+        // The last page is not complete.
+        while stored() + (64 << 10) < put_bytes {
+            let stored = stored();
+            assert!(Instant::now() < until, "{put_bytes} were put, and only {stored} are stored");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
     it.file.close().expect("close");
 }

@@ -143,6 +143,9 @@ impl Storage for Faulty {
     fn advise(&self, advice: Advice) {
         self.memory.advise(advice);
     }
+    fn rest(&self) {
+        self.memory.rest();
+    }
     fn len(&self) -> Result<u64, StorageError> {
         self.memory.len()
     }

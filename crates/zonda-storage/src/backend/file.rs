@@ -338,6 +338,8 @@ impl Storage for File {
 
     fn advise(&self, _: Advice) {}
 
+    fn rest(&self) {}
+
     fn len(&self) -> Result<u64, StorageError> {
         self.fd.len().map_err(|e| self.error(Op::Len, 0, 0, e))
     }

@@ -208,6 +208,8 @@ impl Storage for Memory {
 
     fn advise(&self, _: Advice) {}
 
+    fn rest(&self) {}
+
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.len.load(Ordering::Acquire))
     }

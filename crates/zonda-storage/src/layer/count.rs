@@ -215,6 +215,10 @@ impl<S: Storage> Storage for Count<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.note(Op::Len, 0, self.inner.len(), |_| 0)
     }

@@ -280,6 +280,10 @@ impl<S: Storage> Storage for Event<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.record(Op::Len, false, &[(0, 0)], || self.inner.len(), |len, _| *len)
     }

@@ -269,6 +269,10 @@ impl<S: Storage> Storage for Fault<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.inner.len()
     }

@@ -160,6 +160,10 @@ impl<S: Storage> Storage for Mmap<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.inner.len()
     }

@@ -140,6 +140,10 @@ impl Storage for Probe {
         self.below.advise(advice);
     }
 
+    fn rest(&self) {
+        self.below.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.record(Kind::Len, || self.below.len(), |len| (len.copied().unwrap_or(0), 0))
     }

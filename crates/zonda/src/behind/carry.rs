@@ -107,6 +107,18 @@ impl Behind {
         has_more
     }
 
+    /// While nobody has work for the queue: has the file's layers write what they gather to move more at
+    /// once, which otherwise waits for a commit. What cannot be written is met again by that.
+    pub(super) fn rest(&self) {
+        if self.is_over() || self.is_busy() {
+            return;
+        }
+        if zonda_trace::on() {
+            zonda_trace::set_current_file(zonda_trace::file(&self.path));
+        }
+        self.inner.storage().rest();
+    }
+
     /// Carries out the first batch.
     fn carry_out<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         let Some(batch) = state.queue.pop_front() else { return state };

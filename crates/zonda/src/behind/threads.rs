@@ -1,27 +1,42 @@
 //! The threads that carry out what was accepted: of one process, for all its files.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use super::Behind;
 
-static POOL: Mutex<Pool> =
-    Mutex::new(Pool { pid: 0, ready: VecDeque::new(), n_threads: 0, n_idle: 0, most: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool::of(0));
 /// Files are ready.
 static WORK: Condvar = Condvar::new();
 
 /// Files written at the same time unless the user says so.
 const DEFAULT_THREADS: usize = 2;
+/// How long all queues are empty before what layers have gathered is written, too.
+const REST_NAP: Duration = Duration::from_millis(5);
 
 struct Pool {
     /// The process whose threads these are: a forked child has none of them.
     pid: u32,
     /// Files that have something to do, and no thread yet.
     ready: VecDeque<Arc<Behind>>,
+    /// Files that had something to do and have nothing more, and whose layers may have.
+    resting: Vec<Weak<Behind>>,
     n_threads: usize,
     n_idle: usize,
     /// Threads that there may be.
     most: usize,
+}
+
+impl Pool {
+    const fn of(pid: u32) -> Pool {
+        Pool { pid, ready: VecDeque::new(), resting: Vec::new(), n_threads: 0, n_idle: 0, most: 0 }
+    }
+
+    /// Takes a file off the list of those that rest, and those that were closed.
+    fn rouse(&mut self, file: &Weak<Behind>) {
+        self.resting.retain(|other| !other.ptr_eq(file) && other.strong_count() > 0);
+    }
 }
 
 fn lock() -> MutexGuard<'static, Pool> {
@@ -47,7 +62,7 @@ pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
         // The queues of a parent are the parent's.
         let inherited = std::mem::take(&mut pool.ready);
         std::mem::forget(inherited);
-        *pool = Pool { pid, ready: VecDeque::new(), n_threads: 0, n_idle: 0, most: 0 };
+        *pool = Pool::of(pid);
     }
     let threads = if threads == 0 { DEFAULT_THREADS } else { threads };
     pool.most = pool.most.max(threads);
@@ -60,6 +75,7 @@ pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
     if pool.n_threads == 0 {
         return false;
     }
+    pool.rouse(&Arc::downgrade(&file));
     pool.ready.push_back(file);
     drop(pool);
     WORK.notify_one();
@@ -71,9 +87,7 @@ fn run() {
     let mut pool = lock();
     loop {
         let Some(file) = pool.ready.pop_front() else {
-            pool.n_idle += 1;
-            pool = WORK.wait(pool).unwrap_or_else(PoisonError::into_inner);
-            pool.n_idle -= 1;
+            pool = idle(pool);
             continue;
         };
         drop(pool);
@@ -83,10 +97,36 @@ fn run() {
         if has_more {
             pool.ready.push_back(file);
         } else {
+            let weak = Arc::downgrade(&file);
+            pool.rouse(&weak);
+            pool.resting.push(weak);
             drop(pool);
             // It may be the last to know the file.
             drop(file);
             pool = lock();
         }
     }
+}
+
+/// Waits for work. Where none comes for a while, files that have nothing more to do are let rest.
+fn idle(mut pool: MutexGuard<'static, Pool>) -> MutexGuard<'static, Pool> {
+    pool.n_idle += 1;
+    let mut rests = false;
+    if pool.resting.is_empty() {
+        pool = WORK.wait(pool).unwrap_or_else(PoisonError::into_inner);
+    } else {
+        let waited = WORK.wait_timeout(pool, REST_NAP).unwrap_or_else(PoisonError::into_inner);
+        rests = waited.1.timed_out() && waited.0.ready.is_empty();
+        pool = waited.0;
+    }
+    pool.n_idle -= 1;
+    let file = if rests { pool.resting.pop() } else { None };
+    if let Some(file) = file.and_then(|file| file.upgrade()) {
+        drop(pool);
+        file.rest();
+        // It may be the last to know the file.
+        drop(file);
+        pool = lock();
+    }
+    pool
 }

@@ -155,8 +155,10 @@ impl Behind {
     /// The file has ended, or needs no helper any more.
     pub(super) fn end_watch(&self) {
         self.watch.is_on.store(false, Ordering::Release);
-        if let Some(with) = self.watch.with().take() {
-            with.helper.tell(&Message::End { file: with.id }, None);
+        if let Some(with) = self.watch.with().take()
+            && !with.helper.tell(&Message::End { file: with.id }, None)
+        {
+            with.helper.is_gone();
         }
     }
 

@@ -137,6 +137,10 @@ impl<S: Storage + Clone> Storage for Adaptive<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.now().rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.now().len()
     }

@@ -263,6 +263,11 @@ impl<S: Storage + 'static> Storage for Behind<S> {
         self.core.cache.advise(advice);
     }
 
+    fn rest(&self) {
+        // Its own thread writes what is complete.
+        self.core.cache.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         self.core.cache.len()
     }

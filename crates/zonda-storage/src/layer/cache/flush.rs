@@ -6,6 +6,7 @@ use super::line::Line;
 use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
+use crate::quiet;
 use crate::storage::{Storage, WriteRange};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -102,6 +103,27 @@ impl<S: Storage> Cache<S> {
             if let Some(line) = line {
                 line.complete(next);
                 return Ok(());
+            }
+        }
+    }
+
+    /// `rest`: writes what is complete, however little of it there is. What fails stays dirty, to be met
+    /// again.
+    pub(super) fn write_what_is_complete(&self) {
+        if self.n_dirty.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        // The caller may be a thread that a fork does not wait for otherwise.
+        let Some(_leave) = quiet::enter() else { return };
+        let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Acquire);
+        let list: Vec<u64> = {
+            let table = self.table.lock();
+            table.map.iter().filter(|(_, id)| dirty(id)).map(|(index, _)| *index).collect()
+        };
+        for index in list {
+            // What is written for one takes its neighbours along.
+            if self.is_dirty(index) && self.write_complete_now(index, None, true).is_err() {
+                return;
             }
         }
     }

@@ -403,6 +403,11 @@ impl<S: Storage> Storage for Cache<S> {
         self.inner.advise(advice);
     }
 
+    fn rest(&self) {
+        self.write_what_is_complete();
+        self.inner.rest();
+    }
+
     fn len(&self) -> Result<u64, StorageError> {
         Ok(self.len.load(Ordering::Acquire))
     }

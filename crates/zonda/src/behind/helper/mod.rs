@@ -5,6 +5,7 @@
 
 mod find;
 mod message;
+mod patience;
 mod serve;
 
 use std::os::fd::BorrowedFd;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::{GroupId, Held};
@@ -11,6 +12,7 @@ use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 
 use super::READY;
 use super::message::{Message, identity};
+use super::patience::Patience;
 use crate::behind::WriteBehind;
 use crate::behind::record::{self, Form, Record};
 use crate::dataset::Dataset;
@@ -139,7 +141,14 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
     }
     let options =
         OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
-    let dataset = Dataset::open(&file.path, &options)?;
+    // Opening may complete what a commit began, and that takes room, too.
+    let mut patience = Patience::default();
+    let tell = |error: &Error, left: Duration| {
+        let (path, seconds) = (file.path.display(), left.as_secs());
+        let mut out = io::stderr().lock();
+        let _ = writeln!(out, "zonda iod: {path}: {error}; it is tried again for {seconds} s");
+    };
+    let dataset = patience.with(tell, || Dataset::open(&file.path, &options))?;
     let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
     for block in blocks {
         let (bytes, records) = match left.read(block) {
@@ -160,7 +169,7 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
                 names.iter().rev().find_map(|name| find_var(&dataset, &name.group, &name.name))
             });
             let put = match var {
-                Some(var) => put(&dataset, var, &record, &bytes),
+                Some(var) => patience.with(tell, || put(&dataset, var, &record, &bytes)),
                 None => Err(NcError::NotVar.into()),
             };
             match put {
@@ -169,7 +178,7 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
             }
         }
     }
-    dataset.close()
+    patience.with(tell, || dataset.close())
 }
 
 fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {

@@ -1,0 +1,102 @@
+//! A device that is full, met by the helper: nobody is left who could try again, so it does.
+
+use std::time::Duration;
+
+use zonda_model::NcError;
+
+use crate::error::{Error, Result};
+
+/// How long somebody may take to make room.
+const MOST: Duration = Duration::from_secs(60);
+/// The first pause; each is twice as long as the one before.
+const FIRST_NAP: Duration = Duration::from_millis(100);
+/// The longest pause.
+const LONGEST_NAP: Duration = Duration::from_secs(2);
+
+/// What is left of the time for one file.
+#[derive(Debug)]
+pub(super) struct Patience {
+    left: Duration,
+    nap: Duration,
+    is_told: bool,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { left: MOST, nap: FIRST_NAP, is_told: false }
+    }
+}
+
+impl Patience {
+    /// Does something, again and again while the device is full, as long as there is time. `tell` hears once
+    /// that it waits.
+    ///
+    /// # Errors
+    /// The last one of `act`.
+    pub(super) fn with<T>(
+        &mut self,
+        tell: impl Fn(&Error, Duration),
+        mut act: impl FnMut() -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let error = match act() {
+                Err(error) if is_full(&error) && !self.left.is_zero() => error,
+                done => return done,
+            };
+            if !std::mem::replace(&mut self.is_told, true) {
+                tell(&error, self.left);
+            }
+            let nap = self.nap.min(self.left);
+            std::thread::sleep(nap);
+            self.left -= nap;
+            self.nap = (2 * self.nap).min(LONGEST_NAP);
+        }
+    }
+}
+
+/// Whether there may be room later. Not so where a process may not write more (`EFBIG`), or a device is
+/// broken.
+fn is_full(error: &Error) -> bool {
+    matches!(error.code(), NcError::System(ENOSPC | EDQUOT))
+}
+
+/// Those of Linux on every architecture that there is a build for.
+const ENOSPC: i32 = 28;
+const EDQUOT: i32 = 122;
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const EIO: i32 = 5;
+
+    fn short() -> Patience {
+        let ms = Duration::from_millis;
+        Patience { left: ms(7), nap: ms(1), is_told: false }
+    }
+
+    #[test]
+    fn a_full_device_is_tried_again_until_time_is_up_and_nothing_else_is() {
+        let (n_told, n_tried) = (Cell::new(0), Cell::new(0));
+        let tell = |_: &Error, _: Duration| n_told.set(n_told.get() + 1);
+        let fails = |code: i32| -> Result<()> {
+            n_tried.set(n_tried.get() + 1);
+            Err(NcError::System(code).into())
+        };
+        let mut patience = short();
+        assert!(patience.with(tell, || fails(ENOSPC)).is_err());
+        // After 1, 2 and 4 ms.
+        assert_eq!((n_tried.take(), n_told.take()), (4, 1));
+        assert!(patience.with(tell, || fails(EDQUOT)).is_err());
+        assert_eq!((n_tried.take(), n_told.take()), (1, 0), "there is no time left");
+
+        assert!(short().with(tell, || fails(EIO)).is_err());
+        assert_eq!((n_tried.take(), n_told.take()), (1, 0));
+
+        let works_at = |n: i32| if n_tried.get() == n { Ok(n) } else { fails(ENOSPC).map(|()| 0) };
+        assert_eq!(short().with(tell, || works_at(2)).expect("room"), 2);
+        assert_eq!(n_told.take(), 1);
+    }
+}
