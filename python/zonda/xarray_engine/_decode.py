@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xarray import conventions
 from xarray.backends.common import AbstractDataStore, _decode_variable_name
 from xarray.backends.store import StoreBackendEntrypoint
+from xarray.coding.times import decode_cf_datetime
 from xarray.core import dtypes, indexing
 from xarray.core.dataset import Dataset
 from xarray.core.variable import Variable
@@ -26,8 +28,10 @@ from ._arrays import Decoding, ZondaArray
 from ._contents import Contents, Stored, read
 
 try:
+    from xarray.coding.common import _ElementwiseFunctionArray
     from xarray.coding.variables import _choose_float_dtype
-except ImportError:  # another xarray: it decodes what is packed itself
+except ImportError:  # another xarray: it decodes itself what is packed, and dates
+    _ElementwiseFunctionArray = object
     _choose_float_dtype = None
 
 if TYPE_CHECKING:
@@ -43,7 +47,13 @@ _ODD = frozenset({"_Encoding", "_Unsigned", "dtype"})
 _TIMES = frozenset({"days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"})
 _NUMBERS = (np.floating, np.integer)
 
+_CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
+_NANOSECONDS = np.dtype("M8[ns]")
+_FEW = 1024  # dates: more are read when they are needed
+
+# What xarray is asked for once.
 _WHOLE: dict[int, indexing.BasicIndexer] = {}
+_PROMOTED: dict[np.dtype, tuple[np.dtype, Any]] = {}
 
 
 def dataset(store: ZondaDataStore, drop_variables: str | Iterable[Any] | None, **options: Any) -> Dataset:
@@ -112,6 +122,8 @@ def _dataset(store: ZondaDataStore, contents: Contents, drop: set[Any], options:
         if name in drop:
             continue
         decoded = _decoded(store, part, options["mask_and_scale"])
+        if decoded is None and part.dims == (name,) and options["decode_times"] is True:
+            decoded = _times(store, part)
         if decoded is None:
             decoded = _decoded_by_xarray(store, name, part, found, options)
         if options["decode_coords"]:
@@ -141,6 +153,15 @@ def _share_units(found: dict[Any, Stored]) -> None:
             given.setdefault("units", units)
             if "calendar" in attrs:
                 given.setdefault("calendar", attrs["calendar"])
+
+
+class _Dates(_ElementwiseFunctionArray):  # type: ignore[misc, valid-type]
+    """Dates that were decoded already; parts of them are decoded when they are asked for, as xarray does it."""
+
+    dates: np.ndarray | None = None
+
+    def get_duck_array(self) -> np.ndarray:
+        return super().get_duck_array() if self.dates is None else self.dates.copy()
 
 
 # ---- one variable ------------------------------------------------------------------------------------
@@ -200,13 +221,46 @@ def _decoding(part: Stored) -> Decoding | None:
         return None
     dtype, missing = stored, None
     if fills:
-        dtype, missing = dtypes.maybe_promote(stored)
+        if stored not in _PROMOTED:
+            _PROMOTED[stored] = dtypes.maybe_promote(stored)
+        dtype, missing = _PROMOTED[stored]
     if is_packed and (fills or not has_fill):
         dtype = np.dtype(_choose_float_dtype(stored, attrs))
         missing = dtype.type(np.nan) if fills and dtype.kind == "f" else None
     if dtype.kind != "f" and (fills or is_packed):
         return None
     return Decoding(dtype, fills.pop() if fills else None, missing, scale, offset)
+
+
+def _times(store: ZondaDataStore, part: Stored) -> Variable | None:
+    """A coordinate of few dates, decoded at once; None where xarray has to.
+
+    xarray decodes the first and the last date for the dtype, and all of them for the index a moment later.
+    """
+    attrs, encoding = part.attrs, part.encoding
+    units, calendar = attrs.get("units"), attrs.get("calendar")
+    is_plain = part.kind.dtype.kind in "iuf" and _ODD.isdisjoint(attrs) and _MASKS_AND_SCALES.isdisjoint(attrs)
+    if not is_plain or not isinstance(units, str) or "since" not in units:
+        return None
+    if calendar is not None and not (isinstance(calendar, str) and calendar in _CALENDARS):
+        return None
+    if not 0 < part.shape[0] <= _FEW or _choose_float_dtype is None:
+        return None
+    data = variable(store, part)._data
+    decode = partial(decode_cf_datetime, units=units, calendar=calendar, use_cftime=None)
+    try:
+        dates = decode(data.get_duck_array())
+    except Exception:
+        return None  # told by xarray
+    if dates.dtype != _NANOSECONDS:
+        # The first and the last alone could have another.
+        return None
+    encoding["units"] = attrs.pop("units")
+    if calendar is not None:
+        encoding["calendar"] = attrs.pop("calendar")
+    known = _Dates(data, decode, dates.dtype)
+    known.dates = dates
+    return Variable(part.dims, known, attrs, encoding, fastpath=True)
 
 
 def _decoded_by_xarray(
@@ -249,13 +303,16 @@ def _assembled(variables: dict[Any, Variable], coord_names: set[Any], attrs: dic
     """A dataset without indexes: `xarray.open_dataset` makes those."""
     coords = {name: var for name, var in variables.items() if name in coord_names or var.dims == (name,)}
     data = {name: var for name, var in variables.items() if name not in coords}
-    dims = {dim for var in variables.values() for dim in var.dims}
-    if all(variables[dim].dims == (dim,) for dim in dims if dim in variables):
-        try:
-            # All is of one group, has no indexes, and nothing is to be aligned.
-            return Dataset._construct_direct({**data, **coords}, set(coords), attrs=attrs or None)
-        except (AttributeError, TypeError, ValueError):
-            pass  # another xarray; or lengths that differ, of which the constructor tells
+    ordered = {**data, **coords}  # as the constructor has them
+    sizes: dict[Any, int] = {}
+    for var in ordered.values():
+        for dim, length in zip(var.dims, var.shape, strict=True):
+            if sizes.setdefault(dim, length) != length:
+                sizes[dim] = -1
+    fits = -1 not in sizes.values() and all(ordered[dim].dims == (dim,) for dim in sizes if dim in ordered)
+    if fits and hasattr(Dataset, "_construct_direct"):
+        # All is of one group, has no indexes, and nothing is to be aligned.
+        return Dataset._construct_direct(ordered, set(coords), dims=sizes, attrs=attrs or None)
     from xarray.core.coordinates import Coordinates
 
     return Dataset(data, coords=Coordinates(coords, indexes={}), attrs=attrs)
