@@ -24,6 +24,10 @@ _SPARSE = 16
 _SPARSE_LEAST = 1 << 16
 
 
+# Values that are decoded at a time: they stay in the processor's cache from the mask to the offset.
+_BLOCK = 1 << 16
+
+
 @dataclass(frozen=True)
 class Decoding:
     """A mask and a scale: what xarray's `CFMaskCoder` and `CFScaleOffsetCoder` do to values, in one go.
@@ -42,6 +46,15 @@ class Decoding:
         """The decoded values, in the same memory if they have the dtype already."""
         if values.dtype != self.dtype:
             values = values.astype(self.dtype)
+        if values.size <= _BLOCK or not values.flags.c_contiguous:
+            self._apply(values)
+            return values
+        flat = values.reshape(-1)
+        for first in range(0, flat.size, _BLOCK):
+            self._apply(flat[first : first + _BLOCK])
+        return values
+
+    def _apply(self, values: np.ndarray) -> None:
         if self.fill is not None:
             mask = values == self.fill
             if mask.any():
@@ -50,7 +63,6 @@ class Decoding:
             values *= self.scale
         if self.offset is not None:
             values += self.offset
-        return values
 
 
 class ZondaArray(BackendArray):
