@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from xarray.backends.common import BackendArray
@@ -28,8 +27,7 @@ _SPARSE_LEAST = 1 << 16
 _BLOCK = 1 << 16
 
 
-@dataclass(frozen=True)
-class Decoding:
+class Decoding(NamedTuple):
     """A mask and a scale: what xarray's `CFMaskCoder` and `CFScaleOffsetCoder` do to values, in one go.
 
     ``dtype`` is that of the result; where values equal ``fill`` (None: nowhere) they become ``missing``; they are
@@ -144,7 +142,7 @@ class ZondaArray(BackendArray):
 
     def __dask_tokenize__(self) -> Any:
         store = self.store
-        decoding = None if self.decoding is None else astuple(self.decoding)
+        decoding = None if self.decoding is None else tuple(self.decoding)
         return type(self).__name__, store.handle.key, store.group, self.name, self.shape, decoding
 
 

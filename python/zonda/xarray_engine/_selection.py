@@ -7,8 +7,7 @@ that lie close together share one, what lies between them is read and dropped.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -21,8 +20,7 @@ _JOIN = 16
 Reader = Callable[[tuple[int, ...], tuple[int, ...], "tuple[int, ...] | None", np.ndarray], None]
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A run along one dimension: what is read, which of it is kept, and where in the result it goes."""
 
     start: int
@@ -32,8 +30,7 @@ class Piece:
     into: slice
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The runs of one dimension; ``length`` is None if the index was a number."""
 
     pieces: tuple[Piece, ...]

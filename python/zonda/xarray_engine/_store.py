@@ -18,7 +18,6 @@ from zonda import _zonda
 from . import _attributes, _contents, _decode, _encoding
 from ._arrays import ZondaTarget
 from ._handles import Handle, Opened, Source
-from ._streaming import lock_for
 from ._types import (
     NC_STRING,
     VariableType,
@@ -151,6 +150,8 @@ class ZondaDataStore(WritableCFDataStore):
         )
         handle.on_close = on_close
         if autoclose and mode != "r" and lock is None:
+            from ._streaming import lock_for
+
             lock = lock_for(source.name)
         try:
             return cls(handle, group, auto_complex=bool(auto_complex), autoclose=autoclose, lock=lock)
