@@ -5,67 +5,90 @@ use pyo3::types::{PyBytes, PyList};
 use zonda::{ExtType, NC_STRING};
 
 use crate::describe::var_ref;
+use crate::errors;
 use crate::file::File;
 use crate::names::{Name, decoded};
 use crate::objects::Store;
 use crate::types::Form;
 
-/// An attribute as the engine gives it.
-struct Att {
-    name: Vec<u8>,
-    nc_type: i32,
-    form: Form,
-    bytes: Vec<u8>,
-    store: Store,
+/// An attribute: what it is called, and its values, or why they cannot be read.
+pub(crate) struct Att {
+    pub(crate) name: Vec<u8>,
+    pub(crate) nc_type: i32,
+    pub(crate) values: zonda::Result<Values>,
+}
+
+/// Values in memory, as the engine gives them.
+pub(crate) struct Values {
+    pub(crate) form: Form,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) store: Store,
 }
 
 fn read(
     dataset: &zonda::Dataset,
     of: zonda::VarRef,
-    (name, nc_type, len): (Vec<u8>, i32, u64),
-) -> zonda::Result<Att> {
+    name: &[u8],
+    nc_type: i32,
+) -> zonda::Result<Values> {
     let form = dataset.meta(|meta| Form::of(meta, nc_type))?;
-    let mut store = Store::default();
-    let n = usize::try_from(len).ok().and_then(|n| n.checked_mul(form.size()));
-    let too_large = || zonda::Error::from(zonda::NcError::NoMem);
-    let n = n.ok_or_else(too_large)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(n).map_err(|_| too_large())?;
-    bytes.resize(n, 0);
+    let (mut store, mut bytes) = (Store::default(), Vec::new());
     let out = &mut bytes;
     // As it is in the file: nothing is converted.
-    let _converted = dataset.get_att_placed(of, &name, &mut store, |len| {
-        // Another thread may have changed it meanwhile.
+    let _converted = dataset.get_att_placed(of, name, &mut store, |len| {
+        out.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
         out.resize(len, 0);
         Ok(out)
     })?;
-    Ok(Att { name, nc_type, form, bytes, store })
+    Ok(Values { form, bytes, store })
 }
 
-fn value<'py>(py: Python<'py>, att: &Att) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match &att.form {
-        Form::Atomic(ExtType::Char) => PyBytes::new(py, &att.bytes).into_any(),
-        form if att.nc_type == NC_STRING || matches!(form, Form::Sequence(_)) => {
-            let list = PyList::empty(py);
-            for element in att.bytes.chunks_exact(form.size()) {
-                list.append(att.store.value(py, form, element)?)?;
-            }
-            list.into_any()
-        }
-        form => att.store.array(py, form, &att.bytes)?,
-    })
+/// Whether an error is about the attribute alone: others can be read. A device that fails, and a file that somebody
+/// closed, are no property of the attribute.
+pub(crate) fn is_its_own(error: &zonda::Error) -> bool {
+    !matches!(error.code(), zonda::NcError::System(_) | zonda::NcError::BadId)
 }
 
-fn all_of(dataset: &zonda::Dataset, of: zonda::VarRef) -> zonda::Result<Vec<(Vec<u8>, i32, u64)>> {
+/// All attributes of a variable or group. One that is damaged spoils only itself.
+pub(crate) fn all(dataset: &zonda::Dataset, of: zonda::VarRef) -> zonda::Result<Vec<Att>> {
+    let names = names(dataset, of)?.into_iter();
+    names
+        .map(|(name, nc_type)| match read(dataset, of, &name, nc_type) {
+            Err(error) if !is_its_own(&error) => Err(error),
+            values => Ok(Att { name, nc_type, values }),
+        })
+        .collect()
+}
+
+fn names(dataset: &zonda::Dataset, of: zonda::VarRef) -> zonda::Result<Vec<(Vec<u8>, i32)>> {
     dataset.in_group(of.group, |meta| {
         let n = meta.n_atts(of.var)?;
         (0..n)
             .map(|i| {
                 let att = meta.att(of.var, i)?;
-                Ok((att.name.into_owned(), att.nc_type, att.len))
+                Ok((att.name.into_owned(), att.nc_type))
             })
             .collect()
     })?
+}
+
+/// A value as it is: text as bytes, numbers as an array.
+pub(crate) fn raw<'py>(
+    py: Python<'py>,
+    nc_type: i32,
+    values: &Values,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match &values.form {
+        Form::Atomic(ExtType::Char) => PyBytes::new(py, &values.bytes).into_any(),
+        form if nc_type == NC_STRING || matches!(form, Form::Sequence(_)) => {
+            let list = PyList::empty(py);
+            for element in values.bytes.chunks_exact(form.size()) {
+                list.append(values.store.value(py, form, element)?)?;
+            }
+            list.into_any()
+        }
+        form => values.store.array(py, form, &values.bytes)?,
+    })
 }
 
 #[pymethods]
@@ -76,24 +99,24 @@ impl File {
         group: u16,
         var: i32,
     ) -> PyResult<Bound<'py, PyList>> {
-        let found = self.call(py, |dataset| all_of(dataset, var_ref(group, var)))?;
+        let found = self.call(py, |dataset| names(dataset, var_ref(group, var)))?;
         let list = PyList::empty(py);
-        for (name, ..) in &found {
+        for (name, _) in &found {
             list.append(decoded(py, name)?)?;
         }
         Ok(list)
     }
 
-    /// Name, type, value of all attributes.
+    /// Name, type, value of all attributes; of one that is damaged the exception in place of the value.
     fn atts<'py>(&self, py: Python<'py>, group: u16, var: i32) -> PyResult<Bound<'py, PyList>> {
-        let of = var_ref(group, var);
-        let found = self.call(py, |dataset| {
-            let all = all_of(dataset, of)?;
-            all.into_iter().map(|att| read(dataset, of, att)).collect::<zonda::Result<Vec<_>>>()
-        })?;
+        let found = self.call(py, |dataset| all(dataset, var_ref(group, var)))?;
         let list = PyList::empty(py);
         for att in &found {
-            list.append((decoded(py, &att.name)?, att.nc_type, value(py, att)?))?;
+            let value = match &att.values {
+                Ok(values) => raw(py, att.nc_type, values)?,
+                Err(error) => errors::raise(py, error).into_value(py).into_bound(py).into_any(),
+            };
+            list.append((decoded(py, &att.name)?, att.nc_type, value))?;
         }
         Ok(list)
     }
@@ -107,14 +130,14 @@ impl File {
         name: Name,
     ) -> PyResult<(i32, Py<PyAny>)> {
         let of = var_ref(group, var);
-        let found = self.call(py, |dataset| {
-            let (nc_type, len) = dataset.in_group(of.group, |meta| {
+        let (nc_type, values) = self.call(py, |dataset| {
+            let nc_type = dataset.in_group(of.group, |meta| {
                 let (_, att) = meta.find_att(of.var, &name.0)?;
-                Ok::<_, zonda::Error>((att.nc_type, att.len))
+                Ok::<_, zonda::Error>(att.nc_type)
             })??;
-            read(dataset, of, (name.0, nc_type, len))
+            Ok((nc_type, read(dataset, of, &name.0, nc_type)?))
         })?;
-        Ok((found.nc_type, value(py, &found)?.unbind()))
+        Ok((nc_type, raw(py, nc_type, &values)?.unbind()))
     }
 
     fn put_att(

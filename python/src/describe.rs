@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use zonda::{
-    DimId, Endianness, ExtType, FIRST_USER_TYPE, GroupId, Meta, NcError, StorageKind, UserClass,
-    VarId, VarRef,
+    DimId, ExtType, FIRST_USER_TYPE, GroupId, Meta, NcError, StorageKind, UserClass, VarId, VarRef,
 };
 
+use crate::contents::{endian_name, storage_name};
 use crate::file::File;
 use crate::names::decoded;
 use crate::types::{Form, letters};
@@ -16,28 +16,29 @@ pub(crate) fn var_ref(group: u16, var: i32) -> VarRef {
     VarRef { group: GroupId(group), var: VarId(var) }
 }
 
-struct Dim {
+pub(crate) struct Dim {
     id: i32,
     name: Vec<u8>,
     len: u64,
     is_unlimited: bool,
 }
 
-struct Var {
-    id: usize,
-    name: Vec<u8>,
-    nc_type: i32,
-    dims: Vec<i32>,
-    shape: Vec<u64>,
+pub(crate) struct Var {
+    pub(crate) id: usize,
+    pub(crate) name: Vec<u8>,
+    pub(crate) nc_type: i32,
+    pub(crate) dims: Vec<i32>,
+    pub(crate) shape: Vec<u64>,
 }
 
-struct Group {
+/// What is defined in a group.
+pub(crate) struct Group {
     name: Vec<u8>,
     path: Vec<u8>,
     parent: Option<u16>,
     groups: Vec<u16>,
     dims: Vec<Dim>,
-    vars: Vec<Var>,
+    pub(crate) vars: Vec<Var>,
     types: Vec<i32>,
 }
 
@@ -46,7 +47,8 @@ fn dim_of(meta: &Meta<'_>, id: DimId) -> zonda::Result<Dim> {
     Ok(Dim { id: id.0, name: dim.name.to_vec(), len: dim.len, is_unlimited: dim.is_unlimited })
 }
 
-fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
+/// The definitions of the group that is looked at.
+pub(crate) fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     let vars = (0..meta.n_vars()).map(|id| {
         let var = meta.var(VarId(i32::try_from(id).unwrap_or(i32::MAX)))?;
         let mut shape = Vec::with_capacity(var.dims.len());
@@ -72,22 +74,38 @@ fn group_of(meta: &Meta<'_>) -> zonda::Result<Group> {
     })
 }
 
+/// Name, path, parent, groups, dimensions, variables as they were told already, types.
+pub(crate) fn group_list<'py>(
+    py: Python<'py>,
+    found: &Group,
+    vars: Bound<'py, PyList>,
+) -> PyResult<Bound<'py, PyList>> {
+    let dims = PyList::empty(py);
+    for dim in &found.dims {
+        dims.append((dim.id, decoded(py, &dim.name)?, dim.len, dim.is_unlimited))?;
+    }
+    let list = PyList::empty(py);
+    list.append(decoded(py, &found.name)?)?;
+    list.append(decoded(py, &found.path)?)?;
+    list.append(found.parent)?;
+    list.append(&found.groups)?;
+    list.append(dims)?;
+    list.append(vars)?;
+    list.append(&found.types)?;
+    Ok(list)
+}
+
 #[pymethods]
 impl File {
     /// Name, path, parent, groups, dimensions, variables, types of a group.
     fn group<'py>(&self, py: Python<'py>, group: u16) -> PyResult<Bound<'py, PyTuple>> {
         let found = self.call(py, |dataset| dataset.in_group(GroupId(group), group_of)?)?;
-        let dims = PyList::empty(py);
-        for dim in &found.dims {
-            dims.append((dim.id, decoded(py, &dim.name)?, dim.len, dim.is_unlimited))?;
-        }
         let vars = PyList::empty(py);
         for var in &found.vars {
             let (ids, shape) = (PyTuple::new(py, &var.dims)?, PyTuple::new(py, &var.shape)?);
             vars.append((var.id, decoded(py, &var.name)?, var.nc_type, ids, shape))?;
         }
-        let (name, path) = (decoded(py, &found.name)?, decoded(py, &found.path)?);
-        (name, path, found.parent, found.groups, dims, vars, found.types).into_pyobject(py)
+        Ok(group_list(py, &found, vars)?.to_tuple())
     }
 
     /// Name, length now, whether it is unlimited, and the group it is defined in.
@@ -208,21 +226,11 @@ impl File {
         let filters = PyList::empty(py);
         let (mut quantize, mut cache) = (None, None);
         if let Some((nc4, kept, sizes)) = &nc4 {
-            storage = match &nc4.storage {
-                StorageKind::Contiguous => "contiguous",
-                StorageKind::Compact => "compact",
-                StorageKind::Chunked(sizes) => {
-                    chunks = Some(PyTuple::new(py, sizes)?);
-                    "chunked"
-                }
-                StorageKind::External => "external",
-                StorageKind::Virtual => "virtual",
-            };
-            endian = match nc4.endianness {
-                Endianness::Native => "native",
-                Endianness::Little => "little",
-                Endianness::Big => "big",
-            };
+            if let StorageKind::Chunked(sizes) = &nc4.storage {
+                chunks = Some(PyTuple::new(py, sizes)?);
+            }
+            storage = storage_name(&nc4.storage);
+            endian = endian_name(nc4.endianness);
             for filter in &nc4.filters {
                 let params = PyTuple::new(py, &filter.params)?;
                 filters.append((filter.id, zonda::filter_name(filter.id), params))?;

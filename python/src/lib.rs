@@ -2,6 +2,7 @@
 //! Python on top of it (`python/zonda`).
 
 mod att;
+mod contents;
 mod data;
 mod define;
 mod describe;

@@ -24,6 +24,17 @@ Format = Literal["CDF-1", "CDF-2", "CDF-5", "NETCDF4", "NETCDF4_CLASSIC"]
 #   see `File.type_info`, `File.atts`, `File.var_info`
 GroupInfo = tuple[str, str, int | None, list[int], list[tuple[Any, ...]], list[tuple[Any, ...]], list[int]]  # name, path, parent, groups, dims, vars, types
 
+# The same with all that `xarray.open_dataset` shows of it. Tuples and what they hold are shared between variables that
+# are alike; dicts and lists are not.
+#   vars   [(varid, name, typeid, (dimid, ...), (length, ...), (dimension, ...), storage, chunks | None,
+#            ((filter id, name | None, (parameter, ...)), ...), endian, {attribute: value})]
+#          of a variable that is damaged `storage` is the NetCDFError
+#   atts   {attribute: value} of the group
+#   faults [(varid, attribute | None, NetCDFError)]   attributes that cannot be read (None: all of it); -1: of the group
+# Values of attributes are as netCDF4-python gives them: text is `str` without nulls (`_FillValue` keeps them; what is no
+# UTF-8 is replaced), one number a NumPy scalar, several an array, one string a `str`, several a list.
+Contents = tuple[str, str, int | None, list[int], list[tuple[Any, ...]], list[tuple[Any, ...]], list[int], dict[str, Any], list[tuple[int, str | None, NetCDFError]]]
+
 @final
 class File:
     # ---- open, create, end -------------------------------------------------------------------------
@@ -66,6 +77,8 @@ class File:
 
     # ---- groups and dimensions ---------------------------------------------------------------------
     def group(self, group: int) -> GroupInfo: ...
+    def contents(self, group: int) -> Contents: ...
+        # what `group` tells, and of every variable how it is stored and its attributes: all that opening needs
     def def_group(self, parent: int, name: str) -> int: ...
     def rename_group(self, group: int, name: str) -> None: ...
     def def_dim(self, group: int, name: str, length: int | None) -> int: ...   # None: unlimited
@@ -104,6 +117,7 @@ class File:
     # ---- attributes --------------------------------------------------------------------------------
     def att_names(self, group: int, var: int) -> list[str]: ...
     def atts(self, group: int, var: int) -> list[tuple[str, int, Any]]: ...     # (name, typeid, value)
+        # of one that is damaged the NetCDFError stands in place of the value; a device that fails raises
     def att(self, group: int, var: int, name: str) -> tuple[int, Any]: ...
         # value: NC_CHAR -> bytes exactly as stored (decoding is the caller's policy);
         #        NC_STRING -> list[str|None]... decoded utf-8 with surrogateescape; numbers -> 1-D np.ndarray of the native dtype;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from . import _modes, types
 from ._zonda import File
-from .errors import NotFound
+from .errors import NetCDFError, NotFound
 
 __all__ = ["Attributes"]
 
@@ -65,8 +66,14 @@ class Attributes(MutableMapping[str, Any]):
         return f"Attributes({self.as_dict()!r})"
 
     def as_dict(self) -> dict[str, Any]:
-        """All of them, in one call of the engine."""
-        return {name: _value(typeid, value) for name, typeid, value in self._file.atts(self._group, self._var)}
+        """All of them, in one call of the engine; one that is damaged is left out with a warning."""
+        found = {}
+        for name, typeid, value in self._file.atts(self._group, self._var):
+            if isinstance(value, NetCDFError):
+                warnings.warn(f"attribute {name!r} left out: {value}", RuntimeWarning, stacklevel=2)
+            else:
+                found[name] = _value(typeid, value)
+        return found
 
     def rename(self, name: str, new_name: str) -> None:
         """Gives an attribute another name."""
@@ -106,9 +113,12 @@ class Attributes(MutableMapping[str, Any]):
         self._file.put_att(self._group, self._var, name, typeid, stored)
 
     def get_many(self, *names: str, default: Any = None) -> tuple[Any, ...]:
-        """Several attributes at once, with `default` for those that are not there."""
-        found = self.as_dict()
-        return tuple(found.get(name, default) for name in names)
+        """Several attributes at once, with `default` for those that are not there; one that is damaged raises."""
+        found = {name: (typeid, value) for name, typeid, value in self._file.atts(self._group, self._var)}
+        for name in names:
+            if name in found and isinstance(found[name][1], NetCDFError):
+                raise found[name][1]
+        return tuple(_value(*found[name]) if name in found else default for name in names)
 
     def pop(self, name: str, *default: Any) -> Any:
         """Removes an attribute and returns its value."""

@@ -76,21 +76,12 @@ class Handle:
             raise AttributeError("NetCDF: Not a valid ID")
         known = self.attributes.get((group, variable))
         if known is None:
-            try:
-                known = {name: (typeid, value) for name, typeid, value in self.file.atts(group, variable)}
-            except NetCDFError:
-                known = self._one_by_one(group, variable)
+            # Of one that cannot be read the error is kept, for who asks for it.
+            known = {
+                name: (BROKEN, value) if isinstance(value, NetCDFError) else (typeid, value)
+                for name, typeid, value in self.file.atts(group, variable)
+            }
             self.attributes[group, variable] = known
-        return known
-
-    def _one_by_one(self, group: int, variable: int) -> dict[str, Attribute]:
-        """All attributes where some cannot be read: of those the error is kept, for who asks for them."""
-        known: dict[str, Attribute] = {}
-        for name in self.file.att_names(group, variable):
-            try:
-                known[name] = self.file.att(group, variable, name)
-            except NetCDFError as error:
-                known[name] = (BROKEN, error)
         return known
 
     def forget(self, group: int, variable: int) -> None:

@@ -4,10 +4,17 @@
 `to_netcdf` writes datasets and trees; `enable_writing` makes ``Dataset.to_netcdf(engine="zonda")`` work.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._entrypoint import ZondaBackendEntrypoint
-from ._many import open_mfdataset
-from ._store import ZondaDataStore
-from ._writing import enable_writing, to_netcdf
+
+if TYPE_CHECKING:
+    from ._many import open_mfdataset
+    from ._store import ZondaDataStore
+    from ._writing import enable_writing, to_netcdf
 
 __all__ = [
     "ZondaBackendEntrypoint",
@@ -16,3 +23,22 @@ __all__ = [
     "open_mfdataset",
     "to_netcdf",
 ]
+
+# xarray loads this module before the first file that it opens: what that does not need is loaded when it is used.
+_HOMES = {
+    "ZondaDataStore": "_store",
+    "enable_writing": "_writing",
+    "open_mfdataset": "_many",
+    "to_netcdf": "_writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

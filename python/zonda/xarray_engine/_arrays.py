@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from xarray.backends.common import BackendArray
@@ -16,11 +16,51 @@ if TYPE_CHECKING:
     from ._handles import Opened
     from ._store import ZondaDataStore
 
-__all__ = ["ZondaArray", "ZondaTarget"]
+__all__ = ["Decoding", "ZondaArray", "ZondaTarget"]
 
 # Points are read one by one where the box around them would be this many times larger.
 _SPARSE = 16
 _SPARSE_LEAST = 1 << 16
+
+
+# Values that are decoded at a time: they stay in the processor's cache from the mask to the offset.
+_BLOCK = 1 << 16
+
+
+class Decoding(NamedTuple):
+    """A mask and a scale: what xarray's `CFMaskCoder` and `CFScaleOffsetCoder` do to values, in one go.
+
+    ``dtype`` is that of the result; where values equal ``fill`` (None: nowhere) they become ``missing``; they are
+    multiplied by ``scale``, and ``offset`` is added.
+    """
+
+    dtype: np.dtype
+    fill: Any = None
+    missing: Any = None
+    scale: Any = None
+    offset: Any = None
+
+    def apply(self, values: np.ndarray) -> np.ndarray:
+        """The decoded values, in the same memory if they have the dtype already."""
+        if values.dtype != self.dtype:
+            values = values.astype(self.dtype)
+        if values.size <= _BLOCK or not values.flags.c_contiguous:
+            self._apply(values)
+            return values
+        flat = values.reshape(-1)
+        for first in range(0, flat.size, _BLOCK):
+            self._apply(flat[first : first + _BLOCK])
+        return values
+
+    def _apply(self, values: np.ndarray) -> None:
+        if self.fill is not None:
+            mask = values == self.fill
+            if mask.any():
+                values[mask] = self.missing
+        if self.scale is not None:
+            values *= self.scale
+        if self.offset is not None:
+            values += self.offset
 
 
 class ZondaArray(BackendArray):
@@ -30,47 +70,68 @@ class ZondaArray(BackendArray):
     pickled; the copy opens the file again in its process.
     """
 
-    __slots__ = ("dtype", "name", "shape", "store", "type")
+    __slots__ = ("decoding", "dtype", "name", "shape", "store", "stored", "type")
 
-    def __init__(self, store: ZondaDataStore, name: str, shape: tuple[int, ...], kind: VariableType) -> None:
+    def __init__(
+        self,
+        store: ZondaDataStore,
+        name: str,
+        shape: tuple[int, ...],
+        kind: VariableType,
+        decoding: Decoding | None = None,
+    ) -> None:
         self.store = store
         self.name = name
         self.shape = shape
         self.type = kind
-        self.dtype = kind.dtype
+        self.decoding = decoding
+        self.dtype = self.stored = kind.dtype
+        if decoding is not None:
+            self.dtype = decoding.dtype
+            # Integers come out of the engine as the floats that are wanted: NumPy would take a pass more. Those of
+            # enumerations cannot.
+            if kind.dtype.kind in "iu" and kind.encoded.metadata is None:
+                self.stored = decoding.dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         if isinstance(key, indexing.VectorizedIndexer):
             points = _sparse_points(key.tuple, self.shape)
             if points is not None:
                 return self._read_points(*points)
+        else:
+            box = _selection.box(key.tuple, self.shape)
+            if box is not None:
+                start, count, stride, shape = box
+                out = np.empty(shape, self.stored)
+                if out.size:
+                    self._fill(start, count, stride, out)
+                return out if self.decoding is None else self.decoding.apply(out)
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._read
         )
 
     def _read(self, key: tuple[Any, ...]) -> np.ndarray:
-        plans = _selection.plan(key, self.shape)
-        dtype, kind = self.dtype, self.type
+        values = _selection.read(_selection.plan(key, self.shape), self.stored, self._fill)
+        return values if self.decoding is None else self.decoding.apply(values)
 
-        def reader(start: Any, count: Any, stride: Any, out: np.ndarray) -> None:
-            while True:
-                opened = self.store.handle.acquire()
-                group, var = self.store.find(opened, self.name)
-                try:
-                    if kind.objects:
-                        opened.file.get_objects(group, var, start, count, stride, out)
-                    else:
-                        into = out
-                        if kind.complex:
-                            into = out.view([("r", f"f{out.itemsize // 2}"), ("i", f"f{out.itemsize // 2}")])
-                        opened.file.get(group, var, start, count, stride, into)
-                    return
-                except Exception:
-                    # Somebody closed the dataset meanwhile: the file is opened again, as xarray has it.
-                    if opened.file.is_open:
-                        raise
-
-        return _selection.read(plans, dtype, reader)
+    def _fill(self, start: Any, count: Any, stride: Any, out: np.ndarray) -> None:
+        """Read one hyperslab into an array of its size."""
+        while True:
+            opened = self.store.handle.acquire()
+            group, var = self.store.find(opened, self.name)
+            try:
+                if self.type.objects:
+                    opened.file.get_objects(group, var, start, count, stride, out)
+                else:
+                    if self.type.complex:
+                        half = f"f{out.itemsize // 2}"
+                        out = out.view([("r", half), ("i", half)])
+                    opened.file.get(group, var, start, count, stride, out)
+                return
+            except Exception:
+                # Somebody closed the dataset meanwhile: the file is opened again, as xarray has it.
+                if opened.file.is_open:
+                    raise
 
     def _read_points(self, shape: tuple[int, ...], rows: np.ndarray) -> np.ndarray:
         unique, inverse = np.unique(rows, axis=0, return_inverse=True)
@@ -81,7 +142,8 @@ class ZondaArray(BackendArray):
 
     def __dask_tokenize__(self) -> Any:
         store = self.store
-        return type(self).__name__, store.handle.key, store.group, self.name, self.shape
+        decoding = None if self.decoding is None else tuple(self.decoding)
+        return type(self).__name__, store.handle.key, store.group, self.name, self.shape, decoding
 
 
 def _sparse_points(key: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.ndarray] | None:

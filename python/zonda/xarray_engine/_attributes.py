@@ -1,4 +1,4 @@
-"""Attributes as xarray's netCDF4 engine gives and takes them."""
+"""Attributes as xarray's netCDF4 engine writes them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,7 @@ from zonda import _zonda
 
 from ._types import NC_CHAR, NC_STRING, is_classic_model, typeid_of
 
-__all__ = ["decode", "put"]
-
-
-def decode(name: str, typeid: int, value: Any) -> Any:
-    """The value of an attribute, as netCDF4-python's ``getncattr`` gives it.
-
-    Text becomes ``str`` without its null characters (``_FillValue`` stays ``str`` or bytes for the store to
-    settle), one number a NumPy scalar, several an array; several strings a list.
-    """
-    if typeid == NC_CHAR:
-        text = bytes(value).decode("utf-8", errors="replace")
-        return text if name == "_FillValue" else text.replace("\0", "")
-    if typeid == NC_STRING:
-        strings = ["" if item is None else item.replace("\0", "") for item in value]
-        return strings[0] if len(strings) == 1 else strings
-    if isinstance(value, np.ndarray) and value.shape == (1,):
-        return value[0]
-    return value
+__all__ = ["put"]
 
 
 def put(file: _zonda.File, group: int, var: int, name: str, value: Any, typeid: int | None = None) -> None:

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Iterable
 
 from xarray.backends.common import BackendEntrypoint, _normalize_path
-from xarray.backends.store import StoreBackendEntrypoint
 from xarray.core.utils import close_on_error, is_remote_uri
 
+from . import _decode
 from ._store import ZondaDataStore
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
             autoclose=autoclose,
         )
         with close_on_error(store):
-            return StoreBackendEntrypoint().open_dataset(
+            return _decode.dataset(
                 store,
+                drop_variables,
                 mask_and_scale=mask_and_scale,
                 decode_times=decode_times,
                 concat_characters=concat_characters,
                 decode_coords=decode_coords,
-                drop_variables=drop_variables,
                 use_cftime=use_cftime,
                 decode_timedelta=decode_timedelta,
             )
@@ -150,13 +150,13 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
                     name = str(PurePosixPath(node.group).relative_to(store.group))
                 else:
                     name = node.group
-                datasets[name] = StoreBackendEntrypoint().open_dataset(
+                datasets[name] = _decode.dataset(
                     node,
+                    drop_variables,
                     mask_and_scale=mask_and_scale,
                     decode_times=decode_times,
                     concat_characters=concat_characters,
                     decode_coords=decode_coords,
-                    drop_variables=drop_variables,
                     use_cftime=use_cftime,
                     decode_timedelta=decode_timedelta,
                 )

@@ -72,13 +72,13 @@ class Source:
 class Opened:
     """A file that is open, with what is known of its groups.
 
-    ``groups`` and ``ids`` are filled by whoever looks something up; two threads that do it at once put the
-    same values there.
+    By paths of groups: ``groups`` has numbers and descriptions, ``places`` numbers and those of the variables by name.
+    Both are filled by whoever looks something up; two threads that do it at once put the same values there.
     """
 
     file: _zonda.File
     groups: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    ids: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    places: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)
 
 
 _CLOCK = itertools.count()

@@ -7,12 +7,11 @@ that lie close together share one, what lies between them is read and dropped.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import numpy as np
 
-__all__ = ["Piece", "Plan", "plan", "read"]
+__all__ = ["Piece", "Plan", "box", "plan", "read"]
 
 # Indices at most this far apart are read in one piece: below it a second call costs more than what is
 # read for nothing.
@@ -21,8 +20,7 @@ _JOIN = 16
 Reader = Callable[[tuple[int, ...], tuple[int, ...], "tuple[int, ...] | None", np.ndarray], None]
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A run along one dimension: what is read, which of it is kept, and where in the result it goes."""
 
     start: int
@@ -32,8 +30,7 @@ class Piece:
     into: slice
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """The runs of one dimension; ``length`` is None if the index was a number."""
 
     pieces: tuple[Piece, ...]
@@ -113,6 +110,44 @@ def plan(key: Sequence[Any], shape: Sequence[int]) -> list[Plan]:
             number += size if number < 0 else 0
             plans.append(Plan((Piece(number, 1, 1, None, slice(0, 1)),), None))
     return plans
+
+
+def box(
+    key: Sequence[Any], shape: Sequence[int]
+) -> tuple[list[int], list[int], list[int] | None, list[int]] | None:
+    """The one hyperslab of an index by numbers and slices that go forwards; None for any other.
+
+    Returns
+    -------
+    start, count, stride, shape
+        ``stride`` is None where every step is 1; ``shape`` is without the dimensions that were indexed by a number.
+
+    Raises
+    ------
+    IndexError
+        If an index leaves its dimension.
+    """
+    start, count, stride, kept = [], [], [], []
+    for part, size in zip(key, shape, strict=True):
+        if isinstance(part, slice):
+            first, stop, step = part.indices(size)
+            if step < 1:
+                return None
+            length = len(range(first, stop, step))
+            start.append(first if length else 0)
+            stride.append(step if length > 1 else 1)
+            kept.append(length)
+            count.append(length)
+        elif isinstance(part, (int, np.integer)):
+            number = int(part)
+            if not -size <= number < size:
+                raise IndexError(f"index {number} is out of bounds for a dimension of {size}")
+            start.append(number + size if number < 0 else number)
+            stride.append(1)
+            count.append(1)
+        else:
+            return None
+    return start, count, stride if max(stride, default=1) > 1 else None, kept
 
 
 def _fetch(pieces: Sequence[Piece], dtype: np.dtype, reader: Reader, out: np.ndarray | None) -> np.ndarray:

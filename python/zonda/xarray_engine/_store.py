@@ -10,23 +10,19 @@ import numpy as np
 from xarray.backends.common import ArrayWriter, WritableCFDataStore, _encode_variable_name
 from xarray.backends.netcdf3 import encode_nc3_attr_value, encode_nc3_variable
 from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder, is_unicode_dtype
-from xarray.core import indexing
 from xarray.core.utils import FrozenDict
 from xarray.core.variable import Variable
 
 from zonda import _zonda
 
-from . import _attributes, _encoding
-from ._arrays import ZondaArray, ZondaTarget
+from . import _attributes, _contents, _decode, _encoding
+from ._arrays import ZondaTarget
 from ._handles import Handle, Opened, Source
-from ._streaming import lock_for
 from ._types import (
     NC_STRING,
     VariableType,
     engine_format,
-    filters_of,
     is_classic_model,
-    type_of,
     typeid_of,
     xarray_format,
 )
@@ -83,7 +79,8 @@ class ZondaDataStore(WritableCFDataStore):
         self.on_put: Callable[[int], None] | None = None
         opened = handle.acquire()
         self.format = xarray_format(opened.file.format)
-        self._locate(opened)
+        if self.handle.mode != "r" or self.group != "/":
+            self.number(opened)
 
     @classmethod
     def open(
@@ -153,6 +150,8 @@ class ZondaDataStore(WritableCFDataStore):
         )
         handle.on_close = on_close
         if autoclose and mode != "r" and lock is None:
+            from ._streaming import lock_for
+
             lock = lock_for(source.name)
         try:
             return cls(handle, group, auto_complex=bool(auto_complex), autoclose=autoclose, lock=lock)
@@ -182,11 +181,17 @@ class ZondaDataStore(WritableCFDataStore):
 
     # ---- finding things ----------------------------------------------------------------------------
 
-    def _locate(self, opened: Opened) -> tuple[int, tuple[Any, ...]]:
-        """Number and description of the group; creates it in a file that is written."""
-        found = opened.groups.get(self.group)
-        if found is not None:
-            return found  # type: ignore[return-value]
+    def number(self, opened: Opened) -> int:
+        """Number of the group; creates it in a file that is written.
+
+        Raises
+        ------
+        OSError
+            If a file that is read has no such group.
+        """
+        known = opened.places.get(self.group)
+        if known is not None:
+            return known[0]
         file, group = opened.file, 0
         for name in [part for part in self.group.split("/") if part]:
             children = {file.group(child)[0]: child for child in file.group(group)[3]}
@@ -196,7 +201,16 @@ class ZondaDataStore(WritableCFDataStore):
                 raise OSError(f"group not found: {name} in {self.handle.source.name!r}")
             else:
                 group = file.def_group(group, name)
-        found = (group, file.group(group))
+        opened.places[self.group] = group, {}
+        return group
+
+    def _locate(self, opened: Opened) -> tuple[int, tuple[Any, ...]]:
+        """Number and description of the group; creates it in a file that is written."""
+        found = opened.groups.get(self.group)
+        if found is not None:
+            return found  # type: ignore[return-value]
+        group = self.number(opened)
+        found = (group, opened.file.group(group))
         if self.handle.mode == "r":
             opened.groups[self.group] = found
         return found
@@ -209,15 +223,13 @@ class ZondaDataStore(WritableCFDataStore):
         OSError
             If the file, opened again, has no such variable any more.
         """
-        found = opened.ids.get((self.group, name))
-        if found is None:
+        place = opened.places.get(self.group)
+        if place is None or name not in place[1]:
             group, info = self._locate(opened)
-            for var in info[5]:
-                opened.ids[self.group, var[1]] = group, var[0]
-            found = opened.ids.get((self.group, name))
-            if found is None:
+            place = opened.places[self.group] = group, {var[1]: var[0] for var in info[5]}
+            if name not in place[1]:
                 raise OSError(f"no variable {name!r} in group {self.group!r} of {self.handle.source.name!r}")
-        return found
+        return place[0], place[1][name]
 
     def _dimensions(self, opened: Opened) -> dict[int, tuple[str, int, bool]]:
         """Every dimension that the group sees: name, length, whether unlimited."""
@@ -231,52 +243,14 @@ class ZondaDataStore(WritableCFDataStore):
             info = opened.file.group(info[2])
 
     # ---- reading -----------------------------------------------------------------------------------
-
-    def _attributes(self, file: _zonda.File, group: int, var: int) -> dict[str, Any]:
-        return {
-            name: _attributes.decode(name, typeid, value) for name, typeid, value in file.atts(group, var)
-        }
+    # For who asks a store; the engine itself makes datasets in `_decode`.
 
     def get_variables(self) -> FrozenDict[str, Variable]:
-        opened = self.handle.acquire()
-        group, info = self._locate(opened)
-        dims = self._dimensions(opened)
-        return FrozenDict((var[1], self._variable(opened.file, group, var, dims)) for var in info[5])
-
-    def _variable(
-        self, file: _zonda.File, group: int, var: tuple[Any, ...], dims: dict[int, tuple[str, int, bool]]
-    ) -> Variable:
-        number, name, typeid, dim_ids, shape = var
-        shape = tuple(shape)
-        info = file.var_info(group, number)
-        kind = type_of(file, typeid, info["endian"], self.auto_complex)
-        names = tuple(dims[dim][0] for dim in dim_ids)
-        attributes = self._attributes(file, group, number)
-        if kind.dtype.kind == "S" and isinstance(attributes.get("_FillValue"), str):
-            attributes["_FillValue"] = np.bytes_(attributes["_FillValue"].encode())
-        encoding: dict[str, Any] = {"dtype": kind.encoded}
-        if self.format.startswith("NETCDF4"):
-            encoding.update(filters_of(info["filters"]))
-            if info["chunks"] is None:
-                encoding.update(contiguous=True, chunksizes=None)
-            else:
-                chunks = tuple(info["chunks"])
-                encoding.update(
-                    contiguous=False,
-                    chunksizes=chunks,
-                    preferred_chunks=dict(zip(names, chunks, strict=True)),
-                )
-        if "least_significant_digit" in attributes:
-            encoding["least_significant_digit"] = attributes.pop("least_significant_digit")
-        encoding["source"] = self.handle.source.name
-        encoding["original_shape"] = shape
-        data = indexing.LazilyIndexedArray(ZondaArray(self, name, shape, kind))
-        return Variable(names, data, attributes, encoding)
+        parts = _contents.read(self, self.handle.acquire()).variables
+        return FrozenDict((part.name, _decode.variable(self, part)) for part in parts)
 
     def get_attrs(self) -> FrozenDict[str, Any]:
-        opened = self.handle.acquire()
-        group, _ = self._locate(opened)
-        return FrozenDict(self._attributes(opened.file, group, _GLOBAL))
+        return FrozenDict(_contents.read(self, self.handle.acquire()).attrs)
 
     def get_dimensions(self) -> FrozenDict[str, int]:
         _, info = self._locate(self.handle.acquire())

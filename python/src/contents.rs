@@ -1,0 +1,338 @@
+//! All that opening a group needs to know of it, in one call: what is read is read without the GIL, and Python
+//! objects that recur (dimensions, filters, names of attributes) are made once.
+
+use std::collections::HashMap;
+
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use zonda::{Dataset, Endianness, ExtType, GroupId, NC_STRING, StorageKind, VarId, VarRef};
+
+use crate::att::{self, Att, Values};
+use crate::describe::{Group, Var, group_list, group_of};
+use crate::errors;
+use crate::file::File;
+use crate::names::decoded;
+use crate::types::Form;
+
+/// How a variable is stored, as far as an encoding tells it.
+struct Layout {
+    storage: &'static str,
+    chunks: Option<Vec<usize>>,
+    filters: Vec<(u32, Vec<u32>)>,
+    endian: &'static str,
+}
+
+impl Layout {
+    /// That of every variable of a classic file.
+    const CLASSIC: Layout =
+        Layout { storage: "contiguous", chunks: None, filters: Vec::new(), endian: "big" };
+
+    fn of(dataset: &Dataset, var: VarRef) -> zonda::Result<Layout> {
+        if !dataset.is_hdf5() {
+            return Ok(Layout::CLASSIC);
+        }
+        let info = dataset.var_info(var)?;
+        let chunks = match &info.storage {
+            StorageKind::Chunked(sizes) => Some(sizes.clone()),
+            _ => None,
+        };
+        let filters = info.filters.iter().map(|filter| (filter.id, filter.params.clone()));
+        Ok(Layout {
+            storage: storage_name(&info.storage),
+            chunks,
+            filters: filters.collect(),
+            endian: endian_name(info.endianness),
+        })
+    }
+}
+
+/// What Python calls a kind of storage.
+pub(crate) fn storage_name(kind: &StorageKind) -> &'static str {
+    match kind {
+        StorageKind::Contiguous => "contiguous",
+        StorageKind::Compact => "compact",
+        StorageKind::Chunked(_) => "chunked",
+        StorageKind::External => "external",
+        StorageKind::Virtual => "virtual",
+    }
+}
+
+/// What Python calls a byte order.
+pub(crate) fn endian_name(order: Endianness) -> &'static str {
+    match order {
+        Endianness::Native => "native",
+        Endianness::Little => "little",
+        Endianness::Big => "big",
+    }
+}
+
+/// A group as it is read: each part, or why it cannot be read.
+struct Contents {
+    group: Group,
+    /// Names of the dimensions that variables have; some are defined in groups around this one.
+    dims: HashMap<i32, Vec<u8>>,
+    layouts: Vec<zonda::Result<Layout>>,
+    /// Those of the group itself last.
+    atts: Vec<zonda::Result<Vec<Att>>>,
+}
+
+/// An error that is about this object alone may stand beside what else there is; others end the call.
+fn own<T>(found: zonda::Result<T>) -> zonda::Result<zonda::Result<T>> {
+    match found {
+        Err(error) if !att::is_its_own(&error) => Err(error),
+        found => Ok(found),
+    }
+}
+
+fn read(dataset: &Dataset, id: GroupId) -> zonda::Result<Contents> {
+    let (group, dims) = dataset.in_group(id, |meta| {
+        let group = group_of(meta)?;
+        let mut dims = HashMap::new();
+        for dim in group.vars.iter().flat_map(|var| &var.dims) {
+            if !dims.contains_key(dim) {
+                dims.insert(*dim, meta.dim(zonda::DimId(*dim))?.name.to_vec());
+            }
+        }
+        Ok::<_, zonda::Error>((group, dims))
+    })??;
+    let (mut layouts, mut atts) = (Vec::new(), Vec::new());
+    for var in &group.vars {
+        let of = VarRef { group: id, var: VarId(i32::try_from(var.id).unwrap_or(i32::MAX)) };
+        layouts.push(own(Layout::of(dataset, of))?);
+        atts.push(own(att::all(dataset, of))?);
+    }
+    atts.push(own(att::all(dataset, VarRef { group: id, var: VarId::GLOBAL }))?);
+    Ok(Contents { group, dims, layouts, atts })
+}
+
+/// What recurs, as objects of Python.
+struct Shared<'a, 'py> {
+    py: Python<'py>,
+    dims: &'a HashMap<i32, Vec<u8>>,
+    names: HashMap<&'a [u8], Bound<'py, PyString>>,
+    shapes: HashMap<&'a [i32], [Bound<'py, PyTuple>; 3]>,
+    chunks: HashMap<&'a [usize], Bound<'py, PyTuple>>,
+    filters: HashMap<&'a [(u32, Vec<u32>)], Bound<'py, PyTuple>>,
+    scalars: HashMap<(i32, &'a [u8]), Bound<'py, PyAny>>,
+    /// Of what cannot be read: variable, attribute (None: all of them), the exception.
+    faults: Bound<'py, PyList>,
+}
+
+impl<'a, 'py> Shared<'a, 'py> {
+    fn name(&mut self, name: &'a [u8]) -> PyResult<Bound<'py, PyString>> {
+        if let Some(known) = self.names.get(name) {
+            return Ok(known.clone());
+        }
+        let made = decoded(self.py, name)?;
+        self.names.insert(name, made.clone());
+        Ok(made)
+    }
+
+    /// Numbers, lengths and names of dimensions.
+    fn shape(&mut self, var: &'a Var) -> PyResult<[Bound<'py, PyTuple>; 3]> {
+        if let Some(known) = self.shapes.get(var.dims.as_slice()) {
+            return Ok(known.clone());
+        }
+        let mut names = Vec::with_capacity(var.dims.len());
+        for dim in &var.dims {
+            names.push(match self.dims.get(dim) {
+                Some(name) => self.name(name)?,
+                None => PyString::new(self.py, ""),
+            });
+        }
+        let py = self.py;
+        let made =
+            [PyTuple::new(py, &var.dims)?, PyTuple::new(py, &var.shape)?, PyTuple::new(py, names)?];
+        self.shapes.insert(&var.dims, made.clone());
+        Ok(made)
+    }
+
+    fn chunk_shape(&mut self, sizes: &'a [usize]) -> PyResult<Bound<'py, PyTuple>> {
+        if let Some(known) = self.chunks.get(sizes) {
+            return Ok(known.clone());
+        }
+        let made = PyTuple::new(self.py, sizes)?;
+        self.chunks.insert(sizes, made.clone());
+        Ok(made)
+    }
+
+    fn pipeline(&mut self, filters: &'a [(u32, Vec<u32>)]) -> PyResult<Bound<'py, PyTuple>> {
+        if let Some(known) = self.filters.get(filters) {
+            return Ok(known.clone());
+        }
+        let mut told = Vec::with_capacity(filters.len());
+        for (id, params) in filters {
+            let params = PyTuple::new(self.py, params)?;
+            told.push((*id, zonda::filter_name(*id), params).into_pyobject(self.py)?);
+        }
+        let made = PyTuple::new(self.py, told)?;
+        self.filters.insert(filters, made.clone());
+        Ok(made)
+    }
+
+    fn variable(
+        &mut self,
+        var: &'a Var,
+        layout: &'a zonda::Result<Layout>,
+        atts: &'a zonda::Result<Vec<Att>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let py = self.py;
+        let [ids, shape, dims] = self.shape(var)?;
+        let atts = self.attributes(var.id.into_pyobject(py)?.into_any(), atts)?;
+        let name = decoded(py, &var.name)?;
+        let (storage, chunks, filters, endian) = match layout {
+            Ok(layout) => (
+                PyString::intern(py, layout.storage).into_any(),
+                layout.chunks.as_deref().map(|sizes| self.chunk_shape(sizes)).transpose()?,
+                self.pipeline(&layout.filters)?,
+                PyString::intern(py, layout.endian),
+            ),
+            Err(error) => {
+                let error = errors::raise(py, error).into_value(py).into_bound(py);
+                (error.into_any(), None, PyTuple::empty(py), PyString::intern(py, "native"))
+            }
+        };
+        let (id, nc_type) = (var.id, var.nc_type);
+        (id, name, nc_type, ids, shape, dims, storage, chunks, filters, endian, atts)
+            .into_pyobject(py)
+    }
+
+    /// Attributes by name, those that can be read; the others are noted.
+    fn attributes(
+        &mut self,
+        owner: Bound<'py, PyAny>,
+        atts: &'a zonda::Result<Vec<Att>>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (py, told) = (self.py, PyDict::new(self.py));
+        let atts = match atts {
+            Ok(atts) => atts,
+            Err(error) => {
+                let error = errors::raise(py, error).into_value(py);
+                self.faults.append((owner, py.None(), error))?;
+                return Ok(told);
+            }
+        };
+        for att in atts {
+            let name = self.name(&att.name)?;
+            match &att.values {
+                Ok(values) => told.set_item(name, self.value(att, values)?)?,
+                Err(error) => {
+                    let error = errors::raise(py, error).into_value(py);
+                    self.faults.append((&owner, name, error))?;
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    /// A value as netCDF4-python gives it: text without nulls, one number as a scalar, one string as such.
+    fn value(&mut self, att: &'a Att, values: &'a Values) -> PyResult<Bound<'py, PyAny>> {
+        let (py, bytes) = (self.py, values.bytes.as_slice());
+        match &values.form {
+            Form::Atomic(ExtType::Char) => {
+                // What a fill value is of a variable of characters, a null too, its reader decides.
+                Ok(text(py, bytes, att.name == b"_FillValue")?.into_any())
+            }
+            Form::Atomic(ty) if bytes.len() == ty.size() => {
+                if let Some(known) = self.scalars.get(&(att.nc_type, bytes)) {
+                    return Ok(known.clone());
+                }
+                let made = numbers(py, *ty, bytes).get_item(0)?;
+                self.scalars.insert((att.nc_type, bytes), made.clone());
+                Ok(made)
+            }
+            Form::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
+            form => {
+                let many = att::raw(py, att.nc_type, values)?;
+                if att.nc_type == NC_STRING {
+                    let list = PyList::empty(py);
+                    for one in many.try_iter()? {
+                        list.append(without_nulls(one?.cast_into::<PyString>()?)?)?;
+                    }
+                    return if list.len() == 1 { list.get_item(0) } else { Ok(list.into_any()) };
+                }
+                let is_one = !matches!(form, Form::Sequence(_)) && many.len()? == 1;
+                if is_one { many.get_item(0) } else { Ok(many) }
+            }
+        }
+    }
+}
+
+fn without_nulls(text: Bound<'_, PyString>) -> PyResult<Bound<'_, PyString>> {
+    match text.to_str() {
+        Ok(plain) if !plain.contains('\0') => Ok(text),
+        _ => Ok(text.call_method1("replace", ("\0", ""))?.cast_into()?),
+    }
+}
+
+/// Characters as text; what is no UTF-8 is replaced.
+fn text<'py>(py: Python<'py>, bytes: &[u8], keep_nulls: bool) -> PyResult<Bound<'py, PyString>> {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => PyString::new(py, text),
+        Err(_) => {
+            let text = PyBytes::new(py, bytes).call_method1("decode", ("utf-8", "replace"))?;
+            text.cast_into::<PyString>()?
+        }
+    };
+    if keep_nulls || !bytes.contains(&0) { Ok(text) } else { without_nulls(text) }
+}
+
+/// An array of its own of numbers one after another.
+fn numbers<'py>(py: Python<'py>, ty: ExtType, bytes: &[u8]) -> Bound<'py, PyAny> {
+    macro_rules! array {
+        ($number:ty) => {{
+            let one = |bytes: &[u8]| {
+                <$number>::from_ne_bytes(
+                    <[u8; size_of::<$number>()]>::try_from(bytes).unwrap_or_default(),
+                )
+            };
+            let all: Vec<$number> = bytes.chunks_exact(size_of::<$number>()).map(one).collect();
+            PyArray1::from_slice(py, &all).into_any()
+        }};
+    }
+    match ty {
+        ExtType::Byte => array!(i8),
+        ExtType::Char | ExtType::UByte => array!(u8),
+        ExtType::Short => array!(i16),
+        ExtType::UShort => array!(u16),
+        ExtType::Int => array!(i32),
+        ExtType::UInt => array!(u32),
+        ExtType::Int64 => array!(i64),
+        ExtType::UInt64 => array!(u64),
+        ExtType::Float => array!(f32),
+        ExtType::Double => array!(f64),
+    }
+}
+
+#[pymethods]
+impl File {
+    /// What `group` tells, and of each variable how it is stored and its attributes; those of the group; and what of
+    /// all that cannot be read.
+    fn contents<'py>(&self, py: Python<'py>, group: u16) -> PyResult<Bound<'py, PyTuple>> {
+        let found = self.call(py, |dataset| read(dataset, GroupId(group)))?;
+        let mut shared = Shared {
+            py,
+            dims: &found.dims,
+            names: HashMap::new(),
+            shapes: HashMap::new(),
+            chunks: HashMap::new(),
+            filters: HashMap::new(),
+            scalars: HashMap::new(),
+            faults: PyList::empty(py),
+        };
+        let vars = PyList::empty(py);
+        let parts = found.group.vars.iter().zip(&found.layouts).zip(&found.atts);
+        for ((var, layout), atts) in parts {
+            vars.append(shared.variable(var, layout, atts)?)?;
+        }
+        let own = match found.atts.last() {
+            Some(atts) => shared.attributes((-1_i32).into_pyobject(py)?.into_any(), atts)?,
+            None => PyDict::new(py),
+        };
+        let head = group_list(py, &found.group, vars)?;
+        head.append(own)?;
+        head.append(shared.faults)?;
+        Ok(head.to_tuple())
+    }
+}
