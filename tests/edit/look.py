@@ -242,7 +242,7 @@ def missing(f, what, path, *rest):
 def is_spaced(o):
     """Whether texts end before the spaces that they end with: h5py does not show these, netCDF does."""
     t = o.id.get_type()
-    return isinstance(t, h5py.h5t.TypeStringID) and t.get_strpad() == h5py.h5t.STR_SPACEPAD
+    return isinstance(t, h5py.h5t.TypeStringID) and not t.is_variable_str() and t.get_strpad() == h5py.h5t.STR_SPACEPAD
 
 
 def is_lossy(o):

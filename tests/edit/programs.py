@@ -1,14 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The libraries and programs that read and change files, and what they say of one."""
+import ctypes
 import glob
 import os
 import re
+import resource
+import signal
 import subprocess
 from pathlib import Path
 
 import netCDF4
 
 HERE = Path(__file__).resolve().parent
+
+
+MEMORY = 4 << 30    # bytes that a reader may take: netCDF-C takes all there is for some files
+
+
+def bounded():
+    """In a reader's process: an end where it takes too much, and where the tests are ended."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 class Setup(Exception):
@@ -72,7 +84,7 @@ class Programs:
         """What a libnetcdf reads in the file, or !WHY."""
         try:
             done = subprocess.run([self.digest_program, path], env=self.environment(self.readers[reader], **more),
-                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds)
+                                  stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, preexec_fn=bounded)
         except subprocess.TimeoutExpired:
             return "!no answer in %d seconds" % seconds
         if done.returncode not in (0, 1):
@@ -83,7 +95,7 @@ class Programs:
         """Whether h5dump shows the file."""
         try:
             return subprocess.run(["h5dump", path], env=self.base, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=60).returncode == 0
+                                  stderr=subprocess.DEVNULL, timeout=60, preexec_fn=bounded).returncode == 0
         except subprocess.TimeoutExpired:
             return False
 

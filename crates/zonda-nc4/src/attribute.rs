@@ -200,8 +200,7 @@ pub(crate) fn stored_value(
     attribute: Attribute,
     types: &Types,
 ) -> Result<AttValue<'static>, AttFault> {
-    let meaning =
-        meaning(&attribute.name, &attribute.datatype, &attribute.dataspace, types)?;
+    let meaning = meaning(&attribute.name, &attribute.datatype, &attribute.dataspace, types)?;
     let meaning = meaning.ok_or(AttFault::Refused(NcError::NotAtt))?;
     Ok(AttValue::Stored(Box::new((attribute, meaning))))
 }

@@ -128,7 +128,7 @@ fn links_are_counted_less() {
     let cases = [
         (1, vec![message(3, 8), message(12, 40)], 16 + 16 + 24, AT),
         (2, vec![count.clone(), message(12, 40)], head + 9, AT),
-        (2, vec![message(12, 40), count], head + 44, OTHER),
+        (2, vec![message(12, 8), message(3, 40), count], head + 12, OTHER),
     ];
     for (version, messages, len, place) in cases {
         let style = HeaderStyle { version, reference_count: 5, ..HeaderStyle::default() };
