@@ -272,7 +272,9 @@ def main() -> int:
         return 1
     host = harness.machine()
     started = datetime.datetime.now(datetime.UTC)
-    what = {"machine": host["cpu"], "libraries": harness.identity(libs), "stacks": stacks}
+    rounds = {size: options.rounds or SIZES[size][form] for size in SIZES}
+    what = {"machine": host["cpu"], "libraries": harness.identity(libs), "stacks": stacks,
+            "rounds": rounds}
     progress = Progress(options.resume, what)
     wanted = [row for _, some in jobs for row in some]
     if options.list:

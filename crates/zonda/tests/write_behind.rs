@@ -218,26 +218,44 @@ fn chunks_leave_while_a_slow_device_is_written() {
 /// less: a program that computes finds nothing of it at its close.
 #[test]
 fn what_is_gathered_leaves_while_nobody_puts() {
+    /// Bytes of a put, less than a page: larger ones go past the pages.
+    const PUT: usize = 100 << 10;
+    /// Bytes of a page, where a record is as long as here.
+    const PAGE: u64 = 256 << 10;
+    const RECORD: usize = 80 * PUT;
     let folder = TempFolder::new("behind");
     let path = folder.path().join("rests.nc");
-    let it = create(&path, Format::Cdf5, "on", Some("cache,throttle:1G:300us,file"));
+    let options = CreateOptions {
+        format: Format::Cdf5,
+        io: Some("cache,throttle:1G:300us,file".to_owned()),
+        write_behind: said("on"),
+        ..CreateOptions::default()
+    };
+    let file = Dataset::create(&path, &options).expect("create");
+    let time = file.def_dim(b"time", 0).expect("time");
+    let x = file.def_dim(b"x", RECORD / size_of::<f32>()).expect("x");
+    let wind: VarRef = file.def_var(b"wind", FLOAT, &[time.0, x.0]).expect("wind").into();
+    file.enddef(Reserve::Default).expect("enddef");
+    let values = vec![7; PUT];
+    let n = PUT / size_of::<f32>();
     for step in 0..40 {
-        put_record(&it, step).expect("put");
-        // At the beginning of a file less is enough.
-        if step < 30 {
+        let slab = Hyperslab { start: &[0, step * n], count: &[1, n], stride: None };
+        file.put(wind, &slab, Some(MemType::F32), |_| Ok(&values)).map(drop).expect("put");
+        // The first page has the header and stays.
+        if step < 10 {
             continue;
         }
-        let put_bytes = ((step + 1) * WIDTH * size_of::<f32>()) as u64;
+        let put_bytes = ((step + 1) * PUT) as u64;
         let stored = || std::fs::metadata(&path).expect("there").len();
         let until = Instant::now() + Duration::from_secs(30);
         // The last page is not complete.
-        while stored() + (64 << 10) < put_bytes {
+        while stored() + PAGE < put_bytes {
             let stored = stored();
             assert!(Instant::now() < until, "{put_bytes} were put, and only {stored} are stored");
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    it.file.close().expect("close");
+    file.close().expect("close");
 }
 
 #[test]
