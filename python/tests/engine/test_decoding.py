@@ -230,6 +230,7 @@ OPTIONS = [
     {"drop": "lon"},
     {"drop": ["time", "late", "nowhere"]},
     {"group": "inner"},
+    dict.fromkeys(DEFAULTS, False),  # decode_cf=False
 ]
 
 
