@@ -2,7 +2,9 @@
 """Datasets made without xarray's decoders where those change nothing: beside xarray's decoders on the same store."""
 
 import itertools
+import os
 import warnings
+from pathlib import Path
 
 import netCDF4
 import numpy as np
@@ -230,6 +232,7 @@ OPTIONS = [
     {"drop": "lon"},
     {"drop": ["time", "late", "nowhere"]},
     {"group": "inner"},
+    dict.fromkeys(DEFAULTS, False),  # decode_cf=False
 ]
 
 
@@ -368,3 +371,41 @@ def test_dates(tmp_path, kind, values, units, calendar):
         xr.testing.assert_identical(*engines)
     else:
         assert engines[0] == engines[1]
+
+
+def outcome(make, path):
+    try:
+        return make(ZondaDataStore.open(str(path)), None, **DEFAULTS)
+    except Exception as error:
+        return type(error), str(error)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_of_others():
+    corpus = os.environ.get("ZONDA_CORPUS")
+    if not corpus:
+        pytest.skip("ZONDA_CORPUS names no files")
+    files = sorted(path for path in Path(corpus).rglob("*") if path.suffix in (".nc", ".nc4", ".h5", ".cdf"))
+    opened = 0
+    for path in files[::8]:
+        if path.stat().st_size > 4 << 20:
+            continue
+        mine, theirs = outcome(_decode.dataset, path), outcome(by_xarray, path)
+        if isinstance(theirs, tuple):
+            assert mine == theirs, path
+            continue
+        opened += 1
+        assert list(mine.variables) == list(theirs.variables) and set(mine.coords) == set(theirs.coords), path
+        same_dict(mine.attrs, theirs.attrs, path)
+        for name, expected in theirs.variables.items():
+            found = mine.variables[name]
+            assert (found.dims, found.shape, found.dtype) == (expected.dims, expected.shape, expected.dtype), (path, name)
+            same_dict(found.attrs, expected.attrs, (path, name))
+            same_dict(found.encoding, expected.encoding, (path, name))
+            if expected.size <= 1000 and expected.dtype != object:
+                values = [values_or_error(variable, ...) for variable in (found, expected)]
+                if isinstance(values[1], np.ndarray):
+                    assert values[0].tobytes() == values[1].tobytes(), (path, name)
+                else:
+                    assert values[0] == values[1], (path, name)
+    assert opened

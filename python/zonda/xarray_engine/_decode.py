@@ -72,7 +72,7 @@ def dataset(store: ZondaDataStore, drop_variables: str | Iterable[Any] | None, *
     ValueError
         If a variable cannot be decoded.
     """
-    drop = {drop_variables} if isinstance(drop_variables, str) else set(drop_variables or ())
+    drop = {drop_variables} if isinstance(drop_variables, str) else set(() if drop_variables is None else drop_variables)
     contents = read(store, store.handle.acquire(), drop)
     if not _are_plain(**options):
         return StoreBackendEntrypoint().open_dataset(_Read(store, contents), drop_variables=drop_variables, **options)
@@ -109,7 +109,10 @@ def _are_plain(
 ) -> bool:
     """Whether each option is one for all variables, and none is left that has to look at several."""
     each = (mask_and_scale, decode_times, concat_characters, decode_timedelta)
-    return use_cftime is None and decode_coords != "all" and not any(isinstance(option, Mapping) for option in each)
+    if decode_coords not in (True, False, "coordinates") or any(isinstance(option, Mapping) for option in each):
+        return False
+    # Without times it says nothing: so it comes with `decode_cf=False`.
+    return use_cftime is None or not decode_times
 
 
 def _dataset(store: ZondaDataStore, contents: Contents, drop: set[Any], options: dict[str, Any]) -> Dataset:
