@@ -90,6 +90,13 @@ def array(kind: str, size: str, codec: str, puts="whole", memory="", target=(), 
                 raw=f"{kind} {chunk} {quantized}", shape=shape if filters and puts == "whole" else ())
 
 
+def record_chunks(kind, codec):
+    """134 MB, each record a chunk and a put: what libraries do by default with an unlimited dimension."""
+    shape, chunk = ("32,1024,1024", "1,1024,1024") if kind == "float" else ("64,1024,1024", "1,1024,1024")
+    args = ["--op", "data", "--shape", shape, "--chunk", chunk, "--type", kind, "--puts", "records", "--unlimited", "1", *CODECS[codec]]
+    return Case(f"records, {codec}, {kind}, a chunk each", "write4", args, warm_mb=140, target=["reference 8"] if "deflate" in codec else [])
+
+
 def cases():
     """All cases; those that follow each other with equal `raw` share it."""
     quick = {("float", "1 MiB", "deflate 1 shuffle"), ("short", "1 MiB", "deflate 9 shuffle"),
@@ -114,6 +121,8 @@ def cases():
                     target = [] if plain else ["limit 1.1" if puts == "records" else "limit 1.2"]
                     yield array(kind, size, codec, puts, target=target,
                                 quick=puts == "records" and not plain and size == "4 MiB")
+        for codec in ("deflate 1 shuffle", "deflate 9 shuffle", "zstd 3 shuffle"):
+            yield record_chunks(kind, codec)
         yield array(kind, "", "uncompressed", target=["limit 1.1"], quick=kind == "float")
         yield array(kind, "", "uncompressed", memory="double", target=["limit 1.1"])
         yield array(kind, "", "uncompressed", "slices")

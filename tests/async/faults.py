@@ -126,7 +126,7 @@ def accepted_is_kept(world, fmt):
 def told_everywhere(world, fmt):
     """An error that nobody met yet is told by the next put, by nc_sync and by nc_close, again and again."""
     path = world.path()
-    a = world.agent(ZONDA_ASYNC="mem=64M,threads=2", ZONDA_IO="fault:write:9+:enospc,throttle:20M,file")
+    a = world.agent(ZONDA_ASYNC="mem=64M,threads=2", ZONDA_IO="fault:write:5+:enospc,throttle:20M,file")
     a.wants("create 0 %s %d %s" % (fmt, WIDTH, path))
     a.ask("put 0 0 20")
     a.wants("sync 0", errno.ENOSPC)

@@ -54,6 +54,56 @@ fn appended_records_filter_each_chunk_once() {
     }
 }
 
+/// Chunks that puts have all of, fewer than there are threads, wait until there are enough for all;
+/// one that is put again is stored before.
+#[test]
+fn complete_chunks_wait_for_others() {
+    let chunk = 64 * 1024 * 4;
+    let mut file = file(4, 16 << 20);
+    let index = file.add(
+        &recipe(&[9999], &[40, 64, 1024], &[1, 64, 1024], &[false, true, true]),
+        Turn::default(),
+    );
+    let put = |file: &mut File, i: usize, seed: usize| {
+        file.put_raw(index, &[i, 0, 0], &[1, 64, 1024], &record(seed, chunk));
+    };
+    // 2 MiB are stored together.
+    for i in 0..20 {
+        put(&mut file, i, i);
+        assert_eq!(counts(&file, index), ((i + 1) / 8 * 8, 0), "{i}");
+        assert_eq!(file.writer.pending_bytes(), ((i + 1) % 8 * chunk) as u64);
+        if i % 8 != 7 {
+            // Read from memory.
+            file.check(index, &Hyperslab { start: &[i, 3, 5], count: &[1, 2, 7], stride: None });
+        }
+    }
+    // One that waits, then one that the file has: neither waits, so that places are as if none had.
+    put(&mut file, 17, 50);
+    assert_eq!(counts(&file, index), (21, 0));
+    put(&mut file, 3, 51);
+    assert_eq!((counts(&file, index), file.writer.is_dirty()), ((22, 0), false));
+    // A part of one that waits: it is stored, and loaded.
+    put(&mut file, 20, 52);
+    file.put_raw(index, &[20, 5, 0], &[1, 1, 1024], &record(53, 4096));
+    assert_eq!(counts(&file, index), (23, 1));
+    // As many as there are threads do not wait.
+    file.put_raw(index, &[21, 0, 0], &[4, 64, 1024], &record(54, 4 * chunk));
+    assert_eq!(counts(&file, index), (27, 1));
+    // Slices that make a chunk complete.
+    for row in 0..64 {
+        file.put_raw(index, &[30, row, 0], &[1, 1, 1024], &record(row, 4096));
+    }
+    assert_eq!(counts(&file, index), (27, 1));
+    file.check_all(index);
+    file.writer.store_complete(&mut file.space).expect("stores");
+    assert_eq!((counts(&file, index).0, file.writer.is_dirty()), (28, true));
+    // The one that was loaded.
+    file.flush().expect("flushes");
+    assert_eq!((counts(&file, index).0, file.writer.is_dirty()), (29, false));
+    file.check_stored();
+    file.check_all(index);
+}
+
 /// A flush stores what is there, and costs a chunk one filtering more; nothing is loaded again.
 #[test]
 fn flushes_between_records_load_nothing() {

@@ -39,8 +39,8 @@ enum Fault {
 
 /// Puts of all kinds, of which the n-th write (or whatever) fails and is then tried again. How
 /// often something failed.
-fn with_fault(fault: Fault, n: i64, threads: usize, filters: &[u32]) -> usize {
-    let mut file = File::new(&Engine::new(threads, 1 << 20), 6000);
+fn with_fault(fault: Fault, n: i64, threads: usize, filters: &[u32], limit: u64) -> usize {
+    let mut file = File::new(&Engine::new(threads, 1 << 20), limit);
     file.add(&recipe(filters, &[40, 33], &[5, 8]), Turn::default());
     file.add(&recipe(filters, &[700], &[64]), Turn::default());
     match fault {
@@ -108,12 +108,13 @@ fn flush(file: &mut File) -> usize {
 fn whatever_fails_can_be_tried_again() {
     for filters in [&[][..], &[2, 1]] {
         for fault in [Fault::Write, Fault::Insert, Fault::Allocate] {
-            for threads in [1, 3] {
+            // With more memory, chunks of the second array wait when they are complete.
+            for (threads, limit, least) in [(1, 6000, 20), (3, 6000, 20), (12, 8 << 20, 2)] {
                 let mut n = 1;
-                while with_fault(fault, n, threads, filters) > 0 {
+                while with_fault(fault, n, threads, filters, limit) > 0 {
                     n += 1;
                 }
-                assert!(n > 20, "{fault:?} {filters:?}: {n} were tried");
+                assert!(n > least, "{fault:?} {filters:?} {limit}: {n} were tried");
             }
         }
     }
@@ -138,6 +139,44 @@ fn a_full_disk_keeps_what_waits() {
     file.put_raw(index, &[7, 0], &[3, 50], &[3; 600]);
     assert_eq!(file.writer.pending_bytes(), 0);
     assert_eq!(file.arrays[index].turn.undone.load(Ordering::SeqCst), 0);
+    file.check_stored();
+}
+
+/// Complete chunks that wait for others, and that the storage refuses then, stay; and no more are
+/// taken until it takes them.
+#[test]
+fn a_full_disk_keeps_complete_chunks() {
+    let mut file = File::new(&Engine::new(4, 1 << 20), 8 << 20);
+    let index = file.add(&recipe(&[1], &[100, 65536], &[1, 65536]), Turn::default());
+    let mut failed = 0;
+    for i in 0..100 {
+        let (start, count) = ([i, 0], [1, 65536]);
+        let slab = Hyperslab { start: &start, count: &count, stride: None };
+        let src = vec![i as u8; 65536 * 4];
+        if i == 20 {
+            file.storage.fails_in.store(1, Ordering::SeqCst);
+        }
+        let before = failed;
+        while let Err(error) = file.put(index, &slab, Encode::Raw { elem_size: 4 }, &copy, &src) {
+            assert!(is_told(&error), "{error}");
+            failed += 1;
+            if failed == 1 {
+                // Still no room: no chunk more is taken.
+                let waiting = file.writer.pending_bytes();
+                file.storage.fails_in.store(1, Ordering::SeqCst);
+                let more = [i + 1, 0];
+                let slab = Hyperslab { start: &more, count: &count, stride: None };
+                let raw = Encode::Raw { elem_size: 4 };
+                assert!(file.put(index, &slab, raw, &copy, &src).is_err());
+                assert_eq!(file.writer.pending_bytes(), waiting);
+                file.storage.fails_in.store(0, Ordering::SeqCst);
+            }
+        }
+        assert!(before == failed || file.writer.pending_bytes() < 2 << 20);
+    }
+    assert_eq!(failed, 1);
+    file.check_all(index);
+    file.flush().expect("flushes");
     file.check_stored();
 }
 
@@ -170,6 +209,33 @@ fn a_filter_that_refuses_is_skipped_or_an_error() {
             assert_eq!(file.arrays[index].table.chunks.lock().unwrap().len(), 1);
         }
     }
+}
+
+/// A chunk that waited, and that a filter refuses then, is given up; those behind it are stored.
+#[test]
+fn a_chunk_that_waited_and_is_refused_stops_no_others() {
+    let mut file = File::new(&Engine::new(8, 1 << 20), 8 << 20);
+    let recipe = recipe(&[9999], &[12, 50], &[1, 50]);
+    let index = file.add(&recipe, Turn { refuses: Some(77), ..Turn::default() });
+    for i in 0..12 {
+        let byte = if i == 3 || i == 7 { 77 } else { i as u8 };
+        file.put_raw(index, &[i, 0], &[1, 50], &[byte; 200]);
+    }
+    assert_eq!(file.writer.pending_bytes(), 12 * 200);
+    let error = file.flush().expect_err("a filter that must be applied");
+    assert!(matches!(&error, ChunkError::Encode { chunk, .. } if *chunk == [3, 0]), "{error}");
+    file.flush().expect("the rest");
+    let keys: Vec<u64> = {
+        let chunks = file.arrays[index].table.chunks.lock().unwrap();
+        chunks.keys().map(|key| key[0]).collect()
+    };
+    assert_eq!(keys, [0, 1, 2, 4, 5, 6, 8, 9, 10, 11]);
+    // They can be put again.
+    for i in [3, 7] {
+        file.put_raw(index, &[i, 0], &[1, 50], &[i as u8; 200]);
+    }
+    file.flush().expect("flushes");
+    file.check_stored();
 }
 
 #[test]

@@ -130,12 +130,12 @@ fn put(file: &mut File, index: usize, slab: &Slab, random: &mut Random) {
     }
 }
 
-/// A file after random calls; with or without reads between them.
+/// A file after random calls; with or without reads between them, and storing what is complete.
 fn written(seed: u64, threads: usize, reads: bool) -> File {
     let engine = Engine::new(threads, 1 << 20);
     let mut random = Random(seed);
     let mut others = Random(seed + 1);
-    let limit = [0, 100, 3000, 1 << 20][random.below(4) as usize];
+    let limit = [0, 100, 3000, 1 << 20, 8 << 20][random.below(5) as usize];
     let mut file = File::new(&engine, limit);
     for _ in 0..1 + random.below(3) {
         file.add(&random_recipe(&mut random), Turn::default());
@@ -170,6 +170,9 @@ fn written(seed: u64, threads: usize, reads: bool) -> File {
                 let slab = Slab::random(&array.extent, &array.recipe.chunk, &mut others);
                 file.check(index, &slab.hyperslab());
             }
+            if others.one_in(4) {
+                file.writer.store_complete(&mut file.space).expect("stores");
+            }
         }
     }
     (0..file.arrays.len()).for_each(|index| file.check_all(index));
@@ -187,7 +190,7 @@ fn what_is_read_is_what_was_put() {
     }
 }
 
-/// Neither threads nor reads change a byte.
+/// Neither threads nor reads change a byte, nor when complete chunks are stored.
 #[test]
 fn the_same_calls_give_the_same_bytes() {
     for seed in 1000..1080 {

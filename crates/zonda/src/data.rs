@@ -364,6 +364,14 @@ impl Inner {
         }
     }
 
+    /// Stores what waits in memory only for more to come; what fails stays there.
+    pub(crate) fn store_complete(&self) -> Result<()> {
+        match self {
+            Inner::Classic(_) => Ok(()),
+            Inner::Nc4(nc4) => nc4.change(|file| Ok(file.store_complete()?)),
+        }
+    }
+
     /// As [`Dataset::put_placed`], in the file itself.
     pub(crate) fn put_placed<'a, 's>(
         &self,

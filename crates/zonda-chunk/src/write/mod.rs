@@ -2,8 +2,9 @@
 //!
 //! A chunk of which a put has all elements goes straight from the caller's memory through the
 //! filters into the storage. Others wait in memory until they are complete, until their bytes are
-//! too many (then the one put longest ago is stored), or until a flush. Which chunks are stored
-//! when, and in which order, follows from the calls alone: not from threads, reads or other files.
+//! too many (then the one put longest ago is stored), or until a flush. Complete ones that have to
+//! be filtered, but are too few to keep all threads busy, wait for more ([`ripe`]). In which order
+//! chunks get their places follows from the calls alone: not from threads, reads or other files.
 
 mod array;
 mod encode;
@@ -13,6 +14,7 @@ mod part;
 mod pending;
 mod put;
 mod raw;
+mod ripe;
 mod store;
 mod written;
 
@@ -107,16 +109,16 @@ impl ChunkWriter {
         Some(&self.arrays.get(id.0)?.as_ref()?.read)
     }
 
-    /// Bytes that incomplete chunks take.
+    /// Bytes that chunks take that wait in memory.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
-        self.pending.bytes()
+        self.pending.bytes() + self.pending.ripe_bytes()
     }
 
     /// Whether something was put that is not stored.
     #[must_use]
     pub fn is_dirty(&self) -> bool {
-        self.pending.oldest_first().any(|(_, pending)| pending.dirty)
+        self.pending.has_ripe() || self.pending.oldest_first().any(|(_, pending)| pending.dirty)
     }
 
     /// Puts a hyperslab of an array, whose shape is `extent` after it grew for this put. `src` has
@@ -140,7 +142,7 @@ impl ChunkWriter {
     ) -> Result<Converted, ChunkError> {
         if let Some((converted, complete)) = self.put_run(id, extent, slab, &encode, src) {
             if let Some(chunk) = complete {
-                self.store_pending(&[chunk], space)?;
+                self.complete(&[chunk], space)?;
             }
             return Ok(converted);
         }
@@ -179,6 +181,9 @@ impl ChunkWriter {
         let elem = array.elem_size;
         // A chunk that a put has all of need not wait.
         if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
+            return None;
+        }
+        if self.pending.get(node)?.is_ripe {
             return None;
         }
         array.last = Some(node);
@@ -228,6 +233,7 @@ impl ChunkWriter {
 
     /// Stores incomplete chunks; those that are complete go, the others stay as they are.
     fn store_pending(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
+        self.store_complete(space)?;
         let mut ids = ids.to_vec();
         let order = |id: &Id| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
         ids.sort_by(|a, b| order(a).cmp(&order(b)));
@@ -238,6 +244,11 @@ impl ChunkWriter {
                     .map_err(ChunkError::Table)?;
             }
         }
+        self.store_these(&ids, space)
+    }
+
+    /// Stores chunks that wait, in this order; those that are complete go.
+    fn store_these(&mut self, ids: &[Id], space: &mut dyn Allocate) -> Result<(), ChunkError> {
         let chunks: Vec<(Id, &Pending)> =
             ids.iter().filter_map(|&id| Some((id, self.pending.get(id)?))).collect();
         let mut jobs = Vec::with_capacity(chunks.len());

@@ -1,4 +1,5 @@
-//! Incomplete chunks in memory, in the order in which they were last put.
+//! Chunks in memory: incomplete ones, in the order in which they were last put, and complete ones
+//! that wait for others of their kind, in the order in which they became so.
 
 use hashbrown::HashMap;
 
@@ -9,7 +10,7 @@ use crate::array::Newer;
 use crate::recency::{Id, List, Nodes};
 use crate::selection::Coords;
 
-/// An incomplete chunk.
+/// A chunk that waits in memory.
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// Index of its array.
@@ -20,6 +21,8 @@ pub(crate) struct Pending {
     pub body: Body,
     /// The storage does not have it as it is.
     pub dirty: bool,
+    /// It is complete, not in the storage, and not changed any more.
+    pub is_ripe: bool,
 }
 
 /// The elements of a chunk, in the file's form, and which of them were put.
@@ -29,26 +32,38 @@ pub(crate) struct Body {
     pub written: Written,
 }
 
-/// All incomplete chunks of a file.
+/// All chunks of a file that wait.
 #[derive(Debug, Default)]
 pub(crate) struct PendingChunks {
     nodes: Nodes<Pending>,
-    /// Oldest first.
+    /// Incomplete ones, oldest first, and the bytes they take.
     order: List,
-    /// Bytes they take.
     bytes: u64,
+    /// Ripe ones, and the bytes of their elements.
+    ripe: List,
+    ripe_bytes: u64,
 }
 
-/// Numbers of the incomplete chunks of one array.
+/// Numbers of the chunks of one array that wait.
 pub(crate) type Keys = HashMap<Coords, Id>;
 
 impl PendingChunks {
+    /// Bytes of the incomplete ones.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
+    /// How many are incomplete.
     pub(crate) fn len(&self) -> usize {
         self.order.len
+    }
+
+    pub(crate) fn ripe_bytes(&self) -> u64 {
+        self.ripe_bytes
+    }
+
+    pub(crate) fn has_ripe(&self) -> bool {
+        self.ripe.len > 0
     }
 
     pub(crate) fn get(&self, id: Id) -> Option<&Pending> {
@@ -59,7 +74,7 @@ impl PendingChunks {
         self.nodes.get_mut(id)
     }
 
-    /// A chunk that is about to be put.
+    /// An incomplete chunk that is about to be put.
     #[inline]
     pub(crate) fn touch(&mut self, id: Id) -> Option<&mut Pending> {
         if self.order.newest() != Some(id) {
@@ -81,11 +96,30 @@ impl PendingChunks {
 
     pub(crate) fn remove(&mut self, keys: &mut Keys, key: &[u64], spare: &mut Spare) {
         let Some(id) = keys.remove(key) else { return };
-        self.nodes.unlink(&mut self.order, id);
+        let Some(pending) = self.nodes.get(id) else { return };
+        let (list, bytes) = match pending.is_ripe {
+            true => (&mut self.ripe, &mut self.ripe_bytes),
+            false => (&mut self.order, &mut self.bytes),
+        };
+        *bytes = bytes.saturating_sub(pending.cost());
+        self.nodes.unlink(list, id);
         if let Some(pending) = self.nodes.remove(id) {
-            self.bytes = self.bytes.saturating_sub(pending.cost());
             spare.put(pending.body.bytes);
         }
+    }
+
+    /// A chunk has become complete, and waits for others.
+    pub(crate) fn ripen(&mut self, id: Id) {
+        let Some(pending) = self.nodes.get_mut(id).filter(|pending| !pending.is_ripe) else {
+            return;
+        };
+        self.bytes = self.bytes.saturating_sub(pending.cost());
+        pending.is_ripe = true;
+        // Nobody asks any more what of it is written.
+        pending.body.written = Written::default();
+        self.ripe_bytes = self.ripe_bytes.saturating_add(pending.cost());
+        self.nodes.unlink(&mut self.order, id);
+        self.nodes.link(&mut self.ripe, id);
     }
 
     /// Takes the elements of a chunk out, to be given back by [`PendingChunks::put_back`].
@@ -106,9 +140,18 @@ impl PendingChunks {
         }
     }
 
-    /// All, those put longest ago first.
+    /// All incomplete ones, those put longest ago first.
     pub(crate) fn oldest_first(&self) -> impl Iterator<Item = (Id, &Pending)> {
-        let mut next = self.order.oldest();
+        self.all_of(&self.order)
+    }
+
+    /// All ripe ones, in the order in which they became so.
+    pub(crate) fn ripe(&self) -> impl Iterator<Item = (Id, &Pending)> {
+        self.all_of(&self.ripe)
+    }
+
+    fn all_of(&self, list: &List) -> impl Iterator<Item = (Id, &Pending)> {
+        let mut next = list.oldest();
         std::iter::from_fn(move || {
             let id = next?;
             next = self.nodes.newer(id);
@@ -153,7 +196,7 @@ fn gathering(bytes: usize) -> zonda_trace::Span {
     zonda_trace::span(zonda_trace::Kind::ChunkGather, args)
 }
 
-/// The incomplete chunks of one array, for reads.
+/// The chunks of one array that wait, for reads.
 pub(crate) struct OfArray<'a> {
     pub keys: &'a Keys,
     pub chunks: &'a PendingChunks,

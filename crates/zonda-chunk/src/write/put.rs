@@ -53,6 +53,11 @@ impl ChunkWriter {
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
         let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
+        if self.ripening(array).is_some_and(|most| self.pending.ripe_bytes() >= most) {
+            // The storage refused them: no more before it takes these.
+            self.store_complete(space)?;
+        }
+        let array = self.arrays.get(id.0).and_then(Option::as_ref).ok_or(NO_ARRAY)?;
         if encode.file_size() != array.elem_size || encode.mem_size() == 0 {
             return Err(WRONG_SIZE);
         }
@@ -83,12 +88,17 @@ impl ChunkWriter {
             step = step.saturating_mul(n);
         }
         let source = Source { encode, src };
-        let put = Put { id: id.0, extent, selection: &selection, mem_steps, source: &source };
+        let waits = !matches!(encode, Encode::Custom { .. }) && self.is_few(array, &selection);
+        let put =
+            Put { id: id.0, extent, selection: &selection, mem_steps, source: &source, waits };
         let round = (self.limit / 4).min(ROUND_BYTES) / array.chunk_bytes as u64;
         let round = usize::try_from(round).unwrap_or(usize::MAX).max(1);
         let mut converted = Converted::default();
         for batch in plan::batches(&selection, MOST_PARTS) {
             let mut next = batch.begin;
+            if self.meets_ripe(&put, &batch) {
+                self.store_complete(space)?;
+            }
             let places = self.places(&put, &batch)?;
             let mut places = Some(&places[..]);
             while next < batch.end {
@@ -104,10 +114,26 @@ impl ChunkWriter {
         Ok(converted)
     }
 
+    /// Whether chunks that are complete by this put alone are so few that they wait for others.
+    fn is_few(&self, array: &Array, selection: &Selection) -> bool {
+        let chunks = selection.axes.iter().map(|axis| axis.cuts.n_chunks());
+        self.are_few(chunks.fold(1, usize::saturating_mul)) && self.ripening(array).is_some()
+    }
+
+    /// Whether a batch puts to chunks that may not change any more before they are stored.
+    fn meets_ripe(&self, put: &Put<'_>, batch: &Batch) -> bool {
+        self.pending.has_ripe()
+            && self.arrays[put.id].as_ref().is_some_and(|array| !array.keys.is_empty())
+            && (batch.begin..batch.end).any(|number| {
+                put.key(&put.pieces(number)).is_some_and(|key| self.is_ripe(put.id, &key))
+            })
+    }
+
     /// Where the chunks of a batch are, as far as that will be asked.
     fn places(&self, put: &Put<'_>, batch: &Batch) -> Result<Vec<Option<ChunkAt>>, ChunkError> {
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let needed = array.writes_over()
+            || put.waits
             || (batch.begin..batch.end).any(|number| {
                 let pieces = put.pieces(number);
                 let waits = || put.key(&pieces).is_some_and(|key| array.keys.contains_key(&key));
@@ -120,6 +146,8 @@ impl ChunkWriter {
     }
 
     /// Puts the parts from `first` on, until `round` chunks are incomplete; says how far it came.
+    /// Chunks that wait although the put has all of them do not count: where a round ends must not
+    /// depend on how many wait.
     fn put_some(
         &mut self,
         put: &Put<'_>,
@@ -133,8 +161,12 @@ impl ChunkWriter {
         let (mut tasks, mut parts) = (Vec::new(), Vec::new());
         let mut converted = Converted::default();
         let is_large = array.is_large(self.limit);
-        let mut next = first;
-        while next < batch.end && tasks.len() < round {
+        if is_large {
+            self.store_complete(space)?;
+        }
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let (mut next, mut n_incomplete) = (first, 0);
+        while next < batch.end && n_incomplete < round {
             let pieces = put.pieces(next);
             let key = put.key(&pieces).ok_or(OUTSIDE)?;
             let place = match places {
@@ -143,13 +175,16 @@ impl ChunkWriter {
             };
             let part = Part::new(put.selection, &pieces, &put.mem_steps, &array.steps);
             let part = part.ok_or(OUTSIDE)?;
-            if put.goes_straight(&pieces) {
+            let is_whole = put.goes_straight(&pieces);
+            let waits = put.waits && place.is_none() && !array.is_unfiltered(&key);
+            if is_whole && !waits {
                 parts.push((key, Some(part), place));
             } else if is_large && !array.keys.contains_key(&key) {
                 let found =
                     array.put_large(&*self.storage, space, &key, place, &part, put.source)?;
                 converted = converted.and(found);
             } else {
+                n_incomplete += usize::from(!is_whole);
                 let id = array.keys.get(&key).copied();
                 parts.push((key.clone(), None, place));
                 let (body, spare) = (Body::default(), None);
@@ -160,6 +195,19 @@ impl ChunkWriter {
         let converted = converted.and(self.put_tasks(put, tasks)?);
 
         // What is whole, and what has become so, in their order.
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        if parts.iter().all(|(_, part, _)| part.is_none()) {
+            let waiting = parts.iter().filter_map(|(key, ..)| array.keys.get(key).copied());
+            let is_complete = |id: &Id| {
+                self.pending.get(*id).is_some_and(|pending| pending.body.written.is_complete())
+            };
+            let complete: Vec<Id> = waiting.filter(is_complete).collect();
+            if !complete.is_empty() {
+                self.complete(&complete, space)?;
+            }
+            return Ok((next, converted));
+        }
+        self.store_complete(space)?;
         let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
         let mut jobs = Vec::with_capacity(parts.len());
         for (key, part, place) in parts {
@@ -252,7 +300,8 @@ impl ChunkWriter {
                 None if done => {
                     let (key, body) = (task.key, task.body);
                     let origin = array.origin(&key);
-                    let pending = Pending { array: index, key, origin, body, dirty: true };
+                    let pending =
+                        Pending { array: index, key, origin, body, dirty: true, is_ripe: false };
                     self.pending.insert(&mut array.keys, pending);
                 }
                 None => self.spare.put(task.body.bytes),
@@ -275,6 +324,8 @@ struct Put<'a> {
     selection: &'a Selection,
     mem_steps: Numbers,
     source: &'a Source<'a>,
+    /// Chunks that it has all of, and that are new, wait for others.
+    waits: bool,
 }
 
 impl Put<'_> {
@@ -302,6 +353,11 @@ impl Put<'_> {
         axes.all(|(axis, &k)| axis.is_whole(k)) && !self.source.encode.keeps_unfit()
     }
 
+    /// Whether a part leaves nothing of its chunk as it was.
+    fn covers(&self, array: &Array, part: &Part) -> bool {
+        part.n_elems() == array.chunk_elems && !self.source.encode.keeps_unfit()
+    }
+
     /// Puts one part into its chunk, which is begun or loaded first.
     fn work(
         &self,
@@ -315,6 +371,7 @@ impl Put<'_> {
                 Some(place) => {
                     array.read.inner.load(&task.key, place, self.extent, bench, &mut bytes)?;
                 }
+                None if self.covers(array, &task.part) => {}
                 None => fill_chunk(&mut bytes, &array.fill),
             }
             task.body = array.begin(bytes, &task.key)?;

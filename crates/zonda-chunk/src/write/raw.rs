@@ -163,6 +163,8 @@ impl ChunkWriter {
                 return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
             }
         }
+        self.store_complete(space)?;
+        let array = self.arrays[id.0].as_ref().ok_or(NO_ARRAY)?;
         let mut places: Vec<Placed> = Vec::with_capacity(chunks.chunks.len());
         let mut error = None;
         for chunk in &chunks.chunks {

@@ -66,6 +66,18 @@ impl Nc4File {
         put.map_err(|fault| self.put_fault(group, var, fault).into())
     }
 
+    /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
+    /// busy: for who has nothing better to do. The file comes out the same.
+    ///
+    /// # Errors
+    /// What storage, filters and space report. What could not be stored stays in memory, and the next
+    /// commit tries again.
+    pub fn store_complete(&mut self) -> crate::Result<()> {
+        let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
+        let stored = writing.store_complete(files.main());
+        stored.map_err(|fault| fault.at(|| String::from("/")))
+    }
+
     #[cold]
     pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
         fault.at(|| match self.var(group, var) {
@@ -285,9 +297,29 @@ impl Destination<'_> {
             let mut room = Room { space, heap, copies, file };
             return Ok(chunks.put(array, extent, slab, encode, src, &mut room)?);
         }
+        if self.takes_space() {
+            self.store_complete()?;
+        }
         let store = self.stores.get_mut(self.number).ok_or_else(|| refused(NcError::Internal))?;
         let (space, heap) = (&mut *self.space, &mut *self.heap);
         put_linear(store, self.extent, self.slab, &encode, src, space, heap, self.file)
+    }
+
+    /// Whether elements that are not in chunks get a place with the next put.
+    fn takes_space(&self) -> bool {
+        let store = self.stores.get(self.number);
+        store.is_some_and(|store| match &store.keep {
+            Keep::Contiguous(run) => {
+                run.addr.is_none() || (run.is_referred && store.data.form.has_pointers())
+            }
+            _ => false,
+        })
+    }
+
+    /// Stores chunks that wait, before space is taken for something else.
+    fn store_complete(&mut self) -> Result<()> {
+        let Destination { stores, space, heap, file, .. } = self;
+        stores.store_complete(space, heap, file)
     }
 
     /// Elements of user-defined types and strings, and numbers that no kernel converts.
@@ -329,6 +361,7 @@ impl Destination<'_> {
         let mut values = Vec::new();
         values.try_reserve_exact(len).map_err(|_| no_memory())?;
         values.resize(len, 0);
+        self.store_complete()?;
         let (heap, space) = (&mut *self.heap, &mut *self.space);
         element::encode(form, heap, space, fetch, src, &mut values).map_err(GetFault::Hdf)?;
         Ok(values)

@@ -246,7 +246,9 @@ impl Nc4File {
         let refused = || GetFault::Refused(NcError::Internal);
         let number = self.begin_raw(group, id)?;
         let file = self.files.main();
-        let Writing { stores, space, .. } = self.writing.as_deref_mut().ok_or_else(refused)?;
+        let writing = self.writing.as_deref_mut().ok_or_else(refused)?;
+        writing.store_complete(file)?;
+        let Writing { stores, space, .. } = writing;
         let store = stores.get_mut(number).ok_or_else(refused)?;
         if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()

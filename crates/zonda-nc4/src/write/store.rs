@@ -158,6 +158,18 @@ impl Stores {
         }
     }
 
+    /// Stores the chunks that are complete and wait for others; before space is taken or given back
+    /// for anything else, so that their places do not depend on how long they wait.
+    pub(super) fn store_complete(
+        &mut self,
+        space: &mut Space,
+        heap: &mut HeapWriter,
+        file: &File,
+    ) -> Result<()> {
+        let Stores { chunks: Some(chunks), copies, .. } = self else { return Ok(()) };
+        Ok(chunks.store_complete(&mut Room { space, heap, copies, file })?)
+    }
+
     /// Chunk trees that a commit has to write.
     pub(super) fn take_trees(&mut self) -> TreeBlocks {
         std::mem::take(&mut self.trees)
@@ -169,6 +181,13 @@ impl Writing {
     pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
         let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
         if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
+    }
+
+    /// As [`Stores::store_complete`].
+    pub(crate) fn store_complete(&mut self, file: &File) -> Result<()> {
+        let Writing { stores, space, heap, .. } = self;
+        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        stores.store_complete(space, heap, file)
     }
 
     /// Brings all data into the file, and finds out whose headers have to say where they are.
@@ -232,6 +251,8 @@ impl Writing {
         if let Some(number) = self.stores.number(group, id) {
             return Ok(number);
         }
+        // A fill value may go to the heap.
+        self.store_complete(file)?;
         let var = model.var(group, id).ok_or(GetFault::Refused(NcError::NotVar))?;
         let store = match (details, var.draft.as_deref()) {
             (None, Some(draft)) => {

@@ -127,12 +127,17 @@ impl Behind {
         let mut failure = None;
         let mut number = batch.next.load(Ordering::Relaxed);
         while let Some(put) = batch.get(number) {
-            let done = catch_unwind(AssertUnwindSafe(|| self.put(&put)));
-            let done = done.unwrap_or_else(|_| {
-                Err(Error::explained(NcError::Internal, "a put that was accepted panicked"))
-            });
-            if let Err(error) = done {
-                let stops = matches!(error.code(), NcError::System(_) | NcError::NoMem);
+            let is_last = number + 1 == batch.len();
+            let put = || {
+                let _converted = self.put(&put)?;
+                // With nothing else to do, chunks need not wait for more to be filtered with.
+                if is_last && self.lock().queue.is_empty() {
+                    self.inner.store_complete()?;
+                }
+                Ok(())
+            };
+            if let Err(error) = unpanicked(put) {
+                let stops = is_refusal(&error);
                 failure = Some((stops, error.at(&self.path)));
                 if stops {
                     break;
@@ -264,4 +269,16 @@ impl Behind {
         }
         drop(self.schedule(state));
     }
+}
+
+/// Whether the storage, or the system, may take later what it does not take now.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error.code(), NcError::System(_) | NcError::NoMem)
+}
+
+/// What `work` gives; an error where it panics.
+fn unpanicked(work: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::explained(NcError::Internal, "a put that was accepted panicked"))
+    })
 }
