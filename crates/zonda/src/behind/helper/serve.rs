@@ -144,9 +144,9 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
     // Opening may complete what a commit began, and that takes room, too.
     let mut patience = Patience::default();
     let tell = |error: &Error, left: Duration| {
-        let (path, seconds) = (file.path.display(), left.as_secs());
-        let mut out = io::stderr().lock();
-        let _ = writeln!(out, "zonda iod: {path}: {error}; it is tried again for {seconds} s");
+        let (mut out, seconds) = (io::stderr().lock(), left.as_secs());
+        // The error has the path; nobody may be there to read it.
+        let _ = writeln!(out, "zonda iod: {error}; it is tried again for {seconds} s");
     };
     let dataset = patience.with(tell, || Dataset::open(&file.path, &options))?;
     let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
