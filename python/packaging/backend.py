@@ -74,7 +74,7 @@ def build_sdist(folder: str, config_settings: Any = None) -> str:
 def _sources() -> list[str]:
     """Files of the project that building wants: of a checkout those that git knows, else those that are there."""
     tops = ("Cargo.toml", "Cargo.lock", "pyproject.toml", "LICENSE-MIT", "LICENSE-APACHE", "README.md")
-    folders = ("crates", "python", "abi", "include", "scripts")
+    folders = ("crates", "python", "abi", "docs", "include", "scripts")
     if (ROOT / ".git").exists():
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--", *tops, *folders], cwd=ROOT, check=True, capture_output=True

@@ -6,8 +6,9 @@
 
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::ThreadId;
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
@@ -24,6 +25,11 @@ static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
 static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
 /// Highest slot ever used plus one: what a walk over all open files has to look at.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
+/// The thread that took the first slot.
+static FIRST: OnceLock<ThreadId> = OnceLock::new();
+/// From when on another thread has taken slots: the word of [`TAKEN`] where to look for the next.
+static ROUND: AtomicUsize = AtomicUsize::new(LOWEST);
+const LOWEST: usize = usize::MAX;
 
 /// A dataset as C opened it.
 #[derive(Debug)]
@@ -99,8 +105,8 @@ pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
 /// `NC_EBADID` when nothing is open under that number.
 #[inline]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
-    let id = u32::try_from(ncid).map_err(|_| NcError::BadId)?;
-    let slot = (id >> 16) as usize;
+    let id = ncid.cast_unsigned();
+    let slot = slot_of(ncid);
     if zonda_trace::on() {
         crate::trace::works_on(slot);
     }
@@ -114,27 +120,48 @@ pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     }
 }
 
-/// A slot of its own for a file, the lowest free one, as in the reference; and the `ncid` of the file.
+/// A slot of its own for a file, and the `ncid` of the file.
+///
+/// It is the lowest free one, as in the reference, as long as one thread opens all files. After that
+/// slots are taken round and round: a thread that goes on with the number of a file that another one
+/// closed gets `NC_EBADID`, not what is in a file that was opened since.
 ///
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
 pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
-    for (index, word) in TAKEN.iter().enumerate() {
-        // Slot 0 belongs to nobody.
-        let never = u64::from(index == 0);
-        let mut seen = word.load(Ordering::Relaxed);
-        while (seen | never) != u64::MAX {
-            let bit = (seen | never).trailing_ones() as usize;
-            let taken = word.fetch_or(1 << bit, Ordering::AcqRel);
-            if taken & (1 << bit) == 0 {
-                let slot = index * 64 + bit;
-                let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
-                return Ok((slot, id.cast_signed()));
-            }
-            seen = taken;
+    let thread = std::thread::current().id();
+    if *FIRST.get_or_init(|| thread) != thread {
+        let _was_there = ROUND.compare_exchange(LOWEST, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    let slot = match ROUND.load(Ordering::Relaxed) {
+        LOWEST => (0..TAKEN.len()).find_map(take_bit),
+        _ => {
+            // Numbers of the other half are negative, which some programs take for "not open".
+            let half = TAKEN.len() / 2;
+            let first = ROUND.fetch_add(1, Ordering::Relaxed);
+            let round = (0..half).map(|n| first.wrapping_add(n) % half);
+            round.chain(half..TAKEN.len()).find_map(take_bit)
+        }
+    };
+    let slot = slot.ok_or(NcError::NFile)?;
+    let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
+    Ok((slot, id.cast_signed()))
+}
+
+/// The lowest free slot of a word of [`TAKEN`].
+fn take_bit(index: usize) -> Option<usize> {
+    let word = TAKEN.get(index)?;
+    // Slot 0 belongs to nobody.
+    let never = u64::from(index == 0);
+    let mut seen = word.load(Ordering::Relaxed);
+    while (seen | never) != u64::MAX {
+        let bit = (seen | never).trailing_ones() as usize;
+        seen = word.fetch_or(1 << bit, Ordering::AcqRel);
+        if seen & (1 << bit) == 0 {
+            return Some(index * 64 + bit);
         }
     }
-    Err(NcError::NFile)
+    None
 }
 
 /// Gives a slot back, once nothing is found in it any more.
@@ -213,6 +240,22 @@ mod tests {
         drop(used);
         assert_eq!(file(ids[1]).err(), Some(NcError::BadId));
         assert_eq!(insert(open_file()).unwrap(), ids[1]);
+
+        // Once another thread opens files, numbers are not used again soon.
+        let close = |id| drop(remove(id).unwrap());
+        let other = std::thread::scope(|scope| scope.spawn(|| insert(open_file()).unwrap()).join());
+        close(other.unwrap());
+        let mut seen: Vec<c_int> = (0..500)
+            .map(|_| {
+                let id = insert(open_file()).unwrap();
+                close(id);
+                id
+            })
+            .collect();
+        assert!(seen.iter().all(|id| *id > 0 && !ids.contains(id)));
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 500);
 
         let winners: usize = std::thread::scope(|scope| {
             let close = || usize::from(remove(ids[0]).is_ok());

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -79,3 +82,29 @@ def test_stubs_say_what_is_there(tmp_path):
         capture_output=True, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+
+
+def test_the_source_archive_has_what_is_compiled_in(monkeypatch):
+    """Files outside of the crates that the compiler reads, such as pages of the documentation."""
+    root = Path(__file__).resolve().parents[3]
+    backend = root / "python" / "packaging" / "backend.py"
+    if not backend.is_file():
+        pytest.skip("not in a checkout")
+    # The list of files needs nothing of it.
+    stub = ModuleType("maturin")
+    for kind in ("build", "metadata"):
+        for wheel in ("editable", "wheel"):
+            name = f"get_requires_for_build_{wheel}" if kind == "build" else f"prepare_metadata_for_build_{wheel}"
+            setattr(stub, name, None)
+    monkeypatch.setitem(sys.modules, "maturin", stub)
+    spec = importlib.util.spec_from_file_location("zonda_backend", backend)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    archived = set(module._sources())
+    included = {
+        os.path.relpath(os.path.normpath(source.parent / name), root)
+        for source in [*root.glob("crates/*/src/**/*.rs"), *root.glob("python/src/**/*.rs")]
+        for name in re.findall(r'include(?:_str|_bytes)?!\(\s*"([^"]+)"', source.read_text())
+    }
+    assert included and included <= archived, sorted(included - archived)
+    assert {"Cargo.lock", "pyproject.toml", "scripts/link.sh"} <= archived

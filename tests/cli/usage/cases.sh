@@ -23,7 +23,7 @@ dump-bad-order|dump -b x types.nc
 dump-bad-line|dump -l 9 types.nc
 dump-bad-precision|dump -p 3,99 types.nc
 dump-missing-variable|dump -v b,nope types.nc
-view-no-variable|view types.nc
+view-no-file|view
 view-missing-file|view no-such-file.nc v
 view-missing-variable|view types.nc nope
 view-text|view types.nc c

@@ -45,6 +45,9 @@ CASES
     golden "view of a group" "$here/view/grouped.txt" "$zonda" view grouped.nc /ocean/deep/T --at time=-1
     picture "view of a group as SVG" "$here/view/grouped.svg.txt" \
         "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    golden "view without a variable" "$here/view/list.txt" "$zonda" view field.nc
+    golden "view of groups without a variable" "$here/view/list-groups.txt" "$zonda" view grouped.nc
+    golden "view of a picture of nothing" "$here/view/list-output.txt" "$zonda" view field.nc -o nothing.png
     golden "view of no group" "$here/view/no-group.txt" "$zonda" view grouped.nc /ocean/T
     golden "view of a map in text" "$here/view/text-map.txt" "$zonda" view field.nc T --text
     golden "view of a line in text" "$here/view/text-line.txt" "$zonda" view field.nc line --text

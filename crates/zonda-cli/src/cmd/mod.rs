@@ -10,6 +10,7 @@ mod iod;
 mod man;
 mod recover;
 mod run;
+mod table;
 mod trace;
 mod tune;
 mod view;

@@ -11,7 +11,8 @@ use zonda::{
 use super::facts::{
     Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version,
 };
-use super::{Table, grouped};
+use super::grouped;
+use crate::cmd::table::Table;
 use crate::failure::Result;
 
 /// How a variable is stored.

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use super::table::Table;
 use crate::failure::{Failure, Result};
 use facts::{Facts, Part, Variable};
 
@@ -118,40 +119,6 @@ fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {
         writeln!(out, "    * in the first record")?;
     }
     Ok(())
-}
-
-/// A table, its columns as wide as they need to be.
-struct Table<const N: usize> {
-    /// The first are the heads.
-    rows: Vec<[String; N]>,
-    /// Columns with text; those after them have numbers.
-    n_texts: usize,
-}
-
-impl<const N: usize> Table<N> {
-    fn new(heads: [&str; N], n_texts: usize) -> Table<N> {
-        Table { rows: vec![heads.map(str::to_owned)], n_texts }
-    }
-
-    /// Writes it, if it has more than its heads.
-    fn write(&self, out: &mut dyn Write) -> Result<()> {
-        let rows = if self.rows.len() > 1 { &self.rows[..] } else { &[] };
-        let width =
-            |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; N] = std::array::from_fn(width);
-        for row in rows {
-            let mut line = "  ".to_owned();
-            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-                line.push_str(&if column < self.n_texts {
-                    format!("  {cell:<width$}")
-                } else {
-                    format!("  {cell:>width$}")
-                });
-            }
-            writeln!(out, "{line}")?;
-        }
-        Ok(())
-    }
 }
 
 /// A number with its digits in groups of three: `1_234_567`.

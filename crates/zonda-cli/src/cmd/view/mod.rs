@@ -1,6 +1,7 @@
 //! `zonda view`: what the numbers of a variable look like.
 
 mod decode;
+mod list;
 mod slice;
 
 use std::io::{IsTerminal, Write};
@@ -21,9 +22,10 @@ use slice::{Coordinate, Picked, Slice};
 /// The last two dimensions with more than one element make the map; the others are taken at index 0
 /// or as --at says. Values are decoded as CF has it: scale_factor, add_offset, _FillValue,
 /// missing_value, valid_range, and times as dates. Without -o, the range and the mean of the values are printed, and on a
-/// terminal a drawing in text.
+/// terminal a drawing in text. Without a variable, those that can be drawn are listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  zonda view history.nc
   zonda view history.nc T
   zonda view history.nc T -o T.png
   zonda view history.nc T --at time=-1 --at lev=3 -o T.svg
@@ -52,9 +54,9 @@ pub(crate) struct Args {
     /// The file; `-` for standard input
     file: PathBuf,
 
-    /// The variable
+    /// The variable; of a group by its path, such as /ocean/temp
     #[arg(value_name = "VAR")]
-    variable: String,
+    variable: Option<String>,
 }
 
 /// An index along a dimension.
@@ -75,8 +77,17 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // Before anything is read: a name that no picture can have is a wrong call.
     let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
     let file = input::open(&args.file)?;
-    let slice = Slice::read(&file, &args.variable, &args.at)
-        .map_err(|failure| failure.within(file.path()))?;
+    let Some(variable) = &args.variable else {
+        if args.output.is_some() || args.text || !args.at.is_empty() {
+            let why = "-o, --text and --at want a variable; without them VAR may be left out";
+            return Err(Failure::Usage(format!("{why}; see --help")));
+        }
+        list::write(&file, out).map_err(|failure| failure.within(file.path()))?;
+        file.close()?;
+        return crate::done();
+    };
+    let slice =
+        Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
     let (Some(output), Some(format)) = (&args.output, format) else {
         slice.describe(out)?;
@@ -88,7 +99,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let chart = chart(&slice, args).map_err(|error| match error {
         zonda_plot::Error::Width { .. } => wrong_call(error),
         zonda_plot::Error::Empty => {
-            Failure::at(input::label(&args.file), format!("{}: no values", args.variable))
+            Failure::at(input::label(&args.file), format!("{variable}: no values"))
         }
         other => Failure::text(other.to_string()),
     })?;

@@ -1,0 +1,39 @@
+//! Tables of text.
+
+use std::io::Write;
+
+use crate::failure::Result;
+
+/// A table, its columns as wide as they need to be.
+pub(super) struct Table<const N: usize> {
+    /// The first are the heads.
+    pub(super) rows: Vec<[String; N]>,
+    /// Columns with text; those after them have numbers.
+    n_texts: usize,
+}
+
+impl<const N: usize> Table<N> {
+    pub(super) fn new(heads: [&str; N], n_texts: usize) -> Table<N> {
+        Table { rows: vec![heads.map(str::to_owned)], n_texts }
+    }
+
+    /// Writes it, if it has more than its heads.
+    pub(super) fn write(&self, out: &mut dyn Write) -> Result<()> {
+        let rows = if self.rows.len() > 1 { &self.rows[..] } else { &[] };
+        let width =
+            |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(width);
+        for row in rows {
+            let mut line = "  ".to_owned();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                line.push_str(&if column < self.n_texts {
+                    format!("  {cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                });
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
