@@ -131,6 +131,10 @@ class Worker:
             wrong.append("%sh5py: %s" % (when, str(why).split("\n")[0]))
         digests = {}
         for r in READERS:
+            if r != "Zonda" and before.digests[r].startswith("!"):
+                # It could not open the file at all: netCDF-C follows links that lead back without end.
+                digests[r] = before.digests[r]
+                continue
             digests[r] = self.tools.digest(r, path)
             if r in before.random:
                 continue

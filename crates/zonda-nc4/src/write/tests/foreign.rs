@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zonda_hdf5::Resolved;
-use zonda_model::{DimId, MemType, NcError, VarId};
+use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::{check_lists, def_dim, def_var, open, seen};
 use crate::model::GroupId;
 use crate::write::Source;
+use crate::write::testing::List;
 use crate::{Nc4Error, Nc4File, OpenHow, Owner};
 
 const ROOT: GroupId = GroupId::ROOT;
@@ -154,6 +155,31 @@ fn committed_types_count_who_has_them() {
         put_int(file, VarId::GLOBAL, name, 3)
     };
     assert_eq!(users_after(&commits), (1, 1));
+}
+
+#[test]
+fn numbers_that_are_not_written_are_refused_with_a_reason() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/plain.h5");
+    let bytes = std::fs::read(path).unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
+    let mut file = reopen(&storage).unwrap();
+    let vars = &file.model().unwrap().groups[0].vars;
+    let half = vars.iter().position(|var| *var.name == *b"half").unwrap();
+    let half = VarId(i32::try_from(half).unwrap());
+    let mut none = List::default();
+    for mem in [None, Some(MemType::F32), Some(MemType::I32)] {
+        let source = match mem {
+            Some(mem) => Source::Atomic(mem),
+            None => Source::Natural(&mut none),
+        };
+        let slab = Hyperslab { start: &[0], count: &[2], stride: None };
+        let put = file.put(ROOT, half, |_| slab, source, |_| Ok::<_, Nc4Error>(&[0; 8][..]));
+        let error = put.unwrap_err();
+        assert_eq!(error.nc_error(), NcError::NotBuilt);
+        let said = error.to_string();
+        assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");
+    }
+    file.close().unwrap();
 }
 
 #[test]
