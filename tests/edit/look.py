@@ -78,7 +78,15 @@ class Look:
         data = o.attrs[name]
         if isinstance(data, h5py.Empty):
             return "empty %s" % data.dtype
-        return "%s %s" % (o.attrs.get_id(name).dtype, readers.show(data, self.target))
+        return "%s %s" % (o.attrs.get_id(name).dtype, self.show(data))
+
+    def show(self, value):
+        """As readers.show; references whole, of whatever length, since what they lead to may get another name."""
+        text = readers.show(value, self.target)
+        if "'to /" in text:
+            a = np.asarray(value)
+            text = "%s %s %s" % (a.dtype.str, a.shape, readers.plain(a.tolist(), self.target))
+        return text
 
     def links(self, g):
         found = {}
@@ -102,7 +110,7 @@ class Look:
         }
         if d.shape is not None and len(d.shape):
             found["scales"] = attempt(lambda: [sorted(s.name for s in axis.values()) for axis in d.dims])
-        found["data"] = attempt(lambda: d.size if d.shape is not None and d.nbytes > LARGE else readers.show(d[()], self.target))
+        found["data"] = attempt(lambda: d.size if d.shape is not None and d.nbytes > LARGE else self.show(d[()]))
         return found
 
 

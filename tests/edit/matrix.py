@@ -124,7 +124,10 @@ class Worker:
         except (child.Died, child.Failed) as why:
             return ["%sh5py: %s" % (when, str(why).split("\n")[0])], {}
         wrong = [when + x for x in look.differences(before.look, after, result)]
-        wrong += ["%sstructure: %s" % (when, x) for x in problems if x not in before.problems and not x.endswith(UNFOLLOWED)]
+        known = set(before.problems)
+        for old, new in result["renamed"].items():
+            known |= {x.replace(old, new) for x in before.problems}
+        wrong += ["%sstructure: %s" % (when, x) for x in problems if x not in known and not x.endswith(UNFOLLOWED)]
         try:
             wrong += [when + "h5py: " + x for x in child.call(look.shown, path, result["facts"])]
         except (child.Died, child.Failed) as why:
@@ -155,11 +158,11 @@ class Worker:
     def go_on(self, before, digests, path):
         """libhdf5 edits it further, and all that was right still is."""
         try:
-            middle = child.call(look.judge, path)[0]
+            middle, problems = child.call(look.judge, path)
             _, more = child.call(goon.go_on, path)
         except (child.Died, child.Failed) as why:
             return ["libhdf5 cannot go on: %s" % why]
-        then = THEN(middle, before.problems, digests, before.bad, before.random, before.dumped)
+        then = THEN(middle, problems, digests, before.bad, before.random, before.dumped)
         wrong, _ = self.judge(then, more, path, "after libhdf5 went on: ")
         # What libhdf5 does with its own file is its own affair.
         if wrong and not hasattr(before, "alone"):

@@ -277,12 +277,12 @@ def committed(f, form):
 @source("v1 v108 latest loose")
 def committed_attributes(f, form):
     """Attributes of committed types, which count who has them."""
-    f["number"], f["word"] = np.dtype("i4"), np.dtype("S9")
+    f["number"], f["fraction"] = np.dtype("i4"), np.dtype("f8")
     around(f, form, dataset(f, form, data=values((ROWS,)), dtype=f["number"]))
     attributes = f["data"].attrs
     attributes.create("numbers", np.arange(3), dtype=f["number"])
     attributes.create("extra", 5, dtype=f["number"])
-    attributes.create("text", b"some text", dtype=f["word"])
+    attributes.create("text", 0.5, dtype=f["fraction"])
 
 
 @source("v1 v108 v110 latest")
