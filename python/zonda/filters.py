@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any, Union
 
 from . import _zonda
 
 __all__ = ["FilterSpec", "available", "parse"]
 
-FilterSpec = Union[str, int, "tuple[Union[str, int], Sequence[int]]"]
+FilterSpec = Union[str, int, "tuple[Union[str, int], Union[int, Sequence[int]]]"]
 
 # Parameters of a filter from a level, where it is no single number: see docs/status/filters.md.
 _LEVELS = {"zlib": (0, 9), "deflate": (0, 9), "zstd": (-131072, 22), "bzip2": (1, 9)}
@@ -41,7 +42,9 @@ def parse(filters: Iterable[FilterSpec]) -> list[tuple[str | int, list[int]]]:
         filters = [filters]
     result: list[tuple[str | int, list[int]]] = []
     for entry in filters:
-        name, params = (entry, ()) if isinstance(entry, (str, int)) else entry
+        name, given = (entry, ()) if isinstance(entry, (str, int)) else entry
+        # One parameter may stand alone: ("zstd", 3).
+        params = (given,) if isinstance(given, Integral) else given
         if isinstance(name, str):
             name = _ALIASES.get(name, name)
         if not _zonda.has_filter(name):

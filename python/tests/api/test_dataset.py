@@ -226,6 +226,7 @@ def test_filters_by_name(tmp_path):
                                    shuffle=True, fletcher32=True, chunks=(10, 100))  # fmt: skip
             np.testing.assert_array_equal(v[...], data)
         ds.create_variable("both", data=data, dims=("y", "x"), filters=[("zstd", [3])], chunks=(10, 100))
+        ds.create_variable("alone", data=data, dims=("y", "x"), filters=[("zstd", 3)], chunks=(10, 100))
         before = list(ds)
         for wrong in [{"compression": "none such"}, {"compression": "zlib", "level": 99}, {"level": 1},
                       {"filters": ["none such"]}, {"filters": [("zstd", [2**40])]}]:  # fmt: skip
@@ -234,7 +235,7 @@ def test_filters_by_name(tmp_path):
         assert list(ds) == before, "a refused variable was defined"
     with zonda.open(tmp_path / "f.nc") as ds:
         assert all((ds[name][...] == data).all() for name in ds)
-        assert ("zstd", (3,)) in ds["both"].filters
+        assert ("zstd", (3,)) in ds["both"].filters and ds["alone"].filters == ds["both"].filters
 
 
 def test_user_types(tmp_path):

@@ -2,6 +2,7 @@
 """Files that netCDF4-python wrote, read by the engine and judged by the engine netcdf4."""
 
 import copy
+import inspect
 import io
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+import zonda
 from zonda.xarray_engine import ZondaBackendEntrypoint, _handles, _selection, open_mfdataset
 
 
@@ -407,3 +409,16 @@ def test_limit_is_that_of_xarray(tmp_path):
         assert not handles[5].is_open and held.file.is_open  # who is in it keeps it
     for handle in handles:
         handle.close()
+
+
+def test_the_class_is_an_engine_too(tmp_path):
+    """Not installed, an engine is given as a class; xarray then knows of its keywords only what the class says."""
+    path = tmp_path / "f.nc"
+    with zonda.create(path) as ds:
+        ds.create_variable("v", data=np.array([1, 2, 3], "i2"), dims="x", attrs={"scale_factor": 0.5})
+    said = inspect.signature(ZondaBackendEntrypoint.open_dataset).parameters
+    assert ZondaBackendEntrypoint.open_dataset_parameters == tuple(name for name in said if name != "self")
+    with xr.open_dataset(path, engine=ZondaBackendEntrypoint, decode_cf=False) as ds:
+        assert ds.v.dtype == "i2" and ds.v.attrs["scale_factor"] == 0.5
+    with xr.open_dataset(path, engine=ZondaBackendEntrypoint) as ds:
+        np.testing.assert_array_equal(ds.v, [0.5, 1, 1.5])

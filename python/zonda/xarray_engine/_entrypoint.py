@@ -34,6 +34,12 @@ class ZondaBackendEntrypoint(BackendEntrypoint):
     >>> ds = xr.open_dataset("air.nc", engine="zonda", chunks={})  # doctest: +SKIP
     """
 
+    # xarray finds them out of a registered engine only; the class itself may be given as the engine, too.
+    open_dataset_parameters = (
+        "filename_or_obj", "mask_and_scale", "decode_times", "concat_characters", "decode_coords", "drop_variables",
+        "use_cftime", "decode_timedelta", "group", "mode", "format", "clobber", "diskless", "persist", "auto_complex",
+        "lock", "autoclose",
+    )  # fmt: skip
     description = "Open netCDF (.nc, .nc4 and .cdf) and most HDF5 files without locks using Zonda in Xarray"
     supports_groups = True
 
