@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any, Union
 
 from . import _zonda
@@ -44,7 +43,7 @@ def parse(filters: Iterable[FilterSpec]) -> list[tuple[str | int, list[int]]]:
     for entry in filters:
         name, given = (entry, ()) if isinstance(entry, (str, int)) else entry
         # One parameter may stand alone: ("zstd", 3).
-        params = (given,) if isinstance(given, Integral) else given
+        params: Iterable[Any] = given if isinstance(given, Iterable) else (given,)
         if isinstance(name, str):
             name = _ALIASES.get(name, name)
         if not _zonda.has_filter(name):
