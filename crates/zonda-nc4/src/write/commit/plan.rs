@@ -54,7 +54,8 @@ pub(super) struct Plan {
 }
 
 /// Why an object that is two variables is not changed by both.
-const TWO_NAMES: &str = "it was changed by another of its names, and not written yet";
+const TWO_NAMES: &str =
+    "it goes by another name, too, and what changes by each of them cannot be brought together";
 
 /// A plan in the making.
 struct Planner<'a> {
