@@ -6,9 +6,8 @@
 
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::ThreadId;
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
@@ -25,8 +24,8 @@ static SLOTS: [ArcSwapOption<OpenFile>; N_SLOTS] =
 static TAKEN: [AtomicU64; N_SLOTS / 64] = [const { AtomicU64::new(0) }; N_SLOTS / 64];
 /// Highest slot ever used plus one: what a walk over all open files has to look at.
 static HIGH_WATER: AtomicUsize = AtomicUsize::new(1);
-/// The thread that took the first slot.
-static FIRST: OnceLock<ThreadId> = OnceLock::new();
+/// The mark of the thread that took the first slot.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
 /// From when on another thread has taken slots: the word of [`TAKEN`] where to look for the next.
 static ROUND: AtomicUsize = AtomicUsize::new(LOWEST);
 const LOWEST: usize = usize::MAX;
@@ -129,8 +128,9 @@ pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
 /// # Errors
 /// `NC_ENFILE` when all slots are taken.
 pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
-    let thread = std::thread::current().id();
-    if *FIRST.get_or_init(|| thread) != thread {
+    let thread = thread_mark();
+    let first = FIRST.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
+    if first.is_err_and(|first| first != thread) {
         let _was_there = ROUND.compare_exchange(LOWEST, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
     let slot = match ROUND.load(Ordering::Relaxed) {
@@ -146,6 +146,13 @@ pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
     let slot = slot.ok_or(NcError::NFile)?;
     let id = u32::try_from(slot << 16).map_err(|_| NcError::NFile)?;
     Ok((slot, id.cast_signed()))
+}
+
+/// What tells this thread from others that live: where its own memory is. The standard library's id would be
+/// allocated for a thread of C.
+fn thread_mark() -> usize {
+    thread_local!(static MARK: u8 = const { 0 });
+    MARK.with(|mark| std::ptr::from_ref(mark).addr())
 }
 
 /// The lowest free slot of a word of [`TAKEN`].
