@@ -7,18 +7,25 @@ use zonda::{Error, NcError};
 /// The exception for an error of the engine.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let path = error.path().map(std::path::Path::as_os_str);
-    made(py, error.code(), &error.cause(), path.map(std::ffi::OsStr::to_os_string))
+    let path = path.map(std::ffi::OsStr::to_os_string);
+    made(py, error.code(), &error.cause(), path, error.offset())
 }
 
 /// The exception for a code and a text that explains it.
 pub(crate) fn of_code(py: Python<'_>, code: NcError, why: &str) -> PyErr {
-    made(py, code, why, None)
+    made(py, code, why, None, None)
 }
 
-fn made(py: Python<'_>, code: NcError, why: &str, path: Option<std::ffi::OsString>) -> PyErr {
+fn made(
+    py: Python<'_>,
+    code: NcError,
+    why: &str,
+    path: Option<std::ffi::OsString>,
+    offset: Option<u64>,
+) -> PyErr {
     let make = || -> PyResult<PyErr> {
         let factory = py.import("zonda.errors")?.getattr("make")?;
-        let args = (code.code(), code.to_string(), why, path);
+        let args = (code.code(), code.to_string(), why, path, offset);
         Ok(PyErr::from_value(factory.call1(args)?))
     };
     make().unwrap_or_else(|other| other)

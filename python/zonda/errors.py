@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 __all__ = [
@@ -105,16 +104,14 @@ _CLASSES: dict[int, type[NetCDFError]] = {
     -125: NotFound,  # NC_ENOGRP
 }
 _SYSTEM: dict[int, type[NetCDFError]] = {1: FilePermission, 2: FileMissing, 12: NoMemory, 13: FilePermission, 17: FileExists}
-_OFFSET = re.compile(r"\bat byte (\d+)")
 
 
-def make(code: int, text: str, why: str, path: str | bytes | None) -> NetCDFError:
+def make(code: int, text: str, why: str, path: str | bytes | None, offset: int | None) -> NetCDFError:
     """The exception for a code, the text that netCDF has for it, and what the engine says besides."""
     kind = _SYSTEM.get(code, FileError) if code > 0 else _CLASSES.get(code, NetCDFError)
     name = os.fsdecode(path) if path is not None else None
-    found = _OFFSET.search(why)
     # What the text and the path say already is not said twice.
     more = why.replace(text, "").removeprefix(f"{name}: ").strip(": ")
     if code > 0:
         text = os.strerror(code)
-    return kind(code, f"{text}: {more}" if more else text, name, int(found.group(1)) if found else None)
+    return kind(code, f"{text}: {more}" if more else text, name, offset)

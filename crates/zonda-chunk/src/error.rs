@@ -99,4 +99,22 @@ impl ChunkError {
             ChunkError::NoMemory { .. } => NcError::NoMem,
         }
     }
+
+    /// The byte of the file that it is about, where it is about one; of an error of the table only the
+    /// format knows.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            ChunkError::Storage(error) => error.offset(),
+            ChunkError::Filter { at, .. }
+            | ChunkError::OutOfFile { at, .. }
+            | ChunkError::Length { at, .. }
+            | ChunkError::Truncated { at, .. } => Some(*at),
+            ChunkError::Table(_)
+            | ChunkError::Encode { .. }
+            | ChunkError::Shape { .. }
+            | ChunkError::Request { .. }
+            | ChunkError::NoMemory { .. } => None,
+        }
+    }
 }

@@ -320,6 +320,21 @@ impl ClassicError {
             ClassicError::Forked => NcError::System(ECHILD),
         }
     }
+
+    /// The byte of the file that it is about, where it is about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            ClassicError::Storage(error) => error.offset(),
+            ClassicError::Truncated { at, .. }
+            | ClassicError::BadTag { at, .. }
+            | ClassicError::BadTypeCode { at, .. }
+            | ClassicError::CountTooLarge { at, .. } => Some(*at),
+            ClassicError::BadMagic { .. } => Some(0),
+            ClassicError::BadOffset { begin, .. } => Some(*begin),
+            _ => None,
+        }
+    }
 }
 
 /// `EINVAL` of Linux on every architecture.

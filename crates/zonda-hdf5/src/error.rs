@@ -157,4 +157,23 @@ impl HdfError {
             | HdfError::TooLarge { .. } => NcError::HdfErr,
         }
     }
+
+    /// The byte of the file that it is about, where it is about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            HdfError::Storage(error) => error.offset(),
+            HdfError::Truncated { at, .. }
+            | HdfError::OutOfFile { at, .. }
+            | HdfError::BadSignature { at, .. }
+            | HdfError::BadVersion { at, .. }
+            | HdfError::BadChecksum { at, .. }
+            | HdfError::BadValue { at, .. }
+            | HdfError::Cycle { at, .. }
+            | HdfError::Limit { at, .. }
+            | HdfError::Unsupported { at, .. }
+            | HdfError::Missing { at, .. } => Some(*at),
+            HdfError::NotHdf5 | HdfError::FileTruncated { .. } | HdfError::TooLarge { .. } => None,
+        }
+    }
 }

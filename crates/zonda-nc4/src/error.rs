@@ -43,4 +43,17 @@ impl Nc4Error {
             Nc4Error::Refused { code, .. } => *code,
         }
     }
+
+    /// The byte of the file that it is about, where it is about one.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match self {
+            Nc4Error::Hdf { error, .. } => error.offset(),
+            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
+                error.downcast_ref().and_then(HdfError::offset)
+            }
+            Nc4Error::Chunk { error, .. } => error.offset(),
+            Nc4Error::Refused { .. } => None,
+        }
+    }
 }

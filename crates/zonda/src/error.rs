@@ -81,6 +81,18 @@ impl Error {
         self.0.path.as_deref()
     }
 
+    /// The byte of the file that it is about, where it is about one: of what is damaged, or of what the
+    /// device refused.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match &self.0.cause {
+            Cause::Classic(error) => error.offset(),
+            Cause::Nc4(error) => error.offset(),
+            Cause::Storage(error) => error.offset(),
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => None,
+        }
+    }
+
     /// What is wrong, without the file.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -164,5 +176,30 @@ mod tests {
         assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
         assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
         assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
+    }
+
+    #[test]
+    fn the_byte_is_known_through_all_layers() {
+        let far = || StorageError::TooFar { op: zonda_storage::Op::Read, at: 7, len: 1 };
+        let cycle = || zonda_hdf5::HdfError::Cycle { structure: "tree", at: 9 };
+        let chunk = |error| Nc4Error::Chunk { object: String::from("/v"), error };
+        let cases = [
+            (Error::from(far()), Some(7)),
+            (Error::from(ClassicError::from(far())), Some(7)),
+            (ClassicError::BadMagic { found: vec![1] }.into(), Some(0)),
+            (ClassicError::ReadOnly.into(), None),
+            (Nc4Error::Hdf { object: String::from("/"), error: cycle() }.into(), Some(9)),
+            (chunk(zonda_chunk::ChunkError::Table(Box::new(cycle()))).into(), Some(9)),
+            (chunk(zonda_chunk::ChunkError::Truncated { at: 11, len: 1 }).into(), Some(11)),
+            (chunk(zonda_chunk::ChunkError::NoMemory { bytes: 1 }).into(), None),
+            (Error::explained(NcError::Inval, "at byte 5"), None),
+        ];
+        for (error, offset) in cases {
+            assert_eq!(error.offset(), offset, "{error}");
+            // Where there is one, the text says the same.
+            if let Some(offset) = offset {
+                assert!(error.to_string().contains(&format!("byte {offset}")), "{error}");
+            }
+        }
     }
 }
