@@ -1,5 +1,6 @@
 //! Opening, creating and ending files.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -90,9 +91,11 @@ impl File {
         make: impl FnOnce() -> zonda::Result<Dataset> + Send,
     ) -> PyResult<File> {
         let made = py.detach(|| {
-            let dataset = Arc::new(make()?);
-            fork::note(&dataset);
-            Ok(dataset)
+            unpanicked(|| {
+                let dataset = Arc::new(make()?);
+                fork::note(&dataset);
+                Ok(dataset)
+            })
         });
         let dataset = told(py, object.as_deref(), made)?;
         Ok(File { dataset, object })
@@ -106,13 +109,20 @@ impl File {
     ) -> PyResult<T> {
         let done = py.detach(|| {
             if self.dataset.is_open() {
-                f(&self.dataset)
+                unpanicked(|| f(&self.dataset))
             } else {
                 Err(zonda::Error::explained(NcError::BadId, "the dataset is closed"))
             }
         });
         told(py, self.object.as_deref(), done)
     }
+}
+
+/// What `f` gives; an error like any other where it panics, as from the C library: Python's own exception for
+/// it is none that programs catch.
+fn unpanicked<T>(f: impl FnOnce() -> zonda::Result<T>) -> zonda::Result<T> {
+    let panicked = |_| zonda::Error::explained(NcError::Internal, "Zonda panicked, which is a bug");
+    catch_unwind(AssertUnwindSafe(f)).map_err(panicked).flatten()
 }
 
 /// The value; or what the object that is read from raised, or what the engine says.
