@@ -29,7 +29,7 @@ pub(crate) struct File {
 }
 
 /// A path as an argument: text, bytes, or what has `__fspath__`.
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Place(pub(crate) PathBuf);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Place {
     type Error = PyErr;
@@ -54,7 +54,7 @@ fn memory(in_memory: bool, persist: bool) -> Option<Persist> {
     in_memory.then_some(if persist { Persist::Yes } else { Persist::No })
 }
 
-fn format_of(name: &str) -> PyResult<Format> {
+pub(crate) fn format_of(name: &str) -> PyResult<Format> {
     Ok(match name {
         "CDF-1" => Format::Cdf1,
         "CDF-2" => Format::Cdf2,

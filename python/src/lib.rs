@@ -3,6 +3,7 @@
 
 mod att;
 mod contents;
+mod copy;
 mod data;
 mod define;
 mod describe;

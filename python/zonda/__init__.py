@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import errors, filters, types
     from ._zonda import detect
     from .attributes import Attributes
+    from .copying import Copied, copy
     from .dataset import Dataset, create, open
     from .dimension import Dimension
     from .errors import NetCDFError
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from .variable import Chunk, Variable
 
 __all__ = [
-    "Attributes", "Chunk", "CompoundType", "Dataset", "Dimension", "EnumType", "Group", "NetCDFError", "OpaqueType",
-    "UserType", "Variable", "VlenType", "create", "detect", "errors", "filters", "get_bin", "get_include", "get_lib",
+    "Attributes", "Chunk", "CompoundType", "Copied", "Dataset", "Dimension", "EnumType", "Group", "NetCDFError", "OpaqueType",
+    "UserType", "Variable", "VlenType", "copy", "create", "detect", "errors", "filters", "get_bin", "get_include", "get_lib",
     "get_preload", "open", "types",
 ]  # fmt: skip
 
@@ -35,6 +36,7 @@ _MODULES = ("errors", "filters", "netcdf4", "types", "xarray_engine")
 _PLACES = {
     "_zonda": ["detect"],
     "attributes": ["Attributes"],
+    "copying": ["Copied", "copy"],
     "dataset": ["Dataset", "create", "open"],
     "dimension": ["Dimension"],
     "errors": ["NetCDFError"],

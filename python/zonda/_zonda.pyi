@@ -8,7 +8,7 @@ NC_STRING, user types have ids from 32 on as in the C library.
 Every call that touches the file gives up the GIL meanwhile; no call takes a lock that two files share; all
 methods may be called from several threads.
 """
-from typing import Any, Literal, final
+from typing import Any, Callable, Literal, final
 
 import numpy as np
 
@@ -74,6 +74,15 @@ class File:
     def set_write_behind(self, how: str) -> None: ...
     def write_behind_status(self) -> tuple[int, str | None]: ...   # bytes that wait, what went wrong
     def set_fill(self, on: bool) -> bool: ...    # the mode before
+
+    def copy(self, target: str | bytes | Any, *, format: str | None = None, group: str | None = None,
+             variables: list[str] = ..., exclude: list[str] = ...,
+             chunks: list[tuple[str | None, list[tuple[str, int]]]] = ..., contiguous: list[str] = ...,
+             filters: list[tuple[list[str], list[tuple[str | int, list[int]]]]] = ..., fix_unlimited: bool = False,
+             memory: int | None = None, replace: bool = False,
+             progress: Callable[[str, int, int], Any] | None = None) -> tuple[list[tuple[str, int, str]], list[str]]:
+        """Copies it into another file. `progress` gets a variable, bytes done and bytes in all, and ends the copy by
+        raising. Of each variable the path, the bytes and how it went ("stored", "values", "spilled", "nothing"); notes."""
 
     # ---- groups and dimensions ---------------------------------------------------------------------
     def group(self, group: int) -> GroupInfo: ...

@@ -1,0 +1,109 @@
+//! Copying a dataset into another file.
+
+use std::ops::ControlFlow;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use zonda::FilterSpec;
+use zonda::copy::{ChunkRule, CopyOptions, FilterRule, Pattern, Progress, Way, copy_dataset};
+
+use crate::file::{File, Place, format_of};
+use crate::names::{Filter, Name};
+
+/// Variables (all if there are none) and their filters with parameters.
+type Filters = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
+/// A variable (or all), names of dimensions and elements of a chunk along them.
+type Chunks = (Option<Name>, Vec<(Name, u64)>);
+
+fn patterns(names: Vec<Name>) -> Vec<Pattern> {
+    names.into_iter().map(|name| Pattern::new(name.0)).collect()
+}
+
+fn rule((vars, filters): Filters) -> PyResult<FilterRule> {
+    let filters = filters.into_iter().map(|(filter, params)| {
+        let unknown = || PyValueError::new_err("there is no filter of that name");
+        let id = filter.id().ok_or_else(unknown)?;
+        Ok(FilterSpec { id, optional: false, name: String::new(), params })
+    });
+    Ok(FilterRule { vars: patterns(vars), filters: filters.collect::<PyResult<_>>()? })
+}
+
+#[pymethods]
+impl File {
+    /// Copies it to `target`; `progress` is called with bytes done and bytes in all, and ends the copy by raising.
+    /// The path of each variable with its bytes and how it was copied, and notes.
+    #[pyo3(signature = (target, *, format=None, group=None, variables=Vec::new(), exclude=Vec::new(),
+        chunks=Vec::new(), contiguous=Vec::new(), filters=Vec::new(), fix_unlimited=false, memory=None,
+        replace=false, progress=None))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn copy(
+        &self,
+        py: Python<'_>,
+        target: Place,
+        format: Option<&str>,
+        group: Option<Name>,
+        variables: Vec<Name>,
+        exclude: Vec<Name>,
+        chunks: Vec<Chunks>,
+        contiguous: Vec<Name>,
+        filters: Vec<Filters>,
+        fix_unlimited: bool,
+        memory: Option<u64>,
+        replace: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Vec<(String, u64, &'static str)>, Vec<String>)> {
+        let chunks = chunks.into_iter().map(|(var, sizes)| ChunkRule {
+            vars: var.map(|name| Pattern::new(name.0)),
+            sizes: sizes.into_iter().map(|(dim, size)| (dim.0, size)).collect(),
+        });
+        let mut options = CopyOptions {
+            format: format.map(format_of).transpose()?,
+            group: group.map(|path| path.0),
+            vars: patterns(variables),
+            exclude: patterns(exclude),
+            chunks: chunks.collect(),
+            contiguous: patterns(contiguous),
+            filters: filters.into_iter().map(rule).collect::<PyResult<_>>()?,
+            fix_unlimited,
+            replace,
+            ..CopyOptions::default()
+        };
+        if let Some(bytes) = memory {
+            options.memory_bytes = bytes;
+        }
+        let mut raised = None;
+        let copied = self.call(py, |dataset| {
+            copy_dataset(dataset, &target.0, &options, &mut |now: &Progress<'_>| {
+                // Also where nobody looks on: Ctrl-C ends a copy.
+                let told = Python::attach(|py| {
+                    py.check_signals()?;
+                    let told = progress.as_ref().map(|tell| {
+                        tell.call1(py, (now.var, now.done_bytes, now.total_bytes)).map(drop)
+                    });
+                    told.unwrap_or(Ok(()))
+                });
+                match told {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        raised = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
+            })
+        });
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        let copied = copied?;
+        let vars = copied.vars.into_iter().map(|var| {
+            let way = match var.way {
+                Way::Stored => "stored",
+                Way::Values => "values",
+                Way::Spilled => "spilled",
+                Way::Nothing => "nothing",
+            };
+            (var.path, var.bytes, way)
+        });
+        Ok((vars.collect(), copied.notes))
+    }
+}
