@@ -15,6 +15,9 @@ type Filters = (Vec<Name>, Vec<(Filter, Vec<u32>)>);
 /// A variable (or all), names of dimensions and elements of a chunk along them.
 type Chunks = (Option<Name>, Vec<(Name, u64)>);
 
+/// Of each variable its path, its bytes and how it was copied; and notes.
+type Done = (Vec<(String, u64, &'static str)>, Vec<String>);
+
 fn patterns(names: Vec<Name>) -> Vec<Pattern> {
     names.into_iter().map(|name| Pattern::new(name.0)).collect()
 }
@@ -51,7 +54,7 @@ impl File {
         memory: Option<u64>,
         replace: bool,
         progress: Option<Py<PyAny>>,
-    ) -> PyResult<(Vec<(String, u64, &'static str)>, Vec<String>)> {
+    ) -> PyResult<Done> {
         let chunks = chunks.into_iter().map(|(var, sizes)| ChunkRule {
             vars: var.map(|name| Pattern::new(name.0)),
             sizes: sizes.into_iter().map(|(dim, size)| (dim.0, size)).collect(),
