@@ -27,6 +27,9 @@ pub(crate) fn encode(
     ToFile { heap, space, fetch }.many(form, src, dst)
 }
 
+/// Why half floats, bit fields and the like are not put.
+pub(crate) const NOT_WRITTEN: &str = "numbers of its type are read, and not written";
+
 /// Whether elements of this form can be written. Numbers of odd sizes, which only other programs
 /// make, cannot.
 pub(crate) fn can_encode(form: &Form) -> bool {

@@ -122,7 +122,7 @@ impl Nc4File {
         let slab = slab(rank);
         let slab = grow::check(&store.fixed, &slab).map_err(refused)?;
         if !element::can_encode(&store.data.form) {
-            return Err(GetFault::Unwritable("numbers of its type are read, and not written"));
+            return Err(GetFault::Unwritable(element::NOT_WRITTEN));
         }
         let (elem, mem) = match source {
             Source::Atomic(mem) => {

@@ -26,7 +26,7 @@ use super::contiguous::Contiguous;
 use super::linear::{self, Span};
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
-use super::{Held, ObjectKey, Quantize, Writing};
+use super::{Held, ObjectKey, Quantize, Writing, element};
 use crate::data::{Data, Find, is_there};
 use crate::details::{Details, as_stored, user_fill};
 use crate::form::{Form, Shape};
@@ -318,6 +318,9 @@ impl Writing {
         }
         let datatype = object.datatype(file).map_err(hdf)?;
         let mut form = Form::of(&datatype).ok_or(GetFault::Refused(NcError::BadType))?;
+        if !element::can_encode(&form) {
+            return Err(GetFault::Unwritable(element::NOT_WRITTEN));
+        }
         form.show(model.forms.shown_fields(var.nc_type));
         let fill = user_fill(file, &object).map_err(hdf)?;
         let fill = fill.filter(|fill| fill.len() == form.file_size);

@@ -180,6 +180,9 @@ fn numbers_that_are_not_written_are_refused_with_a_reason() {
         assert!(said.contains("/half: cannot be changed: numbers of its type are read"), "{said}");
     }
     file.close().unwrap();
+    let mut after = vec![0; bytes.len()];
+    storage.read_at(0, &mut after).unwrap();
+    assert!(after == bytes && storage.len().unwrap() == bytes.len() as u64, "nothing is changed");
 }
 
 #[test]
