@@ -186,15 +186,20 @@ def shape(text):
     return re.sub(r"\d+", "#", text)[:60]
 
 
+def unquoted(name):
+    """A name as it is, of one in a digest, where bytes beyond plain letters are numbers."""
+    return re.sub(r"(?:\\x[0-9a-f]{2})+", lambda m: bytes.fromhex(m[0].replace("\\x", "")).decode("utf-8", "surrogateescape"), name)
+
+
 def blocks(text):
     """{path: lines} of the variables in a digest. Names that nobody gave are all the same."""
     found, group, path = {}, "", None
     for line in text.splitlines():
         line = re.sub(r"phony_dim_\d+", "phony_dim", line)
         if line.startswith("group "):
-            group, path = line.split('"')[1].rstrip("/"), None
+            group, path = unquoted(line.split('"')[1]).rstrip("/"), None
         elif line.startswith(" var "):
-            path = group + "/" + line.split('"')[1]
+            path = group + "/" + unquoted(line.split('"')[1])
             found[path] = [line]
         elif path and line.startswith("  "):
             found[path].append(line)
