@@ -12,9 +12,9 @@
  * that takes eight times the best is cut short, and a stack that stays far behind is not run again;
  * the first of the list always is.
  *
- * write: from the first put to the end of nc_close; read: from the first get to the end of
- * nc_close. Each run prints a line. Its digest is over the bytes of the file (write: one library
- * must write the same file through every stack) or over the values read.
+ * write: from the first put to the end of nc_close; read: from nc_open, in which a stack may already read
+ * ahead, to the end of nc_close. Each run prints a line. Its digest is over the bytes of the file (write:
+ * one library must write the same file through every stack) or over the values read.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -272,13 +272,18 @@ static void create(Job *j, const struct Family *f, const char *file)
     NC(nc_enddef(j->ncid));
 }
 
-/* Opens a file of this family; its shape is known, the variables are numbered as defined. */
-static void reopen(Job *j, const struct Family *f, const char *file)
+/* Learns the shape of this family's files: the variables are numbered as defined. */
+static void learn_shape(Job *j, const struct Family *f)
 {
-    int nvars;
     NC(nc_create("shape", NC_CLOBBER | NC_DISKLESS | NC_64BIT_OFFSET, &j->ncid));
     f->define(j);
     NC(nc_abort(j->ncid));
+}
+
+/* Opens a file of this family, whose shape is known. */
+static void reopen(Job *j, const struct Family *f, const char *file)
+{
+    int nvars;
     NC(nc_open(file, NC_NOWRITE, &j->ncid));
     NC(nc_inq_nvars(j->ncid, &nvars));
     if (nvars != j->nvars) {
@@ -350,12 +355,13 @@ static double run(Job *j, const struct Family *f, const char *file, const char *
         create(j, f, file);
     } else {
         memset(j->values, 0xff, j->n * sizeof *j->values); /* nothing of the last run */
-        reopen(j, f, file);
+        learn_shape(j, f);
     }
     char ran[300], params[700], name[64];
-    stack_of(j->ncid, ran, sizeof ran);
     j->cut = 0;
     double from = now();
+    if (!j->writing) reopen(j, f, file);
+    stack_of(j->ncid, ran, sizeof ran);
     j->deadline = from + most;
     if (setjmp(j->late)) j->cut = 1;
     else f->calls(j);

@@ -2,11 +2,12 @@
 //! and nothing that hangs in a fork.
 
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
-    Create, Handles, OpenOptions, Spec, Stack, Storage, StorageError, fill_by_writes, open, quiet,
+    Advice, Create, Handles, OpenOptions, ReadRange, Spec, Stack, Stamp, Storage, StorageError,
+    WriteRange, fill_by_writes, open, quiet,
 };
 use zonda_testkit::{Rng, TempFolder};
 
@@ -51,6 +52,132 @@ fn complete_pages_leave_while_the_caller_goes_on() -> Result<(), StorageError> {
         );
         assert!(base.to_vec()? == data, "{spec}");
     }
+    Ok(())
+}
+
+/// A device that takes a millisecond for a write, and for ever while it is shut.
+#[derive(Debug)]
+struct Gate {
+    inner: Arc<Memory>,
+    shut: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Gate {
+    fn shut(&self, shut: bool) {
+        *self.shut.lock().unwrap() = shut;
+        self.bell.notify_all();
+    }
+}
+
+impl Storage for Gate {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.inner.read_at(at, buf)
+    }
+
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        self.inner.read_ranges(ranges)
+    }
+
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.write_ranges(&[WriteRange { at, data }])
+    }
+
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        std::thread::sleep(Duration::from_millis(1));
+        drop(self.bell.wait_while(self.shut.lock().unwrap(), |shut| *shut).unwrap());
+        self.inner.write_ranges(ranges)
+    }
+
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        fill_by_writes(self, at, len, element)
+    }
+
+    fn advise(&self, _: Advice) {}
+
+    fn rest(&self) {}
+
+    fn len(&self) -> Result<u64, StorageError> {
+        self.inner.len()
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.inner.set_len(len)
+    }
+
+    fn barrier(&self) -> Result<(), StorageError> {
+        self.inner.barrier()
+    }
+
+    fn sync(&self) -> Result<(), StorageError> {
+        self.inner.sync()
+    }
+
+    fn invalidate(&self) -> Result<(), StorageError> {
+        self.inner.invalidate()
+    }
+
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.inner.stamp()
+    }
+
+    fn describe(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("gate")
+    }
+}
+
+/// The default does not wait for a slow device either, once it has found out that it is one.
+#[test]
+fn the_default_writes_behind_where_the_device_is_slow() -> Result<(), StorageError> {
+    let base = Arc::new(Memory::new());
+    let gate =
+        Arc::new(Gate { inner: Arc::clone(&base), shut: Mutex::new(false), bell: Condvar::new() });
+    let s = Spec::parse("cache").unwrap().build_on(Arc::clone(&gate) as Arc<dyn Storage>)?;
+    let data = Rng::new(4).bytes(8 * MIB as usize);
+    let write = |from: u64, to: u64| {
+        (from..to)
+            .step_by(4096)
+            .try_for_each(|at| s.write_at(at, &data[at as usize..at as usize + 4096]))
+    };
+    write(0, 4 * MIB)?;
+    gate.shut(true);
+    // If anybody waited for the device here, it would be for ever.
+    write(4 * MIB, 8 * MIB)?;
+    // Not what the thread has in its hands, which is up to 1 MiB from where it was.
+    let mut back = vec![0; MIB as usize];
+    assert_eq!(s.read_at(7 * MIB, &mut back)?, back.len());
+    assert!(back == data[7 * MIB as usize..], "what waits is read");
+    gate.shut(false);
+    s.sync()?;
+    assert!(base.to_vec()? == data);
+    Ok(())
+}
+
+#[test]
+fn the_default_reads_ahead_where_the_device_is_slow() -> Result<(), StorageError> {
+    let bytes = Rng::new(5).bytes(8 * MIB as usize);
+    let base = Arc::new(Memory::from_slice(&bytes));
+    let (s, handles) = counted("cache,count,throttle:4G:300us", base);
+    s.advise(Advice { file_bytes: 8 * MIB, ..Advice::default() });
+    let read = || handles.counts[0].counts().read.bytes;
+    let mut buf = vec![0; 1000];
+    let mut at = 0;
+    while at < 3 * MIB {
+        let got = s.read_at(at, &mut buf)?;
+        assert!(buf[..got] == bytes[at as usize..at as usize + got]);
+        at += got as u64;
+    }
+    until(|| read() >= at + MIB / 2, "a block ahead of the reader");
+    // Several streams, each of which has its own next block.
+    let mut ats = [4 * MIB, 5 * MIB, 6 * MIB, 7 * MIB];
+    for _ in 0..MIB / 1000 {
+        for at in &mut ats {
+            let got = s.read_at(*at, &mut buf)?;
+            assert!(buf[..got] == bytes[*at as usize..*at as usize + got]);
+            *at += got as u64;
+        }
+    }
+    assert!(read() < 9 * MIB, "hardly anything twice: {}", read());
     Ok(())
 }
 
@@ -234,9 +361,15 @@ fn memory_is_that_of_the_pages() {
 #[test]
 fn a_forked_child_reads_and_ends() {
     let folder = TempFolder::new("fork");
-    for spec in
-        ["cachea:1:16:4", "bufa:4:3", "cache:1:4,eie:8:4:1", "cachea:1:8:1:9", "direct", "mmap"]
-    {
+    for spec in [
+        "cachea:1:16:4",
+        "bufa:4:3",
+        "cache:1:4,eie:8:4:1",
+        "cachea:1:8:1:9",
+        "direct",
+        "mmap",
+        "cache",
+    ] {
         // Slow enough that the thread is nearly always at a transfer, with pages in its hands.
         let parsed = Some(Spec::parse(&format!("{spec},throttle:200M")).unwrap());
         let options =

@@ -128,6 +128,13 @@ fn threads_over_threads() {
     on_memory("eie:4:4,cache:1:3,bufa:8:2");
 }
 
+/// The default has a thread where calls take long.
+#[test]
+fn default_on_a_slow_device() {
+    on_memory("cache,throttle:1024G:30us");
+    on_files("cache,throttle:1024G:30us");
+}
+
 #[test]
 fn past_the_cache_of_the_system() {
     on_memory("direct");

@@ -135,13 +135,15 @@ fn an_error_at_every_nth_operation_loses_nothing() {
 
 /// Layers with a thread, and one that is not asked for buffers. What their threads meet is told by a
 /// later call: once, and never lost.
-const SPECS: [&str; 6] = [
+const SPECS: [&str; 7] = [
     "cachea:1:4:2",
     "cachea:4:8",
     "bufa:2:2",
     "cache:1:3,eie:4:4:1",
     "cachea:1:8,bufa:4:2",
     "direct",
+    // The default, where a thread helps it: what that fails at is tried again before anybody is told.
+    "cache,throttle:10G:40us",
 ];
 
 fn stack_of(spec: &str) -> (Arc<Memory>, FaultHandle, Arc<dyn Storage>) {
@@ -247,6 +249,46 @@ fn a_full_disk_behind_a_thread_keeps_what_was_accepted() {
         }
         assert!(base.to_vec().unwrap()[..accepted] == data[..accepted], "{spec}");
     }
+}
+
+/// The default on a slow device: an error of its thread is nobody's until a user met it, too.
+#[test]
+fn what_the_thread_of_the_default_failed_at_is_tried_by_its_users() {
+    let (base, handle, s) = stack_of("cache,throttle:10G:100us");
+    let data = Rng::new(2).bytes(4 << 20);
+    let (before, after) = data.split_at(2 << 20);
+    for (i, part) in before.chunks(4096).enumerate() {
+        s.write_at(i as u64 * 4096, part).unwrap();
+    }
+    handle.arm(FaultPlan {
+        watched: Watched::Write,
+        nth: 1,
+        onwards: true,
+        kind: FaultKind::Enospc,
+    });
+    let mut accepted = before.len();
+    let mut refused = None;
+    for part in after.chunks(4096) {
+        if let Err(error) = s.write_at(accepted as u64, part) {
+            refused = Some(error);
+            break;
+        }
+        accepted += part.len();
+    }
+    let refused = refused.expect("a full disk shows while there is room in memory");
+    assert_eq!(refused.raw_os_error(), libc::ENOSPC);
+    assert!(handle.injected() >= 2, "the thread, and who told");
+    let mut back = vec![0; accepted];
+    assert_eq!(s.read_at(0, &mut back), Ok(accepted));
+    assert!(back == data[..accepted]);
+    assert_eq!(s.barrier().unwrap_err().raw_os_error(), libc::ENOSPC);
+    handle.disarm();
+    s.barrier().unwrap();
+    for (i, part) in data[accepted..].chunks(4096).enumerate() {
+        s.write_at((accepted + i * 4096) as u64, part).unwrap();
+    }
+    s.sync().unwrap();
+    assert!(base.to_vec().unwrap() == data);
 }
 
 #[test]

@@ -4,7 +4,12 @@
 //! a header is read past it. Then the page size follows from how much is worked on together; how
 //! many pages there are, from need: as many as a record asks for, and more each time a page is
 //! missed that had to leave a while ago, within the memory of the process (`ZONDA_MEMORY`).
+//!
+//! Where calls of what is below take long, a thread writes what is complete and reads the block after
+//! the one that is read, so that the device and the program work at the same time.
 
+use super::line::When;
+use super::served::Served;
 use super::{Cache, CacheShape, LEAST_PAGES, Straight};
 use crate::StorageError;
 use crate::spec::{Below, Building, Plan};
@@ -47,12 +52,12 @@ impl Plan for Planned {
 
 /// The layer.
 #[derive(Debug)]
-pub struct Adaptive<S: Storage + Clone> {
+pub struct Adaptive<S: Storage + Clone + 'static> {
     inner: S,
-    cache: OnceLock<Cache<S>>,
+    cache: OnceLock<Served<S>>,
 }
 
-impl<S: Storage + Clone> Adaptive<S> {
+impl<S: Storage + Clone + 'static> Adaptive<S> {
     /// Wraps `inner`.
     pub fn new(inner: S) -> Adaptive<S> {
         Adaptive { inner, cache: OnceLock::new() }
@@ -88,18 +93,19 @@ impl<S: Storage + Clone> Adaptive<S> {
         if let Some(cache) = self.cache.get() {
             return Ok(cache);
         }
-        let cache = Cache::new(self.inner.clone(), Self::shape(advice))?;
+        let shape = Self::shape(advice);
+        let cache = Served::new(self.inner.clone(), shape, None, When::Slow)?;
         Ok(self.cache.get_or_init(|| cache))
     }
 
     /// What reads go to: the cache, or before there is one what lies below.
     #[inline]
     fn now(&self) -> &dyn Storage {
-        self.cache.get().map_or(&self.inner as &dyn Storage, |cache| cache)
+        self.cache.get().map_or(&self.inner as &dyn Storage, |cache| &**cache)
     }
 }
 
-impl<S: Storage + Clone> Storage for Adaptive<S> {
+impl<S: Storage + Clone + 'static> Storage for Adaptive<S> {
     #[inline]
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         match self.cache.get() {

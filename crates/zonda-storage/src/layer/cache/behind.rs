@@ -1,22 +1,21 @@
-//! A cache with a thread: what is complete is written behind its users, and what they are about to
-//! read is read ahead of them. The layers `cachea`, `bufa` and `eie` are this, each in its own manner.
+//! The layers `cachea`, `bufa` and `eie`: a cache that always has its thread (`served.rs`), each in its own
+//! manner.
 //!
 //! Data is in a page when a write returns, so a read sees it at once, and memory is that of the pages:
 //! nothing is copied for the thread. A user who needs a page while all of them wait to be written writes
 //! one himself. Large requests pass through the pages too, up to half of what fits: only so can they be
 //! written later.
 
-use super::line::{Line, Task, Worker};
-use super::shared::{Member, Shared};
-use super::{Cache, CacheShape, Straight};
+use super::line::When;
+use super::served::Served;
+use super::shared::Shared;
+use super::{CacheShape, Straight};
 use crate::spec::{Below, Building, Plan};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use crate::{BLOCK_BYTES, StorageError};
-use parking_lot::Mutex;
 use std::fmt;
-use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 /// Where nothing ends.
 const NOWHERE: u64 = 1 << 63;
@@ -76,46 +75,9 @@ impl Plan for Conduct {
     }
 }
 
-/// The cache, as its thread and the files that share its pages see it.
-struct Core<S: Storage> {
-    cache: Cache<S>,
-    /// Held while another file takes a page from this one; false once the layer goes, which then
-    /// writes no more.
-    lives: Mutex<bool>,
-}
-
-impl<S: Storage> Worker for Core<S> {
-    fn work(&self, task: Task, line: &Arc<Line>) {
-        match task {
-            Task::Ahead(pages) => self.cache.load_ahead(pages),
-            // `line` has been told of the error.
-            Task::Complete(index) => {
-                let _ = self.cache.write_complete_now(index, Some(line), false);
-            }
-            Task::Rest(index) => {
-                let _ = self.cache.write_complete_now(index, Some(line), true);
-            }
-            Task::Left(index) => self.cache.write_one(index, line),
-            Task::Clean => self.cache.clean_oldest(line),
-        }
-    }
-}
-
-impl<S: Storage> Member for Core<S> {
-    fn n_pages(&self) -> u64 {
-        self.cache.table.lock().in_use()
-    }
-
-    fn give_up(&self) -> bool {
-        // Where two layers of one stack share pages, this may be what the upper one waits for.
-        self.lives.try_lock().is_some_and(|lives| *lives && self.cache.give_up())
-    }
-}
-
 /// The layer.
 pub struct Behind<S: Storage + 'static> {
-    core: Arc<Core<S>>,
-    line: Arc<Line>,
+    cache: Served<S>,
     conduct: Conduct,
     /// Pages to be read ahead.
     n_ahead: u64,
@@ -138,21 +100,13 @@ impl<S: Storage + 'static> Behind<S> {
         if let Some(shared) = &shared {
             conduct.shape = shared.shape();
         }
-        let line = Line::new();
-        let cache = Cache::with(inner, conduct.shape(), shared.clone(), Some(Arc::clone(&line)))?;
-        let core = Arc::new(Core { cache, lives: Mutex::new(true) });
-        let weak = Arc::downgrade(&core);
-        if let Some(shared) = shared {
-            shared.join(Weak::clone(&weak) as Weak<dyn Member>);
-        }
-        line.is_done_by(weak);
+        let cache = Served::new(inner, conduct.shape(), shared, When::Always)?;
         // What was read stays a while: a reader may step back.
         let most = conduct.shape.pages / 2;
         let n_ahead = conduct.ahead.unwrap_or(if conduct.follows { most } else { DEFAULT_AHEAD });
         let n_ahead = n_ahead.min(most);
         Ok(Behind {
-            core,
-            line,
+            cache,
             conduct,
             n_ahead,
             read_to: AtomicU64::new(NOWHERE),
@@ -171,8 +125,8 @@ impl<S: Storage + 'static> Behind<S> {
         let end = at + len as u64;
         let before = self.read_to.swap(end, Ordering::Relaxed);
         if at.wrapping_sub(before) <= NEAR_BYTES {
-            let (last, _) = self.core.cache.place(end - 1);
-            let (last_before, _) = self.core.cache.place(before.saturating_sub(1));
+            let (last, _) = self.cache.place(end - 1);
+            let (last_before, _) = self.cache.place(before.saturating_sub(1));
             if last > last_before {
                 self.go_ahead_of(last);
             }
@@ -184,13 +138,13 @@ impl<S: Storage + 'static> Behind<S> {
         let to = page + 1 + self.n_ahead;
         let asked = self.ahead_to.load(Ordering::Relaxed);
         let from = if (page + 1..=to).contains(&asked) { asked } else { page + 1 };
-        let len = self.core.cache.len.load(Ordering::Acquire);
+        let len = self.cache.len.load(Ordering::Acquire);
         let few = to - from < self.n_ahead.div_ceil(2);
-        if few || self.core.cache.base(from) >= len {
+        if few || self.cache.base(from) >= len {
             return;
         }
         self.ahead_to.store(to, Ordering::Relaxed);
-        self.line.ahead(from..to);
+        self.cache.line().ahead(from..to);
     }
 
     /// Takes note of a write, and has the page written that its stream has left.
@@ -202,151 +156,90 @@ impl<S: Storage + 'static> Behind<S> {
         let end = at + len as u64;
         let before = self.written_to.swap(end, Ordering::Relaxed);
         if at.wrapping_sub(before) <= NEAR_BYTES {
-            let (last, _) = self.core.cache.place(end - 1);
-            let (last_before, _) = self.core.cache.place(before.saturating_sub(1));
+            let (last, _) = self.cache.place(end - 1);
+            let (last_before, _) = self.cache.place(before.saturating_sub(1));
             if last > last_before {
-                self.line.left(last_before);
+                self.cache.line().left(last_before);
             }
         }
     }
 
     /// Hands down all that was accepted, and tells what went wrong behind its users' back.
     fn flush(&self) -> Result<(), StorageError> {
-        let flushed = self.core.cache.flush_from(0);
-        flushed.and(self.line.tell())
-    }
-}
-
-impl<S: Storage + 'static> Drop for Behind<S> {
-    fn drop(&mut self) {
-        // In a forked child both may be held for ever by a thread that it does not have.
-        if !self.line.is_inherited() {
-            *self.core.lives.lock() = false;
-            self.line.stop();
-        }
+        let flushed = self.cache.flush_from(0);
+        flushed.and(self.cache.line().tell())
     }
 }
 
 impl<S: Storage + 'static> Storage for Behind<S> {
     fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
-        let got = self.core.cache.read_at(at, buf)?;
+        let got = self.cache.read_at(at, buf)?;
         self.note_read(at, got);
         Ok(got)
     }
 
     fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
-        self.core.cache.read_ranges(ranges)?;
+        self.cache.read_ranges(ranges)?;
         ranges.iter().for_each(|range| self.note_read(range.at, range.got));
         Ok(())
     }
 
     fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
-        self.line.tell()?;
-        self.core.cache.write_at(at, data)?;
+        self.cache.line().tell()?;
+        self.cache.write_at(at, data)?;
         self.note_write(at, data.len());
         Ok(())
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        self.line.tell()?;
-        self.core.cache.write_ranges(ranges)?;
+        self.cache.line().tell()?;
+        self.cache.write_ranges(ranges)?;
         ranges.iter().for_each(|range| self.note_write(range.at, range.data.len()));
         Ok(())
     }
 
     fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
-        self.line.tell()?;
-        self.core.cache.fill_at(at, len, element)
+        self.cache.line().tell()?;
+        self.cache.fill_at(at, len, element)
     }
 
     fn advise(&self, advice: Advice) {
-        self.core.cache.advise(advice);
+        self.cache.advise(advice);
     }
 
     fn rest(&self) {
         // Its own thread writes what is complete.
-        self.core.cache.inner.rest();
+        self.cache.inner.rest();
     }
 
     fn len(&self) -> Result<u64, StorageError> {
-        self.core.cache.len()
+        self.cache.len()
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
-        self.core.cache.set_len(len)
+        self.cache.set_len(len)
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
         self.flush()?;
-        self.core.cache.inner.barrier()
+        self.cache.inner.barrier()
     }
 
     fn sync(&self) -> Result<(), StorageError> {
         self.flush()?;
-        self.core.cache.inner.sync()
+        self.cache.inner.sync()
     }
 
     fn invalidate(&self) -> Result<(), StorageError> {
-        self.core.cache.invalidate()
+        self.cache.invalidate()
     }
 
     fn stamp(&self) -> Result<Stamp, StorageError> {
-        self.core.cache.stamp()
+        self.cache.stamp()
     }
 
     fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},", self.conduct)?;
-        self.core.cache.inner.describe(f)
-    }
-}
-
-impl<S: Storage> Cache<S> {
-    /// Brings pages in that are not cached, as far as there is room that need not be written first. An
-    /// error is met again by whoever asks for them.
-    fn load_ahead(&self, pages: Range<u64>) {
-        let len = self.len.load(Ordering::Acquire);
-        let end = pages.end.min(len.div_ceil(self.shape.page_bytes));
-        let mut next = pages.start;
-        while next < end {
-            let mut held = self.claim(next..end);
-            if held.is_empty() {
-                next += 1;
-                continue;
-            }
-            next += held.len() as u64;
-            let mut ranges = Vec::with_capacity(held.len());
-            for (_, page) in &mut held {
-                let page = &mut **page;
-                let begin = self.base(page.index);
-                let n = usize::try_from(len.saturating_sub(begin)).unwrap_or(usize::MAX);
-                let n = n.min(self.page_bytes());
-                page.reach(n, self.page_bytes());
-                ranges.push(ReadRange::new(begin, &mut page.buf[..n]));
-            }
-            if self.inner.read_ranges(&mut ranges).is_err() {
-                return;
-            }
-            let mut lengths = Vec::with_capacity(ranges.len());
-            for range in &mut ranges {
-                range.buf[range.got..].fill(0);
-                lengths.push(range.buf.len());
-            }
-            for ((_, page), n) in held.iter_mut().zip(lengths) {
-                page.add_read(0, n);
-            }
-            self.expected.store(self.base(next).min(len), Ordering::Relaxed);
-        }
-    }
-
-    /// Writes page `index` back if it is dirty and nobody uses it.
-    fn write_one(&self, index: u64, line: &Line) {
-        let Some(id) = self.table.lock().map.get(&index).copied() else { return };
-        let Some(mut page) = self.slot(id).page.try_write() else { return };
-        if page.index == index
-            && !page.is_clean()
-            && let Err(error) = self.write_back(id, &mut page)
-        {
-            line.fail(&error);
-        }
+        self.cache.inner.describe(f)
     }
 }

@@ -64,7 +64,7 @@ impl<S: Storage> Cache<S> {
                     let mut page = self.slot(id).page.write();
                     if !page.is_clean() {
                         // Whoever comes next finds a page that need not be written first.
-                        self.line.as_ref().inspect(|line| line.clean());
+                        self.writer().inspect(|line| line.clean());
                         if let Err(error) = self.write_back(id, &mut page) {
                             self.hand_back(&mut self.table.lock(), id, &page);
                             return Err(error);
@@ -185,8 +185,10 @@ impl<S: Storage> Cache<S> {
         page.reset(index);
         table.map.insert(index, id);
         let now = self.clock.fetch_add(2, Ordering::Relaxed) + 2;
-        self.slot(id).stamp.store(now, Ordering::Relaxed);
-        table.enter(self.slot(id), now, id);
+        let slot = self.slot(id);
+        slot.opens_block.store(false, Ordering::Relaxed);
+        slot.stamp.store(now, Ordering::Relaxed);
+        table.enter(slot, now, id);
         self.hint(index).store(id + 1, Ordering::Release);
         true
     }

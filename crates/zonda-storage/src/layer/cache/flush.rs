@@ -49,7 +49,7 @@ impl<S: Storage> Cache<S> {
     ///
     /// Where a thread does such work, it is left to it. No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
-        if self.line.as_ref().is_some_and(|line| line.complete(index)) {
+        if self.writer().is_some_and(|line| line.complete(index)) {
             return Ok(());
         }
         self.write_complete_now(index, None, false)
@@ -75,7 +75,7 @@ impl<S: Storage> Cache<S> {
         };
         // A thread does not keep more from its users than they can do without.
         let at_once = match line {
-            Some(_) => (self.shape.pages / 4).clamp(1, run_pages) as usize,
+            Some(_) => (self.limit.load(Ordering::Relaxed) / 4).clamp(1, run_pages) as usize,
             None => run_pages as usize,
         };
         let mut next = first;
@@ -238,11 +238,20 @@ impl<S: Storage> Cache<S> {
             );
         }
         let bytes = ranges.iter().map(|range| range.data.len()).sum();
+        self.note_handed_down(&ranges);
         self.writes.time(bytes, || self.inner.write_ranges(&ranges))?;
+        self.line.as_ref().inspect(|line| line.note_written());
         for (id, page) in run {
             self.mark_clean(*id, page);
         }
         Ok(())
+    }
+
+    /// Ranges are about to be written below, in ascending order.
+    pub(super) fn note_handed_down(&self, ranges: &[WriteRange<'_>]) {
+        if let Some(last) = ranges.last() {
+            self.below_to.fetch_max(last.at + last.data.len() as u64, Ordering::AcqRel);
+        }
     }
 
     /// Forgets that `page` is dirty.
@@ -308,6 +317,7 @@ impl<S: Storage> Cache<S> {
             return Ok(());
         }
         if len > old {
+            self.below_to.fetch_max(len, Ordering::AcqRel);
             self.inner.set_len(len)?;
             self.extend_to(len);
             return Ok(());
@@ -341,7 +351,9 @@ impl<S: Storage> Cache<S> {
                 dirty_end = dirty_end.max(self.base(page.index) + page.dirty.end() as u64);
             }
         });
-        let len = self.inner.len()?.max(dirty_end);
+        let below = self.inner.len()?;
+        self.below_to.fetch_max(below, Ordering::AcqRel);
+        let len = below.max(dirty_end);
         // Another thread's write in the meantime has set a newer length, which then stays.
         let _ = self.len.compare_exchange(known, len, Ordering::AcqRel, Ordering::Relaxed);
         self.extend_to(len);

@@ -5,11 +5,12 @@
 //! thread, works as a cache without one, and it never takes the locks in here, which the thread
 //! may have held.
 //!
-//! A write that fails leaves its page dirty, and the error here; writing stops until it was told.
+//! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
+//! was told, or (`When::Slow`) until somebody else's write succeeded.
 
 use crate::{StorageError, quiet, thread};
 use parking_lot::{Condvar, Mutex};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -21,11 +22,29 @@ const FORK_NAP: Duration = Duration::from_micros(100);
 /// How long a few complete pages wait for more.
 const REST_NAP: Duration = Duration::from_millis(5);
 
+/// How long a thread without work stays.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The most blocks that wait to be read: of so many streams each has its next one.
+const MOST_BLOCKS: usize = 16;
+
+/// When a cache leaves work to its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    /// Whenever there is some; an error of the thread is told by the next call.
+    Always,
+    /// Where calls of what is below take long. What the thread failed at is tried again by its users,
+    /// who have the error if it fails again.
+    Slow,
+}
+
 /// One thing to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Read these pages, that somebody is about to ask for.
     Ahead(Range<u64>),
+    /// Read the block that begins with this page, after one that somebody reads.
+    Block(u64),
     /// Write this page, which became complete, with those around it.
     Complete(u64),
     /// Write this complete page, and no more may follow.
@@ -45,6 +64,8 @@ pub(super) trait Worker: Send + Sync {
 #[derive(Debug, Default)]
 struct Tasks {
     ahead: Option<Range<u64>>,
+    /// Those asked for last, newest at the end.
+    blocks: VecDeque<u64>,
     complete: BTreeSet<u64>,
     left: BTreeSet<u64>,
     /// Complete pages that were too few to be written.
@@ -61,6 +82,7 @@ impl Tasks {
     fn take(&mut self) -> Option<Task> {
         let ahead = self.ahead.take().map(Task::Ahead);
         ahead
+            .or_else(|| self.blocks.pop_front().map(Task::Block))
             .or_else(|| self.complete.pop_first().map(Task::Complete))
             .or_else(|| self.left.pop_first().map(Task::Left))
             .or_else(|| std::mem::take(&mut self.clean).then_some(Task::Clean))
@@ -77,6 +99,7 @@ impl Tasks {
 
 /// The work of one cache.
 pub(super) struct Line {
+    when: When,
     tasks: Mutex<Tasks>,
     bell: Condvar,
     /// The process whose thread it is.
@@ -93,8 +116,9 @@ impl std::fmt::Debug for Line {
 }
 
 impl Line {
-    pub(super) fn new() -> Arc<Line> {
+    pub(super) fn new(when: When) -> Arc<Line> {
         Arc::new(Line {
+            when,
             tasks: Mutex::default(),
             bell: Condvar::new(),
             pid: std::process::id(),
@@ -102,6 +126,11 @@ impl Line {
             failed: Mutex::new(None),
             has_failed: AtomicBool::new(false),
         })
+    }
+
+    #[inline]
+    pub(super) fn when(&self) -> When {
+        self.when
     }
 
     /// Says who does the work. Until then none is taken.
@@ -141,6 +170,17 @@ impl Line {
         self.add(|tasks| tasks.ahead = Some(pages));
     }
 
+    /// Has the block read that begins with page `first`; of many that nobody came to read, the oldest
+    /// is forgotten.
+    pub(super) fn block(self: &Arc<Self>, first: u64) {
+        self.add(|tasks| {
+            if tasks.blocks.len() == MOST_BLOCKS {
+                tasks.blocks.pop_front();
+            }
+            tasks.blocks.push_back(first);
+        });
+    }
+
     /// Adds work, and starts the thread at the first.
     fn add(self: &Arc<Self>, add: impl FnOnce(&mut Tasks)) -> bool {
         if self.is_inherited() {
@@ -171,7 +211,7 @@ impl Line {
 
     /// The thread.
     fn serve(self: &Arc<Self>, worker: &Weak<dyn Worker>) {
-        /// Says that the thread is gone, whatever it ended by.
+        /// Says that the thread is gone, where it ended otherwise than by having nothing to do.
         struct Gone<'a>(&'a Line);
         impl Drop for Gone<'_> {
             fn drop(&mut self) {
@@ -179,16 +219,18 @@ impl Line {
                 self.0.bell.notify_all();
             }
         }
-        let _gone = Gone(self);
+        let gone = Gone(self);
         while let Some(task) = self.next() {
             let Some(_gate) = self.leave() else { return };
             let Some(worker) = worker.upgrade() else { return };
-            if self.has_failed.load(Ordering::Acquire) && !matches!(task, Task::Ahead(_)) {
+            if self.has_failed() && !matches!(task, Task::Ahead(_) | Task::Block(_)) {
                 self.tasks.lock().forget_writes();
             } else {
                 worker.work(task, self);
             }
         }
+        // `next` has said so: there may be another one already.
+        std::mem::forget(gone);
     }
 
     /// Leave to take locks; `None` when the cache goes first.
@@ -204,23 +246,25 @@ impl Line {
         }
     }
 
+    /// The next thing to do; `None` if there is none for a while or the cache goes, and then the thread
+    /// counts as gone.
     fn next(&self) -> Option<Task> {
         let mut tasks = self.tasks.lock();
-        loop {
-            if tasks.stop {
-                return None;
-            }
+        while !tasks.stop {
             if let Some(task) = tasks.take() {
                 return Some(task);
             }
-            if tasks.rest.is_empty() {
-                self.bell.wait(&mut tasks);
-            } else if self.bell.wait_for(&mut tasks, REST_NAP).timed_out()
-                && let Some(index) = tasks.rest.pop_first()
-            {
-                return Some(Task::Rest(index));
+            let nap = if tasks.rest.is_empty() { IDLE } else { REST_NAP };
+            if self.bell.wait_for(&mut tasks, nap).timed_out() && !tasks.stop {
+                match tasks.take().or_else(|| tasks.rest.pop_first().map(Task::Rest)) {
+                    None => break,
+                    some => return some,
+                }
             }
         }
+        tasks.running = false;
+        self.bell.notify_all();
+        None
     }
 
     /// Ends the thread, and waits until it has done what it is at.
@@ -233,6 +277,21 @@ impl Line {
         self.bell.notify_all();
         while tasks.running {
             self.bell.wait(&mut tasks);
+        }
+    }
+
+    /// Whether a write of the thread failed, and none has succeeded since.
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// A write has succeeded: where users try again what failed, the thread may, too.
+    #[inline]
+    pub(super) fn note_written(&self) {
+        if self.when == When::Slow && self.has_failed() {
+            // Its pages are dirty still: who writes them next has what goes wrong then.
+            let _ = self.tell();
         }
     }
 

@@ -25,6 +25,7 @@ mod extents;
 mod flush;
 mod line;
 mod pace;
+mod served;
 mod shared;
 mod table;
 mod transfer;
@@ -192,6 +193,8 @@ pub struct Cache<S> {
     shift: Option<u32>,
     /// The logical length.
     len: AtomicU64,
+    /// Nothing was handed down from here on, so that there is nothing to be read.
+    below_to: AtomicU64,
     /// Where the last fill ended: a miss here is sequential.
     expected: AtomicU64,
     /// Where the last large read ended.
@@ -246,6 +249,7 @@ impl<S: Storage> Cache<S> {
             limit: AtomicU64::new(shape.at_first),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
             len: AtomicU64::new(len),
+            below_to: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
             read_to: AtomicU64::new(u64::MAX),
             dense: Dense::default(),

@@ -327,6 +327,8 @@ pub(super) struct Slot {
     pub(super) stamp: AtomicU64,
     /// Whether the page is to be written back; changed only under the page's write lock.
     pub(super) dirty: AtomicBool,
+    /// Whether the page is the first of a block that was read ahead, and was not used yet.
+    pub(super) opens_block: AtomicBool,
     /// Its stamp in the order of the table; changed only under the table's lock.
     place: AtomicU64,
 }

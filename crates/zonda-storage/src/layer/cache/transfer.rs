@@ -20,7 +20,7 @@ const READ_BEHIND_BYTES: u64 = 256 << 10;
 const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// The same where each call takes long. Requests up to this length then go through pages too, when they
 /// follow one another.
-const SLOW_AHEAD_BYTES: u64 = 1 << 20;
+pub(super) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -58,6 +58,10 @@ impl<S: Storage> Cache<S> {
         let Some(bytes) = page.buf.get(a..b) else { return false };
         copy_short(out, bytes);
         self.touch(slot);
+        drop(page);
+        if slot.opens_block.load(Ordering::Relaxed) {
+            self.go_on(index, slot);
+        }
         true
     }
 
@@ -175,7 +179,8 @@ impl<S: Storage> Cache<S> {
 
     /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
     fn reads_ahead(&self) -> bool {
-        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES && self.line.is_none()
+        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES
+            && self.readers_go_ahead()
     }
 
     /// How far a sequential reader is kept ahead of.
@@ -256,13 +261,17 @@ impl<S: Storage> Cache<S> {
         if self.hit(index, a, out) {
             return Ok(true);
         }
-        let Some((_, mut page)) = self.acquire(index)? else { return Ok(false) };
+        let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         let b = a + out.len();
         page.settle(self.page_bytes());
         if !page.valid().covers(a, b) {
             self.fill(&mut page, a, b)?;
         }
         out.copy_from_slice(&page.buf[a..b]);
+        drop(page);
+        if self.slot(id).opens_block.load(Ordering::Relaxed) {
+            self.go_on(index, self.slot(id));
+        }
         Ok(true)
     }
 
@@ -300,8 +309,8 @@ impl<S: Storage> Cache<S> {
         }
         let gaps = page.valid().gaps(missing, end);
         let n_ahead = match gaps[..] {
-            // Where a thread reads ahead, nobody waits for more than was asked for.
-            [(_, to)] if to == whole && base + (whole as u64) < len && self.line.is_none() => {
+            // Where a thread alone reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && base + (whole as u64) < len && self.readers_go_ahead() => {
                 let n = (self.ahead_bytes() / self.shape.page_bytes).max(1);
                 let pages_left = (len - base - 1) / self.shape.page_bytes;
                 // All of a block, or as many from here on.
@@ -311,7 +320,7 @@ impl<S: Storage> Cache<S> {
             _ => 0,
         };
         let mut ahead = self.claim_after(page.index, n_ahead);
-        let block = (SLOW_AHEAD_BYTES / self.shape.page_bytes).max(1);
+        let block = self.block_pages();
         let mut before = match all {
             true => self.claim(page.index - page.index % block..page.index),
             false => Vec::new(),
@@ -354,6 +363,7 @@ impl<S: Storage> Cache<S> {
             next.add_read(0, *n);
         }
         self.expected.store(reached, Ordering::Relaxed);
+        self.ask_for_block(page.index + 1 + ahead.len() as u64);
         Ok(())
     }
 
@@ -381,8 +391,14 @@ impl<S: Storage> Cache<S> {
         let base = self.base(page.index);
         page.settle(self.page_bytes());
         page.reach(to, self.page_bytes());
+        let below_to = self.below_to.load(Ordering::Acquire);
         match page.valid().gaps(from, to)[..] {
             [] => return Ok(()),
+            [(first, _), ..] if base + first as u64 >= below_to => {
+                for (a, b) in page.valid().gaps(from, to) {
+                    page.buf[a..b].fill(0);
+                }
+            }
             [(a, b)] => {
                 let read = || self.inner.read_at(base + a as u64, &mut page.buf[a..b]);
                 let got = self.reads.time(b - a, read)?;
@@ -466,6 +482,7 @@ impl<S: Storage> Cache<S> {
             return Ok(());
         }
         straight.sort_unstable_by_key(|range| range.at);
+        self.note_handed_down(&straight);
         let outcome = self.inner.write_ranges(&straight);
         match &outcome {
             Ok(()) => self.refresh(&straight),
