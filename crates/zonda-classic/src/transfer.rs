@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_storage::Storage;
+use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, Span};
 
 use crate::attribute::{check_mix, range_rule};
@@ -24,6 +24,10 @@ use crate::select::{self, Direction};
 const BLOCK: usize = 256 << 10;
 /// Beyond this distance between elements, elements are read one by one, not with what is between.
 const DENSE_STRIDE: u64 = 512;
+/// Runs of up to so many bytes are handed on many at a time.
+const SHORT_RUN: usize = 256;
+/// The most of them.
+const RUNS_AT_ONCE: usize = 1024;
 
 thread_local! {
     /// Conversion buffer of the thread, kept between calls.
@@ -430,6 +434,12 @@ fn write_plan(
 ) -> Result<Converted, ClassicError> {
     let (ext, mem) = (encoder.ext_size(), encoder.mem_size());
     let run_mem = plan.run_elems.saturating_mul(mem);
+    if run_mem < memory.len()
+        && plan.run_elems.saturating_mul(ext) <= SHORT_RUN
+        && !encoder.keeps_unfit()
+    {
+        return write_short_runs(storage, plan, encoder, memory);
+    }
     let mut runs = memory.chunks(run_mem.max(1));
     let mut total = 0u64;
     if encoder.is_copy() {
@@ -454,6 +464,49 @@ fn write_plan(
             }
             Ok::<(), ClassicError>(())
         })
+    })?;
+    Ok(Converted { out_of_range: total })
+}
+
+/// As `write_plan`, for many short runs: they are converted together and handed on together.
+fn write_short_runs(
+    storage: &dyn Storage,
+    plan: &Plan,
+    encoder: &Encoder,
+    memory: &[u8],
+) -> Result<Converted, ClassicError> {
+    let run_ext = plan.run_elems.saturating_mul(encoder.ext_size()).max(1);
+    let run_mem = plan.run_elems.saturating_mul(encoder.mem_size());
+    let at_once = BLOCK.div_euclid(run_ext).clamp(1, RUNS_AT_ONCE);
+    let mut total = 0u64;
+    let mut rest = memory;
+    with_buffer(at_once.saturating_mul(run_ext), |buffer| {
+        let mut write = |places: &mut Vec<u64>| {
+            let n = places.len().saturating_mul(run_mem).min(rest.len());
+            let (now, later) = rest.split_at(n);
+            rest = later;
+            let external = match encoder.is_copy() {
+                true => now,
+                false => {
+                    let len = places.len().saturating_mul(run_ext);
+                    let external = buffer.get_mut(..len).unwrap_or_default();
+                    let span = converting(now.len());
+                    total = total.saturating_add(encoder.encode(now, external).out_of_range);
+                    drop(span);
+                    external
+                }
+            };
+            let runs = external.chunks(run_ext);
+            let ranges: Vec<WriteRange<'_>> =
+                places.drain(..).zip(runs).map(|(at, data)| WriteRange { at, data }).collect();
+            storage.write_ranges(&ranges)
+        };
+        let mut places = Vec::with_capacity(at_once);
+        plan.for_each_run(&plan.loops, |at| {
+            places.push(at);
+            if places.len() == at_once { write(&mut places) } else { Ok(()) }
+        })?;
+        write(&mut places)
     })?;
     Ok(Converted { out_of_range: total })
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
-use zonda_storage::{Spec, Storage, StorageError};
+use zonda_storage::{Handles, Spec, Storage, StorageError};
 use zonda_testkit::Rng;
 
 type Counted = Cache<Count<Arc<Memory>>>;
@@ -31,6 +31,40 @@ fn sequential_small_writes_never_read() -> Result<(), StorageError> {
     assert!(counts.write.calls <= 10, "{counts:?}");
     let bytes = base.to_vec()?;
     assert!(bytes.chunks(4).zip(0_u32..).all(|(b, i)| b == i.to_le_bytes()));
+    Ok(())
+}
+
+/// Every fourth value, four times: what is in thousands of pieces on the way is neither read nor written
+/// before it is complete.
+#[test]
+fn strided_writes_of_a_new_file_never_read_and_write_once() -> Result<(), StorageError> {
+    let base = Arc::new(Memory::new());
+    let mut handles = Handles::default();
+    let s = Spec::parse("cache,count").unwrap().build_with(base.clone(), &mut handles).unwrap();
+    let data = Rng::new(9).bytes(1 << 20);
+    for (stretch, bytes) in data.chunks(128 << 10).enumerate() {
+        for phase in 0..4 {
+            for (i, piece) in bytes.chunks(8).enumerate().skip(phase).step_by(4) {
+                s.write_at((stretch * (128 << 10) + i * 8) as u64, piece)?;
+            }
+        }
+    }
+    s.sync()?;
+    let counts = handles.counts[0].counts();
+    assert_eq!((counts.read.calls, counts.write.bytes), (0, 1 << 20), "{counts:?}");
+    // Pieces that are never put leave zeros, and the file no longer than it is.
+    for i in 0..2000_u64 {
+        s.write_at((2 << 20) + i * 16, &[7; 8])?;
+    }
+    s.sync()?;
+    let bytes = base.to_vec()?;
+    assert!(bytes[..1 << 20] == data);
+    assert_eq!(bytes.len(), (2 << 20) + 1999 * 16 + 8);
+    assert!(
+        bytes[2 << 20..]
+            .chunks(16)
+            .all(|two| two[..8] == [7; 8] && two[8..] == [0; 8][..two.len() - 8])
+    );
     Ok(())
 }
 

@@ -186,6 +186,7 @@ impl<S: Storage> Cache<S> {
         table.map.insert(index, id);
         let now = self.clock.fetch_add(2, Ordering::Relaxed) + 2;
         let slot = self.slot(id);
+        slot.holds.store(index, Ordering::Relaxed);
         slot.opens_block.store(false, Ordering::Relaxed);
         slot.stamp.store(now, Ordering::Relaxed);
         table.enter(slot, now, id);

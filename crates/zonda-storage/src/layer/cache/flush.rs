@@ -143,7 +143,7 @@ impl<S: Storage> Cache<S> {
             if page.index != before {
                 return None;
             }
-            if !page.is_whole(self.page_bytes()) {
+            if !page.is_complete(self.page_bytes()) {
                 return self.is_left_behind(slot, &page).then_some(first);
             }
             first = before;
@@ -167,7 +167,7 @@ impl<S: Storage> Cache<S> {
         for next in index..index.saturating_add(most as u64) {
             let Some(id) = self.table.lock().map.get(&next).copied() else { break };
             let Some(page) = self.slot(id).page.try_write() else { break };
-            if page.index != next || page.is_clean() || !page.is_whole(self.page_bytes()) {
+            if page.index != next || page.is_clean() || !page.is_complete(self.page_bytes()) {
                 break;
             }
             held.push((id, page));

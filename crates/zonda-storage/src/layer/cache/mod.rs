@@ -297,12 +297,14 @@ impl<S: Storage> Cache<S> {
         &hints[hash as usize]
     }
 
-    /// The slot where page `index` was last seen.
+    /// The slot where page `index` was last seen, unless another has taken it since.
     #[inline]
     fn hinted(&self, index: u64) -> Option<(u32, &Slot)> {
         let id = self.hint(index).load(Ordering::Acquire).checked_sub(1)?;
         let (segment, place) = segment_of(id);
-        Some((id, &self.slots[segment].get()?[place]))
+        let slot = &self.slots[segment].get()?[place];
+        // Another page may be in somebody's hands for long.
+        (slot.holds.load(Ordering::Relaxed) == index).then_some((id, slot))
     }
 
     fn slot(&self, id: u32) -> &Slot {

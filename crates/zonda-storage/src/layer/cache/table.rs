@@ -79,6 +79,10 @@ pub(super) struct Page {
     background: Vec<Background>,
     /// How often a scattered read found something missing.
     pub(super) misses: u32,
+    /// How many bytes were put, those put again counting again.
+    put_bytes: usize,
+    /// Whether zeros were laid between pieces where more may yet be put.
+    pub(super) has_holes: bool,
 }
 
 /// A repeated element that nobody has written down yet.
@@ -114,6 +118,8 @@ impl Default for Page {
             dirty: Extents::default(),
             background: Vec::new(),
             misses: 0,
+            put_bytes: 0,
+            has_holes: false,
         }
     }
 }
@@ -131,6 +137,8 @@ impl Page {
         self.dirty.clear();
         self.background.clear();
         self.misses = 0;
+        self.put_bytes = 0;
+        self.has_holes = false;
     }
 
     /// Makes it an empty place without memory.
@@ -152,6 +160,7 @@ impl Page {
         } else {
             copy_short(&mut self.buf[a..b], data);
         }
+        self.put_bytes += data.len();
         self.add_written(a, b);
     }
 
@@ -227,6 +236,12 @@ impl Page {
     #[inline]
     pub(super) fn is_whole(&self, page_bytes: usize) -> bool {
         self.valid().is_one(0, page_bytes)
+    }
+
+    /// Whether every byte is valid, and none a zero that only lies where something may still be put.
+    #[inline]
+    pub(super) fn is_complete(&self, page_bytes: usize) -> bool {
+        self.is_whole(page_bytes) && (!self.has_holes || self.put_bytes >= page_bytes)
     }
 
     /// Lays a repeated element under `a..b`; `phase` says which byte of it is at `a`.
@@ -323,6 +338,8 @@ impl Page {
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) page: RwLock<Page>,
+    /// Which page it was given last: a hint that needs no lock, which may be held through a write.
+    pub(super) holds: AtomicU64,
     /// When it was last used, on the cache's clock.
     pub(super) stamp: AtomicU64,
     /// Whether the page is to be written back; changed only under the page's write lock.

@@ -24,6 +24,8 @@ pub(super) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
+/// The same for a page that is filled without a read, as nothing of it is below.
+const FREE_PIECES: usize = 256;
 /// With more than this waiting to be written, what is put is out of the processor's cache before it
 /// leaves.
 const PAST_CACHE_BYTES: u64 = 4 << 20;
@@ -84,7 +86,7 @@ impl<S: Storage> Cache<S> {
             _ => return Ok(false),
         };
         let mut page = slot.page.write();
-        if page.index != index || page.n_pieces() >= MAX_PIECES {
+        if page.index != index || page.n_pieces() >= FREE_PIECES && self.is_to_be_tidied(&page) {
             return Ok(false);
         }
         self.touch(slot);
@@ -103,10 +105,10 @@ impl<S: Storage> Cache<S> {
         let past_cache = data.len() >= PAST_CACHE_LEAST
             && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
                 > PAST_CACHE_BYTES;
-        let was_whole = page.is_whole(self.page_bytes());
+        let was_complete = page.is_complete(self.page_bytes());
         page.put(a, data, self.page_bytes(), past_cache);
         self.mark_dirty(slot);
-        !was_whole && page.is_whole(self.page_bytes())
+        !was_complete && page.is_complete(self.page_bytes())
     }
 
     #[inline]
@@ -440,10 +442,24 @@ impl<S: Storage> Cache<S> {
             |range: &&WriteRange<'_>| (range.data.len() as u64) < self.shape.straight.write_bytes;
         // Small pieces first: what finds no room is announced with the large ones.
         let mut homeless = Vec::new();
-        for range in ranges.iter().filter(small) {
-            for (index, a, part) in self.cut(*range) {
-                if !self.write_page(part.at, index, a, part.data)? {
-                    homeless.push(part);
+        let mut rest = ranges;
+        while let Some(first) = rest.first() {
+            let (index, _) = self.place(first.at);
+            let page_end = self.base(index).saturating_add(self.shape.page_bytes);
+            let inside = |range: &&WriteRange<'_>| {
+                small(range) && range.at + range.data.len() as u64 <= page_end
+            };
+            let n = rest.iter().take_while(inside).count();
+            let (together, more) = rest.split_at(n.max(1));
+            rest = more;
+            if n > 1 && self.write_pieces(index, together)? {
+                continue;
+            }
+            for range in together.iter().filter(small) {
+                for (index, a, part) in self.cut(*range) {
+                    if !self.write_page(part.at, index, a, part.data)? {
+                        homeless.push(part);
+                    }
                 }
             }
         }
@@ -543,22 +559,62 @@ impl<S: Storage> Cache<S> {
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         self.extend_to(at + data.len() as u64);
         let complete = self.put(self.slot(id), &mut page, a, data);
-        if page.n_pieces() >= MAX_PIECES {
-            let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
-            self.fill_gaps(&mut page, from, to)?;
-            // As one write would join them; whoever writes there from now on finds the page.
-            if !self.straight_write_in(index) {
-                page.join_written(MERGE_BYTES);
-            }
-            if page.dirty.count() >= MAX_PIECES {
-                self.write_back(id, &mut page)?;
-            }
+        self.tidy(id, &mut page)?;
+        drop(page);
+        if complete {
+            self.write_complete(index)?;
+        }
+        Ok(true)
+    }
+
+    /// Writes ascending pieces that lie in page `index`; false, and nothing is written, when there is no
+    /// room for it.
+    fn write_pieces(&self, index: u64, pieces: &[WriteRange<'_>]) -> Result<bool, StorageError> {
+        let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
+        if let Some(last) = pieces.last() {
+            self.extend_to(last.at + last.data.len() as u64);
+        }
+        let slot = self.slot(id);
+        let base = self.base(index);
+        let mut complete = false;
+        for piece in pieces.iter().filter(|piece| !piece.data.is_empty()) {
+            complete |= self.put(slot, &mut page, (piece.at - base) as usize, piece.data);
+            self.tidy(id, &mut page)?;
         }
         drop(page);
         if complete {
             self.write_complete(index)?;
         }
         Ok(true)
+    }
+
+    /// Makes one piece of very many of a page, and writes it if that is not to be had otherwise.
+    fn tidy(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
+        if page.n_pieces() < FREE_PIECES || !self.is_to_be_tidied(page) {
+            return Ok(());
+        }
+        let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
+        page.has_holes |= page.valid().count() > 1 && self.is_beyond(page);
+        self.fill_gaps(page, from, to)?;
+        // As one write would join them; whoever writes there from now on finds the page.
+        if !self.straight_write_in(page.index) {
+            page.join_written(MERGE_BYTES);
+        }
+        if page.dirty.count() >= MAX_PIECES {
+            self.write_back(id, page)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a page of many pieces has too many of them.
+    #[cold]
+    fn is_to_be_tidied(&self, page: &Page) -> bool {
+        page.n_pieces() >= MAX_PIECES || page.valid().count() == 1 || self.is_beyond(page)
+    }
+
+    /// Whether nothing of a page is below.
+    fn is_beyond(&self, page: &Page) -> bool {
+        self.base(page.index) >= self.below_to.load(Ordering::Acquire)
     }
 
     /// Gives pages that came in during a straight write its data, which they may have read too
