@@ -22,6 +22,9 @@ const FORK_NAP: Duration = Duration::from_micros(100);
 /// How long a few complete pages wait for more.
 const REST_NAP: Duration = Duration::from_millis(5);
 
+/// The same where each call takes long.
+const SLOW_REST_NAP: Duration = Duration::from_millis(50);
+
 /// How long a thread without work stays.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -254,7 +257,11 @@ impl Line {
             if let Some(task) = tasks.take() {
                 return Some(task);
             }
-            let nap = if tasks.rest.is_empty() { IDLE } else { REST_NAP };
+            let nap = match self.when {
+                _ if tasks.rest.is_empty() => IDLE,
+                When::Always => REST_NAP,
+                When::Slow => SLOW_REST_NAP,
+            };
             if self.bell.wait_for(&mut tasks, nap).timed_out() && !tasks.stop {
                 match tasks.take().or_else(|| tasks.rest.pop_first().map(Task::Rest)) {
                     None => break,
