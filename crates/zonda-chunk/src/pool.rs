@@ -154,7 +154,7 @@ impl Engine {
             .num_threads(self.threads)
             .spawn_handler(|thread| {
                 let name = format!("zonda-{}", thread.index());
-                zonda_storage::thread::spawn(name, || thread.run())
+                zonda_storage::thread::spawn(name, || thread.run()).map(drop)
             })
             .build();
         let threads = Arc::new(threads.ok()?);

@@ -11,9 +11,11 @@
 use crate::{StorageError, quiet, thread};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeSet, VecDeque};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// How long a thread that met a fork waits before it looks again.
@@ -78,6 +80,9 @@ struct Tasks {
     stop: bool,
     /// The thread is there.
     running: bool,
+    /// The thread, until it is joined. Never dropped unjoined: a forked child would detach what is no
+    /// thread there.
+    thread: Option<ManuallyDrop<JoinHandle<()>>>,
 }
 
 impl Tasks {
@@ -89,6 +94,14 @@ impl Tasks {
             .or_else(|| self.complete.pop_first().map(Task::Complete))
             .or_else(|| self.left.pop_first().map(Task::Left))
             .or_else(|| std::mem::take(&mut self.clean).then_some(Task::Clean))
+    }
+
+    /// Waits for the end of a thread that counts as gone, which takes no more locks.
+    fn join(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            // A panic has been reported on standard error, and what it was at is done by others.
+            let _ = ManuallyDrop::into_inner(thread).join();
+        }
     }
 
     /// Forgets what is to be written: those pages stay dirty.
@@ -208,7 +221,10 @@ impl Line {
         let Some(worker) = self.worker.get().cloned() else { return false };
         let line = Arc::clone(self);
         let name = format!("zonda-io-{}", STARTED.fetch_add(1, Ordering::Relaxed));
-        tasks.running = thread::spawn(name, move || line.serve(&worker)).is_ok();
+        // One that had nothing to do for long.
+        tasks.join();
+        tasks.thread = thread::spawn(name, move || line.serve(&worker)).ok().map(ManuallyDrop::new);
+        tasks.running = tasks.thread.is_some();
         tasks.running
     }
 
@@ -274,7 +290,8 @@ impl Line {
         None
     }
 
-    /// Ends the thread, and waits until it has done what it is at.
+    /// Ends the thread, and waits until it has done what it is at and is gone: a program that ends then
+    /// has nothing of it left.
     pub(super) fn stop(&self) {
         if self.is_inherited() {
             return;
@@ -285,6 +302,7 @@ impl Line {
         while tasks.running {
             self.bell.wait(&mut tasks);
         }
+        tasks.join();
     }
 
     /// Whether a write of the thread failed, and none has succeeded since.
