@@ -181,6 +181,86 @@ fn the_default_reads_ahead_where_the_device_is_slow() -> Result<(), StorageError
     Ok(())
 }
 
+/// Reads that are long enough to go past a cache are worth pages where several go on side by side.
+#[test]
+fn long_reads_in_several_streams_are_kept_ahead_of() -> Result<(), StorageError> {
+    let bytes = Rng::new(6).bytes(8 * MIB as usize);
+    let base = Arc::new(Memory::from_slice(&bytes));
+    let (s, handles) = counted("cache,count,throttle:4G:300us", base);
+    s.advise(Advice { file_bytes: 8 * MIB, ..Advice::default() });
+    let mut buf = vec![0; 16 << 10];
+    for step in 0..128 {
+        for stream in 0..4 {
+            let at = stream * 2 * MIB + step * (16 << 10);
+            assert_eq!(s.read_at(at, &mut buf)?, buf.len());
+            assert!(buf == bytes[at as usize..at as usize + buf.len()]);
+        }
+    }
+    let read = handles.counts[0].counts().read;
+    assert!(read.calls < 60, "512 reads took {} calls", read.calls);
+    assert!(read.bytes < 9 * MIB, "hardly anything twice: {}", read.bytes);
+    Ok(())
+}
+
+/// So they are where they come back, as those of a strided variable do.
+#[test]
+fn long_reads_that_come_back_are_kept() -> Result<(), StorageError> {
+    let bytes = Rng::new(7).bytes(16 * MIB as usize);
+    let base = Arc::new(Memory::from_slice(&bytes));
+    let (s, handles) = counted("cache,count,throttle:4G:300us", base);
+    s.advise(Advice { file_bytes: 16 * MIB, ..Advice::default() });
+    let mut buf = vec![0; 128 << 10];
+    for stretch in 0..16 {
+        for phase in 0..8 {
+            let at = stretch * MIB + phase * 8;
+            let got = s.read_at(at, &mut buf)?;
+            assert!(buf[..got] == bytes[at as usize..at as usize + got]);
+        }
+    }
+    let read = handles.counts[0].counts().read;
+    // The first stretches show what it is like; then one call each, and one for what lies behind it.
+    assert!(read.calls < 8 + 3 * 16, "128 reads took {} calls", read.calls);
+    assert!(read.bytes < 5 * MIB, "{} bytes were read for 2 MiB", read.bytes);
+    Ok(())
+}
+
+/// What is put together from parts in any order stays until it is complete, as far as there is memory;
+/// what is read again and again fits after the second time.
+#[test]
+fn pages_that_are_come_back_to_find_room() -> Result<(), StorageError> {
+    const SIZE: u64 = 48 * MIB;
+    const PART: u64 = 128 << 10;
+    let base = Arc::new(Memory::new());
+    let (s, handles) = counted("cache,count,throttle:8G:100us", Arc::clone(&base));
+    s.advise(Advice { file_bytes: SIZE, ..Advice::default() });
+    let data = Rng::new(8).bytes(SIZE as usize);
+    let write = |part: u64| {
+        let at = part * PART;
+        s.write_at(at, &data[at as usize..(at + PART) as usize])
+    };
+    // Of each page one half, then the other.
+    (0..SIZE / PART).step_by(2).try_for_each(write)?;
+    (1..SIZE / PART).step_by(2).try_for_each(write)?;
+    s.sync()?;
+    assert!(base.to_vec()? == data);
+    let counts = handles.counts[0].counts();
+    assert!(counts.read.bytes < 2 * MIB, "{} bytes were read", counts.read.bytes);
+    assert!(counts.write.bytes < SIZE + 2 * MIB, "{} bytes were written", counts.write.bytes);
+
+    let (s, handles) = counted("cache,count,throttle:8G:100us", base);
+    s.advise(Advice { file_bytes: SIZE, ..Advice::default() });
+    let mut buf = vec![0; 64 << 10];
+    for _ in 0..4 {
+        for at in (0..SIZE).step_by(buf.len()) {
+            assert_eq!(s.read_at(at, &mut buf)?, buf.len());
+            assert!(buf == data[at as usize..at as usize + buf.len()]);
+        }
+    }
+    let read = handles.counts[0].counts().read.bytes;
+    assert!(read < 5 * SIZE / 2, "four times {SIZE} bytes were {read} bytes below");
+    Ok(())
+}
+
 /// Small pages that wait for a large write must not wait for ever.
 #[test]
 fn complete_small_pages_leave_while_a_slow_device_is_written() -> Result<(), StorageError> {

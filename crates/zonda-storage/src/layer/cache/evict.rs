@@ -12,6 +12,9 @@ use std::sync::atomic::Ordering;
 /// The part of the pages that are written back together before they have to leave.
 const CLEANED_PART: u64 = 8;
 
+/// How many times the pages that it has at first a cache may have where each call takes long.
+const ROOMY: u64 = 4;
+
 /// A page under its write lock, with its slot.
 pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
 
@@ -62,6 +65,10 @@ impl<S: Storage> Cache<S> {
                 }
                 Found::Room(id) => {
                     let mut page = self.slot(id).page.write();
+                    if self.is_better_kept(&page) {
+                        self.hand_back(&mut self.table.lock(), id, &page);
+                        continue;
+                    }
                     if !page.is_clean() {
                         // Whoever comes next finds a page that need not be written first.
                         self.writer().inspect(|line| line.clean());
@@ -148,6 +155,30 @@ impl<S: Storage> Cache<S> {
             let limit = self.limit.load(Ordering::Relaxed);
             self.raise_limit((limit + 1).min(self.shape.pages));
         }
+    }
+
+    /// Lets the cache have `n` pages more than it has at first, up to [`ROOMY`] times as many: where each
+    /// call takes long and those who use it jump about, so that they will come back to its pages.
+    pub(super) fn be_roomy(&self, n: u64) {
+        if self.shape.at_first < self.shape.pages {
+            let limit = self.limit.load(Ordering::Relaxed);
+            self.raise_limit((limit + n).min(self.shape.at_first * ROOMY).min(self.shape.pages));
+        }
+    }
+
+    /// Whether the cache was allowed another page so that `page`, which is still being put together, need
+    /// not leave.
+    fn is_better_kept(&self, page: &Page) -> bool {
+        if page.is_clean() || page.is_complete(self.page_bytes()) || !self.writes.is_slow() {
+            return false;
+        }
+        let limit = self.limit.load(Ordering::Relaxed);
+        // Where it has less than it may have, the memory of the process is at an end.
+        if self.table.lock().in_use() < limit {
+            return false;
+        }
+        self.be_roomy(1);
+        self.limit.load(Ordering::Relaxed) > limit
     }
 
     /// Undoes `room`.
@@ -259,6 +290,7 @@ impl<S: Storage> Cache<S> {
             if table.map.contains_key(&next) {
                 break;
             }
+            self.note_miss(&mut table, next);
             let Some(id) = self.room(&mut table) else { break };
             let slot = self.slot(id);
             let Some(mut page) = slot.page.try_write() else {

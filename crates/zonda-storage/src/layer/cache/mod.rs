@@ -29,18 +29,20 @@ mod served;
 mod shared;
 mod table;
 mod transfer;
+mod visits;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use line::Line;
-use pace::{Dense, Pace};
+use pace::Pace;
 use parking_lot::Mutex;
 use shared::Shared;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
+use visits::{Returns, Visits};
 
 pub use adaptive::Adaptive;
 pub use behind::Behind;
@@ -197,10 +199,12 @@ pub struct Cache<S> {
     below_to: AtomicU64,
     /// Where the last fill ended: a miss here is sequential.
     expected: AtomicU64,
-    /// Where the last large read ended.
-    read_to: AtomicU64,
+    /// The last large reads.
+    large: Visits,
     /// How often scattered reads come back to pages that have a part already.
-    dense: Dense,
+    dense: Returns,
+    /// How often large ones come back to what was read.
+    again: Returns,
     /// How long reads and writes of what is below take.
     reads: Pace,
     writes: Pace,
@@ -251,8 +255,9 @@ impl<S: Storage> Cache<S> {
             len: AtomicU64::new(len),
             below_to: AtomicU64::new(len),
             expected: AtomicU64::new(u64::MAX),
-            read_to: AtomicU64::new(u64::MAX),
-            dense: Dense::default(),
+            large: Visits::default(),
+            dense: Returns::default(),
+            again: Returns::default(),
             reads: Pace::default(),
             writes: Pace::default(),
             clock: AtomicU64::new(2),

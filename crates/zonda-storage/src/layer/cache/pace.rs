@@ -51,26 +51,6 @@ impl Pace {
     }
 }
 
-/// Whether scattered reads come back to where others were: then all of what lies there is wanted.
-#[derive(Debug, Default)]
-pub(super) struct Dense(AtomicU32);
-
-/// From so many returns on, less half of the first visits since.
-const DENSE_FROM: u32 = 8;
-
-impl Dense {
-    /// Takes note of a read that a page could not serve; `again` if it had served one before.
-    pub(super) fn note(&self, again: bool) {
-        let score = self.0.load(Ordering::Relaxed);
-        let score = if again { (score + 2).min(MOST) } else { score.saturating_sub(1) };
-        self.0.store(score, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_so(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= DENSE_FROM
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use super::Cache;
 use super::flush::MERGE_BYTES;
 use super::table::{Background, Page, Slot, copy_short};
+use super::visits::Visit;
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{ReadRange, Storage, WriteRange, fill_by_writes};
@@ -21,6 +22,9 @@ const READ_AHEAD_BYTES: u64 = 256 << 10;
 /// The same where each call takes long. Requests up to this length then go through pages too, when they
 /// follow one another.
 pub(super) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
+/// Where each call takes long, writes go straight to what is below from this length on: shorter ones
+/// are left to the thread.
+const SLOW_STRAIGHT_BYTES: u64 = 4 << 20;
 /// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
 /// cost of finding a place among the pieces.
 const MAX_PIECES: usize = 2048;
@@ -158,16 +162,16 @@ impl<S: Storage> Cache<S> {
             let buf = &mut range.buf[..range.got];
             let n = buf.len() as u64;
             if n < self.shape.straight.read_bytes {
-                self.read_small(range.at, buf, &mut straight)?;
+                self.read_small(range.at, buf, true, &mut straight)?;
                 continue;
             }
-            let goes_on = self.read_to.load(Ordering::Relaxed) == range.at;
-            if goes_on && n < SLOW_AHEAD_BYTES && self.reads.is_slow() && self.reads_ahead() {
-                self.read_small(range.at, buf, &mut straight)?;
-            } else {
-                self.read_large(range.at, buf, &mut straight)?;
+            match self.large_read(range.at, n) {
+                Visit::New => self.read_large(range.at, buf, &mut straight)?,
+                visit => {
+                    let ahead = visit == Visit::GoesOn;
+                    self.read_small(range.at, buf, ahead, &mut straight)?;
+                }
             }
-            self.read_to.store(range.at + n, Ordering::Relaxed);
         }
         if straight.is_empty() {
             return Ok(());
@@ -179,10 +183,29 @@ impl<S: Storage> Cache<S> {
         Ok(())
     }
 
+    /// What a large read is to those before it, where calls take long and it may go through pages: if it
+    /// goes on, or comes back and others did so, too. `New` if it is to go past them.
+    fn large_read(&self, at: u64, n: u64) -> Visit {
+        if !self.reads.is_slow() || n >= SLOW_AHEAD_BYTES || !self.reads_ahead() {
+            return Visit::New;
+        }
+        let visit = self.large.note(at, at + n);
+        self.again.note(visit == Visit::Again);
+        match visit {
+            Visit::GoesOn => visit,
+            _ if self.again.are_many() => Visit::Again,
+            _ => Visit::New,
+        }
+    }
+
     /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
     fn reads_ahead(&self) -> bool {
+        self.has_room() && self.readers_go_ahead()
+    }
+
+    /// Whether there is room for several blocks of what is read ahead or written behind.
+    fn has_room(&self) -> bool {
         self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES
-            && self.readers_go_ahead()
     }
 
     /// How far a sequential reader is kept ahead of.
@@ -190,10 +213,12 @@ impl<S: Storage> Cache<S> {
         if self.reads.is_slow() { SLOW_AHEAD_BYTES } else { READ_AHEAD_BYTES }
     }
 
+    /// Reads through pages; with `ahead` more than what was asked for may be brought in.
     fn read_small<'b>(
         &self,
         at: u64,
         buf: &'b mut [u8],
+        ahead: bool,
         straight: &mut Vec<ReadRange<'b>>,
     ) -> Result<(), StorageError> {
         let mut at = at;
@@ -203,7 +228,7 @@ impl<S: Storage> Cache<S> {
             let n = rest.len().min(self.page_bytes() - a);
             let (out, more) = rest.split_at_mut(n);
             rest = more;
-            if !self.read_page(index, a, out)? {
+            if !self.read_page(index, a, out, ahead)? {
                 straight.push(ReadRange::new(at, out));
             }
             at += n as u64;
@@ -238,7 +263,7 @@ impl<S: Storage> Cache<S> {
             let (out, more) = more.split_at_mut(n);
             // What a page lacks is not brought in for so little.
             let here = self.hit(index, a, out)
-                || (self.is_dirty(index) && self.read_page(index, a, out)?);
+                || (self.is_dirty(index) && self.read_page(index, a, out, true)?);
             if !here {
                 straight.push(ReadRange::new(begin, out));
             }
@@ -259,7 +284,13 @@ impl<S: Storage> Cache<S> {
     }
 
     /// Reads from page `index`, filled as needed; false when there is no room for it.
-    fn read_page(&self, index: u64, a: usize, out: &mut [u8]) -> Result<bool, StorageError> {
+    fn read_page(
+        &self,
+        index: u64,
+        a: usize,
+        out: &mut [u8],
+        ahead: bool,
+    ) -> Result<bool, StorageError> {
         if self.hit(index, a, out) {
             return Ok(true);
         }
@@ -267,7 +298,10 @@ impl<S: Storage> Cache<S> {
         let b = a + out.len();
         page.settle(self.page_bytes());
         if !page.valid().covers(a, b) {
-            self.fill(&mut page, a, b)?;
+            match ahead {
+                true => self.fill(&mut page, a, b)?,
+                false => self.fill_granules(&mut page, a, b, GRANULE_BYTES)?,
+            }
         }
         out.copy_from_slice(&page.buf[a..b]);
         drop(page);
@@ -282,28 +316,27 @@ impl<S: Storage> Cache<S> {
         let base = self.base(page.index);
         let whole = self.page_bytes();
         let len = self.len.load(Ordering::Acquire);
-        let end =
-            usize::try_from(len.saturating_sub(base)).unwrap_or(usize::MAX).clamp(b, whole.max(b));
+        let end = self.fill_end(page, b);
         let mut missing = page.valid().first_gap(a, b).unwrap_or(a);
         let first = base + missing as u64;
         let sequential = self.expected.load(Ordering::Relaxed) == first
-            || (self.read_to.load(Ordering::Relaxed) == first && self.reads.is_slow());
+            || (self.reads.is_slow() && self.large.goes_on_at(first));
         if !sequential {
             self.dense.note(page.misses > 0);
         }
         // A call for each part costs more than all there is, if all of it will be asked for.
-        let all = !sequential && self.reads.is_slow() && self.dense.is_so() && self.reads_ahead();
+        let all =
+            !sequential && self.reads.is_slow() && self.dense.are_many() && self.reads_ahead();
+        if !sequential && self.reads.is_slow() {
+            self.be_roomy(if all { self.block_pages() } else { 1 });
+        }
         if all {
             page.misses += 1;
             missing = page.valid().first_gap(0, b).unwrap_or(a);
         } else if !sequential {
             let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
             page.misses += 1;
-            let from = a - a % granule;
-            let to = b.next_multiple_of(granule).min(end);
-            self.fill_gaps(page, from, to)?;
-            self.expected.store(base + to as u64, Ordering::Relaxed);
-            return Ok(());
+            return self.fill_granules(page, a, b, granule);
         }
         // What took long to get is kept as long as there is room.
         if sequential && !self.reads.is_slow() {
@@ -367,6 +400,29 @@ impl<S: Storage> Cache<S> {
         self.expected.store(reached, Ordering::Relaxed);
         self.ask_for_block(page.index + 1 + ahead.len() as u64);
         Ok(())
+    }
+
+    /// Makes `a..b` of `page` valid, and what shares a granule with its ends.
+    fn fill_granules(
+        &self,
+        page: &mut Page,
+        a: usize,
+        b: usize,
+        granule: usize,
+    ) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        let from = a - a % granule;
+        let to = b.next_multiple_of(granule).min(self.fill_end(page, b));
+        self.fill_gaps(page, from, to)?;
+        self.expected.store(base + to as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How far `page` can be filled: to its end or to that of the storage, but not less than to `b`.
+    fn fill_end(&self, page: &Page, b: usize) -> usize {
+        let whole = self.page_bytes();
+        let left = self.len.load(Ordering::Acquire).saturating_sub(self.base(page.index));
+        usize::try_from(left).unwrap_or(usize::MAX).clamp(b, whole.max(b))
     }
 
     /// A sequential reader has come to page `index`: what it left a while ago makes room.
@@ -438,8 +494,11 @@ impl<S: Storage> Cache<S> {
         let mut announced = Vec::new();
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
-        let small =
-            |range: &&WriteRange<'_>| (range.data.len() as u64) < self.shape.straight.write_bytes;
+        let straight_from = match self.writer() {
+            Some(_) if self.has_room() => self.shape.straight.write_bytes.max(SLOW_STRAIGHT_BYTES),
+            _ => self.shape.straight.write_bytes,
+        };
+        let small = |range: &&WriteRange<'_>| (range.data.len() as u64) < straight_from;
         // Small pieces first: what finds no room is announced with the large ones.
         let mut homeless = Vec::new();
         let mut rest = ranges;
@@ -499,7 +558,8 @@ impl<S: Storage> Cache<S> {
         }
         straight.sort_unstable_by_key(|range| range.at);
         self.note_handed_down(&straight);
-        let outcome = self.inner.write_ranges(&straight);
+        let bytes = straight.iter().map(|range| range.data.len()).sum();
+        let outcome = self.writes.time(bytes, || self.inner.write_ranges(&straight));
         match &outcome {
             Ok(()) => self.refresh(&straight),
             Err(_) => {

@@ -1,0 +1,118 @@
+//! Where reads were lately: whether they go on, in one place or in several side by side, and whether
+//! they come back. Only what is read ahead and kept depends on it, never which bytes.
+
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// How many reads are remembered: of so many streams side by side each is known.
+const REMEMBERED: usize = 16;
+
+/// What a read is to those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visit {
+    /// It begins where another ended.
+    GoesOn,
+    /// Most of it is what another has read.
+    Again,
+    /// Nothing of the kind.
+    New,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Read {
+    from: u64,
+    to: u64,
+    goes_on: bool,
+}
+
+/// The last reads of some length.
+#[derive(Debug, Default)]
+pub(super) struct Visits(Mutex<Vec<Read>>);
+
+impl Visits {
+    /// Takes note of a read of `from..to`.
+    pub(super) fn note(&self, from: u64, to: u64) -> Visit {
+        let mut reads = self.0.lock();
+        let shared = |read: &Read| read.to.min(to).saturating_sub(read.from.max(from));
+        let of = |read: &Read| match () {
+            () if read.to == from => Visit::GoesOn,
+            () if shared(read) > (to - from) / 2 => Visit::Again,
+            () => Visit::New,
+        };
+        let known = reads.iter().rposition(|read| of(read) != Visit::New);
+        let visit = known.map_or(Visit::New, |i| of(&reads[i]));
+        // The newest is at the end.
+        match known {
+            Some(i) => drop(reads.remove(i)),
+            None if reads.len() == REMEMBERED => drop(reads.remove(0)),
+            None => {}
+        }
+        reads.push(Read { from, to, goes_on: visit == Visit::GoesOn });
+        visit
+    }
+
+    /// Whether a read goes on at `at`, behind what it has read or within it.
+    pub(super) fn goes_on_at(&self, at: u64) -> bool {
+        let reads = self.0.lock();
+        reads
+            .iter()
+            .any(|read| read.to == at || (read.goes_on && (read.from..read.to).contains(&at)))
+    }
+}
+
+/// Whether reads come back to where others were: then all of what lies there is wanted.
+#[derive(Debug, Default)]
+pub(super) struct Returns(AtomicU32);
+
+/// From so many returns on, less half of the first visits since.
+const OFTEN_FROM: u32 = 8;
+/// The most that is remembered.
+const MOST: u32 = 24;
+
+impl Returns {
+    /// Takes note of a read; `again` if it has come back.
+    pub(super) fn note(&self, again: bool) {
+        let score = self.0.load(Ordering::Relaxed);
+        let score = if again { (score + 2).min(MOST) } else { score.saturating_sub(1) };
+        self.0.store(score, Ordering::Relaxed);
+    }
+
+    pub(super) fn are_many(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= OFTEN_FROM
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_side_by_side_are_told_from_jumps_and_returns() {
+        let visits = Visits::default();
+        for stream in 0..4 {
+            assert_eq!(visits.note(stream << 30, (stream << 30) + 100), Visit::New);
+        }
+        for stream in 0..4 {
+            let at = (stream << 30) + 100;
+            assert!(visits.goes_on_at(at) && !visits.goes_on_at(at + 1));
+            assert_eq!(visits.note(at, at + 100), Visit::GoesOn);
+            assert!(visits.goes_on_at(at + 50), "within what goes on");
+        }
+        assert_eq!(visits.note((2 << 30) + 110, (2 << 30) + 210), Visit::Again);
+        assert_eq!(visits.note((2 << 30) + 180, (2 << 30) + 280), Visit::New);
+        assert!(!visits.goes_on_at((2 << 30) + 200), "one that jumped there does not go on within");
+        for jump in 1..=REMEMBERED as u64 {
+            assert_eq!(visits.note(jump << 40, (jump << 40) + 1), Visit::New);
+        }
+        assert!(!visits.goes_on_at(200), "forgotten");
+    }
+
+    #[test]
+    fn returns_count_until_there_are_more_first_visits() {
+        let returns = Returns::default();
+        (0..4).for_each(|_| returns.note(true));
+        assert!(returns.are_many());
+        returns.note(false);
+        assert!(!returns.are_many());
+    }
+}
