@@ -20,6 +20,7 @@ See README.md.
 import argparse
 import datetime
 import json
+import math
 import os
 import re
 import shutil
@@ -42,6 +43,7 @@ LIBRARIES = ("netcdf4", "preload", "h5py", "zonda.netcdf4", "zonda")
 RIVAL = {MINE: REFERENCE, "preload-engine": REFERENCE, "zonda": "netcdf4", "zonda.netcdf4": "netcdf4", "preload": "netcdf4"}
 SLOW = 30.0  # seconds: who takes longer is not run again after the first round
 MIB = 1 << 20
+MEMORY = 2.5  # arrays' worth of memory that a process has at hand: values, and what is made of them
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,7 @@ class Bench:
         self.options, self.scratch = options, scratch
         self.maps, self.n_files = (24, 100) if options.quick else (240, 1000)
         self.shape = (self.maps, 721, 1440)
+        self.bytes = 4 * math.prod(self.shape)  # of an array of floats
         self.python = os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python"))
         self.dist = Path(os.environ.get("ZONDA_DIST", ROOT / "dist"))
         self.bin = ROOT / "out" / "bench-bin"
@@ -233,7 +236,7 @@ class Bench:
     def measure(self, case: Case) -> dict:
         """All rounds of a case; round 0 warms up, and is all there is of who is slow."""
         made, more = self.data(case), dict(case.more)
-        job = {"op": case.op, "threads": self.cores, **more}
+        job = {"op": case.op, "threads": self.cores, "memory": int(MEMORY * self.bytes), **more}
         if case.dask:
             job["chunks"] = {"time": 24}
         if case.op == "series":
@@ -265,7 +268,7 @@ class Bench:
         job["result"] = str(self.scratch / f"result-{name}.npy")
         target = self.scratch / f"written-{name}.{'zarr' if name == 'zarr' else 'nc'}"
         if case.op == "write":
-            self.warm(int(4 * self.shape[0] * self.shape[1] * self.shape[2]))
+            self.warm(self.bytes)
             job.update(target=str(target), paths=self.data(case)["nc"])
         try:
             line = self.peer(name, job)
