@@ -61,9 +61,16 @@ struct Gate {
     inner: Arc<Memory>,
     shut: Mutex<bool>,
     bell: Condvar,
+    /// How long a write takes.
+    nap: Duration,
 }
 
 impl Gate {
+    fn new(inner: &Arc<Memory>, nap: Duration) -> Arc<Gate> {
+        let inner = Arc::clone(inner);
+        Arc::new(Gate { inner, shut: Mutex::new(false), bell: Condvar::new(), nap })
+    }
+
     fn shut(&self, shut: bool) {
         *self.shut.lock().unwrap() = shut;
         self.bell.notify_all();
@@ -84,7 +91,7 @@ impl Storage for Gate {
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(self.nap);
         drop(self.bell.wait_while(self.shut.lock().unwrap(), |shut| *shut).unwrap());
         self.inner.write_ranges(ranges)
     }
@@ -130,8 +137,7 @@ impl Storage for Gate {
 #[test]
 fn the_default_writes_behind_where_the_device_is_slow() -> Result<(), StorageError> {
     let base = Arc::new(Memory::new());
-    let gate =
-        Arc::new(Gate { inner: Arc::clone(&base), shut: Mutex::new(false), bell: Condvar::new() });
+    let gate = Gate::new(&base, Duration::from_millis(1));
     let s = Spec::parse("cache").unwrap().build_on(Arc::clone(&gate) as Arc<dyn Storage>)?;
     let data = Rng::new(4).bytes(8 * MIB as usize);
     let write = |from: u64, to: u64| {
@@ -147,6 +153,31 @@ fn the_default_writes_behind_where_the_device_is_slow() -> Result<(), StorageErr
     let mut back = vec![0; MIB as usize];
     assert_eq!(s.read_at(7 * MIB, &mut back)?, back.len());
     assert!(back == data[7 * MIB as usize..], "what waits is read");
+    gate.shut(false);
+    s.sync()?;
+    assert!(base.to_vec()? == data);
+    Ok(())
+}
+
+/// On any device it leaves the copies of a long stream to another core.
+#[test]
+fn the_default_writes_long_streams_behind() -> Result<(), StorageError> {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("skipped: there is one core");
+        return Ok(());
+    }
+    let base = Arc::new(Memory::new());
+    let gate = Gate::new(&base, Duration::ZERO);
+    let s = Spec::parse("cache").unwrap().build_on(Arc::clone(&gate) as Arc<dyn Storage>)?;
+    let data = Rng::new(9).bytes(24 * MIB as usize);
+    let write = |from: u64, to: u64| {
+        (from..to)
+            .step_by(4096)
+            .try_for_each(|at| s.write_at(at, &data[at as usize..at as usize + 4096]))
+    };
+    write(0, 20 * MIB)?;
+    gate.shut(true);
+    write(20 * MIB, 24 * MIB)?;
     gate.shut(false);
     s.sync()?;
     assert!(base.to_vec()? == data);

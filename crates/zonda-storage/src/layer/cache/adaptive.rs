@@ -6,7 +6,8 @@
 //! missed that had to leave a while ago, within the memory of the process (`ZONDA_MEMORY`).
 //!
 //! Where calls of what is below take long, a thread writes what is complete and reads the block after
-//! the one that is read, so that the device and the program work at the same time.
+//! the one that is read, so that the device and the program work at the same time. It writes what is
+//! complete of long streams on any device, where the process has another core.
 
 use super::line::When;
 use super::served::Served;

@@ -38,7 +38,7 @@ const MOST_BLOCKS: usize = 16;
 pub(super) enum When {
     /// Whenever there is some; an error of the thread is told by the next call.
     Always,
-    /// Where calls of what is below take long. What the thread failed at is tried again by its users,
+    /// Where calls of what is below take long, and where much is written. What the thread failed at is tried again by its users,
     /// who have the error if it fails again.
     Slow,
 }

@@ -208,6 +208,8 @@ pub struct Cache<S> {
     /// How long reads and writes of what is below take.
     reads: Pace,
     writes: Pace,
+    /// How many bytes its users wrote as complete pages, as far as it was they who did.
+    streamed: AtomicU64,
     /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
     clock: AtomicU64,
     /// Pages with unwritten data.
@@ -260,6 +262,7 @@ impl<S: Storage> Cache<S> {
             again: Returns::default(),
             reads: Pace::default(),
             writes: Pace::default(),
+            streamed: AtomicU64::new(0),
             clock: AtomicU64::new(2),
             n_dirty: AtomicUsize::new(0),
             hints: no_hints(shape.pages.min(FIRST_PAGES)),

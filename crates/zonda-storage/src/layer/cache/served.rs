@@ -11,9 +11,13 @@ use crate::StorageError;
 use crate::storage::{ReadRange, Storage};
 use parking_lot::Mutex;
 use std::fmt;
+use std::num::NonZero;
 use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
+
+/// A program that has written so much goes on to do so.
+const LONG_STREAM_BYTES: u64 = 16 << 20;
 
 /// The cache, as its thread and the files that share its pages see it.
 struct Core<S: Storage> {
@@ -119,8 +123,15 @@ impl<S: Storage> Cache<S> {
         self.line.as_ref().filter(|line| match line.when() {
             When::Always => true,
             // What it failed at its users try themselves, and have the error.
-            When::Slow => self.writes.is_slow() && !line.has_failed(),
+            When::Slow => (self.writes.is_slow() || self.is_long_stream()) && !line.has_failed(),
         })
+    }
+
+    /// Whether so much is written in order that the copies are worth another core, where there is one.
+    fn is_long_stream(&self) -> bool {
+        static CORES: OnceLock<usize> = OnceLock::new();
+        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && *CORES.get_or_init(cores) > 1
     }
 
     /// The thread, where it is to read the block after one that is read.

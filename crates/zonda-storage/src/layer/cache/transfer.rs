@@ -495,7 +495,9 @@ impl<S: Storage> Cache<S> {
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
         let straight_from = match self.writer() {
-            Some(_) if self.has_room() => self.shape.straight.write_bytes.max(SLOW_STRAIGHT_BYTES),
+            Some(_) if self.writes.is_slow() && self.has_room() => {
+                self.shape.straight.write_bytes.max(SLOW_STRAIGHT_BYTES)
+            }
             _ => self.shape.straight.write_bytes,
         };
         let small = |range: &&WriteRange<'_>| (range.data.len() as u64) < straight_from;
