@@ -163,7 +163,7 @@ fn the_default_writes_behind_where_the_device_is_slow() -> Result<(), StorageErr
 #[test]
 fn the_default_writes_long_streams_behind() -> Result<(), StorageError> {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        println!("skipped: there is one core");
+        eprintln!("skipped: there is one core");
         return Ok(());
     }
     let base = Arc::new(Memory::new());
