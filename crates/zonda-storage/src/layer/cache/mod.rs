@@ -25,11 +25,12 @@ mod extents;
 mod flush;
 mod line;
 mod pace;
+mod read;
 mod served;
 mod shared;
 mod table;
-mod transfer;
 mod visits;
+mod write;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};

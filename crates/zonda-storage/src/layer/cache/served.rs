@@ -3,9 +3,9 @@
 
 use super::evict::Held;
 use super::line::{Line, Task, When, Worker};
+use super::read::SLOW_AHEAD_BYTES;
 use super::shared::{Member, Shared};
 use super::table::Slot;
-use super::transfer::SLOW_AHEAD_BYTES;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::storage::{ReadRange, Storage};

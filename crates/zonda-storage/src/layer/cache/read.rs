@@ -1,0 +1,374 @@
+//! Reading: hits, fills, and what goes straight through.
+
+use super::Cache;
+use super::table::{Page, copy_short};
+use super::visits::Visit;
+use crate::StorageError;
+use crate::error::{Op, range_end};
+use crate::storage::{ReadRange, Storage};
+use std::sync::atomic::Ordering;
+
+/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
+/// the next miss shows that reading goes on there.
+const GRANULE_BYTES: usize = 16 << 10;
+/// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
+/// asked for again and again is read whole in a few steps.
+const GRANULE_DOUBLINGS: u32 = 4;
+/// A sequential reader's pages are given up this far behind it.
+const READ_BEHIND_BYTES: u64 = 256 << 10;
+/// How far a sequential reader is kept ahead of, in whole pages of at least one.
+const READ_AHEAD_BYTES: u64 = 256 << 10;
+/// The same where each call takes long. Requests up to this length then go through pages too, when they
+/// follow one another.
+pub(super) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
+
+impl<S: Storage> Cache<S> {
+    /// Reads from page `index` if it is there and holds all of it.
+    #[inline]
+    pub(super) fn hit(&self, index: u64, a: usize, out: &mut [u8]) -> bool {
+        let Some((_, slot)) = self.hinted(index) else { return false };
+        let page = slot.page.read();
+        let b = a + out.len();
+        if page.index != index || !page.valid().covers(a, b) {
+            return false;
+        }
+        let Some(bytes) = page.buf.get(a..b) else { return false };
+        copy_short(out, bytes);
+        self.touch(slot);
+        drop(page);
+        if slot.opens_block.load(Ordering::Relaxed) {
+            self.go_on(index, slot);
+        }
+        true
+    }
+
+    /// `read_ranges`: what is cached is copied, small misses bring their page in, and what remains
+    /// is read from below by one call.
+    pub(super) fn read_all(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        let len = self.len.load(Ordering::Acquire);
+        let mut straight: Vec<ReadRange<'_>> = Vec::new();
+        for range in ranges {
+            range_end(Op::Read, range.at, range.buf.len())?;
+            let left = usize::try_from(len.saturating_sub(range.at)).unwrap_or(usize::MAX);
+            range.got = range.buf.len().min(left);
+            let buf = &mut range.buf[..range.got];
+            let n = buf.len() as u64;
+            if n < self.shape.straight.read_bytes {
+                self.read_small(range.at, buf, true, &mut straight)?;
+                continue;
+            }
+            match self.large_read(range.at, n) {
+                Visit::New => self.read_large(range.at, buf, &mut straight)?,
+                visit => {
+                    let ahead = visit == Visit::GoesOn;
+                    self.read_small(range.at, buf, ahead, &mut straight)?;
+                }
+            }
+        }
+        if straight.is_empty() {
+            return Ok(());
+        }
+        let bytes = straight.iter().map(|range| range.buf.len()).sum();
+        self.reads.time(bytes, || self.inner.read_ranges(&mut straight))?;
+        // Within the logical length, what is not below yet is a hole.
+        straight.iter_mut().for_each(|range| range.buf[range.got..].fill(0));
+        Ok(())
+    }
+
+    /// What a large read is to those before it, where calls take long and it may go through pages: if it
+    /// goes on, or comes back and others did so, too. `New` if it is to go past them.
+    fn large_read(&self, at: u64, n: u64) -> Visit {
+        if !self.reads.is_slow() || n >= SLOW_AHEAD_BYTES || !self.reads_ahead() {
+            return Visit::New;
+        }
+        let visit = self.large.note(at, at + n);
+        self.again.note(visit == Visit::Again);
+        match visit {
+            Visit::GoesOn => visit,
+            _ if self.again.are_many() => Visit::Again,
+            _ => Visit::New,
+        }
+    }
+
+    /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
+    fn reads_ahead(&self) -> bool {
+        self.has_room() && self.readers_go_ahead()
+    }
+
+    /// Whether there is room for several blocks of what is read ahead or written behind.
+    pub(super) fn has_room(&self) -> bool {
+        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES
+    }
+
+    /// How far a sequential reader is kept ahead of.
+    fn ahead_bytes(&self) -> u64 {
+        if self.reads.is_slow() { SLOW_AHEAD_BYTES } else { READ_AHEAD_BYTES }
+    }
+
+    /// Reads through pages; with `ahead` more than what was asked for may be brought in.
+    fn read_small<'b>(
+        &self,
+        at: u64,
+        buf: &'b mut [u8],
+        ahead: bool,
+        straight: &mut Vec<ReadRange<'b>>,
+    ) -> Result<(), StorageError> {
+        let mut at = at;
+        let mut rest = buf;
+        while !rest.is_empty() {
+            let (index, a) = self.place(at);
+            let n = rest.len().min(self.page_bytes() - a);
+            let (out, more) = rest.split_at_mut(n);
+            rest = more;
+            if !self.read_page(index, a, out, ahead)? {
+                straight.push(ReadRange::new(at, out));
+            }
+            at += n as u64;
+        }
+        Ok(())
+    }
+
+    /// Copies what is in cached pages, and leaves the stretches between to `straight`.
+    fn read_large<'b>(
+        &self,
+        at: u64,
+        buf: &'b mut [u8],
+        straight: &mut Vec<ReadRange<'b>>,
+    ) -> Result<(), StorageError> {
+        let mut at = at;
+        let mut rest = buf;
+        for index in self.cached_in(at, rest.len()) {
+            let begin = self.base(index).max(at);
+            let gap = (begin - at) as usize;
+            let (out, more) = rest.split_at_mut(gap);
+            if !out.is_empty() {
+                straight.push(ReadRange::new(at, out));
+            }
+            let (_, a) = self.place(begin);
+            let n = more.len().min(self.page_bytes() - a);
+            let (out, more) = more.split_at_mut(n);
+            // What a page lacks is not brought in for so little.
+            let here = self.hit(index, a, out)
+                || (self.is_dirty(index) && self.read_page(index, a, out, true)?);
+            if !here {
+                straight.push(ReadRange::new(begin, out));
+            }
+            at = begin + n as u64;
+            rest = more;
+        }
+        if !rest.is_empty() {
+            straight.push(ReadRange::new(at, rest));
+        }
+        Ok(())
+    }
+
+    /// The cached pages that `at..at + len` touches, ascending.
+    pub(super) fn cached_in(&self, at: u64, len: usize) -> Vec<u64> {
+        let (first, _) = self.place(at);
+        let (last, _) = self.place(at + (len as u64).saturating_sub(1));
+        self.table.lock().map.range(first..=last).map(|(index, _)| *index).collect()
+    }
+
+    /// Reads from page `index`, filled as needed; false when there is no room for it.
+    fn read_page(
+        &self,
+        index: u64,
+        a: usize,
+        out: &mut [u8],
+        ahead: bool,
+    ) -> Result<bool, StorageError> {
+        if self.hit(index, a, out) {
+            return Ok(true);
+        }
+        let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
+        let b = a + out.len();
+        page.settle(self.page_bytes());
+        if !page.valid().covers(a, b) {
+            match ahead {
+                true => self.fill(&mut page, a, b)?,
+                false => self.fill_granules(&mut page, a, b, GRANULE_BYTES)?,
+            }
+        }
+        out.copy_from_slice(&page.buf[a..b]);
+        drop(page);
+        if self.slot(id).opens_block.load(Ordering::Relaxed) {
+            self.go_on(index, self.slot(id));
+        }
+        Ok(true)
+    }
+
+    /// Makes `a..b` of `page` valid, and more where reading goes on or comes back.
+    fn fill(&self, page: &mut Page, a: usize, b: usize) -> Result<(), StorageError> {
+        let missing = page.valid().first_gap(a, b).unwrap_or(a);
+        let slow = self.reads.is_slow();
+        if self.goes_on_at(self.base(page.index) + missing as u64) {
+            // What took long to get is kept as long as there is room.
+            if !slow {
+                self.leave_behind(page.index);
+            }
+            return self.fill_from(page, missing, b, None);
+        }
+        self.dense.note(page.misses > 0);
+        let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
+        page.misses += 1;
+        // A call for each part costs more than all there is, if all of it will be asked for.
+        if slow && self.dense.are_many() && self.reads_ahead() {
+            self.be_roomy(self.block_pages());
+            let missing = page.valid().first_gap(0, b).unwrap_or(a);
+            return self.fill_from(page, missing, b, Some(self.block_pages()));
+        }
+        if slow {
+            self.be_roomy(1);
+        }
+        self.fill_granules(page, a, b, granule)
+    }
+
+    /// Whether a sequential reader comes to `at`.
+    fn goes_on_at(&self, at: u64) -> bool {
+        self.expected.load(Ordering::Relaxed) == at
+            || (self.reads.is_slow() && self.large.goes_on_at(at))
+    }
+
+    /// Reads what `page` lacks from `missing` on, and pages after it: as far as a sequential reader is
+    /// kept ahead of, or, with `block`, those around it that are a block of so many.
+    fn fill_from(
+        &self,
+        page: &mut Page,
+        missing: usize,
+        b: usize,
+        block: Option<u64>,
+    ) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        let whole = self.page_bytes();
+        let len = self.len.load(Ordering::Acquire);
+        let end = self.fill_end(page, b);
+        let n_ahead = match page.valid().gaps(missing, end)[..] {
+            // Where a thread alone reads ahead, nobody waits for more than was asked for.
+            [(_, to)] if to == whole && base + (whole as u64) < len && self.readers_go_ahead() => {
+                let n = match block {
+                    Some(n) => n - 1 - page.index % n,
+                    None => (self.ahead_bytes() / self.shape.page_bytes).max(1),
+                };
+                n.min(self.shape.pages / 4).min((len - base - 1) / self.shape.page_bytes)
+            }
+            _ => 0,
+        };
+        let mut ahead = self.claim_after(page.index, n_ahead);
+        let n_before = block.map_or(0, |n| page.index % n);
+        let mut before = self.claim(page.index - n_before..page.index);
+        if ahead.is_empty() && before.is_empty() {
+            self.fill_gaps(page, missing, end)?;
+            self.expected.store(base + end as u64, Ordering::Relaxed);
+            return Ok(());
+        }
+        let mut ranges = Vec::with_capacity(before.len() + 1 + ahead.len());
+        for (_, page) in &mut before {
+            let page = &mut **page;
+            page.reach(whole, whole);
+            ranges.push(ReadRange::new(self.base(page.index), &mut page.buf[..whole]));
+        }
+        page.reach(end, whole);
+        ranges.push(ReadRange::new(base + missing as u64, &mut page.buf[missing..end]));
+        let mut reached = base + end as u64;
+        for (_, next) in &mut ahead {
+            let next = &mut **next;
+            let begin = self.base(next.index);
+            let n = usize::try_from(len - begin).unwrap_or(usize::MAX).min(whole);
+            next.reach(n, whole);
+            reached = begin + n as u64;
+            ranges.push(ReadRange::new(begin, &mut next.buf[..n]));
+        }
+        let bytes = ranges.iter().map(|range| range.buf.len()).sum();
+        if self.reads.time(bytes, || self.inner.read_ranges(&mut ranges)).is_err() {
+            // The trouble may be in the part nobody asked for.
+            return self.fill_gaps(page, missing, end);
+        }
+        let mut lengths = Vec::with_capacity(ranges.len());
+        for range in &mut ranges {
+            range.buf[range.got..].fill(0);
+            lengths.push(range.buf.len());
+        }
+        page.add_read(missing, end);
+        before.iter_mut().for_each(|(_, page)| page.add_read(0, whole));
+        for ((_, next), n) in ahead.iter_mut().zip(&lengths[before.len() + 1..]) {
+            next.add_read(0, *n);
+        }
+        self.expected.store(reached, Ordering::Relaxed);
+        self.ask_for_block(page.index + 1 + ahead.len() as u64);
+        Ok(())
+    }
+
+    /// Makes `a..b` of `page` valid, and what shares a granule with its ends.
+    fn fill_granules(
+        &self,
+        page: &mut Page,
+        a: usize,
+        b: usize,
+        granule: usize,
+    ) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        let from = a - a % granule;
+        let to = b.next_multiple_of(granule).min(self.fill_end(page, b));
+        self.fill_gaps(page, from, to)?;
+        self.expected.store(base + to as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// How far `page` can be filled: to its end or to that of the storage, but not less than to `b`.
+    fn fill_end(&self, page: &Page, b: usize) -> usize {
+        let whole = self.page_bytes();
+        let left = self.len.load(Ordering::Acquire).saturating_sub(self.base(page.index));
+        usize::try_from(left).unwrap_or(usize::MAX).clamp(b, whole.max(b))
+    }
+
+    /// A sequential reader has come to page `index`: what it left a while ago makes room.
+    fn leave_behind(&self, index: u64) {
+        let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
+        let at_once = self.ahead_bytes() / self.shape.page_bytes + 1;
+        let mut table = self.table.lock();
+        for behind in last.saturating_sub(at_once)..last {
+            if let Some(id) = table.map.get(&behind).copied()
+                && !self.slot(id).dirty.load(Ordering::Relaxed)
+            {
+                table.cool(self.slot(id), id);
+            }
+        }
+    }
+
+    /// Reads what of `from..to` is not valid; beyond the end of the storage below are zeros.
+    pub(super) fn fill_gaps(
+        &self,
+        page: &mut Page,
+        from: usize,
+        to: usize,
+    ) -> Result<(), StorageError> {
+        let base = self.base(page.index);
+        page.settle(self.page_bytes());
+        page.reach(to, self.page_bytes());
+        let below_to = self.below_to.load(Ordering::Acquire);
+        match page.valid().gaps(from, to)[..] {
+            [] => return Ok(()),
+            [(first, _), ..] if base + first as u64 >= below_to => {
+                for (a, b) in page.valid().gaps(from, to) {
+                    page.buf[a..b].fill(0);
+                }
+            }
+            [(a, b)] => {
+                let read = || self.inner.read_at(base + a as u64, &mut page.buf[a..b]);
+                let got = self.reads.time(b - a, read)?;
+                page.buf[a + got..b].fill(0);
+            }
+            // One read of everything and a few copies, instead of many reads.
+            [(first, _), .., (_, last)] => {
+                let mut all = vec![0; last - first];
+                let got = self.inner.read_at(base + first as u64, &mut all)?;
+                all[got..].fill(0);
+                for (a, b) in page.valid().gaps(from, to) {
+                    page.buf[a..b].copy_from_slice(&all[a - first..b - first]);
+                }
+            }
+        }
+        page.add_read(from, to);
+        Ok(())
+    }
+}
