@@ -176,7 +176,9 @@ fn the_default_writes_long_streams_behind() -> Result<(), StorageError> {
             .try_for_each(|at| s.write_at(at, &data[at as usize..at as usize + 4096]))
     };
     write(0, 20 * MIB)?;
+    until(|| base.len().is_ok_and(|len| len >= 17 * MIB), "what is complete leaves");
     gate.shut(true);
+    // If anybody waited for the other core here, it would be for ever.
     write(20 * MIB, 24 * MIB)?;
     gate.shut(false);
     s.sync()?;

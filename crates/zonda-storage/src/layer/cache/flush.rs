@@ -97,9 +97,7 @@ impl<S: Storage> Cache<S> {
             let mut table = self.table.lock();
             run.iter().rev().for_each(|(id, _)| table.cool(self.slot(*id), *id));
             drop(table);
-            if line.is_none() {
-                self.streamed.fetch_add(n * page, Ordering::Relaxed);
-            }
+            self.streamed.fetch_add(n * page, Ordering::Relaxed);
             if held.len() < at_once {
                 return Ok(());
             }

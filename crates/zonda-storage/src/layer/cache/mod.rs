@@ -209,7 +209,7 @@ pub struct Cache<S> {
     /// How long reads and writes of what is below take.
     reads: Pace,
     writes: Pace,
-    /// How many bytes its users wrote as complete pages, as far as it was they who did.
+    /// How many bytes were written as complete pages.
     streamed: AtomicU64,
     /// Goes up by 2 whenever a page comes in; a page used since has the odd value above.
     clock: AtomicU64,
