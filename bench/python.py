@@ -236,7 +236,8 @@ class Bench:
     def measure(self, case: Case) -> dict:
         """All rounds of a case; round 0 warms up, and is all there is of who is slow."""
         made, more = self.data(case), dict(case.more)
-        job = {"op": case.op, "threads": self.cores, "memory": int(MEMORY * self.bytes), **more}
+        memory = int(MEMORY * self.bytes) if case.layout else 0
+        job = {"op": case.op, "threads": self.cores, "memory": memory, **more}
         if case.dask:
             job["chunks"] = {"time": 24}
         if case.op == "series":

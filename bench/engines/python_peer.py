@@ -53,6 +53,8 @@ class Clock:
 def warm(size: int) -> None:
     """Takes and gives back as much memory: what a virtual machine has given back to its host takes seconds for
     each GB when it is touched again, and that would be the time of whoever happens to touch it."""
+    if size == 0:
+        return
     with mmap.mmap(-1, size) as memory:
         memory.madvise(mmap.MADV_HUGEPAGE)
         np.frombuffer(memory, np.uint8)[:: mmap.PAGESIZE] = 1

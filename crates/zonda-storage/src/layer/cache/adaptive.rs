@@ -95,7 +95,7 @@ impl<S: Storage + Clone + 'static> Adaptive<S> {
             return Ok(cache);
         }
         let shape = Self::shape(advice);
-        let cache = Served::new(self.inner.clone(), shape, None, When::Slow)?;
+        let cache = Served::new(self.inner.clone(), shape, None, When::Worthwhile)?;
         Ok(self.cache.get_or_init(|| cache))
     }
 

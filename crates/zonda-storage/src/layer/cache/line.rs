@@ -6,7 +6,7 @@
 //! may have held.
 //!
 //! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
-//! was told, or (`When::Slow`) until somebody else's write succeeded.
+//! was told, or (`When::Worthwhile`) until somebody else's write succeeded.
 
 use crate::{StorageError, quiet, thread};
 use parking_lot::{Condvar, Mutex};
@@ -38,9 +38,9 @@ const MOST_BLOCKS: usize = 16;
 pub(super) enum When {
     /// Whenever there is some; an error of the thread is told by the next call.
     Always,
-    /// Where calls of what is below take long, and where much is written. What the thread failed at is tried again by its users,
-    /// who have the error if it fails again.
-    Slow,
+    /// Where calls of what is below take long, and where much is written in order. What the thread
+    /// failed at is tried again by its users, who have the error if it fails again.
+    Worthwhile,
 }
 
 /// One thing to be done.
@@ -276,7 +276,7 @@ impl Line {
             let nap = match self.when {
                 _ if tasks.rest.is_empty() => IDLE,
                 When::Always => REST_NAP,
-                When::Slow => SLOW_REST_NAP,
+                When::Worthwhile => SLOW_REST_NAP,
             };
             if self.bell.wait_for(&mut tasks, nap).timed_out() && !tasks.stop {
                 match tasks.take().or_else(|| tasks.rest.pop_first().map(Task::Rest)) {
@@ -314,7 +314,7 @@ impl Line {
     /// A write has succeeded: where users try again what failed, the thread may, too.
     #[inline]
     pub(super) fn note_written(&self) {
-        if self.when == When::Slow && self.has_failed() {
+        if self.when == When::Worthwhile && self.has_failed() {
             // Its pages are dirty still: who writes them next has what goes wrong then.
             let _ = self.tell();
         }

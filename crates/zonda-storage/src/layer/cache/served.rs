@@ -13,11 +13,24 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::{Deref, Range};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 /// A program that has written so much goes on to do so.
 const LONG_STREAM_BYTES: u64 = 16 << 20;
+
+/// The cores of this process. Nobody waits for another who asks: after a fork that might be for ever.
+fn n_cores() -> usize {
+    static KNOWN: AtomicUsize = AtomicUsize::new(0);
+    match KNOWN.load(Ordering::Relaxed) {
+        0 => {
+            let n = std::thread::available_parallelism().map_or(1, NonZero::get);
+            KNOWN.store(n, Ordering::Relaxed);
+            n
+        }
+        n => n,
+    }
+}
 
 /// The cache, as its thread and the files that share its pages see it.
 struct Core<S: Storage> {
@@ -123,27 +136,27 @@ impl<S: Storage> Cache<S> {
         self.line.as_ref().filter(|line| match line.when() {
             When::Always => true,
             // What it failed at its users try themselves, and have the error.
-            When::Slow => (self.writes.is_slow() || self.is_long_stream()) && !line.has_failed(),
+            When::Worthwhile => {
+                (self.writes.is_slow() || self.is_long_stream()) && !line.has_failed()
+            }
         })
     }
 
     /// Whether so much is written in order that the copies are worth another core, where there is one.
     fn is_long_stream(&self) -> bool {
-        static CORES: OnceLock<usize> = OnceLock::new();
-        let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && *CORES.get_or_init(cores) > 1
+        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && n_cores() > 1
     }
 
     /// The thread, where it is to read the block after one that is read.
     #[inline]
     pub(super) fn reader(&self) -> Option<&Arc<Line>> {
-        self.line.as_ref().filter(|line| line.when() == When::Slow && self.reads.is_slow())
+        self.line.as_ref().filter(|line| line.when() == When::Worthwhile && self.reads.is_slow())
     }
 
     /// Whether those who read from pages bring in what follows, and not only its thread.
     #[inline]
     pub(super) fn readers_go_ahead(&self) -> bool {
-        self.line.as_ref().is_none_or(|line| line.when() == When::Slow)
+        self.line.as_ref().is_none_or(|line| line.when() == When::Worthwhile)
     }
 
     /// Pages that are read ahead together where each call takes long.
