@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use zonda_storage::neighbour::journal_id;
 use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
@@ -118,7 +119,8 @@ impl ClassicFile {
         let beside = self.beside.as_ref();
         let Some(neighbours) = beside else { return Ok(self.storage.write_at(0, &new)?) };
         let stored = self.storage.len()?;
-        let body = Body { kind: Kind::Header, old, new, n_records, stored, no_fill: Vec::new() };
+        let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
+        let body = Body { id, kind, old, new, n_records, stored, no_fill };
         let journal = write_journal(&**neighbours, &body)?;
         state.unfinished = Some(Unfinished::Header(body.new));
         // Without a journal the header is rewritten all the same: as safe as the reference does it.

@@ -12,7 +12,7 @@ use crate::fill;
 use crate::header::{Header, Version};
 use crate::layout::{self, Reserve};
 use crate::lock::{Mutex, RwLock};
-use crate::recover::{self, Pending, Recovery, recover};
+use crate::recover::{self, Pending};
 
 /// Whether elements never written hold the fill value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl ClassicFile {
         let mut pending = Pending::Nothing;
         if let Some(beside) = &beside {
             // After a recovery there is nothing left to look for, unless the writer is alive.
-            if !writable || recover(&*storage, beside)? == Recovery::InUse {
+            if !writable || recover::for_writing(&*storage, beside)? {
                 pending = recover::pending(&*storage, &**beside)?;
             }
         }

@@ -2,29 +2,35 @@
 //!
 //! ```text
 //! journal = body [ slot slot ]                           slots only of a move
-//! body    = magic(8) kind(4) crc(4) total(8) n_records(8) stored(8) n_old(8) n_new(8) n_flags(8)
+//! body    = magic(8) kind(4) crc(4) total(8) n_records(8) stored(8) n_old(8) n_new(8) n_flags(8) id(16)
 //!           old header, new header, flags                crc: of everything behind it
 //! slot    = magic(4) crc(4) batch(8) len(8) payload      at the next multiple of 4096 behind the body
 //! ```
 //!
 //! All numbers are little-endian. `old header` is as long as `new header`: what stood in the file
-//! where that goes. `stored` is the length of the file before; a flag for each variable says whether
-//! it is left unfilled.
+//! where that goes, which is how a journal names its file. `stored` is the length of the file before; a
+//! flag for each variable says whether it is left unfilled. `id` is a random number: the checksum of a
+//! slot begins with it, so that a slot of another journal counts for nothing. Magic and bodies of the
+//! former version end in 1 and have none.
 //! A body is complete or worth nothing: the file is untouched until it is. See
 //! `docs/dev/commits.md` for the order of the writes.
 
 use std::sync::Arc;
 
-use zonda_storage::Storage;
+use zonda_storage::{Op, Storage, StorageError};
 
 use crate::error::ClassicError;
 use crate::header::round_up;
 use crate::transfer::read_or_zeros;
 
-const MAGIC: [u8; 8] = *b"ZNDJRNL\x01";
+const MAGIC: [u8; 8] = *b"ZNDJRNL\x02";
+/// Of the former version, which had no id.
+const MAGIC_1: [u8; 8] = *b"ZNDJRNL\x01";
 const SLOT_MAGIC: [u8; 4] = *b"ZNDS";
-/// Bytes of a body before the headers.
+/// Bytes of a body before the id.
 const FIXED: usize = 64;
+/// Bytes of an id.
+const ID: usize = 16;
 /// Where what the checksum covers begins.
 const COVERED: usize = 16;
 /// Bytes of a slot before its payload.
@@ -34,7 +40,7 @@ pub(crate) const SLOT_PAYLOAD: usize = 4 << 20;
 /// Slots begin at multiples of this.
 const SLOT_ALIGN: u64 = 4096;
 /// Longest body: two headers at their limit, and a flag for each variable.
-const BODY_MAX: u64 = 1 << 30;
+pub(crate) const BODY_MAX: u64 = 1 << 30;
 /// What a device writes at once: a torn file has each of these old or new.
 const SECTOR: usize = 512;
 
@@ -50,6 +56,8 @@ pub(crate) enum Kind {
 /// A journal's description of the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Body {
+    /// A random number, none in a journal of the former version.
+    pub(crate) id: Option<[u8; ID]>,
     pub(crate) kind: Kind,
     /// What stands in the file, from its first byte on, where `new` goes; as long as that.
     pub(crate) old: Vec<u8>,
@@ -76,14 +84,24 @@ fn small(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Body {
+    fn lengths(&self) -> [usize; 3] {
+        [self.old.len(), self.new.len(), self.no_fill.len()]
+    }
+
+    /// Bytes of the body.
+    fn total(&self) -> usize {
+        let fixed = FIXED.saturating_add(self.id.map_or(0, |id| id.len()));
+        self.lengths().iter().fold(fixed, |sum, len| sum.saturating_add(*len))
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let lengths = [self.old.len(), self.new.len(), self.no_fill.len()];
-        let total = lengths.iter().fold(FIXED, |sum, len| sum.saturating_add(*len));
+        let (lengths, total) = (self.lengths(), self.total());
         let mut covered = Vec::with_capacity(total);
         covered.extend_from_slice(&(total as u64).to_le_bytes());
         covered.extend_from_slice(&self.n_records.to_le_bytes());
         covered.extend_from_slice(&self.stored.to_le_bytes());
         lengths.iter().for_each(|len| covered.extend_from_slice(&(*len as u64).to_le_bytes()));
+        covered.extend(self.id.into_iter().flatten());
         covered.extend_from_slice(&self.old);
         covered.extend_from_slice(&self.new);
         covered.extend(self.no_fill.iter().map(|flag| u8::from(*flag)));
@@ -92,7 +110,7 @@ impl Body {
             Kind::Move => 2,
         };
         let mut bytes = Vec::with_capacity(total);
-        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(if self.id.is_some() { &MAGIC } else { &MAGIC_1 });
         bytes.extend_from_slice(&kind.to_le_bytes());
         bytes.extend_from_slice(&crc32fast::hash(&covered).to_le_bytes());
         bytes.extend_from_slice(&covered);
@@ -101,26 +119,31 @@ impl Body {
 
     /// Where the slots begin.
     pub(crate) fn slots_at(&self) -> u64 {
-        let lengths = [self.old.len(), self.new.len(), self.no_fill.len()];
-        let total = lengths.iter().fold(FIXED, |sum, len| sum.saturating_add(*len));
-        round_up(total as u64, SLOT_ALIGN)
+        round_up(self.total() as u64, SLOT_ALIGN)
     }
 
-    /// The body at the beginning of a journal; `None` where it is not complete: its writer died
-    /// before it had touched the file.
+    /// The body at the beginning of a journal, of `most` bytes at most; `None` where it is not
+    /// complete: its writer died before it had touched the file.
     ///
     /// # Errors
-    /// What the storage reports.
-    pub(crate) fn read(journal: &dyn Storage) -> Result<Option<Body>, ClassicError> {
+    /// What the storage reports; [`StorageError::MemoryLimit`].
+    pub(crate) fn read(journal: &dyn Storage, most: u64) -> Result<Option<Body>, ClassicError> {
         let mut start = [0; FIXED];
         if journal.read_at(0, &mut start)? < FIXED {
             return Ok(None);
         }
         let total = number(&start, COVERED).unwrap_or(0);
-        if total < FIXED as u64 || total > journal.len()?.min(BODY_MAX) {
+        if total < FIXED as u64 || total > journal.len()?.min(most) {
             return Ok(None);
         }
-        let mut bytes = vec![0; usize::try_from(total).unwrap_or(0)];
+        let no_memory = || {
+            let (op, limit) = (Op::Read, isize::MAX.unsigned_abs() as u64);
+            StorageError::MemoryLimit { op, at: 0, len: total, limit }
+        };
+        let len = usize::try_from(total).map_err(|_| no_memory())?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(len).map_err(|_| no_memory())?;
+        bytes.resize(len, 0);
         if journal.read_at(0, &mut bytes)? < bytes.len() {
             return Ok(None);
         }
@@ -135,13 +158,20 @@ impl Body {
             _ => return None,
         };
         let covered = bytes.get(COVERED..)?;
-        if *magic != MAGIC || small(bytes, 12)? != crc32fast::hash(covered) {
+        if small(bytes, 12)? != crc32fast::hash(covered) {
             return None;
         }
         let length = |at| number(bytes, at).and_then(|len| usize::try_from(len).ok());
-        let (old, rest) = bytes.get(FIXED..)?.split_at_checked(length(40)?)?;
+        let rest = bytes.get(FIXED..)?;
+        let (id, rest) = match *magic {
+            MAGIC => rest.split_first_chunk::<ID>().map(|(id, rest)| (Some(*id), rest))?,
+            MAGIC_1 => (None, rest),
+            _ => return None,
+        };
+        let (old, rest) = rest.split_at_checked(length(40)?)?;
         let (new, flags) = rest.split_at_checked(length(48)?)?;
         (flags.len() == length(56)? && old.len() == new.len()).then(|| Body {
+            id,
             kind,
             old: old.to_vec(),
             new: new.to_vec(),
@@ -168,12 +198,21 @@ impl Body {
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     journal: Arc<dyn Storage>,
+    id: Option<[u8; ID]>,
     at: u64,
 }
 
 impl Slots {
     pub(crate) fn new(journal: Arc<dyn Storage>, body: &Body) -> Slots {
-        Slots { journal, at: body.slots_at() }
+        Slots { journal, id: body.id, at: body.slots_at() }
+    }
+
+    /// The checksum of a slot, of which `covered` is what lies behind it.
+    fn checksum(&self, covered: &[u8]) -> u32 {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(self.id.as_ref().map_or(&[], |id| &id[..]));
+        crc.update(covered);
+        crc.finalize()
     }
 
     fn place(&self, batch: u64) -> u64 {
@@ -190,7 +229,7 @@ impl Slots {
         if let Some(head) = block.first_chunk_mut::<SLOT_FIXED>() {
             *head = start;
         }
-        let crc = crc32fast::hash(block.get(8..).unwrap_or_default());
+        let crc = self.checksum(block.get(8..).unwrap_or_default());
         if let Some(place) = block.get_mut(4..8) {
             place.copy_from_slice(&crc.to_le_bytes());
         }
@@ -226,7 +265,7 @@ impl Slots {
         }
         let mut block = vec![0; SLOT_FIXED.saturating_add(len)];
         let got = self.journal.read_at(at, &mut block)?;
-        let intact = small(&start, 4) == Some(crc32fast::hash(block.get(8..).unwrap_or_default()));
+        let intact = small(&start, 4) == Some(self.checksum(block.get(8..).unwrap_or_default()));
         Ok((got == block.len() && intact).then_some((batch, block)))
     }
 }
@@ -238,6 +277,7 @@ mod tests {
 
     fn body() -> Body {
         Body {
+            id: Some([7; ID]),
             kind: Kind::Move,
             old: (0..5000u32).map(|i| (i % 7) as u8).collect(),
             new: (0..5000u32).map(|i| (i % 11) as u8).collect(),
@@ -249,16 +289,50 @@ mod tests {
 
     #[test]
     fn a_body_is_complete_or_nothing() {
+        for body in [body(), Body { id: None, ..body() }] {
+            let read = |bytes: &[u8]| Body::read(&Memory::from_slice(bytes), BODY_MAX).unwrap();
+            let bytes = body.encode();
+            assert_eq!(read(&bytes), Some(body));
+            for len in (0..bytes.len()).step_by(97) {
+                assert_eq!(read(&bytes[..len]), None, "{len}");
+            }
+            for at in (0..bytes.len()).step_by(31) {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 0x40;
+                assert_eq!(read(&damaged), None, "{at}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_the_former_version_are_as_they_were() {
+        let (old, new, id) = (vec![1; 2], vec![2; 2], None);
+        let body = Body { id, old, new, no_fill: vec![true], ..body() };
+        let bytes = body.encode();
+        assert_eq!(&bytes[..12], b"ZNDJRNL\x01\x02\0\0\0");
+        assert_eq!(bytes[16..24], 69u64.to_le_bytes());
+        assert_eq!(&bytes[64..], [1, 1, 2, 2, 1]);
+        let mut block = vec![9; SLOT_FIXED + 3];
+        Slots::new(Arc::new(Memory::new()), &body).write(0, &mut block).unwrap();
+        assert_eq!(small(&block, 4), Some(crc32fast::hash(&block[8..])));
+    }
+
+    #[test]
+    fn no_body_is_longer_than_it_may_be() {
         let bytes = body().encode();
-        assert_eq!(Body::read(&Memory::from_slice(&bytes)).unwrap(), Some(body()));
-        for len in (0..bytes.len()).step_by(97) {
-            assert_eq!(Body::read(&Memory::from_slice(&bytes[..len])).unwrap(), None, "{len}");
-        }
-        for at in (0..bytes.len()).step_by(31) {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 0x40;
-            assert_eq!(Body::read(&Memory::from_slice(&damaged)).unwrap(), None, "{at}");
-        }
+        let (memory, len) = (Memory::from_slice(&bytes), bytes.len() as u64);
+        assert!(Body::read(&memory, len).unwrap().is_some());
+        assert_eq!(Body::read(&memory, len - 1).unwrap(), None);
+    }
+
+    #[test]
+    fn a_slot_of_another_journal_does_not_count() {
+        let journal: Arc<dyn Storage> = Arc::new(Memory::new());
+        let slots = Slots::new(Arc::clone(&journal), &body());
+        slots.write(0, &mut [1; SLOT_FIXED + 100]).unwrap();
+        assert!(slots.last().unwrap().is_some());
+        let other = Slots::new(journal, &Body { id: Some([8; ID]), ..body() });
+        assert_eq!(other.last().unwrap(), None);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 
 mod attribute;
 mod atts;
+mod changes;
 mod codec;
 mod commit;
 mod define;
@@ -41,4 +42,4 @@ pub use file::{ClassicFile, Ending, FillMode, Frozen};
 pub use header::{Dim, Header, Var, Version};
 pub use layout::{Layout, Reserve};
 pub use records::set_records;
-pub use recover::{Recovery, recover};
+pub use recover::{Recovery, recover, recover_of};

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use zonda_storage::neighbour::{journal_id, told};
 use zonda_storage::{Beside, Neighbour, Storage};
 
 use crate::codec::{decode_header, encode_header};
@@ -84,6 +85,7 @@ impl Move {
         if let Some(beside) = beside {
             let new = encode_header(target, n_records);
             let body = Body {
+                id: Some(journal_id()),
                 kind: Kind::Move,
                 old: read_whole(storage, new.len())?,
                 new,
@@ -185,7 +187,8 @@ impl Move {
     }
 }
 
-/// Writes a journal's body; `None` where the folder takes no files.
+/// Writes a journal's body; `None` where the folder takes no files, or where somebody else's file has the
+/// name of the journal and cannot be removed, of which a line tells.
 ///
 /// # Errors
 /// What the storage reports; there is then no journal.
@@ -194,6 +197,10 @@ pub(crate) fn write_journal(
     body: &Body,
 ) -> Result<Option<Arc<dyn Storage>>, ClassicError> {
     let journal = match beside.create(Neighbour::Journal) {
+        Err(error) if error.is_refused() => {
+            told(&error, "changes of the file's header are made without a journal");
+            return Ok(None);
+        }
         Err(error) if refused(error.raw_os_error()) => return Ok(None),
         other => other?,
     };

@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use zonda_storage::{Beside, Neighbour, Storage};
+#[cfg(doc)]
+use zonda_storage::StorageError;
+use zonda_storage::neighbour::{Refusal, told};
+use zonda_storage::{Beside, Found, Neighbour, Sight, Storage};
 
 use crate::commit::finish_header;
 use crate::error::ClassicError;
-use crate::journal::{Body, Kind};
+use crate::journal::{BODY_MAX, Body, Kind};
 use crate::moving::Move;
 
 /// What [`recover`] found, and what it did.
@@ -47,11 +50,15 @@ enum Look {
     Left(Left),
 }
 
-fn look(storage: &dyn Storage, beside: &dyn Beside) -> Result<Look, ClassicError> {
-    let Some(found) = beside.find(Neighbour::Journal)? else {
-        return Ok(Look::Stop(Recovery::Nothing));
-    };
-    let Some(body) = Body::read(&*found.storage)? else {
+/// Bytes that another user's journal may have besides four times those of the file.
+const THEIRS_LEAST: u64 = 1 << 20;
+
+/// What completing a journal changes that is not complete itself.
+const NOTHING: &str = "nothing: it is not complete, and is removed";
+
+fn look(storage: &dyn Storage, found: Option<Found>) -> Result<Look, ClassicError> {
+    let Some(found) = found else { return Ok(Look::Stop(Recovery::Nothing)) };
+    let Some(body) = Body::read(&*found.storage, BODY_MAX)? else {
         let state = if found.in_use { Recovery::InUse } else { Recovery::Untouched };
         return Ok(Look::Stop(state));
     };
@@ -67,9 +74,40 @@ fn look(storage: &dyn Storage, beside: &dyn Beside) -> Result<Look, ClassicError
 /// Completes what a dead writer began, and removes its journal and its copy.
 ///
 /// # Errors
-/// What the storage reports; it can then be tried again.
+/// [`StorageError::Refused`] for a journal that is not to be trusted; what the storage reports. It can
+/// then be tried again.
 pub fn recover(storage: &dyn Storage, beside: &Arc<dyn Beside>) -> Result<Recovery, ClassicError> {
-    let done = match look(storage, &**beside)? {
+    let found = beside.find(Neighbour::Journal)?;
+    complete(storage, beside, look(storage, found)?)
+}
+
+/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
+/// what will be, and may stop it by an error.
+///
+/// # Errors
+/// As [`recover`], and those of `show`.
+pub fn recover_of<E: From<ClassicError>>(
+    storage: &dyn Storage,
+    beside: &Arc<dyn Beside>,
+    user: u32,
+    show: impl FnOnce(&[String]) -> Result<(), E>,
+) -> Result<Recovery, E> {
+    let found = beside.find_of(Neighbour::Journal, user).map_err(ClassicError::from)?;
+    let found = look(storage, found)?;
+    match &found {
+        Look::Left(left) => show(&left.body.told())?,
+        Look::Stop(Recovery::Untouched) => show(&[NOTHING.to_owned()])?,
+        Look::Stop(_) => {}
+    }
+    Ok(complete(storage, beside, found)?)
+}
+
+fn complete(
+    storage: &dyn Storage,
+    beside: &Arc<dyn Beside>,
+    found: Look,
+) -> Result<Recovery, ClassicError> {
+    let done = match found {
         Look::Stop(Recovery::Untouched) => {
             beside.remove(Neighbour::Journal)?;
             Recovery::Untouched
@@ -86,24 +124,62 @@ pub fn recover(storage: &dyn Storage, beside: &Arc<dyn Beside>) -> Result<Recove
             }
         },
     };
-    let copy = beside.find(Neighbour::Copy)?;
-    if copy.is_some_and(|copy| !copy.in_use) {
+    // A copy is of no use to anybody; what is none of ours is not touched.
+    if let Sight::Ours(copy) = beside.sight(Neighbour::Copy)?
+        && !copy.in_use
+    {
         beside.remove(Neighbour::Copy)?;
     }
     Ok(done)
 }
 
+/// Completes what a dead writer began, for one who opens the file for writing; whether the writer is
+/// alive instead.
+///
+/// # Errors
+/// As [`recover`]; [`StorageError::Refused`] for a journal that is not this file's, too.
+pub(crate) fn for_writing(
+    storage: &dyn Storage,
+    beside: &Arc<dyn Beside>,
+) -> Result<bool, ClassicError> {
+    match recover(storage, beside)? {
+        Recovery::NotItsJournal => {
+            Err(beside.refuse(Neighbour::Journal, Refusal::OtherBytes).into())
+        }
+        done => Ok(done == Recovery::InUse),
+    }
+}
+
 /// What a reader, who changes nothing, has to do about a journal.
 ///
 /// # Errors
-/// [`ClassicError::HalfMoved`] where the data lies partly here and partly there.
+/// [`ClassicError::HalfMoved`] where the data lies partly here and partly there;
+/// [`StorageError::Refused`] for another user's journal that belongs to the file.
 pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pending, ClassicError> {
-    let Some(found) = beside.find(Neighbour::Journal)? else { return Ok(Pending::Nothing) };
-    match Body::read(&*found.storage)? {
-        Some(body) if body.belongs_to(storage)? => match body.kind {
-            Kind::Header => Ok(Pending::Header(body.new)),
-            Kind::Move => Err(ClassicError::HalfMoved { in_use: found.in_use }),
+    let not_its = || {
+        let error = beside.refuse(Neighbour::Journal, Refusal::OtherBytes);
+        told(&error, "the file is read without it");
+        Ok(Pending::Nothing)
+    };
+    match beside.sight(Neighbour::Journal)? {
+        Sight::Nothing => Ok(Pending::Nothing),
+        Sight::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
+            Some(body) if body.belongs_to(storage)? => match body.kind {
+                Kind::Header => Ok(Pending::Header(body.new)),
+                Kind::Move => Err(ClassicError::HalfMoved { in_use: found.in_use }),
+            },
+            Some(_) => not_its(),
+            None => Ok(Pending::Nothing),
         },
-        _ => Ok(Pending::Nothing),
+        Sight::Theirs(found, refused) => {
+            let most = storage.len()?.saturating_mul(4).saturating_add(THEIRS_LEAST);
+            match Body::read(&*found.storage, most.min(BODY_MAX))? {
+                Some(body) if body.belongs_to(storage)? => match body.kind {
+                    Kind::Move if found.in_use => Err(ClassicError::HalfMoved { in_use: true }),
+                    _ => Err(refused.into()),
+                },
+                _ => not_its(),
+            }
+        }
     }
 }

@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
+use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
     Advice, Beside, Found, Neighbour, Op, ReadRange, Stamp, Storage, StorageError, WriteRange,
 };
@@ -134,6 +136,12 @@ impl Beside for Folder {
         let there = self.0.lock().unwrap().bytes.contains_key(&Some(which));
         let storage = Arc::new(InFolder(self.clone(), Some(which)));
         Ok(there.then_some(Found { storage, in_use: false }))
+    }
+    fn find_of(&self, which: Neighbour, _: u32) -> Result<Option<Found>, StorageError> {
+        self.find(which)
+    }
+    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError {
+        StorageError::Refused { path: Path::new(which.suffix()).into(), why, owner: None }
     }
     fn remove(&self, which: Neighbour) -> Result<(), StorageError> {
         let mut files = self.0.lock().unwrap();

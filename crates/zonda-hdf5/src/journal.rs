@@ -5,32 +5,45 @@
 //! the file for writing next, or `zonda recover`, writes it again if the writer died meanwhile.
 //!
 //! ```text
-//! journal = magic(8) checksum(4) n_changes(4) total(8) change*     checksum: of all behind it
+//! journal = magic(8) checksum(4) n_changes(4) total(8) id(16) change*     checksum: of all behind it
 //! change  = position(8) length(8) old bytes, new bytes
 //! ```
 //!
 //! All numbers are little-endian; positions count from the first byte of the file. A journal is
 //! complete or worth nothing: the file is untouched until it is. The old bytes tell whether the
-//! journal is this file's: each sector under a change then has its old or its new bytes.
+//! journal is this file's: each sector under a change then has its old or its new bytes. So that
+//! a file that was restored from before the commit is not taken for it, the beginning of the superblock,
+//! which says where the file ends, is among the changes though it stays as it is (a *witness*).
+//! `id` is a random number, by which two journals differ. The magic of the former version ends in 1; it has
+//! no id and no witness.
 
 use std::sync::Arc;
 
-use zonda_storage::{Beside, Neighbour, Storage};
+use zonda_storage::neighbour::{Refusal, journal_id, told};
+use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, StorageError};
 
 use crate::checksum::lookup3;
 use crate::space::SECTOR;
 use crate::{HdfError, Reader, Result, Sizes, Writer};
 
 const NAME: &str = "journal";
-const MAGIC: [u8; 8] = *b"ZNDJHDF\x01";
+const MAGIC: [u8; 8] = *b"ZNDJHDF\x02";
+/// Of the former version, which had no id.
+const MAGIC_1: [u8; 8] = *b"ZNDJHDF\x01";
 /// Bytes before what the checksum covers.
 const BEFORE: usize = 12;
 /// Bytes before the changes.
 const FIXED: usize = 24;
 /// Bytes of a change besides its bytes.
 const CHANGE_FIXED: usize = 16;
+/// Bytes of an id.
+const ID: usize = 16;
 /// Longest journal that is read.
 const MOST_BYTES: u64 = 1 << 30;
+/// Bytes that another user's journal may have besides eight times those of the file.
+const THEIRS_LEAST: u64 = 1 << 20;
+/// Bytes of a superblock of any version in which the end of the file is said.
+const WITNESS: usize = 48;
 
 /// Bytes that are written over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,8 +54,10 @@ struct Change {
 }
 
 /// Changes that are to be made all or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
+    /// A random number, none in a journal of the former version.
+    id: Option<[u8; ID]>,
     changes: Vec<Change>,
 }
 
@@ -84,7 +99,24 @@ impl Journal {
             let _got = storage.read_at(at, &mut old)?;
             Ok(Change { at, old, new: new.to_vec() })
         };
-        Ok(Journal { changes: changes.into_iter().map(change).collect::<Result<_>>()? })
+        let changes = changes.into_iter().map(change).collect::<Result<_>>()?;
+        Ok(Journal { id: Some(journal_id()), changes })
+    }
+
+    /// Adds that the superblock at this position is as it is now, where no change touches it.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    fn witness(&mut self, storage: &dyn Storage, at: u64) -> Result<()> {
+        let end = at.saturating_add(WITNESS as u64);
+        let touches =
+            |one: &Change| one.at < end && at < one.at.saturating_add(one.new.len() as u64);
+        if !self.changes.iter().any(touches) {
+            let mut old = vec![0; WITNESS];
+            let _got = storage.read_at(at, &mut old)?;
+            self.changes.push(Change { at, new: old.clone(), old });
+        }
+        Ok(())
     }
 
     /// Writes the journal beside the file, durable as the file's sync level asks. What it gives holds
@@ -105,7 +137,18 @@ impl Journal {
     /// # Errors
     /// What the storage reports.
     pub fn apply(&self, storage: &dyn Storage) -> Result<()> {
-        self.changes.iter().try_for_each(|change| Ok(storage.write_at(change.at, &change.new)?))
+        let real = self.changes.iter().filter(|change| change.old != change.new);
+        real.into_iter().try_for_each(|change| Ok(storage.write_at(change.at, &change.new)?))
+    }
+
+    /// What completing it changes, one line each.
+    fn told(&self) -> Vec<String> {
+        let line = |change: &Change| {
+            let last = change.at.saturating_add(change.new.len() as u64).saturating_sub(1);
+            format!("bytes {} to {last}: {}", change.at, kind_of(&change.new))
+        };
+        let real = self.changes.iter().filter(|change| change.old != change.new);
+        real.map(line).collect()
     }
 
     fn encode(&self) -> Result<Vec<u8>> {
@@ -114,29 +157,39 @@ impl Journal {
         let too_large = |_| HdfError::TooLarge { structure: NAME, value: u64::from(u32::MAX) };
         covered.u32(n.map_err(too_large)?);
         let len = |change: &Change| change.new.len().saturating_mul(2).saturating_add(CHANGE_FIXED);
-        let total = self.changes.iter().map(len).fold(FIXED, usize::saturating_add);
+        let fixed = FIXED.saturating_add(self.id.map_or(0, |id| id.len()));
+        let total = self.changes.iter().map(len).fold(fixed, usize::saturating_add);
         covered.u64(total as u64);
+        if let Some(id) = &self.id {
+            covered.put(id);
+        }
         for change in &self.changes {
             covered.u64(change.at).u64(change.new.len() as u64);
             covered.put(&change.old).put(&change.new);
         }
         let covered = covered.finish();
         let mut whole = Writer::new(NAME, Sizes::EIGHT);
-        whole.put(&MAGIC).u32(lookup3(&covered, 0)).put(&covered);
+        whole.put(if self.id.is_some() { &MAGIC } else { &MAGIC_1 });
+        whole.u32(lookup3(&covered, 0)).put(&covered);
         Ok(whole.finish())
     }
 
-    /// The journal in a storage; `None` where it is not complete, or another program's.
+    /// The journal in a storage, of `most` bytes at most; `None` where it is not complete, or another
+    /// program's.
     ///
     /// # Errors
-    /// What the storage reports.
-    fn read(journal: &dyn Storage) -> Result<Option<Journal>> {
-        let len = journal.len()?;
-        let Some(len) = usize::try_from(len.min(MOST_BYTES)).ok().filter(|len| *len >= FIXED)
-        else {
+    /// What the storage reports; [`StorageError::MemoryLimit`].
+    fn read(journal: &dyn Storage, most: u64) -> Result<Option<Journal>> {
+        let limit = most.min(MOST_BYTES);
+        let total = journal.len()?.min(limit);
+        let Some(len) = usize::try_from(total).ok().filter(|len| *len >= FIXED) else {
             return Ok(None);
         };
-        let mut bytes = vec![0; len];
+        let mut bytes = Vec::new();
+        let op = zonda_storage::Op::Read;
+        let no_memory = |_| StorageError::MemoryLimit { op, at: 0, len: total, limit };
+        bytes.try_reserve_exact(len).map_err(no_memory)?;
+        bytes.resize(len, 0);
         let got = journal.read_at(0, &mut bytes)?;
         bytes.truncate(got);
         Ok(Journal::decode(&bytes).ok())
@@ -144,7 +197,9 @@ impl Journal {
 
     fn decode(bytes: &[u8]) -> Result<Journal> {
         let mut reader = Reader::new(NAME, bytes, 0, Sizes::EIGHT);
-        if reader.take(MAGIC.len())? != MAGIC {
+        let magic = reader.take(MAGIC.len())?;
+        let has_id = magic == MAGIC;
+        if !has_id && magic != MAGIC_1 {
             return Err(HdfError::BadSignature { structure: NAME, at: 0 });
         }
         let (stored, covered) = (reader.u32()?, bytes.get(BEFORE..).unwrap_or_default());
@@ -157,6 +212,7 @@ impl Journal {
         if stored != computed {
             return Err(HdfError::BadChecksum { structure: NAME, at: 0, stored, computed });
         }
+        let id = if has_id { reader.take(ID)?.first_chunk::<ID>().copied() } else { None };
         let mut changes = Vec::with_capacity(reader.count(u64::from(n_changes), CHANGE_FIXED)?);
         for _ in 0..n_changes {
             let (at, len) = (reader.u64()?, reader.u64()?);
@@ -164,7 +220,7 @@ impl Journal {
             let new = reader.take_u64(len)?.to_vec();
             changes.push(Change { at, old, new });
         }
-        Ok(Journal { changes })
+        Ok(Journal { id, changes })
     }
 
     /// Whether each sector under the changes has its old or its new bytes.
@@ -190,22 +246,28 @@ impl Journal {
 }
 
 /// Makes changes all or none: by a journal beside the file, where there is a folder for one that
-/// takes it, else one after the other.
+/// takes it, else one after the other. `superblock` is the position of the superblock.
 ///
 /// # Errors
 /// What the storage reports. What was begun is to be repeated.
 pub fn switch<'a>(
     storage: &dyn Storage,
     beside: Option<&dyn Beside>,
+    superblock: u64,
     changes: impl IntoIterator<Item = (u64, &'a [u8])>,
 ) -> Result<()> {
-    let journal = Journal::of(storage, changes)?;
+    let mut journal = Journal::of(storage, changes)?;
     let Some(beside) = beside else { return journal.apply(storage) };
-    // Where the folder takes no files this is as safe as the reference does it. What there is of a
-    // journal then must not be taken for one later.
+    journal.witness(storage, superblock)?;
+    // Where the folder takes no files this is as safe as the reference does it.
     let kept = journal.write(beside);
-    if kept.is_err() {
-        beside.remove(Neighbour::Journal)?;
+    match &kept {
+        Err(HdfError::Storage(error)) if error.is_refused() => {
+            told(error, "changes of headers are made without a journal");
+        }
+        // What there is of a journal must not be taken for one later.
+        Err(_) => beside.remove(Neighbour::Journal)?,
+        Ok(_) => {}
     }
     journal.apply(storage)?;
     if let Ok(kept) = kept {
@@ -220,26 +282,108 @@ pub fn switch<'a>(
 /// Completes what a dead writer began, and removes its journal.
 ///
 /// # Errors
-/// What the storage reports; it can then be tried again.
+/// [`StorageError::Refused`] for a journal that is not to be trusted; what the storage reports. It can
+/// then be tried again.
 pub fn recover(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recovered> {
-    let Some(found) = beside.find(Neighbour::Journal)? else { return Ok(Recovered::Nothing) };
+    complete(storage, beside, beside.find(Neighbour::Journal)?, |_| Ok(()))
+}
+
+/// As [`recover`], with a journal that may belong to `user`, too. Before anything is changed `show` gets
+/// what will be, and may stop it by an error.
+///
+/// # Errors
+/// As [`recover`], and those of `show`.
+pub fn recover_of<E: From<HdfError>>(
+    storage: &dyn Storage,
+    beside: &dyn Beside,
+    user: u32,
+    show: impl FnOnce(&[String]) -> std::result::Result<(), E>,
+) -> std::result::Result<Recovered, E> {
+    let found = beside.find_of(Neighbour::Journal, user).map_err(HdfError::from)?;
+    complete(storage, beside, found, |journal| match journal {
+        Some(journal) => show(&journal.told()),
+        None => show(&["nothing: it is not complete, and is removed".to_owned()]),
+    })
+}
+
+fn complete<E: From<HdfError>>(
+    storage: &dyn Storage,
+    beside: &dyn Beside,
+    found: Option<Found>,
+    show: impl FnOnce(Option<&Journal>) -> std::result::Result<(), E>,
+) -> std::result::Result<Recovered, E> {
+    let Some(found) = found else { return Ok(Recovered::Nothing) };
     if found.in_use {
         return Ok(Recovered::InUse);
     }
-    let Some(journal) = Journal::read(&*found.storage)? else {
+    let remove = || beside.remove(Neighbour::Journal).map_err(HdfError::from);
+    let Some(journal) = Journal::read(&*found.storage, MOST_BYTES)? else {
+        show(None)?;
         drop(found);
-        beside.remove(Neighbour::Journal)?;
+        remove()?;
         return Ok(Recovered::Untouched);
     };
     if !journal.belongs_to(storage)? {
         return Ok(Recovered::NotItsJournal);
     }
+    show(Some(&journal))?;
     journal.apply(storage)?;
-    storage.barrier()?;
+    storage.barrier().map_err(HdfError::from)?;
     drop(found);
-    beside.remove(Neighbour::Journal)?;
-    beside.settle()?;
+    remove()?;
+    beside.settle().map_err(HdfError::from)?;
     Ok(Recovered::Completed)
+}
+
+/// As [`recover`], for one who opens the file for writing.
+///
+/// # Errors
+/// As [`recover`]; [`StorageError::Refused`] for a journal that is not this file's, too.
+pub fn for_writing(storage: &dyn Storage, beside: &dyn Beside) -> Result<Recovered> {
+    match recover(storage, beside)? {
+        Recovered::NotItsJournal => {
+            Err(beside.refuse(Neighbour::Journal, Refusal::OtherBytes).into())
+        }
+        done => Ok(done),
+    }
+}
+
+/// What a reader has to know about a journal: nothing of its own, since the bytes under it are old or
+/// new. Another user's that belongs to the file, and that nobody is completing, is an error: nobody
+/// else may complete it, so the file may stay torn.
+///
+/// # Errors
+/// [`StorageError::Refused`]; what the storage reports.
+pub fn for_reading(storage: &dyn Storage, beside: &dyn Beside) -> Result<()> {
+    let (found, refused) = match beside.sight(Neighbour::Journal)? {
+        Sight::Theirs(found, refused) if !found.in_use => (found, refused),
+        _ => return Ok(()),
+    };
+    let most = storage.len()?.saturating_mul(8).saturating_add(THEIRS_LEAST);
+    match Journal::read(&*found.storage, most)? {
+        Some(journal) if journal.belongs_to(storage)? => Err(refused.into()),
+        _ => {
+            let error = beside.refuse(Neighbour::Journal, Refusal::OtherBytes);
+            told(&error, "the file is read without it");
+            Ok(())
+        }
+    }
+}
+
+/// What begins with these bytes, as messages say it.
+fn kind_of(bytes: &[u8]) -> &'static str {
+    match bytes.first_chunk::<4>() {
+        Some(b"\x89HDF") => "the superblock",
+        Some(b"OHDR" | b"OCHK") => {
+            "the header of an object: its attributes, shape, place of its data"
+        }
+        Some([1, 0, _, _]) => "the header of an object, or a part of it",
+        Some(
+            b"TREE" | b"SNOD" | b"HEAP" | b"BTHD" | b"BTIN" | b"BTLF" | b"FRHP" | b"FHDB" | b"FHIB",
+        ) => "names of a group, or an index of chunks or attributes",
+        Some(b"GCOL") => "strings and references",
+        _ => "a part of a structure",
+    }
 }
 
 #[cfg(test)]
@@ -252,22 +396,50 @@ mod tests {
     fn journal() -> Journal {
         let change = |at, old: &[u8], new: &[u8]| Change { at, old: old.into(), new: new.into() };
         let long = change(500, &[7; 600], &[8; 600]);
-        Journal { changes: vec![change(3, b"old", b"new"), long, change(2000, b"", b"")] }
+        let changes = vec![change(3, b"old", b"new"), long, change(2000, b"", b"")];
+        Journal { id: Some([9; ID]), changes }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Journal> {
+        Journal::read(&Memory::from_slice(bytes), MOST_BYTES).unwrap()
+    }
+
+    #[test]
+    fn the_bytes_of_the_former_version_are_as_they_were() {
+        let bytes = Journal { id: None, ..journal() }.encode().unwrap();
+        assert_eq!((&bytes[..8], bytes[12]), (&b"ZNDJHDF\x01"[..], 3));
+        assert_eq!((bytes[24], &bytes[40..46]), (3, &b"oldnew"[..]));
+        assert_eq!(read(&bytes), Some(Journal { id: None, ..journal() }));
+    }
+
+    #[test]
+    fn the_superblock_is_a_witness_where_it_stays() {
+        let memory = Memory::from_slice(&[5; 200]);
+        let mut apart = Journal::of(&memory, [(100, &b"abc"[..])]).unwrap();
+        apart.witness(&memory, 0).unwrap();
+        assert_eq!((apart.changes.len(), apart.told().len()), (2, 1));
+        assert!(apart.belongs_to(&memory).unwrap());
+        apart.apply(&memory).unwrap();
+        assert!(apart.belongs_to(&memory).unwrap());
+        memory.write_at(40, b"restored").unwrap();
+        assert!(!apart.belongs_to(&memory).unwrap());
+        let mut over = Journal::of(&memory, [(47, &b"abc"[..])]).unwrap();
+        over.witness(&memory, 0).unwrap();
+        assert_eq!(over.changes.len(), 1);
     }
 
     #[test]
     fn a_journal_is_complete_or_worth_nothing() {
         let bytes = journal().encode().unwrap();
-        assert_eq!(Journal::read(&Memory::from_slice(&bytes)).unwrap(), Some(journal()));
-        let longer = [&*bytes, b"more"].concat();
-        assert_eq!(Journal::read(&Memory::from_slice(&longer)).unwrap(), Some(journal()));
+        assert_eq!(read(&bytes), Some(journal()));
+        assert_eq!(read(&[&*bytes, b"more"].concat()), Some(journal()));
         for cut in 0..bytes.len() {
-            assert_eq!(Journal::read(&Memory::from_slice(&bytes[..cut])).unwrap(), None, "{cut}");
+            assert_eq!(read(&bytes[..cut]), None, "{cut}");
         }
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x40;
-            assert_eq!(Journal::read(&Memory::from_slice(&damaged)).unwrap(), None, "{at}");
+            assert_eq!(read(&damaged), None, "{at}");
         }
     }
 
@@ -299,7 +471,7 @@ mod tests {
         let journal = Journal::of(&memory, changes).unwrap();
         assert_eq!(journal.changes[0].old, [1; 3]);
         assert_eq!(journal.changes[1].old, [1, 1, 0, 0]);
-        switch(&memory, None, changes).unwrap();
+        switch(&memory, None, 0, changes).unwrap();
         let mut bytes = [0; 42];
         memory.read_at(0, &mut bytes).unwrap();
         assert_eq!((&bytes[8..11], &bytes[38..]), (&b"abc"[..], &b"defg"[..]));

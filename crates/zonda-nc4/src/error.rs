@@ -3,6 +3,7 @@
 use zonda_chunk::ChunkError;
 use zonda_hdf5::HdfError;
 use zonda_model::NcError;
+use zonda_storage::StorageError;
 
 /// Why an operation failed.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,15 @@ pub enum Nc4Error {
 }
 
 impl Nc4Error {
+    /// What the storage said, where that is the cause.
+    #[must_use]
+    pub fn storage(&self) -> Option<&StorageError> {
+        match self {
+            Nc4Error::Hdf { error: HdfError::Storage(error), .. } => Some(error),
+            Nc4Error::Hdf { .. } | Nc4Error::Chunk { .. } | Nc4Error::Refused { .. } => None,
+        }
+    }
+
     /// The code that C sees.
     #[must_use]
     pub fn nc_error(&self) -> NcError {

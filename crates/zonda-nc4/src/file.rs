@@ -84,6 +84,23 @@ pub struct Nc4File {
 }
 
 impl Nc4File {
+    /// Opens a file for reading: as [`Nc4File::open`], where no other user's journal says that the file
+    /// may be torn.
+    ///
+    /// # Errors
+    /// As [`Nc4File::open`]; that of a journal that is refused.
+    pub fn open_for_reading(
+        storage: Arc<dyn Storage>,
+        name: &Path,
+        how: OpenHow,
+    ) -> Result<Nc4File> {
+        if let Some(beside) = &how.beside {
+            zonda_hdf5::journal::for_reading(&*storage, &**beside)
+                .map_err(|error| hdf(name.display().to_string(), error))?;
+        }
+        Nc4File::open(storage, name, how)
+    }
+
     /// Opens a file: reads the superblock and the root group's header, no more. `name` is for messages.
     ///
     /// # Errors

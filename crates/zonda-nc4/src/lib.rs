@@ -46,7 +46,7 @@ pub use place::{Place, Target};
 pub use stored::Stored;
 pub use write::{
     CreateHow, Fetch, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
-    View, recover,
+    View, recover, recover_of,
 };
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};

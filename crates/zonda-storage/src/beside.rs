@@ -2,15 +2,18 @@
 //! journal, or a complete copy that will take the file's name.
 //!
 //! Both have fixed names, so that whoever opens the file next finds what a dead writer left. A
-//! living writer holds the `flock` of its neighbour.
+//! living writer holds the `flock` of its neighbour. What is found there is used only if it is to be
+//! trusted, see [`crate::neighbour`].
 
 use crate::backend::{File, sync_folder_of};
 use crate::error::Op;
-use crate::os::{Errno, Fd};
-use crate::{Create, Storage, StorageError, SyncLevel};
+use crate::neighbour::acting;
+use crate::neighbour::{Refusal, forget, open_at_once, told};
+use crate::os::{Errno, Fd, Status};
+use crate::{Storage, StorageError, SyncLevel};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One of the files beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,6 +33,13 @@ impl Neighbour {
             Neighbour::Copy => ".zonda-copy",
         }
     }
+
+    /// Its path, for a file at `path`.
+    pub(crate) fn of(self, path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(self.suffix());
+        name.into()
+    }
 }
 
 /// A neighbour that was there already.
@@ -41,20 +51,65 @@ pub struct Found {
     pub in_use: bool,
 }
 
+/// What a reader, who changes nothing, makes of a neighbour.
+#[derive(Debug)]
+pub enum Sight {
+    /// There is none, or one that is not to be used: a line on standard error then said so.
+    Nothing,
+    /// One that may be used.
+    Ours(Found),
+    /// Another user's, which may be compared with the file, not used; and the error that says so.
+    Theirs(Found, StorageError),
+}
+
 /// The neighbours of one file.
 pub trait Beside: Send + Sync + fmt::Debug {
     /// Makes an empty neighbour in the place of one that is there. A [`Neighbour::Copy`] gets
     /// owner, mode and extended attributes of the file.
     ///
     /// # Errors
-    /// [`StorageError::Open`] where the folder takes no files or the rights cannot be given.
+    /// [`StorageError::Open`] where the folder takes no files or the rights cannot be given;
+    /// [`StorageError::Refused`] where somebody else's file has the name and cannot be removed.
     fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError>;
 
     /// The neighbour that is there.
     ///
     /// # Errors
-    /// [`StorageError::Open`] where there is one that cannot be opened.
+    /// [`StorageError::Open`] where there is one that cannot be opened; [`StorageError::Refused`]
+    /// where it is not to be trusted.
     fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError>;
+
+    /// As [`Beside::find`], and takes one that belongs to `user`, too.
+    ///
+    /// # Errors
+    /// As [`Beside::find`].
+    fn find_of(&self, which: Neighbour, user: u32) -> Result<Option<Found>, StorageError>;
+
+    /// The neighbour that is there, for a reader: what is not to be used does not keep it from reading.
+    ///
+    /// # Errors
+    /// [`StorageError::Refused`] for another user's that cannot be read, so that nobody can tell
+    /// whether it is needed; [`StorageError::Open`].
+    fn sight(&self, which: Neighbour) -> Result<Sight, StorageError> {
+        let refused = match self.find(which) {
+            Ok(found) => return Ok(found.map_or(Sight::Nothing, Sight::Ours)),
+            Err(error) => error,
+        };
+        let StorageError::Refused { why, owner, .. } = &refused else { return Err(refused) };
+        if let (Refusal::Owner, Some(user)) = (why, owner) {
+            match self.find_of(which, *user) {
+                Ok(Some(found)) => return Ok(Sight::Theirs(found, refused)),
+                Ok(None) => return Ok(Sight::Nothing),
+                Err(error) if !error.is_refused() => return Err(refused),
+                Err(_) => {}
+            }
+        }
+        told(&refused, "the file is read without it");
+        Ok(Sight::Nothing)
+    }
+
+    /// The error that says why a neighbour is not used.
+    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError;
 
     /// Removes a neighbour; none is fine.
     ///
@@ -87,6 +142,8 @@ pub(crate) struct InFolder {
     file: Arc<File>,
     /// The file's own path: where the path it was opened by is a symbolic link, what that means.
     path: PathBuf,
+    /// The copy that was made, as it is open: what has its name may have been exchanged.
+    copy: Mutex<Option<Fd>>,
 }
 
 impl InFolder {
@@ -96,7 +153,7 @@ impl InFolder {
             Ok(_) => std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned()),
             Err(_) => given.to_owned(),
         };
-        InFolder { path, file }
+        InFolder { path, file, copy: Mutex::new(None) }
     }
 
     /// The file's path as it is now: the program may have changed its folder, or somebody the name.
@@ -107,15 +164,7 @@ impl InFolder {
     /// Removes what stands beside a file that has just been made or emptied. What cannot be removed
     /// does no harm: a journal knows its file.
     pub(crate) fn clear(&self) {
-        for which in [Neighbour::Journal, Neighbour::Copy] {
-            let _ = std::fs::remove_file(InFolder::sibling(&self.path, which));
-        }
-    }
-
-    fn sibling(path: &Path, which: Neighbour) -> PathBuf {
-        let mut name = path.as_os_str().to_owned();
-        name.push(which.suffix());
-        name.into()
+        forget(&self.path);
     }
 
     fn open_error(path: &Path, Errno(errno): Errno) -> StorageError {
@@ -129,7 +178,7 @@ impl InFolder {
 
     /// Whether `path` names the file that is open.
     fn names_the_file(&self, path: &Path) -> bool {
-        let named = Fd::open(path, libc::O_RDONLY).and_then(|fd| fd.status());
+        let named = open_at_once(path, libc::O_RDONLY).map(|(_, status)| status);
         let open = self.file.fd.status();
         matches!((named, open), (Ok(a), Ok(b)) if a.identity == b.identity)
     }
@@ -137,40 +186,37 @@ impl InFolder {
 
 impl Beside for InFolder {
     fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError> {
-        let path = InFolder::sibling(&self.path_now(), which);
-        // A name that is there may be a link to somewhere else: a new file is made in any case.
-        InFolder::remove_at(&path)?;
-        let made = File::open(&path, true, Create::Exclusive, self.file.level())?;
+        let path = which.of(&self.path_now());
+        let made = acting::make(&path, self.file.level())?;
         made.fd.try_lock();
-        let rights = made.fd.take_rights_of(&self.file.fd);
-        // A journal is gone in a moment and need not belong to the same user; it then keeps the
-        // rights it was made with.
-        if let (Neighbour::Copy, Err(errno)) = (which, rights) {
-            let _ = std::fs::remove_file(&path);
-            return Err(InFolder::open_error(&path, errno));
+        let rights = acting::take_rights(&made.fd, &self.file.fd);
+        if which == Neighbour::Copy {
+            // A journal is gone in a moment and need not belong to the same user.
+            let kept = rights.and_then(|()| made.fd.again()).map_err(|errno| {
+                let _ = std::fs::remove_file(&path);
+                InFolder::open_error(&path, errno)
+            })?;
+            *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
         }
         Ok(Arc::new(made))
     }
 
     fn find(&self, which: Neighbour) -> Result<Option<Found>, StorageError> {
-        let path = InFolder::sibling(&self.path, which);
-        let open = |write| File::open(&path, write, Create::MustExist, self.file.level());
-        let file = match open(true) {
-            Err(StorageError::Open { errno: libc::EACCES | libc::EROFS | libc::EPERM, .. }) => {
-                open(false)
-            }
-            other => other,
-        };
-        match file {
-            Ok(file) => Ok(Some(Found { in_use: !file.fd.try_lock(), storage: Arc::new(file) })),
-            // A name too long to have neighbours has none.
-            Err(StorageError::Open { errno: libc::ENOENT | libc::ENAMETOOLONG, .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.look(which, None)
+    }
+
+    fn find_of(&self, which: Neighbour, user: u32) -> Result<Option<Found>, StorageError> {
+        self.look(which, Some(user))
+    }
+
+    fn refuse(&self, which: Neighbour, why: Refusal) -> StorageError {
+        let path = which.of(&self.path);
+        let owner = Status::of_name(&path).ok().map(|status| status.owner.0);
+        StorageError::Refused { path: Arc::from(path), why, owner }
     }
 
     fn remove(&self, which: Neighbour) -> Result<(), StorageError> {
-        InFolder::remove_at(&InFolder::sibling(&self.path_now(), which))
+        InFolder::remove_at(&which.of(&self.path_now()))
     }
 
     fn settle(&self) -> Result<(), StorageError> {
@@ -189,9 +235,15 @@ impl Beside for InFolder {
 
     fn replace(&self) -> Result<(), StorageError> {
         let path = self.path_now();
-        let copy_path = InFolder::sibling(&path, Neighbour::Copy);
-        let copy = Fd::open(&copy_path, libc::O_RDWR)
-            .map_err(|errno| InFolder::open_error(&copy_path, errno))?;
+        let copy_path = Neighbour::Copy.of(&path);
+        let made = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let copy = made.ok_or_else(|| InFolder::open_error(&copy_path, Errno(libc::ENOENT)))?;
+        let its = |status: Status| status.identity;
+        let named = Status::of_name(&copy_path).map(its);
+        if named.is_err() || named != copy.status().map(its) {
+            let (path, why) = (Arc::from(&*copy_path), Refusal::Replaced);
+            return Err(StorageError::Refused { path, why, owner: None });
+        }
         std::fs::rename(&copy_path, &path)
             .map_err(|error| InFolder::io_error(Op::Replace, &path, &error))?;
         // It would go on to be that of the file that was replaced.
@@ -204,6 +256,12 @@ impl Beside for InFolder {
 }
 
 impl InFolder {
+    fn look(&self, which: Neighbour, also: Option<u32>) -> Result<Option<Found>, StorageError> {
+        let path = which.of(&self.path);
+        let found = acting::open(&path, &self.file.fd, also, self.file.level())?;
+        Ok(found.map(|file| Found { in_use: !file.fd.try_lock(), storage: Arc::new(file) }))
+    }
+
     fn remove_at(path: &Path) -> Result<(), StorageError> {
         match std::fs::remove_file(path) {
             Err(error) => match error.raw_os_error() {

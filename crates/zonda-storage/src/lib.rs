@@ -41,7 +41,7 @@ mod storage;
 mod sync_level;
 pub mod thread;
 
-pub use beside::{Beside, Found, Neighbour};
+pub use beside::{Beside, Found, Neighbour, Sight};
 pub use error::{Op, StorageError};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{

@@ -182,6 +182,18 @@ impl Fd {
         Ok(())
     }
 
+    /// Gives this file another group.
+    pub(crate) fn take_group(&self, group: libc::gid_t) -> Result<(), Errno> {
+        // SAFETY: fchown takes no pointer; the largest number leaves the owner.
+        retry(|| unsafe { libc::fchown(self.0, libc::uid_t::MAX, group) }).map(drop)
+    }
+
+    /// Gives this file other rights.
+    pub(crate) fn set_mode(&self, mode: libc::mode_t) -> Result<(), Errno> {
+        // SAFETY: fchmod takes no pointer.
+        retry(|| unsafe { libc::fchmod(self.0, mode) }).map(drop)
+    }
+
     fn attribute_names(&self) -> Result<Vec<CString>, Errno> {
         let bytes = grown(|buf: &mut [u8]| {
             // SAFETY: the pointer and length are those of an exclusively borrowed slice.
@@ -447,5 +459,25 @@ impl Drop for Fd {
         // Linux frees the descriptor even when close reports an error, so it is never repeated.
         // SAFETY: the descriptor is ours and is not used after this.
         unsafe { libc::close(self.0) };
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Makes a named pipe.
+    pub(crate) fn make_fifo(path: &Path) {
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: `name` is NUL-terminated and only read.
+        retry(|| unsafe { libc::mkfifo(name.as_ptr(), 0o644) }).unwrap();
+    }
+
+    #[test]
+    fn users_by_name_and_number() {
+        assert_eq!(user_name(0).as_deref(), Some("root"));
+        assert_eq!(user_id("root"), Some(0));
+        assert_eq!(user_id("no such user"), None);
+        assert!(!has_more_rights_than_caller());
     }
 }

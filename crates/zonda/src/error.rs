@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use zonda_classic::ClassicError;
 use zonda_model::NcError;
 use zonda_nc4::Nc4Error;
+use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, StorageError};
 
 /// What an operation on a dataset returns.
@@ -93,6 +94,23 @@ impl Error {
         }
     }
 
+    fn storage(&self) -> Option<&StorageError> {
+        match &self.0.cause {
+            Cause::Storage(error) | Cause::Classic(ClassicError::Storage(error)) => Some(error),
+            Cause::Nc4(error) => error.storage(),
+            _ => None,
+        }
+    }
+
+    /// The user whose journal was refused, where the error is that: see [`crate::recover_of`].
+    #[must_use]
+    pub fn refused_owner(&self) -> Option<u32> {
+        match self.storage()? {
+            StorageError::Refused { why: Refusal::Owner, owner, .. } => *owner,
+            _ => None,
+        }
+    }
+
     /// What is wrong, without the file.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -114,11 +132,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Errors of the storage name their file themselves.
-        let named = matches!(&self.0.cause, Cause::Storage(error) if error.path().is_some())
-            || matches!(&self.0.cause, Cause::Classic(ClassicError::Storage(error)) if error.path().is_some());
-        match &self.0.path {
-            Some(path) if !named => write!(f, "{}: {}", path.display(), self.0.cause),
-            _ => self.0.cause.fmt(f),
+        let storage = self.storage().filter(|error| error.path().is_some());
+        match (storage, &self.0.cause, &self.0.path) {
+            // It is about a file beside the one that objects are in.
+            (Some(error), _, _) if error.is_refused() => error.fmt(f),
+            (Some(_), Cause::Storage(_) | Cause::Classic(_), _) | (_, _, None) => {
+                self.0.cause.fmt(f)
+            }
+            (_, cause, Some(path)) => write!(f, "{}: {cause}", path.display()),
         }
     }
 }

@@ -50,7 +50,7 @@ pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, V
 pub use nc4::{filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use quiet::{Quiet, quiet};
-pub use recovery::{Recovery, recover, set_records};
+pub use recovery::{Recovery, recover, recover_of, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};

@@ -105,7 +105,7 @@ impl Nc4 {
         let writer = lock.map(WriterLock::writer);
         let file = match options.write {
             true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
-            false => Nc4File::open(Arc::clone(&storage), name, how)?,
+            false => Nc4File::open_for_reading(Arc::clone(&storage), name, how)?,
         };
         Ok(Nc4::new(file, storage, writer))
     }

@@ -99,7 +99,12 @@ pub(crate) fn lock(opened: &Opened) -> Result<Option<WriterLock>> {
 
 /// A file's bytes and nothing around them, for a look at them.
 pub(crate) fn for_reading(path: &Path) -> Result<Arc<dyn Storage>> {
-    Ok(open_storage(path, false, Create::MustExist, true, None)?.storage)
+    Ok(for_a_look(path)?.storage)
+}
+
+/// The same, and what stands beside the file.
+pub(crate) fn for_a_look(path: &Path) -> Result<Opened> {
+    open_storage(path, false, Create::MustExist, true, None)
 }
 
 /// A file and its neighbours, opened for repairing it: nothing is buffered.

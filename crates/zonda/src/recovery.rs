@@ -57,6 +57,32 @@ pub fn recover(path: &Path) -> Result<Recovery> {
     work().map_err(|error| error.at(path))
 }
 
+/// As [`recover`], with a journal that may belong to the user of the number `user`, whom the caller trusts
+/// to change the file. Before anything is changed `show` gets what will be, one line each; its error
+/// leaves all as it is.
+///
+/// # Errors
+/// As [`recover`], and what `show` gives.
+pub fn recover_of(
+    path: &Path,
+    user: u32,
+    show: &mut dyn FnMut(&[String]) -> Result<()>,
+) -> Result<Recovery> {
+    let mut work = || {
+        let opened = open::for_recovery(path)?;
+        let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
+        let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
+        let beside = opened.beside.ok_or(NcError::Inval)?;
+        let storage = &*opened.storage;
+        if is_hdf5 {
+            let done = zonda_nc4::recover_of(storage, &*beside, user, Path::new("/"), &mut *show);
+            return Ok(done?.into());
+        }
+        Ok::<_, Error>(zonda_classic::recover_of(storage, &beside, user, &mut *show)?.into())
+    };
+    work().map_err(|error| error.at(path))
+}
+
 /// Makes the header of a classic file say how many complete records the file has, by its length, and
 /// gives the number that stood there and the new one: where a writer died that had not written the
 /// number yet, or a copy broke off. A file whose header is right, and one without variables that have

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use zonda::Recovery;
 use zonda::copy::{CopyOptions, Lost, copy_dataset};
+use zonda::{NcError, Recovery};
 
 use super::info::grouped;
 use crate::failure::{Failure, Result};
@@ -22,6 +22,9 @@ const MOST_SHOWN: usize = 20;
 /// (FILE.zonda-copy) that a rewriting program may leave. A file that needs nothing is not changed.
 /// Zonda does the same when it opens such a file for writing.
 ///
+/// A journal that belongs to another user is not used: whoever may write to the folder could have put
+/// it there. What it would change is shown, and --trust says that it may.
+///
 /// With --to, all that can be read of a damaged file goes to a new one, in the same format, and what
 /// cannot is told of: values become fill values, attributes and variables are left out. The file
 /// itself is not changed. Exit status 1 where something is lost.
@@ -31,6 +34,7 @@ const MOST_SHOWN: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda recover history.nc
+  zonda recover --trust maria history.nc
   zonda recover --to saved.nc damaged.nc
   zonda recover --records history.nc")]
 pub(crate) struct Args {
@@ -50,6 +54,10 @@ pub(crate) struct Args {
     #[arg(long)]
     records: bool,
 
+    /// Completes what a journal of this user says, too: a name or a number
+    #[arg(long, value_name = "USER", conflicts_with = "to")]
+    trust: Option<String>,
+
     /// Files to be repaired; with --to one
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -63,9 +71,11 @@ fn told(recovery: Recovery) -> (&'static str, bool) {
         Recovery::Header => ("header completed", true),
         Recovery::Move => ("data moved to its new places, header completed", true),
         Recovery::Objects => ("changes completed", true),
-        Recovery::NotItsJournal => {
-            ("made or changed since its journal was written; both left as they are", false)
-        }
+        Recovery::NotItsJournal => (
+            "made or changed since its journal was written; both left as they are: where the file \
+              is right, remove the journal",
+            false,
+        ),
         Recovery::InUse => ("its writer is alive; nothing done", false),
     }
 }
@@ -77,9 +87,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         };
         return save(args, source, target, out);
     }
+    let trusted = args.trust.as_deref().map(user).transpose()?;
     let mut failed = false;
     for path in &args.files {
-        match repair(path, args.records) {
+        match repair(path, args.records, trusted, out) {
             Ok((what, right)) => {
                 writeln!(out, "{}: {what}", path.display())?;
                 failed |= !right;
@@ -88,6 +99,9 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 // In the order of the files, also where both streams go to one place.
                 out.flush()?;
                 eprintln!("zonda: {error}");
+                if let Some(owner) = error.refused_owner() {
+                    foreign(path, owner, out)?;
+                }
                 failed = true;
             }
         }
@@ -95,9 +109,58 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     if failed { Err(Failure::Reported) } else { crate::done() }
 }
 
+/// The number of a user.
+fn user(name: &str) -> Result<u32> {
+    zonda::storage::neighbour::user_id(name)
+        .ok_or_else(|| Failure::Usage(format!("there is no user {name}; see --help")))
+}
+
+/// Writes what a journal changes.
+fn list(path: &Path, verb: &str, lines: &[String], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "{}: its journal {verb}", path.display())?;
+    lines.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    out.flush()
+}
+
+/// Says what the journal of another user would change, which is not done.
+fn foreign(path: &Path, owner: u32, out: &mut dyn Write) -> Result<()> {
+    let mut lines = Vec::new();
+    let mut show = |shown: &[String]| {
+        lines = shown.to_vec();
+        Err(NcError::Perm.into())
+    };
+    match zonda::recover_of(path, owner, &mut show) {
+        Err(_) if !lines.is_empty() => list(path, "would change", &lines, out)?,
+        Ok(Recovery::NotItsJournal) => {
+            writeln!(out, "{}: the journal was not written for this file", path.display())?;
+        }
+        // It is as good as none, or its writer is alive, or it cannot be read.
+        _ => return Ok(()),
+    }
+    writeln!(
+        out,
+        "{}: --trust {owner} completes what a journal of that user says",
+        path.display()
+    )?;
+    Ok(())
+}
+
 /// Completes what was begun in a file, and then its number of records.
-fn repair(path: &Path, records: bool) -> zonda::Result<(String, bool)> {
-    let (what, right) = told(zonda::recover(path)?);
+fn repair(
+    path: &Path,
+    records: bool,
+    trusted: Option<u32>,
+    out: &mut dyn Write,
+) -> zonda::Result<(String, bool)> {
+    let done = match trusted {
+        None => zonda::recover(path)?,
+        Some(user) => zonda::recover_of(path, user, &mut |lines| {
+            // Who closed the output does not see it, and asked for it all the same.
+            let _ = list(path, "changes", lines, out);
+            Ok(())
+        })?,
+    };
+    let (what, right) = told(done);
     if !records || !right {
         return Ok((what.to_owned(), right));
     }

@@ -192,7 +192,8 @@ fn prepare(file: &File, writing: &mut Writing) -> Laid<()> {
         }
         storage.barrier()?;
         let changes = edit.switches.iter().map(|(addr, bytes)| (file.position(*addr), &**bytes));
-        switch(&**storage, writing.beside.as_deref(), changes)?;
+        let superblock = file.position(FileAddr(0));
+        switch(&**storage, writing.beside.as_deref(), superblock, changes)?;
         storage.barrier()?;
         file.extension_edited();
         edit.freed.into_iter().for_each(|(addr, len)| writing.space.free(addr, len));
@@ -246,7 +247,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     if decided.all_or_none || all.any(|one| crosses_sectors(at(one).0, at(one).1)) {
         let all = decided.defining.values().flatten().chain(&decided.switches);
         let changes = all.map(|(addr, bytes)| (file.position(*addr), &**bytes));
-        switch(&**storage, beside.as_deref(), changes)?;
+        switch(&**storage, beside.as_deref(), base, changes)?;
     } else {
         let write_over = |switches: &[Switch]| {
             let mut all = switches.iter();

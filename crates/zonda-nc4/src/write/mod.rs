@@ -48,7 +48,7 @@ pub(crate) use draft::{Fill, Layout, VarDraft};
 pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub use held::Held;
 pub use raw::NeverWritten;
-pub use reopen::recover;
+pub use reopen::{recover, recover_of};
 pub use source::{Fetch, Source};
 pub(crate) use store::{Stores, VarStore};
 pub use view::{PutRules, View};

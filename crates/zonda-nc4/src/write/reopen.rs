@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zonda_hdf5::journal::{self, Recovered};
 use zonda_hdf5::message::FileSpaceStrategy;
-use zonda_hdf5::{File, Sizes};
+use zonda_hdf5::{File, HdfError, Sizes};
 use zonda_model::{DimId, NcError, VarId};
 use zonda_storage::{Beside, Storage};
 
@@ -31,7 +31,9 @@ impl Nc4File {
         how: OpenHow,
     ) -> Result<Nc4File> {
         if let Some(beside) = &how.beside
-            && recover(&*storage, &**beside, name)? == Recovered::InUse
+            && journal::for_writing(&*storage, &**beside)
+                .map_err(|error| hdf(name.display().to_string(), error))?
+                == Recovered::InUse
         {
             let object = format!("{}: another program is writing it", name.display());
             return Err(Nc4Error::Refused { object, code: NcError::HdfErr });
@@ -77,6 +79,35 @@ impl Nc4File {
 /// What the storage reports.
 pub fn recover(storage: &dyn Storage, beside: &dyn Beside, name: &Path) -> Result<Recovered> {
     journal::recover(storage, beside).map_err(|error| hdf(name.display().to_string(), error))
+}
+
+/// As [`recover`], with a journal that may belong to `user`, too; `show` gets what will be changed first,
+/// and may stop it by an error.
+///
+/// # Errors
+/// What the storage reports, and the errors of `show`.
+pub fn recover_of<E: From<Nc4Error>>(
+    storage: &dyn Storage,
+    beside: &dyn Beside,
+    user: u32,
+    name: &Path,
+    show: impl FnOnce(&[String]) -> std::result::Result<(), E>,
+) -> std::result::Result<Recovered, E> {
+    /// An error of either.
+    enum Either<E> {
+        Ours(HdfError),
+        Shown(E),
+    }
+    impl<E> From<HdfError> for Either<E> {
+        fn from(error: HdfError) -> Either<E> {
+            Either::Ours(error)
+        }
+    }
+    let shown = |lines: &[String]| show(lines).map_err(Either::Shown);
+    journal::recover_of(storage, beside, user, shown).map_err(|error| match error {
+        Either::Ours(error) => hdf(name.display().to_string(), error).into(),
+        Either::Shown(error) => error,
+    })
 }
 
 /// Why new structures cannot be put into a file, and the code that says so.

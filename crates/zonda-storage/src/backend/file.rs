@@ -74,24 +74,28 @@ impl File {
     }
 
     fn with_flags(path: &Path, flags: libc::c_int, level: SyncLevel) -> Result<File, StorageError> {
-        let path: Arc<Path> = Arc::from(path);
         if flags & libc::O_ACCMODE != libc::O_RDONLY {
-            crate::layer::give_way_to_writing(&path);
+            crate::layer::give_way_to_writing(path);
         }
-        let fd = Fd::open(&path, flags)
-            .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
-        let folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
-        let writable = flags & libc::O_ACCMODE == libc::O_RDWR;
-        Ok(File {
+        let fd = Fd::open(path, flags)
+            .map_err(|Errno(errno)| StorageError::Open { path: Arc::from(path), errno })?;
+        let mut file = File::of_fd(fd, path, flags & libc::O_ACCMODE == libc::O_RDWR, level);
+        file.folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
+        Ok(file)
+    }
+
+    /// A file that is open already.
+    pub(crate) fn of_fd(fd: Fd, path: &Path, writable: bool, level: SyncLevel) -> File {
+        File {
             fd,
-            path,
+            path: Arc::from(path),
             writable,
             level,
             waiting: AtomicU64::new(0),
-            folder_pending,
+            folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Lets transfers go past the system's cache (`O_DIRECT`) whose place, length and memory are

@@ -16,9 +16,17 @@
 //! the reason as a [`Refusal`]. It is not "missing" (the file is there), it is not "permission denied"
 //! (the system would open it), and no layer above may make either, or fill values, of it.
 
+pub(crate) mod acting;
+
 use crate::os::{Errno, Fd, Status};
+use crate::{Neighbour, StorageError};
+use std::collections::HashSet;
 use std::fmt;
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+pub use acting::journal_id;
 
 /// What a name in a folder stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -66,6 +74,8 @@ pub enum Refusal {
     Owner,
     /// It, or its folder, can be written by users who are not trusted.
     Writable,
+    /// Somebody put another file in its place while it was in use.
+    Replaced,
     /// It is a journal that was not written for the bytes that are in the file.
     OtherBytes,
     /// It lies in none of the folders from which this file may take data.
@@ -81,6 +91,7 @@ impl fmt::Display for Refusal {
             Refusal::SeveralLinks => f.write_str("it has several names (hard links)"),
             Refusal::Owner => f.write_str("it belongs to another user"),
             Refusal::Writable => f.write_str("other users may write it or its folder"),
+            Refusal::Replaced => f.write_str("somebody exchanged it while it was in use"),
             Refusal::OtherBytes => {
                 f.write_str("it is a journal, and the file is not the one that it was written for")
             }
@@ -118,4 +129,36 @@ pub(crate) fn open_at_once(path: &Path, flags: libc::c_int) -> Result<(Fd, Statu
     let fd = Fd::open(path, flags | libc::O_NONBLOCK | libc::O_NOCTTY)?;
     let status = fd.status()?;
     Ok((fd, status))
+}
+
+/// Files that a line was written about; of each only one is.
+static TOLD: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+
+/// Most files that lines are written about.
+const MOST_TOLD: usize = 64;
+
+/// Writes a line to standard error, once for each file of a process: something beside a file is not to
+/// be trusted, and `instead` is what is done without it.
+pub fn told(error: &StorageError, instead: &str) {
+    let path = error.path().map(Path::to_owned).unwrap_or_default();
+    let mut known = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() < MOST_TOLD && known.insert(path) {
+        // A program whose standard error is closed still runs.
+        let _ = writeln!(std::io::stderr().lock(), "zonda: {error}; {instead}");
+    }
+}
+
+/// A variable of the environment that names code to be run, files to be written or settings to be read;
+/// none in programs that run with more rights than their caller has (set-user-id).
+#[must_use]
+pub fn from_env(name: &str) -> Option<std::ffi::OsString> {
+    if crate::os::has_more_rights_than_caller() { None } else { std::env::var_os(name) }
+}
+
+/// Removes what a dead writer may have left beside the file at `path`, which has just been replaced by
+/// another. What cannot be removed does no harm: a journal knows its file.
+pub fn forget(path: &Path) {
+    for which in [Neighbour::Journal, Neighbour::Copy] {
+        let _ = std::fs::remove_file(which.of(path));
+    }
 }

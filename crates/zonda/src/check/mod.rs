@@ -16,6 +16,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda_model::NcError;
+use zonda_storage::Neighbour;
 
 use crate::copy::Progress;
 use crate::dataset::Dataset;
@@ -99,15 +100,22 @@ pub fn check(
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Checked> {
     // Whether the operating system gives it to us comes first.
-    let storage = crate::open::for_reading(path).map_err(|error| error.at(path))?;
-    let file_bytes = storage.len().map_err(|error| Error::from(error).at(path))?;
-    drop(storage);
+    let opened = crate::open::for_a_look(path).map_err(|error| error.at(path))?;
+    let file_bytes = opened.storage.len().map_err(|error| Error::from(error).at(path))?;
+    let journal = opened.beside.as_ref().map_or(Ok(None), |beside| beside.find(Neighbour::Journal));
+    drop(opened);
     let mut notes = Notes::default();
     let mut checked = Checked { file_bytes, ..Checked::default() };
-    if let Some(journal) = journal_of(path).filter(|journal| journal.exists()) {
-        let journal = journal.display();
-        let what = format!("a change was begun and not completed ({journal}): see zonda recover");
-        notes.add(Grade::Damage, None, None, what);
+    match journal {
+        Ok(None) => {}
+        Ok(Some(_)) => {
+            let journal = format!("{}{}", path.display(), Neighbour::Journal.suffix());
+            let what =
+                format!("a change was begun and not completed ({journal}): see zonda recover");
+            notes.add(Grade::Damage, None, None, what);
+        }
+        // Whether the file needs it shows when it is opened.
+        Err(error) => notes.add(Grade::Remark, None, None, error.to_string()),
     }
     match Dataset::open(path, &OpenOptions::default()) {
         Ok(file) => {
@@ -127,12 +135,6 @@ pub fn check(
     checked.findings = notes.found.into_iter().collect();
     checked.findings.sort_by_key(|finding| (finding.at, finding.object.clone()));
     Ok(checked)
-}
-
-fn journal_of(path: &Path) -> Option<std::path::PathBuf> {
-    let mut name = path.file_name()?.to_owned();
-    name.push(".zonda-journal");
-    Some(path.with_file_name(name))
 }
 
 /// What was found so far, each thing once.

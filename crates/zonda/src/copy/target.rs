@@ -103,6 +103,7 @@ impl Temporary {
             _ => at(&self.path, &error),
         })?;
         self.finished = true;
+        zonda_storage::neighbour::forget(&self.path);
         if SyncLevel::from_env() == SyncLevel::Full {
             let folder = folder_of(&self.path);
             let synced = fs::File::open(folder).and_then(|folder| folder.sync_all());

@@ -38,6 +38,7 @@ pub(super) fn write(
     let path = temporary.working_path();
     let options = CreateOptions {
         format: format(how.kind),
+        exclusive: true,
         in_memory: how.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };
