@@ -328,7 +328,7 @@ pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
         if id > LAST_FILTER {
             return Err(NcError::HdfErr.into());
         }
-        if zonda::filter_is_available(id) { Ok(()) } else { Err(NcError::NoFilter.into()) }
+        Ok(zonda::check_filter(id)?)
     })
 }
 
@@ -337,10 +337,7 @@ pub extern "C" fn nc_inq_filter_avail(ncid: c_int, id: c_uint) -> c_int {
 /// Whether a filter is available to files in general.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_filter_path_query(id: c_int) -> c_int {
-    boundary(|| {
-        let found = c_uint::try_from(id).is_ok_and(zonda::filter_is_available);
-        if found { Ok(()) } else { Err(NcError::NoFilter.into()) }
-    })
+    boundary(|| Ok(zonda::check_filter(c_uint::try_from(id).map_err(|_| NcError::NoFilter)?)?))
 }
 
 /// Gives a variable one of the filters that have functions of their own; `valid` says whether its

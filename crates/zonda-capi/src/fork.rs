@@ -39,7 +39,7 @@ thread_local! {
 
 /// To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
-    zonda_trace::init();
+    zonda_trace::init(zonda::storage::neighbour::trusts_environment);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the handlers are functions of this library, which is never unloaded

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use zonda::NcError;
+use zonda::storage::neighbour::from_env;
 
 use crate::boundary::{boundary, put};
 use crate::foreign::{bytes, malloc_strings, malloc_text};
@@ -26,7 +27,7 @@ pub struct NcPluginList {
 fn list() -> MutexGuard<'static, Vec<Vec<u8>>> {
     static LIST: OnceLock<Mutex<Vec<Vec<u8>>>> = OnceLock::new();
     LIST.get_or_init(|| {
-        let path = std::env::var_os("HDF5_PLUGIN_PATH").map(OsStringExt::into_vec);
+        let path = from_env("HDF5_PLUGIN_PATH").map(OsStringExt::into_vec);
         Mutex::new(split(path.as_deref().unwrap_or(DEFAULT_DIR), b':'))
     })
     .lock()

@@ -1,7 +1,8 @@
 //! The run-time configuration table: `key=value` lines of `.ncrc`, `.daprc` and `.dodsrc`.
 //!
 //! The files are looked for in the home folder and then in the working folder, later entries
-//! replacing earlier ones; `NCRCENV_RC` names one file instead, `NCRCENV_IGNORE` turns it off.
+//! replacing earlier ones; `NCRCENV_RC` names one file instead, `NCRCENV_IGNORE` turns it off. A program
+//! that runs with more rights than its caller has reads none.
 //! Lines that start with `[url]` concern one server and are not seen through this interface.
 
 use std::ffi::{c_char, c_int};
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use zonda::NcError;
+use zonda::storage::neighbour::trusts_environment;
 
 use crate::boundary::boundary;
 use crate::foreign::{bytes, malloc_text};
@@ -38,6 +40,9 @@ fn table() -> Option<MutexGuard<'static, Table>> {
 }
 
 fn paths() -> Vec<PathBuf> {
+    if !trusts_environment() {
+        return Vec::new();
+    }
     if let Some(one) = std::env::var_os("NCRCENV_RC") {
         return vec![one.into()];
     }

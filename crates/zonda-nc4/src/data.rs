@@ -30,7 +30,7 @@ pub(crate) struct Data {
     /// The fill value in file form, where the file has one of its own.
     pub(crate) user_fill: Option<Box<[u8]>>,
     /// A filter that is not to be had.
-    pub(crate) missing: Option<FilterSpec>,
+    pub(crate) missing: Option<FilterError>,
     /// Elements along each dimension.
     extent: Box<[u64]>,
     source: Source,
@@ -101,7 +101,7 @@ impl Data {
             DataLayout::Chunked(layout) => {
                 let filters = object.filters(file)?;
                 let specs: Vec<_> = filters.iter().map(as_stored).collect();
-                missing = specs.iter().find(|spec| !is_there(find, spec)).cloned();
+                missing = specs.iter().find_map(|spec| unusable(find, spec));
                 if usize::try_from(layout.elem_size) != Ok(elem) {
                     return Err(bad("bytes of an element in a chunk", u64::from(layout.elem_size)));
                 }
@@ -218,8 +218,13 @@ impl Data {
     }
 }
 
-pub(crate) fn is_there(find: &Find, spec: &FilterSpec) -> bool {
-    is_builtin(spec.id) || find.as_ref().is_some_and(|find| find(spec).is_some())
+/// Why a filter is not to be had; none for one that is.
+pub(crate) fn unusable(find: &Find, spec: &FilterSpec) -> Option<FilterError> {
+    if is_builtin(spec.id) {
+        return None;
+    }
+    let found = find.as_ref().and_then(|find| find(spec));
+    found.unwrap_or_else(|| Err(FilterError::missing(spec))).err()
 }
 
 /// Pieces of a dataset in other files.
@@ -310,7 +315,7 @@ fn make(
         None => find
             .as_ref()
             .and_then(|find| find(spec))
-            .ok_or_else(|| FilterError::Missing { id: spec.id, name: spec.name.clone() }),
+            .unwrap_or_else(|| Err(FilterError::missing(spec))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use zonda_chunk::FilterSpec;
-use zonda_chunk::filter::Filter;
+use zonda_chunk::filter::Found;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
@@ -32,7 +32,7 @@ pub struct Owner {
 }
 
 /// Finds a filter that is not built in, say in a plugin.
-pub type FindFilter = dyn Fn(&FilterSpec) -> Option<Arc<dyn Filter>> + Send + Sync;
+pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
 
 /// How to open.
 #[derive(Clone)]

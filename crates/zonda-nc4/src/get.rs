@@ -31,9 +31,8 @@ pub(crate) enum GetFault {
 
 impl GetFault {
     /// A filter that is not to be had.
-    pub(crate) fn missing(spec: &zonda_chunk::FilterSpec) -> GetFault {
-        let (id, name) = (spec.id, spec.name.clone());
-        let error = zonda_chunk::FilterError::Missing { id, name };
+    pub(crate) fn missing(error: &zonda_chunk::FilterError) -> GetFault {
+        let error = error.clone();
         GetFault::Chunk(ChunkError::Filter { chunk: Vec::new(), at: 0, error })
     }
 

@@ -5,10 +5,12 @@ mod load;
 mod path;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use zonda_chunk::filter::Filter;
+use zonda_chunk::filter::{FilterError, Found};
+use zonda_storage::StorageError;
+use zonda_storage::neighbour::{Refusal, plugin};
 
 pub use path::default_path;
 
@@ -19,10 +21,16 @@ struct Plugins {
     path: Option<Vec<PathBuf>>,
     /// Every file that was opened, with the filter in it if there is one. No file is opened twice,
     /// and none is closed: plugins leave behind threads and exit handlers.
-    opened: HashMap<PathBuf, Option<Arc<load::Plugin>>>,
+    opened: HashMap<PathBuf, Opened>,
     /// The filters that were asked for, found or not.
-    known: HashMap<u32, Option<Arc<load::Plugin>>>,
+    known: HashMap<u32, Known>,
 }
+
+/// What became of a file: none for one that is no plugin; why it was not opened.
+type Opened = Result<Option<Arc<load::Plugin>>, StorageError>;
+
+/// What became of a filter: none if nobody has it; why a file that may have it was not opened.
+type Known = Result<Option<Arc<load::Plugin>>, String>;
 
 /// Held only while looking for plugins and loading them, never while one works.
 fn plugins() -> MutexGuard<'static, Plugins> {
@@ -41,40 +49,59 @@ pub fn path() -> Vec<PathBuf> {
 pub fn set_path(folders: Vec<PathBuf>) {
     let mut plugins = plugins();
     plugins.path = Some(folders);
-    plugins.known.retain(|_, plugin| plugin.is_some());
+    plugins.known.retain(|_, plugin| matches!(plugin, Ok(Some(_))));
+    plugins.opened.retain(|_, opened| opened.is_ok());
 }
 
 /// The filter with this registered number from the first plugin that has it, with `params` as its
-/// parameters. None if there is no such plugin; that is remembered until [`set_path`].
+/// parameters. None if there is no such plugin; that is remembered until [`set_path`]. An error if there
+/// is none, and files that may have it were not opened since others than root and the user of this
+/// process can change them ([`zonda_storage::neighbour::plugin`]).
 ///
 /// Neither `can_apply` nor `set_local` of the plugin is called: `params` are those that a file
 /// has, or that a caller has completed.
 ///
-/// Code in the plugin runs in this process, as it would with HDF5: its folders are to be trusted.
+/// Code in the plugin runs in this process, as it would with HDF5.
 #[must_use]
-pub fn find(id: u32, params: &[u32]) -> Option<Arc<dyn Filter>> {
-    let plugin = plugins().find(id)?;
-    Some(Arc::new(filter::PluginFilter::new(plugin, params)))
+pub fn find(id: u32, params: &[u32]) -> Found {
+    match plugins().find(id) {
+        Ok(plugin) => Some(Ok(Arc::new(filter::PluginFilter::new(plugin?, params)))),
+        Err(why) => Some(Err(FilterError::Refused { id, name: String::new(), why })),
+    }
 }
 
 impl Plugins {
-    fn find(&mut self, id: u32) -> Option<Arc<load::Plugin>> {
+    fn find(&mut self, id: u32) -> Known {
         if let Some(known) = self.known.get(&id) {
             return known.clone();
         }
         let folders = self.path.get_or_insert_with(default_path).clone();
-        let found = if path::are_off() { None } else { self.search(id, &folders) };
+        let found = if path::are_off() { Ok(None) } else { self.search(id, &folders) };
         self.known.insert(id, found.clone());
         found
     }
 
-    fn search(&mut self, id: u32, folders: &[PathBuf]) -> Option<Arc<load::Plugin>> {
+    fn search(&mut self, id: u32, folders: &[PathBuf]) -> Known {
+        let mut refused = None;
         for file in folders.iter().flat_map(|folder| path::candidates(folder)) {
-            let plugin = self.opened.entry(file).or_insert_with_key(|file| load::open(file));
-            if let Some(plugin) = plugin.as_ref().filter(|plugin| plugin.id == id) {
-                return Some(Arc::clone(plugin));
+            let opened = self.opened.entry(file).or_insert_with_key(|file| open(file));
+            match opened {
+                Ok(Some(plugin)) if plugin.id == id => return Ok(Some(Arc::clone(plugin))),
+                Ok(_) => {}
+                Err(error) => refused = refused.or_else(|| Some(error.to_string())),
             }
         }
-        None
+        refused.map_or(Ok(None), Err)
+    }
+}
+
+/// The plugin in a file that may be run. What is no regular file is no plugin, for HDF5 as well.
+fn open(file: &Path) -> Opened {
+    match plugin::resolve(file) {
+        Ok(file) => Ok(load::open(&file)),
+        Err(StorageError::Refused { why: Refusal::Kind(_), .. } | StorageError::Open { .. }) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

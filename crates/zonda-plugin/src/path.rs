@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use zonda_storage::neighbour::from_env;
+
 /// Folders searched where `HDF5_PLUGIN_PATH` is not set: HDF5's own, and those of Debian's
 /// packages.
 const FOLDERS: [&str; 3] = [
@@ -18,10 +20,11 @@ const FOLDERS: [&str; 3] = [
     "/usr/lib/aarch64-linux-gnu/hdf5/plugins",
 ];
 
-/// The folders that the environment says, or where HDF5 looks when it says nothing.
+/// The folders that the environment says, or where HDF5 looks when it says nothing. Programs that run
+/// with more rights than their caller has do not ask the environment.
 #[must_use]
 pub fn default_path() -> Vec<PathBuf> {
-    match std::env::var_os("HDF5_PLUGIN_PATH") {
+    match from_env("HDF5_PLUGIN_PATH") {
         Some(list) => split(list.as_bytes()),
         None => FOLDERS.into_iter().map(PathBuf::from).collect(),
     }
@@ -51,7 +54,6 @@ pub(crate) fn candidates(folder: &Path) -> Vec<PathBuf> {
             name.starts_with(b"lib") && name.windows(3).any(|part| part == b".so")
         })
         .map(|entry| entry.path())
-        .filter(|file| file.is_file())
         .collect();
     files.sort();
     files

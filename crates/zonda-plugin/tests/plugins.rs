@@ -1,10 +1,12 @@
 //! Plugins compiled here, and those of the hdf5plugin package.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use zonda_chunk::FilterError;
+use zonda_chunk::filter::Filter;
 
 /// The search path is the process's: one test at a time.
 static PATH: Mutex<()> = Mutex::new(());
@@ -44,6 +46,35 @@ fn folder() -> Option<PathBuf> {
     Some(folder)
 }
 
+/// A filter that may be used.
+fn found(id: u32, params: &[u32]) -> Option<Arc<dyn Filter>> {
+    zonda_plugin::find(id, params).map(|found| found.unwrap())
+}
+
+#[test]
+fn a_plugin_that_others_can_change_is_refused_by_name() {
+    let _alone = PATH.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(trusted) = folder() else { return };
+    let folder = trusted.with_file_name("open to all");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("libinplace.so");
+    std::fs::copy(trusted.join("libinplace.so"), &file).unwrap();
+    let mode = |mode| {
+        std::fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+        // Also what is known is asked for again.
+        zonda_plugin::set_path(vec![folder.clone()]);
+    };
+    // Other tests may have found filter 300 elsewhere before; nobody has 310.
+    mode(0o777);
+    let Some(Err(error)) = zonda_plugin::find(310, &[]) else { panic!("not refused") };
+    assert!(matches!(error, FilterError::Refused { id: 310, .. }), "{error}");
+    assert!(error.to_string().contains("open to all"), "{error}");
+    assert_eq!(error.nc_error().code(), 1);
+    mode(0o755);
+    assert!(zonda_plugin::find(310, &[]).is_none());
+    assert!(found(300, &[1]).is_some());
+}
+
 #[test]
 fn plugins_become_filters() {
     let _alone = PATH.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,7 +82,7 @@ fn plugins_become_filters() {
     zonda_plugin::set_path(vec![PathBuf::from("/nonexistent"), folder.clone()]);
     assert_eq!(zonda_plugin::path()[1], folder);
 
-    let inplace = zonda_plugin::find(300, &[0x0f]).expect("found");
+    let inplace = found(300, &[0x0f]).expect("found");
     assert_eq!(inplace.name(), "inplace");
     let mut stored = Vec::new();
     assert_eq!(inplace.encode(&[1, 2, 0xf0], &mut stored), Ok(true));
@@ -69,10 +100,10 @@ fn plugins_become_filters() {
     assert_eq!(chunk, [1, 2]);
     let shorter = inplace.decode_into(&stored, &mut [0; 4]);
     assert!(matches!(shorter, Err(FilterError::WrongLength { got: 3, expected: 4, .. })));
-    let empty = zonda_plugin::find(300, &[]).expect("found");
+    let empty = found(300, &[]).expect("found");
     assert_eq!(empty.decode(&stored, 3, &mut Vec::new()), Err(FilterError::Plugin { id: 300 }));
 
-    let reader = zonda_plugin::find(304, &[]).expect("found");
+    let reader = found(304, &[]).expect("found");
     assert_eq!(reader.decode(&[7], 1, &mut Vec::new()), Ok(()));
     let encoded = reader.encode(&[7], &mut Vec::new());
     assert!(matches!(encoded, Err(FilterError::Unsupported { filter: "reader", .. })));
@@ -81,7 +112,7 @@ fn plugins_become_filters() {
     for id in [302, 303, 305, 65535] {
         assert!(zonda_plugin::find(id, &[]).is_none(), "{id}");
     }
-    assert_eq!(zonda_plugin::find(301, &[3]).map(|filter| filter.name()), Some("hdf5"));
+    assert_eq!(found(301, &[3]).map(|filter| filter.name()), Some("hdf5"));
 }
 
 #[test]
@@ -89,7 +120,7 @@ fn plugins_without_hdf5_get_their_functions_from_the_shim() {
     let _alone = PATH.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(folder) = folder() else { return };
     zonda_plugin::set_path(vec![folder]);
-    let filter = zonda_plugin::find(301, &[3]).expect("found, with the shim");
+    let filter = found(301, &[3]).expect("found, with the shim");
     let mut stored = Vec::new();
     assert_eq!(filter.encode(b"ab", &mut stored), Ok(true));
     assert_eq!(stored, b"aaabbb");
@@ -130,7 +161,7 @@ fn threads_share_a_plugin() {
     std::thread::scope(|scope| {
         for thread in 0..4u8 {
             scope.spawn(move || {
-                let filter = zonda_plugin::find(300, &[0x55]).expect("found");
+                let filter = found(300, &[0x55]).expect("found");
                 for _ in 0..200 {
                     let mut stored = Vec::new();
                     filter.encode(&[thread; 100], &mut stored).unwrap();
@@ -188,7 +219,7 @@ for kw in (p.Blosc(cname='zstd'), p.Blosc2(), p.Bitshuffle(), p.Zfp(reversible=T
         let params: Vec<u32> =
             fields[1].split(',').filter(|p| !p.is_empty()).map(|p| p.parse().unwrap()).collect();
         let (stored, raw) = (bytes(fields[2]), bytes(fields[3]));
-        let Some(filter) = zonda_plugin::find(id, &params) else { panic!("{id} is not found") };
+        let Some(filter) = found(id, &params) else { panic!("{id} is not found") };
         let mut out = Vec::new();
         assert_eq!(filter.decode(&stored, raw.len(), &mut out), Ok(()), "{id}");
         assert_eq!(out, raw, "{id}");

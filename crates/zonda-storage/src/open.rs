@@ -3,6 +3,7 @@
 use crate::backend::{File, Memory};
 use crate::beside::{Beside, InFolder};
 use crate::lock::{Intent, Locking, WriterLock};
+use crate::neighbour::trusts_environment;
 use crate::spec::{Bottom, Spec};
 use crate::storage::Storage;
 use crate::{StorageError, SyncLevel};
@@ -120,7 +121,7 @@ impl Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_beside(path: &Path, options: &OpenOptions) -> Result<Opened, StorageError> {
-    zonda_trace::init();
+    zonda_trace::init(trusts_environment);
     let default;
     let unbuffered;
     let spec = match (&options.spec, options.share) {

@@ -426,6 +426,31 @@ pub(crate) fn user_name(id: u32) -> Option<String> {
     )
 }
 
+/// The name of a group.
+pub(crate) fn group_name(id: u32) -> Option<String> {
+    let mut text: Vec<libc::c_char> = vec![0; USER_BYTES];
+    loop {
+        let mut entry = std::mem::MaybeUninit::<libc::group>::uninit();
+        let mut found = std::ptr::null_mut();
+        // SAFETY: all pointers are valid for what they are written with, and the length is that of `text`.
+        let failed = unsafe {
+            let (room, len) = (text.as_mut_ptr(), text.len());
+            libc::getgrgid_r(id, entry.as_mut_ptr(), room, len, &raw mut found)
+        };
+        match failed {
+            libc::ERANGE if text.len() < 1 << 20 => text.resize(2 * text.len(), 0),
+            libc::EINTR => {}
+            _ => {
+                // SAFETY: null, or a pointer to `entry`, filled in with pointers into `text`.
+                let group: &libc::group = unsafe { found.as_ref() }?;
+                // SAFETY: a group that was found has a NUL-terminated name.
+                let name = unsafe { CStr::from_ptr(group.gr_name) };
+                return Some(name.to_string_lossy().into_owned());
+            }
+        }
+    }
+}
+
 /// The number of a user of that name.
 pub(crate) fn user_id(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;

@@ -43,13 +43,16 @@ pub fn on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Begins to record if [`VARIABLE`] asks for it. To be called before a program's first file is opened;
+/// Begins to record if [`VARIABLE`] asks for it, and `is_asked` says that the environment of this process
+/// may name files to be written. To be called before a program's first file is opened;
 /// what it costs from the second call on is one load.
 #[inline]
-pub fn init() {
+pub fn init(is_asked: fn() -> bool) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())
+            && is_asked()
+        {
             record_to(path.as_ref());
         }
     });

@@ -47,7 +47,7 @@ pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
-pub use nc4::{filter_id, filter_is_available, filter_name};
+pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
 pub use quiet::{Quiet, quiet};
 pub use recovery::{Recovery, recover, recover_of, set_records};

@@ -474,7 +474,22 @@ fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcErr
 /// Whether chunks that went through a filter of that number can be read.
 #[must_use]
 pub fn filter_is_available(id: u32) -> bool {
-    zonda_chunk::filter::is_builtin(id) || zonda_plugin::find(id, &[]).is_some()
+    check_filter(id).is_ok()
+}
+
+/// Fails where chunks that went through a filter of that number cannot be read.
+///
+/// # Errors
+/// `NC_ENOFILTER`; `EPERM` where plugins that may have it are not to be trusted.
+pub fn check_filter(id: u32) -> Result<()> {
+    if zonda_chunk::filter::is_builtin(id) {
+        return Ok(());
+    }
+    match zonda_plugin::find(id, &[]) {
+        Some(Ok(_)) => Ok(()),
+        None => Err(NcError::NoFilter.into()),
+        Some(Err(error)) => Err(Error::told(error.nc_error(), error.to_string())),
+    }
 }
 
 /// What a filter is called that is built in; files give it another name, or none.

@@ -26,6 +26,7 @@ mod zfp;
 mod zstd;
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::thread::LocalKey;
 
 use zonda_model::NcError;
@@ -151,6 +152,17 @@ pub enum FilterError {
         id: u32,
         /// Name that the writer gave.
         name: String,
+    },
+    /// Plugins were not loaded because they are not to be trusted, and no other has it. Which filters
+    /// they have nobody knows.
+    #[error("filter {id}{}: {why}", named(.name))]
+    Refused {
+        /// Registered number.
+        id: u32,
+        /// Name that the writer gave.
+        name: String,
+        /// Which file, and what is wrong with it.
+        why: String,
     },
     /// The parameters make no sense.
     #[error("filter {filter}: parameter {index} is {value}")]
@@ -299,12 +311,27 @@ pub trait Filter: Send + Sync + std::fmt::Debug {
     fn encode(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<bool, FilterError>;
 }
 
+/// What is said of a filter that is not built in: `None` where nobody has it, an error where it is there
+/// and cannot be used.
+pub type Found = Option<Result<Arc<dyn Filter>, FilterError>>;
+
+/// `EPERM` of Linux.
+const EPERM: i32 = 1;
+
 impl FilterError {
+    /// That nobody has a filter.
+    #[must_use]
+    pub fn missing(spec: &FilterSpec) -> FilterError {
+        FilterError::Missing { id: spec.id, name: spec.name.clone() }
+    }
+
     /// The code that C sees.
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
             FilterError::Missing { .. } => NcError::NoFilter,
+            // Of files that are there and not used, as the storage says it.
+            FilterError::Refused { .. } => NcError::System(EPERM),
             FilterError::BadParameter { .. }
             | FilterError::FewParameters { .. }
             | FilterError::Damaged { .. }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use zonda_trace::{Args, Kind, span};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, builtin, lengthen, reserve};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, Found, builtin, lengthen, reserve};
 
 /// Memory of a thread in which chunks are between two filters; kept from chunk to chunk.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl Pipeline {
     pub fn new(
         specs: &[FilterSpec],
         shape: ChunkShape,
-        find: &dyn Fn(&FilterSpec) -> Option<Arc<dyn Filter>>,
+        find: &dyn Fn(&FilterSpec) -> Found,
     ) -> Pipeline {
         let steps = specs
             .iter()
@@ -80,10 +80,7 @@ impl Pipeline {
                 optional: spec.optional,
                 filter: match builtin(spec.id) {
                     Some(make) => make(spec, &shape).map(Arc::from),
-                    None => find(spec).ok_or_else(|| FilterError::Missing {
-                        id: spec.id,
-                        name: spec.name.clone(),
-                    }),
+                    None => find(spec).unwrap_or_else(|| Err(FilterError::missing(spec))),
                 },
             })
             .collect();
@@ -372,7 +369,7 @@ mod tests {
     fn pipeline(specs: &[FilterSpec]) -> Pipeline {
         let shape = ChunkShape { dims: vec![4, 5], elem_size: 2 };
         Pipeline::new(specs, shape, &|spec| {
-            (spec.id == 40_000).then(|| Arc::new(AddOne) as Arc<dyn Filter>)
+            (spec.id == 40_000).then(|| Ok(Arc::new(AddOne) as Arc<dyn Filter>))
         })
     }
 

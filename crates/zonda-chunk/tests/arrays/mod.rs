@@ -172,7 +172,7 @@ impl Made {
             .collect();
         let shape = ChunkShape { dims: chunk.clone(), elem_size: elem };
         let pipeline = Pipeline::new(&specs, shape, &|spec| {
-            (spec.id == 9999).then(|| Arc::clone(&flip) as Arc<dyn Filter>)
+            (spec.id == 9999).then(|| Ok(Arc::clone(&flip) as Arc<dyn Filter>))
         });
         let n: u64 = extent.iter().product();
         let mut model: Vec<u8> = (0..n as usize * elem).map(|_| random.next() as u8).collect();

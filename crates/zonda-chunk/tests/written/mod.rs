@@ -262,7 +262,7 @@ impl File {
             .collect();
         let shape = ChunkShape { dims: chunk.clone(), elem_size: elem };
         let pipeline = Arc::new(Pipeline::new(&specs, shape, &|spec| {
-            (spec.id == 9999).then(|| Arc::clone(&turn) as Arc<dyn Filter>)
+            (spec.id == 9999).then(|| Ok(Arc::clone(&turn) as Arc<dyn Filter>))
         }));
         let table = Arc::new(Table::default());
         let id = self.writer.add(NewArray {

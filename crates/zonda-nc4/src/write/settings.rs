@@ -1,7 +1,7 @@
 //! What is set of a variable between its definition and its first data.
 
-use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::{builtin_name, is_builtin};
+use zonda_chunk::{ChunkError, FilterSpec};
 use zonda_hdf5::message::FilterDescription;
 use zonda_model::{ExtType, NcError, VarId};
 
@@ -10,11 +10,11 @@ use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP};
 use super::held::Held;
 use super::source::Fetch;
-use crate::Result;
 use crate::file::{Nc4File, Owner};
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
 use crate::write::datatypes::Typed;
+use crate::{Nc4Error, Result};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -93,9 +93,11 @@ impl Nc4File {
         mut filter: FilterSpec,
     ) -> Result<()> {
         let find = self.how.find_filter.clone();
-        self.define(group, b"", |definer| {
+        let mut refused = None;
+        let done = self.define(group, b"", |definer| {
             let is_own = is_builtin(filter.id);
             let found = if is_own { None } else { find.and_then(|find| find(&filter)) };
+            let found = found.and_then(|found| found.map_err(|error| refused = Some(error)).ok());
             let is_there = is_own || found.is_some();
             if filter.name.is_empty() {
                 // libhdf5 1.10 takes room for no name, and then writes the one that a plugin has.
@@ -103,7 +105,15 @@ impl Nc4File {
                 filter.name = name.unwrap_or_default().to_owned();
             }
             Ok(definer.add_filter(group, var, filter, is_there)?)
-        })
+        });
+        match (done, refused) {
+            // It may be in a file that is not to be trusted: that is to be known.
+            (Err(Nc4Error::Refused { object, code: NcError::NoFilter }), Some(error)) => {
+                let error = ChunkError::Filter { chunk: Vec::new(), at: 0, error };
+                Err(Nc4Error::Chunk { object, error })
+            }
+            (done, _) => done,
+        }
     }
 
     /// Gives a variable that is in chunks the filters that [`Nc4File::pipeline`] tells of another one,

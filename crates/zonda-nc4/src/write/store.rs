@@ -4,7 +4,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hashbrown::HashMap;
-use zonda_chunk::filter::{ChunkShape, FilterSpec, Pipeline};
+use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
     NewArray, TableError, WriteTable,
@@ -27,7 +27,7 @@ use super::linear::{self, Span};
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing, element};
-use crate::data::{Data, Find, is_there};
+use crate::data::{Data, Find, unusable};
 use crate::details::{Details, as_stored, user_fill};
 use crate::form::{Form, Shape};
 use crate::get::GetFault;
@@ -415,8 +415,8 @@ impl Writing {
 }
 
 /// A filter that is not to be had: then chunks can only be copied as they are.
-fn missing(find: &Find, filters: &[FilterDescription]) -> Option<FilterSpec> {
-    filters.iter().map(as_stored).find(|spec| !is_there(find, spec))
+fn missing(find: &Find, filters: &[FilterDescription]) -> Option<FilterError> {
+    filters.iter().map(as_stored).find_map(|spec| unusable(find, &spec))
 }
 
 /// The index of chunks that a variable has.

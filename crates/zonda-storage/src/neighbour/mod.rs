@@ -17,6 +17,7 @@
 //! (the system would open it), and no layer above may make either, or fill values, of it.
 
 pub(crate) mod acting;
+pub mod plugin;
 
 use crate::os::{Errno, Fd, Status};
 use crate::{Neighbour, StorageError};
@@ -148,11 +149,18 @@ pub fn told(error: &StorageError, instead: &str) {
     }
 }
 
+/// Whether the environment may name code to be run, files to be written and settings to be read: not in
+/// programs that run with more rights than their caller has (set-user-id), to whom the environment belongs.
+#[must_use]
+pub fn trusts_environment() -> bool {
+    !crate::os::has_more_rights_than_caller()
+}
+
 /// A variable of the environment that names code to be run, files to be written or settings to be read;
 /// none in programs that run with more rights than their caller has (set-user-id).
 #[must_use]
 pub fn from_env(name: &str) -> Option<std::ffi::OsString> {
-    if crate::os::has_more_rights_than_caller() { None } else { std::env::var_os(name) }
+    trusts_environment().then(|| std::env::var_os(name)).flatten()
 }
 
 /// Removes what a dead writer may have left beside the file at `path`, which has just been replaced by

@@ -15,6 +15,7 @@ mod ffio;
 
 pub(crate) use args::{Args, parse_bytes, size_text};
 
+use crate::neighbour::from_env;
 use crate::storage::Storage;
 use crate::{StorageError, backend, layer};
 use parking_lot::Mutex;
@@ -302,7 +303,8 @@ impl Spec {
     /// process and string, and `None`: the default is then used.
     #[must_use]
     pub fn from_env() -> Option<Spec> {
-        let set = |name| std::env::var_os(name).filter(|text| !text.is_empty());
+        // It can name files to be written.
+        let set = |name| from_env(name).filter(|text| !text.is_empty());
         let (name, text) = VARIABLES.iter().find_map(|name| Some((name, set(*name)?)))?;
         let text = text.to_string_lossy();
         match text.parse() {

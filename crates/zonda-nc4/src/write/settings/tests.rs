@@ -157,7 +157,7 @@ fn a_filter_that_somebody_brings() {
     let make = zonda_chunk::filter::builtin(2).unwrap();
     file.how.find_filter = Some(Arc::new(move |spec| {
         let shape = zonda_chunk::filter::ChunkShape { dims: vec![1], elem_size: 1 };
-        (spec.id == 40000).then(|| Arc::from(make(spec, &shape).unwrap()))
+        (spec.id == 40000).then(|| Ok(Arc::from(make(spec, &shape).unwrap())))
     }));
     assert_eq!(code(file.def_var_filter(ROOT, v, spec(40000, &[7]))), 0);
     assert_eq!(ids(&file, v), [40000]);

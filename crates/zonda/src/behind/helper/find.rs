@@ -2,23 +2,38 @@
 
 use std::path::{Path, PathBuf};
 
+use zonda_storage::StorageError;
+use zonda_storage::neighbour::{Refusal, from_env, plugin, trusts_environment};
+
 /// The variable that names it.
 const VARIABLE: &str = "ZONDA_IOD";
 
 /// `ZONDA_IOD`, else `zonda` beside what this code is part of: in `../bin` seen from the library, or in
-/// the folder of the program; else the one that `PATH` finds.
-pub(super) fn program() -> PathBuf {
-    if let Some(named) = std::env::var_os(VARIABLE).filter(|named| !named.is_empty()) {
-        return named.into();
+/// the folder of the program; else the one that `PATH` finds. One that others than root and the user of
+/// this process can change is not run, unless the environment names it; and of a program that runs with
+/// more rights than its caller has the environment is not asked.
+///
+/// # Errors
+/// Why the one that was found is not run.
+pub(super) fn program() -> std::result::Result<PathBuf, StorageError> {
+    if let Some(named) = from_env(VARIABLE).filter(|named| !named.is_empty()) {
+        return Ok(named.into());
     }
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-    let here = mapped(&maps, program as fn() -> PathBuf as usize as u64);
+    let here = mapped(&maps, program as *const () as usize as u64);
     let beside = here.iter().filter_map(|file| file.parent()).flat_map(|folder| {
         let bin = folder.parent().map(|above| above.join("bin/zonda"));
         bin.into_iter().chain([folder.join("zonda")])
     });
-    let found = beside.into_iter().find(|program| program.is_file());
-    found.unwrap_or_else(|| PathBuf::from("zonda"))
+    match beside.into_iter().find(|program| program.is_file()) {
+        Some(found) => plugin::resolve(&found),
+        None if !trusts_environment() => Err(StorageError::Refused {
+            path: Path::new("zonda").into(),
+            why: Refusal::Environment,
+            owner: None,
+        }),
+        None => Ok(PathBuf::from("zonda")),
+    }
 }
 
 /// The file that is mapped at an address, by the list of a process's mappings.

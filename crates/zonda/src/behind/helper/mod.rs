@@ -81,7 +81,8 @@ impl Helper {
     }
 
     fn start() -> Result<Helper, String> {
-        let program = find::program();
+        let program = find::program()
+            .map_err(|why| format!("{why} (ZONDA_IOD names the program that may be run)"))?;
         let failed = |why: &dyn std::fmt::Display| {
             format!("{}: {why} (ZONDA_IOD names another one)", program.display())
         };
