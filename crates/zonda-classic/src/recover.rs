@@ -10,7 +10,7 @@ use zonda_storage::{Beside, Found, Neighbour, Sight, Storage};
 use crate::commit::finish_header;
 use crate::error::ClassicError;
 use crate::journal::{BODY_MAX, Body, Kind};
-use crate::moving::Move;
+use crate::moving::{Move, refused};
 
 /// What [`recover`] found, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +124,15 @@ fn complete(
             }
         },
     };
-    // A copy is of no use to anybody; what is none of ours is not touched.
-    if let Sight::Ours(copy) = beside.sight(Neighbour::Copy)?
-        && !copy.in_use
-    {
-        beside.remove(Neighbour::Copy)?;
+    // A copy is of no use to anybody, and does no harm where it has to stay; what is none of ours is not
+    // touched.
+    match beside.find(Neighbour::Copy) {
+        Ok(Some(copy)) if !copy.in_use => match beside.remove(Neighbour::Copy) {
+            Err(error) if !refused(error.raw_os_error()) => return Err(error.into()),
+            _ => {}
+        },
+        Err(error) if error.is_refused() => told(&error, "it is left as it is"),
+        found => drop(found?),
     }
     Ok(done)
 }
