@@ -183,7 +183,7 @@ impl Beside for InFolder {
 
     fn replaceable(&self) -> bool {
         let status = self.file.fd.status();
-        status.is_ok_and(|status| status.regular && status.only_name)
+        status.is_ok_and(|status| status.is_regular() && status.only_name)
             && self.names_the_file(&self.path_now())
     }
 

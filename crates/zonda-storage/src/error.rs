@@ -1,5 +1,6 @@
 //! What can go wrong below the formats, with the values that explain it.
 
+use crate::neighbour::{Refusal, of_owner};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -157,6 +158,16 @@ pub enum StorageError {
         /// The cause it pretends, as in `errno.h`.
         errno: i32,
     },
+    /// A file that is there is not used, since it is not to be trusted; see [`crate::neighbour`].
+    #[error("{}: refused: {why}{}", path.display(), of_owner(*owner))]
+    Refused {
+        /// The file that is not used.
+        path: Arc<Path>,
+        /// What is wrong with it.
+        why: Refusal,
+        /// The number of the user to whom it belongs, where that is known.
+        owner: Option<u32>,
+    },
     /// The file that `event` should write to could not be opened.
     #[error("event: trace file {}: {}", path.display(), text(*errno))]
     Trace {
@@ -184,7 +195,15 @@ impl StorageError {
             StorageError::NothingWritten { .. } => libc::EIO,
             StorageError::TooFar { .. } => libc::EFBIG,
             StorageError::MemoryLimit { .. } => libc::ENOMEM,
+            StorageError::Refused { .. } => libc::EPERM,
         }
+    }
+
+    /// Whether a file that is there was not used because it is not to be trusted. Nobody may treat that
+    /// as "missing".
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self, StorageError::Refused { .. })
     }
 
     /// Where in the storage it happened, in bytes, when the operation had a place.
@@ -200,6 +219,7 @@ impl StorageError {
             StorageError::Open { .. }
             | StorageError::Locked { .. }
             | StorageError::NoLocks { .. }
+            | StorageError::Refused { .. }
             | StorageError::Trace { .. } => None,
         }
     }
@@ -214,6 +234,7 @@ impl StorageError {
             | StorageError::NoLocks { path, .. }
             | StorageError::ReadOnly { path, .. }
             | StorageError::NothingWritten { path, .. }
+            | StorageError::Refused { path, .. }
             | StorageError::Trace { path, .. } => Some(path),
             StorageError::TooFar { .. }
             | StorageError::MemoryLimit { .. }

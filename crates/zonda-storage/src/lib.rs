@@ -31,6 +31,7 @@ mod error;
 pub mod layer;
 pub mod lock;
 pub mod memory;
+pub mod neighbour;
 mod open;
 mod os;
 mod quiet;

@@ -3,8 +3,9 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
+use crate::neighbour::FileKind;
 use crate::storage::Stamp;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{IoSlice, IoSliceMut};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -156,14 +157,7 @@ impl Fd {
         // SAFETY: `stat` is valid for a write of one `stat64`, which is what fstat writes.
         retry(|| unsafe { libc::fstat64(self.0, stat.as_mut_ptr()) })?;
         // SAFETY: fstat returned success, so it filled the structure.
-        let stat = unsafe { stat.assume_init() };
-        Ok(Status {
-            identity: (stat.st_dev, stat.st_ino),
-            regular: stat.st_mode & libc::S_IFMT == libc::S_IFREG,
-            only_name: stat.st_nlink == 1,
-            mode: stat.st_mode & 0o7777,
-            owner: (stat.st_uid, stat.st_gid),
-        })
+        Ok(Status::of(&unsafe { stat.assume_init() }))
     }
 
     /// Gives this file the owner, the mode and the extended attributes (access lists are among
@@ -327,12 +321,109 @@ impl Mapping {
 pub(crate) struct Status {
     /// Device and inode.
     pub(crate) identity: (libc::dev_t, libc::ino64_t),
-    /// No device, no pipe.
-    pub(crate) regular: bool,
+    pub(crate) kind: FileKind,
     /// No other hard link to it.
     pub(crate) only_name: bool,
-    mode: libc::mode_t,
-    owner: (libc::uid_t, libc::gid_t),
+    /// The rights, without the kind.
+    pub(crate) mode: libc::mode_t,
+    /// User and group.
+    pub(crate) owner: (libc::uid_t, libc::gid_t),
+}
+
+impl Status {
+    /// What a name stands for, without following it where it is a symbolic link.
+    pub(crate) fn of_name(path: &Path) -> Result<Status, Errno> {
+        let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno(libc::EINVAL))?;
+        let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
+        // SAFETY: `name` is NUL-terminated and only read; `stat` is valid for a write of one `stat64`.
+        retry(|| unsafe { libc::lstat64(name.as_ptr(), stat.as_mut_ptr()) })?;
+        // SAFETY: lstat returned success, so it filled the structure.
+        Ok(Status::of(&unsafe { stat.assume_init() }))
+    }
+
+    fn of(stat: &libc::stat64) -> Status {
+        Status {
+            identity: (stat.st_dev, stat.st_ino),
+            kind: match stat.st_mode & libc::S_IFMT {
+                libc::S_IFREG => FileKind::Regular,
+                libc::S_IFDIR => FileKind::Folder,
+                libc::S_IFLNK => FileKind::SymbolicLink,
+                libc::S_IFIFO => FileKind::Fifo,
+                libc::S_IFSOCK => FileKind::Socket,
+                libc::S_IFBLK | libc::S_IFCHR => FileKind::Device,
+                _ => FileKind::Other,
+            },
+            only_name: stat.st_nlink == 1,
+            mode: stat.st_mode & 0o7777,
+            owner: (stat.st_uid, stat.st_gid),
+        }
+    }
+
+    /// A file with bytes: no device, no pipe.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.kind == FileKind::Regular
+    }
+}
+
+/// The user whose rights this process has.
+pub(crate) fn own_user() -> u32 {
+    // SAFETY: geteuid takes nothing and always succeeds.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether the program runs with rights that its caller does not have (set-user-id and the like), so
+/// that the environment is not to be trusted.
+pub(crate) fn has_more_rights_than_caller() -> bool {
+    // SAFETY: getauxval takes no pointer; it gives 0 for what the kernel does not say.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Bytes for what a list of users says of one; more are asked for where they do not suffice.
+const USER_BYTES: usize = 1 << 10;
+
+/// Asks the system's list of users; `ask` is `getpwuid_r` or `getpwnam_r` for one user.
+fn in_users<T>(
+    mut ask: impl FnMut(*mut libc::passwd, &mut [libc::c_char], *mut *mut libc::passwd) -> libc::c_int,
+    take: impl FnOnce(&libc::passwd) -> T,
+) -> Option<T> {
+    let mut text = vec![0; USER_BYTES];
+    loop {
+        let mut entry = std::mem::MaybeUninit::<libc::passwd>::uninit();
+        let mut found = std::ptr::null_mut();
+        match ask(entry.as_mut_ptr(), &mut text, &raw mut found) {
+            libc::ERANGE if text.len() < 1 << 20 => text.resize(2 * text.len(), 0),
+            libc::EINTR => {}
+            _ => {
+                // SAFETY: null, or a pointer to `entry`, filled in with pointers into `text`; both
+                // live until after `take`.
+                return unsafe { found.as_ref() }.map(take);
+            }
+        }
+    }
+}
+
+/// The name of a user.
+pub(crate) fn user_name(id: u32) -> Option<String> {
+    in_users(
+        // SAFETY: all pointers are valid for what they are written with, and the length is that of `text`.
+        |entry, text, found| unsafe {
+            libc::getpwuid_r(id, entry, text.as_mut_ptr(), text.len(), found)
+        },
+        // SAFETY: a user that was found has a NUL-terminated name.
+        |entry| unsafe { CStr::from_ptr(entry.pw_name) }.to_string_lossy().into_owned(),
+    )
+}
+
+/// The number of a user of that name.
+pub(crate) fn user_id(name: &str) -> Option<u32> {
+    let name = CString::new(name).ok()?;
+    in_users(
+        // SAFETY: as above; `name` is NUL-terminated and only read.
+        |entry, text, found| unsafe {
+            libc::getpwnam_r(name.as_ptr(), entry, text.as_mut_ptr(), text.len(), found)
+        },
+        |entry| entry.pw_uid,
+    )
 }
 
 /// Calls `get` with a buffer that grows until what it gives fits.

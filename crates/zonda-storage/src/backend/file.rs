@@ -151,7 +151,7 @@ impl File {
     /// Throws away what is in it. A device has nothing that could be.
     pub(crate) fn empty(&self) -> Result<(), StorageError> {
         match self.fd.status() {
-            Ok(status) if !status.regular => Ok(()),
+            Ok(status) if !status.is_regular() => Ok(()),
             _ => self.set_len(0),
         }
     }
