@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside outside edit model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -44,6 +44,7 @@ stage() {
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;
+        outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
         async)

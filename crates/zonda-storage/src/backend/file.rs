@@ -80,18 +80,23 @@ impl File {
         }
         let fd = Fd::open(&path, flags)
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
-        let folder_pending = AtomicBool::new(flags & libc::O_CREAT != 0);
+        let is_new = flags & libc::O_CREAT != 0;
         let writable = flags & libc::O_ACCMODE == libc::O_RDWR;
-        Ok(File {
+        Ok(File { writable, level, folder_pending: AtomicBool::new(is_new), ..File::reading(fd, path) })
+    }
+
+    /// A file that is open for reading only.
+    pub(crate) fn reading(fd: Fd, path: Arc<Path>) -> File {
+        File {
             fd,
             path,
-            writable,
-            level,
+            writable: false,
+            level: SyncLevel::None,
             waiting: AtomicU64::new(0),
-            folder_pending,
+            folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Lets transfers go past the system's cache (`O_DIRECT`) whose place, length and memory are

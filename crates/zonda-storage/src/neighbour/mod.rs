@@ -16,6 +16,8 @@
 //! the reason as a [`Refusal`]. It is not "missing" (the file is there), it is not "permission denied"
 //! (the system would open it), and no layer above may make either, or fill values, of it.
 
+pub mod data;
+
 use crate::os::{Errno, Fd, Status};
 use std::fmt;
 use std::path::Path;
