@@ -24,6 +24,7 @@ def look(path):
     # What it has to say of this file, which is no failure.
     found["left out"] = said().decode() if os.fsencode(path) in said() else ""
     found["varid"] = lib.nc_inq_varid(ncid, b"v", ctypes.byref(varid))
+    found["why"] = said().decode() if found["varid"] else ""
     if not found["varid"]:
         ndims, dims = ctypes.c_int(), (ctypes.c_int * 1024)()
         found["inq"] = lib.nc_inq_var(ncid, varid, None, None, ctypes.byref(ndims), dims, ctypes.byref(n))
@@ -50,5 +51,22 @@ def look(path):
     return found
 
 
+def change(path):
+    """The codes of defining a variable, a group, a dimension with the name of the link `v`, of renaming to it, and
+    then of a change that is none of its business."""
+    ncid, other = ctypes.c_int(), ctypes.c_int()
+    found = {"open": lib.nc_open(os.fsencode(path), 1, ctypes.byref(ncid)), "redef": lib.nc_redef(ncid)}
+    found["names"] = [lib.nc_def_var(ncid, b"v", 6, 0, None, ctypes.byref(other)),
+                      lib.nc_def_grp(ncid, b"v", ctypes.byref(other)),
+                      lib.nc_def_dim(ncid, b"v", ctypes.c_size_t(3), ctypes.byref(other)),
+                      lib.nc_rename_var(ncid, 0, b"v")]
+    found["rest"] = [lib.nc_def_var(ncid, b"w", 6, 0, None, ctypes.byref(other)),
+                     lib.nc_put_att_text(ncid, -1, b"a", ctypes.c_size_t(1), b"x"), lib.nc_close(ncid)]
+    return found
+
+
+if sys.argv[2] == "--change":
+    print(json.dumps(change(sys.argv[3])))
+    sys.exit()
 for path in sys.argv[2:]:
     print(json.dumps(look(path)), flush=True)

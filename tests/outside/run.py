@@ -149,6 +149,8 @@ def judge(kind, path, name, expected, got):
             return "a link that leads nowhere is a variable: %r" % got
         told = got["left out"]
         what = "external link to"
+        if '"%s"' % name not in got["why"]:
+            return "that the variable is not there does not say why: %r" % got["why"]
     elif expected in BASES:
         if got["varid"] or got["get"] or got["values"] != values(expected) or any(got["ones"]):
             return "expected %r, got %r" % (values(expected), got)
@@ -324,6 +326,21 @@ def parts(test, bed, files):
     test.check("a source that is no HDF5 file", "" if got["get"] == HDF and "junk.h5" in got["error"] else repr(got))
 
 
+def changes(test, bed, files):
+    """A file with a link that is left out can be changed: the link stays, and nothing gets its name."""
+    zonda = LIB / "libnetcdf.so.19"
+    path = bed.home / "changed.nc"
+    for place, name in (("absolute outside", "%s/src.h5" % bed.out), ("missing", "nope.h5")):
+        shutil.copy(files["link", place], path)
+        got = look(zonda, ["--change", path], "/")[0]
+        wanted = {"open": 0, "redef": 0, "names": [-42] * 4, "rest": [0] * 3}
+        test.check("change: %s" % place, "" if got == wanted else repr(got))
+        text = "import h5py, sys; f = h5py.File(sys.argv[1]); print(sorted(f), f.get('v', getlink=True).filename)"
+        ran = subprocess.run([PYTHON, "-c", text, path], env=environment(), capture_output=True, text=True, timeout=LIMIT)
+        test.check("changed, h5py: %s" % place,
+                   "" if ran.stdout == "['own', 'v', 'w'] %s\n" % name else ran.stdout + ran.stderr)
+
+
 def tools(test, bed, files):
     """Nothing is dropped in silence."""
     def run(name, *args, **env):
@@ -418,6 +435,7 @@ def main():
         symbolic(test, bed, files)
         prefixes(test, bed, files)
         parts(test, bed, files)
+        changes(test, bed, files)
         tools(test, bed, files)
         secure(test, bed, files, user)
         os.chmod(bed.home / "closed", 0o755)

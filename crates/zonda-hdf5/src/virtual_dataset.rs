@@ -326,9 +326,11 @@ impl VirtualSource {
             Selection::All | Selection::Hyperslab(_) => {
                 Regular::of(&self.target, dims).is_none_or(|target| meets(&target))
             }
-            Selection::Points { rank, coords } => coords.chunks_exact((*rank).max(1)).any(|point| {
-                point.iter().enumerate().all(|(dim, &at)| request.dim(dim).place(at).is_some())
-            }),
+            Selection::Points { rank, coords } => {
+                coords.chunks_exact((*rank).max(1)).any(|point| {
+                    point.iter().enumerate().all(|(dim, &at)| request.dim(dim).place(at).is_some())
+                })
+            }
             Selection::Blocks(blocks) => blocks.iter().any(|(first, last)| {
                 let run = |(&a, &b): (&u64, &u64)| {
                     HyperslabDim::run(a, b.saturating_sub(a).saturating_add(1))

@@ -103,16 +103,25 @@ impl Files {
     ) -> Result<Option<ObjectAt>, HdfError> {
         let mut at = from;
         let mut target = target.clone();
+        // What is wrong with another file is said of that.
+        let mut other: Option<Box<[u8]>> = None;
         for _ in 0..MOST_HOPS {
             let resolved = match target {
                 LinkTarget::Hard(addr) => return Ok(Some(ObjectAt { file: at.file, addr })),
-                LinkTarget::Soft(path) => self.get(at.file)?.resolve(at.addr, &path)?,
+                LinkTarget::Soft(path) => {
+                    let resolved = self.get(at.file)?.resolve(at.addr, &path);
+                    resolved.map_err(|cause| match &other {
+                        Some(name) => Role::Link.fault(name, cause),
+                        None => cause,
+                    })?
+                }
                 LinkTarget::External { file, path } => {
                     let Some(number) = self.other(Role::Link, at.file, &file)? else {
                         return Ok(None);
                     };
                     at = ObjectAt { file: number, addr: self.get(number)?.root() };
                     target = LinkTarget::Soft(path);
+                    other = Some(file);
                     continue;
                 }
                 LinkTarget::UserDefined { .. } => return Ok(None),
@@ -123,8 +132,8 @@ impl Files {
                 Resolved::NotThere | Resolved::Unknown => return Ok(None),
             };
         }
-        let (structure, what) = ("external link", "files one after the other");
-        Err(HdfError::Limit { structure, at: 0, what, limit: MOST_HOPS as u64 })
+        // In a circle.
+        Ok(None)
     }
 
     /// Why an external link of a file leads nowhere, for one that does.

@@ -6,6 +6,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashSet;
 use zonda_chunk::FilterSpec;
 use zonda_hdf5::message::Datatype;
 use zonda_hdf5::{File, HdfError};
@@ -76,6 +77,9 @@ pub struct Group {
     pub vars: Vec<Var>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
+    /// Names of links in the file that stand for nothing here: they lead nowhere, or to what is refused,
+    /// or to what netCDF has no words for. Nothing else can get such a name.
+    pub(crate) unlisted: HashSet<Box<[u8]>>,
     names: GroupNames,
 }
 
@@ -406,6 +410,16 @@ impl Model {
         })
     }
 
+    /// What is lacking under this name in a group, if that is known to be something.
+    #[must_use]
+    pub fn gap(&self, group: GroupId, name: &[u8]) -> Option<&Gap> {
+        if self.gaps.is_empty() {
+            return None;
+        }
+        let path = self.path_in(group, name);
+        self.gaps.iter().find(|gap| gap.path == path)
+    }
+
     /// The path of a variable, for messages.
     pub(crate) fn var_path(&self, group: GroupId, var: &Var) -> String {
         self.path_in(group, &var.name)
@@ -433,6 +447,7 @@ impl Group {
             vars: Vec::new(),
             at,
             details: OnceLock::new(),
+            unlisted: HashSet::default(),
             names: GroupNames::default(),
         }
     }

@@ -7,7 +7,7 @@
 //! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
 //! neighbours can be read and whoever asks for it gets the error.
 
-use zonda_hdf5::message::{LinkTarget, SpaceKind};
+use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
 use zonda_hdf5::{Ahead, File, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
@@ -118,34 +118,63 @@ impl<'a> Walk<'a> {
                 self.revisits_left = left;
             }
             let name = short(&link.name);
-            let target = match &link.target {
-                LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
-                target => match self.files.follow(at, target) {
-                    Ok(Some(target)) => target,
-                    Ok(None) => {
-                        if let LinkTarget::External { file, .. } = target {
-                            self.gap(id, name, self.files.absence(at.file, file));
-                        }
-                        continue;
-                    }
-                    Err(error) => {
-                        self.gap(id, name, error);
-                        continue;
-                    }
-                },
-            };
-            match self.member(id, name, target) {
-                Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
-                Ok(_) => {}
-                // Another file fails nobody but those who ask for what is in it.
-                Err(error @ HdfError::Storage(_)) if target.file != 0 => {
-                    self.gap(id, name, error);
-                }
-                Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
-                Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+            let before = self.listed(id, &inner);
+            self.link(id, at, &link, &mut inner)?;
+            if self.listed(id, &inner) == before
+                && let Some(group) = self.model.group_mut(id)
+            {
+                group.unlisted.insert(name.into());
             }
         }
         Ok(inner)
+    }
+
+    /// How much of a group is listed so far.
+    fn listed(&self, id: GroupId, inner: &[Named]) -> [usize; 4] {
+        let group = self.model.group(id);
+        let (vars, types) = group.map_or((0, 0), |group| (group.vars.len(), group.types.len()));
+        [vars, types, self.scales.len(), inner.len()]
+    }
+
+    /// What one link of a group leads to.
+    fn link(
+        &mut self,
+        id: GroupId,
+        at: ObjectAt,
+        link: &Link,
+        inner: &mut Vec<Named>,
+    ) -> Result<(), HdfError> {
+        let name = short(&link.name);
+        let target = match &link.target {
+            LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
+            target => match self.files.follow(at, target) {
+                Ok(Some(target)) => target,
+                Ok(None) => {
+                    if let LinkTarget::External { file, .. } = target {
+                        self.gap(id, name, self.files.absence(at.file, file));
+                    }
+                    return Ok(());
+                }
+                // A circle of soft links.
+                Err(HdfError::Limit { .. }) => return Ok(()),
+                Err(error @ HdfError::Storage(_)) => return Err(error),
+                Err(error) => {
+                    self.gap(id, name, error);
+                    return Ok(());
+                }
+            },
+        };
+        match self.member(id, name, target) {
+            Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
+            Ok(_) => {}
+            // Another file fails nobody but those who ask for what is in it.
+            Err(error @ HdfError::Storage(_)) if target.file != 0 => {
+                self.gap(id, name, error);
+            }
+            Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
+            Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+        }
+        Ok(())
     }
 
     /// Tells of what a group lacks under this name.

@@ -62,8 +62,9 @@ pub use zonda_model::{
     default_fill, filter_text, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage, Place, Quantize,
-    QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
+    Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage, Place,
+    Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType,
+    VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

@@ -236,6 +236,7 @@ impl Renumbering {
         let gone = |place: usize| old.get(place).map(none_left);
         let vars = (0..).zip(vars).filter_map(|(place, var)| var.or_else(|| gone(place)));
         anew.vars = vars.collect();
+        anew.unlisted = group.unlisted;
         anew
     }
 }

@@ -82,7 +82,12 @@ impl File {
             .map_err(|Errno(errno)| StorageError::Open { path: Arc::clone(&path), errno })?;
         let is_new = flags & libc::O_CREAT != 0;
         let writable = flags & libc::O_ACCMODE == libc::O_RDWR;
-        Ok(File { writable, level, folder_pending: AtomicBool::new(is_new), ..File::reading(fd, path) })
+        Ok(File {
+            writable,
+            level,
+            folder_pending: AtomicBool::new(is_new),
+            ..File::reading(fd, path)
+        })
     }
 
     /// A file that is open for reading only.

@@ -94,11 +94,8 @@ impl Allowed {
             Err(errno) => return Err(fail(errno)),
         };
         let status = found.status().map_err(fail)?;
-        let refused = |why, path: &Path| StorageError::Refused {
-            path: Arc::from(path),
-            why,
-            owner: None,
-        };
+        let refused =
+            |why, path: &Path| StorageError::Refused { path: Arc::from(path), why, owner: None };
         if status.kind != FileKind::Regular {
             return Err(refused(Refusal::Kind(status.kind), &path));
         }

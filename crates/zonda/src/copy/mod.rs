@@ -263,7 +263,8 @@ fn gaps(
         if gap.error.is_absence() || !is_asked_for(&gap.path) {
             continue;
         }
-        let error = Error::from(zonda_nc4::Nc4Error::Hdf { object: gap.path.clone(), error: gap.error });
+        let error =
+            Error::from(zonda_nc4::Nc4Error::Hdf { object: gap.path.clone(), error: gap.error });
         if !options.salvage {
             return Err(error);
         }
