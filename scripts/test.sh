@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside neighbours edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside neighbours outside edit model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -45,6 +45,7 @@ stage() {
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;
         neighbours) tests/neighbours/run.py ;;
+        outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
         async)

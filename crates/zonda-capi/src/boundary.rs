@@ -107,13 +107,18 @@ pub(crate) fn from_elsewhere(code: c_int) -> c_int {
     code
 }
 
+/// Keeps what a call that succeeds has to say.
+pub(crate) fn tell(news: zonda::Error) {
+    remember(news.into());
+}
+
 fn remember(failure: Failure) {
     // A thread that is being torn down has no slot left; its failure then goes unremembered.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
 }
 
-/// Text of the last failure of the calling thread, valid until its next call of this function;
-/// empty when nothing failed yet.
+/// Text of the last failure of the calling thread, or of what a call had to say since; valid until its
+/// next call of this function, empty when nothing failed yet.
 pub(crate) fn last_error_text() -> *const std::ffi::c_char {
     let text = LAST.with(|last| match &*last.borrow() {
         None => String::new(),

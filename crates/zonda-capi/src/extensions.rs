@@ -14,8 +14,9 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
 /// `const char *nc_zonda_last_error(void);`
 ///
-/// What went wrong in the last failed call of this thread: path, object, position, cause. Empty if
-/// none failed; valid until the thread's next netCDF call.
+/// What went wrong in the last failed call of this thread: path, object, position, cause. Also what a
+/// call that succeeded had to leave out: the first inquiry of a file with external links that are
+/// refused names them. Empty if there is nothing; valid until the thread's next netCDF call.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_zonda_last_error() -> *const c_char {
     last_error_text()

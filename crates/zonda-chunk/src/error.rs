@@ -1,5 +1,7 @@
 //! Why chunks cannot be read or written.
 
+use std::sync::Arc;
+
 use zonda_model::NcError;
 use zonda_storage::StorageError;
 
@@ -63,6 +65,10 @@ pub enum ChunkError {
         /// Bytes wanted.
         len: u64,
     },
+    /// Bytes that cannot be had, for a reason that was known before they were asked for
+    /// ([`SegmentBytes::Failed`](crate::SegmentBytes::Failed)).
+    #[error("{0}")]
+    Source(Arc<dyn std::error::Error + Send + Sync>),
     /// No array can have this shape.
     #[error("{what}")]
     Shape {
@@ -90,6 +96,7 @@ impl ChunkError {
         match self {
             ChunkError::Storage(error) => NcError::System(error.raw_os_error()),
             ChunkError::Table(_)
+            | ChunkError::Source(_)
             | ChunkError::OutOfFile { .. }
             | ChunkError::Length { .. }
             | ChunkError::Truncated { .. }
@@ -111,6 +118,7 @@ impl ChunkError {
             | ChunkError::Length { at, .. }
             | ChunkError::Truncated { at, .. } => Some(*at),
             ChunkError::Table(_)
+            | ChunkError::Source(_)
             | ChunkError::Encode { .. }
             | ChunkError::Shape { .. }
             | ChunkError::Request { .. }

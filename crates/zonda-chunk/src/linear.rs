@@ -187,6 +187,8 @@ pub enum SegmentBytes {
     Here(Arc<[u8]>),
     /// Nowhere: never written. Reads as fill values.
     Unwritten,
+    /// Where they cannot be read, for this reason: whoever asks for them gets it.
+    Failed(Arc<dyn std::error::Error + Send + Sync>),
 }
 
 /// An array whose elements are in row-major order in one run of bytes, made of segments. What lies
@@ -291,6 +293,8 @@ impl Source for LinearArray {
                 there += match &segment.bytes {
                     SegmentBytes::Here(_) => wanted,
                     SegmentBytes::Unwritten => 0,
+                    SegmentBytes::Failed(_) if wanted == 0 => 0,
+                    SegmentBytes::Failed(why) => return Err(ChunkError::Source(Arc::clone(why))),
                     SegmentBytes::Stored { storage, at: first, zeros_behind } => {
                         let at = first.saturating_add(from - begin);
                         let stored = storage.len().unwrap_or(u64::MAX).saturating_sub(at);
@@ -334,6 +338,7 @@ impl LinearArray {
                         here.copy_from_slice(bytes.get(from).ok_or(truncated)?);
                     }
                     SegmentBytes::Unwritten => self.fill_bytes(at, here),
+                    SegmentBytes::Failed(why) => return Err(ChunkError::Source(Arc::clone(why))),
                 }
                 at += n as u64;
                 buf = rest;

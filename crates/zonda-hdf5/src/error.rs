@@ -126,6 +126,22 @@ pub enum HdfError {
         /// What is not there.
         what: &'static str,
     },
+    /// There is no file under a name that another file gives.
+    #[error("there is no such file")]
+    NoFile,
+    /// The file that another one names does not have what is named in it.
+    #[error("the file has no such object")]
+    NoObject,
+    /// A file that another one names is refused, or cannot be read.
+    #[error("{what} \"{name}\": {cause}")]
+    Elsewhere {
+        /// What names it: the first half of a message.
+        what: &'static str,
+        /// The name, as it is in the file.
+        name: Box<str>,
+        /// What is wrong.
+        cause: Box<HdfError>,
+    },
     /// Something that the file's format has no room for.
     #[error("{structure}: {value} is more than the file can hold")]
     TooLarge {
@@ -143,6 +159,11 @@ impl HdfError {
         match self {
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
+            // What was opened is an HDF5 file; a part of it cannot be had.
+            HdfError::Elsewhere { cause, .. } => match cause.nc_error() {
+                NcError::NotNc => NcError::HdfErr,
+                code => code,
+            },
             HdfError::FileTruncated { .. }
             | HdfError::Truncated { .. }
             | HdfError::OutOfFile { .. }
@@ -154,7 +175,30 @@ impl HdfError {
             | HdfError::Limit { .. }
             | HdfError::Unsupported { .. }
             | HdfError::Missing { .. }
+            | HdfError::NoFile
+            | HdfError::NoObject
             | HdfError::TooLarge { .. } => NcError::HdfErr,
+        }
+    }
+
+    /// Whether a file that is there was not read because it is not to be trusted. Nobody may treat that
+    /// as "missing".
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        match self {
+            HdfError::Storage(error) => error.is_refused(),
+            HdfError::Elsewhere { cause, .. } => cause.is_refused(),
+            _ => false,
+        }
+    }
+
+    /// Whether there is nothing under a name that the file gives.
+    #[must_use]
+    pub fn is_absence(&self) -> bool {
+        match self {
+            HdfError::NoFile | HdfError::NoObject => true,
+            HdfError::Elsewhere { cause, .. } => cause.is_absence(),
+            _ => false,
         }
     }
 
@@ -173,7 +217,13 @@ impl HdfError {
             | HdfError::Limit { at, .. }
             | HdfError::Unsupported { at, .. }
             | HdfError::Missing { at, .. } => Some(*at),
-            HdfError::NotHdf5 | HdfError::FileTruncated { .. } | HdfError::TooLarge { .. } => None,
+            // A byte of another file is none of this one.
+            HdfError::Elsewhere { .. }
+            | HdfError::NoFile
+            | HdfError::NoObject
+            | HdfError::NotHdf5
+            | HdfError::FileTruncated { .. }
+            | HdfError::TooLarge { .. } => None,
         }
     }
 }

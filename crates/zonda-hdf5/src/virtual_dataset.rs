@@ -312,6 +312,36 @@ impl VirtualSource {
         Some(source.get(dim)?.before(*source_dims.get(dim)?))
     }
 
+    /// Whether any element of a request is mapped here, whatever the source has; `dims` is the extent of
+    /// the virtual dataset.
+    #[must_use]
+    pub fn touches(&self, dims: &[u64], request: &Request<'_>) -> bool {
+        let meets = |regular: &Regular| {
+            regular.dims.iter().zip(&regular.lens).enumerate().all(|(dim, (slab, &len))| {
+                !segments(slab, slab, len, u64::MAX, request.dim(dim)).is_empty()
+            })
+        };
+        match &self.target {
+            Selection::None => false,
+            Selection::All | Selection::Hyperslab(_) => {
+                Regular::of(&self.target, dims).is_none_or(|target| meets(&target))
+            }
+            Selection::Points { rank, coords } => {
+                coords.chunks_exact((*rank).max(1)).any(|point| {
+                    point.iter().enumerate().all(|(dim, &at)| request.dim(dim).place(at).is_some())
+                })
+            }
+            Selection::Blocks(blocks) => blocks.iter().any(|(first, last)| {
+                let run = |(&a, &b): (&u64, &u64)| {
+                    HyperslabDim::run(a, b.saturating_sub(a).saturating_add(1))
+                };
+                let dims: SmallVec<[HyperslabDim; 3]> = first.iter().zip(last).map(run).collect();
+                let lens = dims.iter().map(HyperslabDim::len).collect();
+                meets(&Regular { dims, lens })
+            }),
+        }
+    }
+
     /// Tells `found` of the pieces of a request that this mapping gives. Elements that are outside
     /// the source's extent are left out. Of a numbered mapping, ask [`block`](VirtualSource::block)
     /// for each of its blocks instead.

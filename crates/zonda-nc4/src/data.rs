@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, Filter, FilterError, FilterSpec, Pipeline, is_builtin};
 use zonda_chunk::{
     ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkedArray, Decode, LinearArray, Segment,
@@ -16,7 +17,7 @@ use zonda_storage::Advice;
 
 use crate::details::{Details, as_stored, user_fill};
 use crate::file::FindFilter;
-use crate::files::{Files, open_storage};
+use crate::files::Files;
 use crate::form::Form;
 use crate::virtual_data::Virtual;
 
@@ -80,7 +81,7 @@ impl Data {
             DataLayout::Contiguous { addr, len } => {
                 let need = bytes.ok_or_else(|| bad("bytes", u64::MAX))?;
                 let segments = match (object.external_files(file)?, addr) {
-                    (Some(list), _) => external(files, &list.slots, need)?,
+                    (Some(list), _) => external(files, details.at.file, &list.slots, need),
                     (None, None) => Vec::new(),
                     (None, Some(_)) if need == 0 => Vec::new(),
                     (None, Some(addr)) => {
@@ -128,7 +129,7 @@ impl Data {
             }
             DataLayout::Virtual { heap, index } => {
                 let found = Virtual::open(file, details.at.file, heap, index)?;
-                space.dims = found.extent(files, &space);
+                space.dims = found.extent(files, &space)?;
                 Source::Virtual(found)
             }
         };
@@ -227,12 +228,15 @@ pub(crate) fn unusable(find: &Find, spec: &FilterSpec) -> Option<FilterError> {
     found.unwrap_or_else(|| Err(FilterError::missing(spec))).err()
 }
 
-/// Pieces of a dataset in other files.
+/// Pieces of a dataset in other files, which a file names. A file that cannot be had is an error for who
+/// asks for its bytes.
 fn external(
     files: &Files,
+    from: u16,
     slots: &[zonda_hdf5::ExternalSlot],
     need: u64,
-) -> Result<Vec<Segment>, HdfError> {
+) -> Vec<Segment> {
+    let mut known = HashMap::new();
     let mut left = need;
     let mut segments = Vec::new();
     for slot in slots {
@@ -241,13 +245,14 @@ fn external(
         }
         let len = slot.len.min(left);
         left = left.saturating_sub(len);
-        let storage = files.path_of(&slot.name).and_then(|path| open_storage(&path));
-        let missing = HdfError::Missing { structure: "external data", at: 0, what: "a file" };
-        let storage = storage.ok_or(missing)?;
-        let bytes = SegmentBytes::Stored { storage, at: slot.offset, zeros_behind: true };
+        let open = || files.bytes(from, &slot.name);
+        let bytes = match known.entry(&*slot.name).or_insert_with(open).clone() {
+            Ok(storage) => SegmentBytes::Stored { storage, at: slot.offset, zeros_behind: true },
+            Err(error) => SegmentBytes::Failed(Arc::new(error)),
+        };
         segments.push(Segment { len, bytes });
     }
-    Ok(segments)
+    segments
 }
 
 /// Chunks as the pipeline wants them.

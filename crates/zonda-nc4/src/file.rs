@@ -14,7 +14,7 @@ use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
-use crate::model::{AttInfo, GroupId, Model, StorageKind, Var, VarInfo};
+use crate::model::{AttInfo, Gap, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::place::Target;
 use crate::refresh::{Patience, Read, may_be_torn};
 use crate::types::Types;
@@ -37,9 +37,9 @@ pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
 /// How to open.
 #[derive(Clone)]
 pub struct OpenHow {
-    /// The folder that relative names of other files (external data, virtual datasets, external
-    /// links) begin in; `None` for a file in memory, which has no such files.
-    pub folder: Option<PathBuf>,
+    /// The file's path, absolute: names of other files (external data, virtual datasets, external
+    /// links) count from its folder. `None` for a file in memory, which is in no folder.
+    pub path: Option<PathBuf>,
     /// Asked for filters that are not built in.
     pub find_filter: Option<Arc<FindFilter>>,
     /// Chunk cache that variables report until it is set: bytes, slots, preemption.
@@ -48,23 +48,44 @@ pub struct OpenHow {
     pub alignment: Option<(u64, u64)>,
     /// Where a journal can stand; `None` for a file in memory.
     pub beside: Option<Arc<dyn Beside>>,
+    /// Told what definitions lack, by the call that reads them first.
+    pub on_gaps: Option<Arc<OnGaps>>,
 }
+
+/// Told what definitions lack.
+pub type OnGaps = dyn Fn(&[Gap]) + Send + Sync;
 
 impl Default for OpenHow {
     fn default() -> OpenHow {
         let chunk_cache = (16 << 20, 4133, 0.75);
-        OpenHow { folder: None, find_filter: None, chunk_cache, alignment: None, beside: None }
+        OpenHow {
+            path: None,
+            find_filter: None,
+            chunk_cache,
+            alignment: None,
+            beside: None,
+            on_gaps: None,
+        }
+    }
+}
+
+impl OpenHow {
+    pub(crate) fn tell(&self, gaps: &[Gap]) {
+        if let Some(tell) = self.on_gaps.as_ref().filter(|_| !gaps.is_empty()) {
+            tell(gaps);
+        }
     }
 }
 
 impl std::fmt::Debug for OpenHow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenHow")
-            .field("folder", &self.folder)
+            .field("path", &self.path)
             .field("find_filter", &self.find_filter.is_some())
             .field("chunk_cache", &self.chunk_cache)
             .field("alignment", &self.alignment)
             .field("beside", &self.beside)
+            .field("on_gaps", &self.on_gaps.is_some())
             .finish()
     }
 }
@@ -121,7 +142,7 @@ impl Nc4File {
         };
         let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
-        let files = Files::new(file, how.folder.clone());
+        let files = Files::new(file, how.path.clone());
         let (model, walking) = (OnceLock::new(), Mutex::new(()));
         Ok(Nc4File { files, how, model, walking, writing: None, read })
     }
@@ -150,7 +171,9 @@ impl Nc4File {
                 Ok(_) | Err(_) => {}
             }
         };
-        Ok(self.model.get_or_init(|| model))
+        let model = self.model.get_or_init(|| model);
+        self.how.tell(&model.gaps);
+        Ok(model)
     }
 
     /// Reads, and reads again what another program may be writing just now.

@@ -1,15 +1,19 @@
 //! The file, and those that its external links, virtual datasets and external data lead to.
 //!
-//! Names of other files count from the file's folder. Absolute names and such that leave the folder
-//! are not followed: a file from elsewhere must not make a program read what it names. Of an
-//! absolute name the last part is looked for in the folder, as libhdf5 does for files that moved.
+//! Names of other files count from the folder of the file that has them. Which files may be read is
+//! decided for the file that was opened: its folder and what `ZONDA_EXTERNAL` names. A file that is not
+//! there is `None`; one that is there and may not, or cannot, be read is an error, and nobody above may
+//! take it for one that is not there.
 
-use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
 
+use hashbrown::HashMap;
 use zonda_hdf5::message::LinkTarget;
 use zonda_hdf5::{File, FileAddr, HdfError, Resolved};
 use zonda_storage::Storage;
+
+use crate::elsewhere::{Around, Home, Role};
 
 /// An object: in which file, and where there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,16 +35,32 @@ const MOST_FILES: usize = 1024;
 const MOST_HOPS: usize = 16;
 
 /// The file and others.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Files {
     main: Arc<File>,
-    folder: Option<PathBuf>,
-    others: RwLock<Vec<(PathBuf, Option<Arc<File>>)>>,
+    around: Arc<Around>,
+    others: Arc<RwLock<Others>>,
 }
 
+/// Files that were opened since others name them.
+#[derive(Debug, Default)]
+struct Others {
+    files: Vec<(Home, Arc<File>)>,
+    /// What names led to.
+    known: HashMap<Naming, Found>,
+}
+
+/// A name that a file has for another one: what for, in which file, the name.
+type Naming = (Role, u16, Box<[u8]>);
+
+/// The number of a file; `None` where there is none.
+type Found = Result<Option<u16>, HdfError>;
+
 impl Files {
-    pub(crate) fn new(main: Arc<File>, folder: Option<PathBuf>) -> Files {
-        Files { main, folder, others: RwLock::default() }
+    /// `path` is that of the file, absolute; none for one in memory.
+    pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
+        let around = Arc::new(Around::new(path));
+        Files { main, around, others: Arc::default() }
     }
 
     /// The file itself.
@@ -58,67 +78,140 @@ impl Files {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return Ok(Arc::clone(&self.main));
         };
-        let others = self.others.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let file = others.get(index).and_then(|(_, file)| file.clone());
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let file = others.files.get(index).map(|(_, file)| Arc::clone(file));
         file.ok_or(HdfError::Missing { structure: "external link", at: 0, what: "the file" })
     }
 
+    /// Where a file is, by its number; none where it is in memory.
+    fn home(&self, number: u16) -> Option<Home> {
+        let Some(index) = usize::from(number).checked_sub(1) else {
+            return self.around.home().cloned();
+        };
+        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        others.files.get(index).map(|(home, _)| home.clone())
+    }
+
     /// Where a soft or external link leads from the group it is in; `None` for nowhere.
-    pub(crate) fn follow(&self, from: ObjectAt, target: &LinkTarget) -> Option<ObjectAt> {
+    ///
+    /// # Errors
+    /// Damage on the way, and files that are there and are refused or cannot be read.
+    pub(crate) fn follow(
+        &self,
+        from: ObjectAt,
+        target: &LinkTarget,
+    ) -> Result<Option<ObjectAt>, HdfError> {
         let mut at = from;
         let mut target = target.clone();
+        // What is wrong with another file is said of that.
+        let mut other: Option<Box<[u8]>> = None;
         for _ in 0..MOST_HOPS {
-            let file = self.get(at.file).ok()?;
             let resolved = match target {
-                LinkTarget::Hard(addr) => return Some(ObjectAt { file: at.file, addr }),
-                LinkTarget::Soft(path) => file.resolve(at.addr, &path).ok()?,
+                LinkTarget::Hard(addr) => return Ok(Some(ObjectAt { file: at.file, addr })),
+                LinkTarget::Soft(path) => {
+                    let resolved = self.get(at.file)?.resolve(at.addr, &path);
+                    resolved.map_err(|cause| match &other {
+                        Some(name) => Role::Link.fault(name, cause),
+                        None => cause,
+                    })?
+                }
                 LinkTarget::External { file, path } => {
-                    let number = self.other(&file)?;
-                    at = ObjectAt { file: number, addr: self.get(number).ok()?.root() };
+                    let Some(number) = self.other(Role::Link, at.file, &file)? else {
+                        return Ok(None);
+                    };
+                    at = ObjectAt { file: number, addr: self.get(number)?.root() };
                     target = LinkTarget::Soft(path);
+                    other = Some(file);
                     continue;
                 }
-                LinkTarget::UserDefined { .. } => return None,
+                LinkTarget::UserDefined { .. } => return Ok(None),
             };
             target = match resolved {
-                Resolved::Object(addr) => return Some(ObjectAt { file: at.file, addr }),
+                Resolved::Object(addr) => return Ok(Some(ObjectAt { file: at.file, addr })),
                 Resolved::External { file, path } => LinkTarget::External { file, path },
-                Resolved::NotThere | Resolved::Unknown => return None,
+                Resolved::NotThere | Resolved::Unknown => return Ok(None),
             };
         }
-        None
+        // In a circle.
+        Ok(None)
     }
 
-    /// The number of another file by its name.
-    pub(crate) fn other(&self, name: &[u8]) -> Option<u16> {
-        let path = self.path_of(name)?;
-        let number = |index: usize| u16::try_from(index.checked_add(1)?).ok();
-        let mut others = self.others.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(index) = others.iter().position(|(known, _)| *known == path) {
-            return others.get(index).filter(|(_, file)| file.is_some()).and(number(index));
+    /// Why an external link of a file leads nowhere, for one that does.
+    pub(crate) fn absence(&self, from: u16, name: &[u8]) -> HdfError {
+        match self.other(Role::Link, from, name) {
+            Ok(Some(_)) => Role::Link.fault(name, HdfError::NoObject),
+            Ok(None) => Role::Link.fault(name, HdfError::NoFile),
+            Err(error) => error,
         }
-        if others.len() >= MOST_FILES {
-            return None;
+    }
+
+    /// The number of the file that another one names; `None` where there is none.
+    ///
+    /// # Errors
+    /// What is there and is refused, or is no HDF5 file, or cannot be read.
+    pub(crate) fn other(
+        &self,
+        role: Role,
+        from: u16,
+        name: &[u8],
+    ) -> Result<Option<u16>, HdfError> {
+        let key = (role, from, Box::from(name));
+        let known = {
+            let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+            others.known.get(&key).cloned()
+        };
+        if let Some(known) = known {
+            return known;
         }
-        let file = open_storage(&path).and_then(|storage| File::open(storage).ok());
-        let found = file.is_some();
-        others.push((path, file.map(Arc::new)));
-        if found { number(others.len().checked_sub(1)?) } else { None }
+        let home = self.home(from);
+        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        let found = self.open_other(&mut others.files, role, home.as_ref(), name);
+        let found = found.map_err(|cause| role.fault(name, cause));
+        // Another thread may have come to the same meanwhile; files themselves are known by their paths.
+        others.known.insert(key, found.clone());
+        found
     }
 
-    /// The path of another file; `None` where its name leads out of the folder.
-    pub(crate) fn path_of(&self, name: &[u8]) -> Option<PathBuf> {
-        let folder = self.folder.as_ref()?;
-        let name = Path::new(std::str::from_utf8(name).ok()?);
-        let inside = if name.is_absolute() { Path::new(name.file_name()?) } else { name };
-        let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        (!inside.as_os_str().is_empty() && inside.components().all(stays))
-            .then(|| folder.join(inside))
+    fn open_other(
+        &self,
+        files: &mut Vec<(Home, Arc<File>)>,
+        role: Role,
+        home: Option<&Home>,
+        name: &[u8],
+    ) -> Result<Option<u16>, HdfError> {
+        let Some((named, found)) = self.around.open(role, home, name)? else { return Ok(None) };
+        let resolved = found.resolved;
+        let known = files.iter().position(|(home, _)| home.resolved == resolved);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let too_many = HdfError::Limit {
+                    structure: "external links and virtual datasets",
+                    at: 0,
+                    what: "files that they lead to",
+                    limit: MOST_FILES as u64,
+                };
+                if files.len() >= MOST_FILES {
+                    return Err(too_many);
+                }
+                files.push((Home { named, resolved }, Arc::new(File::open(Arc::new(found.file))?)));
+                files.len().saturating_sub(1)
+            }
+        };
+        // There are not so many.
+        Ok(index.checked_add(1).and_then(|number| u16::try_from(number).ok()))
     }
-}
 
-/// The bytes of a file that is not there are none.
-pub(crate) fn open_storage(path: &Path) -> Option<Arc<dyn Storage>> {
-    let file = zonda_storage::backend::File::open_read(path).ok()?;
-    Some(Arc::new(file))
+    /// The storage of external data that a file names.
+    ///
+    /// # Errors
+    /// Also where there is none, as in the reference.
+    pub(crate) fn bytes(&self, from: u16, name: &[u8]) -> Result<Arc<dyn Storage>, HdfError> {
+        let fail = |cause| Role::Bytes.fault(name, cause);
+        let found = self.around.open(Role::Bytes, self.home(from).as_ref(), name);
+        match found.map_err(|error| fail(error.into()))? {
+            Some((_, found)) => Ok(Arc::new(found.file)),
+            None => Err(fail(HdfError::NoFile)),
+        }
+    }
 }

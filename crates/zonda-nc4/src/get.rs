@@ -61,7 +61,14 @@ impl From<Fault> for GetFault {
 
 impl From<ChunkError> for GetFault {
     fn from(error: ChunkError) -> GetFault {
-        GetFault::Chunk(error)
+        match error {
+            // What was said when the bytes were looked for.
+            ChunkError::Source(error) => match error.downcast_ref::<HdfError>() {
+                Some(error) => GetFault::Hdf(error.clone()),
+                None => GetFault::Chunk(ChunkError::Source(error)),
+            },
+            error => GetFault::Chunk(error),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod bits;
 mod data;
 mod details;
 mod dims;
+mod elsewhere;
 mod error;
 mod file;
 mod files;
@@ -37,9 +38,9 @@ mod walk;
 mod write;
 
 pub use error::Nc4Error;
-pub use file::{FindFilter, Nc4File, OpenHow, Owner};
+pub use file::{FindFilter, Nc4File, OnGaps, OpenHow, Owner};
 pub use model::{
-    AttInfo, Dim, Endianness, Field, Group, GroupId, Member, Model, StorageKind, UserClass,
+    AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, StorageKind, UserClass,
     UserType, Var, VarInfo,
 };
 pub use place::{Place, Target};

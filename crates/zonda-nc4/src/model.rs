@@ -6,9 +6,10 @@
 
 use std::sync::{Arc, OnceLock};
 
+use hashbrown::HashSet;
 use zonda_chunk::FilterSpec;
-use zonda_hdf5::File;
 use zonda_hdf5::message::Datatype;
+use zonda_hdf5::{File, HdfError};
 use zonda_model::{DimId, VarId};
 
 use crate::details::Details;
@@ -37,8 +38,26 @@ pub struct Model {
     pub types: Vec<UserType>,
     /// The file keeps to the classic model (`_nc3_strict`).
     pub is_classic: bool,
+    /// What they lack, since it is in other files that cannot be read.
+    pub gaps: Vec<Gap>,
     /// What types of attributes are matched with.
     pub(crate) forms: Types,
+}
+
+/// Something that the file names in another one, and that the definitions lack: what an external link
+/// leads to, or the length of a virtual dataset.
+#[derive(Clone, Debug)]
+pub struct Gap {
+    /// Path of the link or of the variable.
+    pub path: String,
+    /// Why.
+    pub error: HdfError,
+}
+
+impl std::fmt::Display for Gap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.path, self.error)
+    }
 }
 
 /// A group.
@@ -58,6 +77,9 @@ pub struct Group {
     pub vars: Vec<Var>,
     pub(crate) at: ObjectAt,
     pub(crate) details: OnceLock<Arc<Details>>,
+    /// Names of links in the file that stand for nothing here: they lead nowhere, or to what is refused,
+    /// or to what netCDF has no words for. Nothing else can get such a name.
+    pub(crate) unlisted: HashSet<Box<[u8]>>,
     names: GroupNames,
 }
 
@@ -388,13 +410,28 @@ impl Model {
         })
     }
 
+    /// What is lacking under this name in a group, if that is known to be something.
+    #[must_use]
+    pub fn gap(&self, group: GroupId, name: &[u8]) -> Option<&Gap> {
+        if self.gaps.is_empty() {
+            return None;
+        }
+        let path = self.path_in(group, name);
+        self.gaps.iter().find(|gap| gap.path == path)
+    }
+
     /// The path of a variable, for messages.
     pub(crate) fn var_path(&self, group: GroupId, var: &Var) -> String {
+        self.path_in(group, &var.name)
+    }
+
+    /// The path of what has this name in a group, for messages.
+    pub(crate) fn path_in(&self, group: GroupId, name: &[u8]) -> String {
         let mut path = self.group_path(group);
         if !path.ends_with('/') {
             path.push('/');
         }
-        path.push_str(&String::from_utf8_lossy(&var.name));
+        path.push_str(&String::from_utf8_lossy(name));
         path
     }
 }
@@ -410,6 +447,7 @@ impl Group {
             vars: Vec::new(),
             at,
             details: OnceLock::new(),
+            unlisted: HashSet::default(),
             names: GroupNames::default(),
         }
     }

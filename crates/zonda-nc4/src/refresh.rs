@@ -69,7 +69,10 @@ impl<'a> Patience<'a> {
 
 /// Whether an error can come from reading in the middle of a change.
 pub(crate) fn may_be_torn(error: &HdfError) -> bool {
-    !matches!(error, HdfError::Storage(_) | HdfError::Unsupported { .. })
+    !matches!(
+        error,
+        HdfError::Storage(_) | HdfError::Unsupported { .. } | HdfError::Elsewhere { .. }
+    )
 }
 
 /// What was read, and when.
@@ -133,6 +136,14 @@ impl Nc4File {
         };
         let caches = self.caches_set();
         (self.files, self.read) = (files, read);
+        let paths = |model: &Model| -> Vec<String> {
+            model.gaps.iter().map(|gap| gap.path.clone()).collect()
+        };
+        if let Some(model) = &model
+            && self.model.get().map(paths) != Some(paths(model))
+        {
+            self.how.tell(&model.gaps);
+        }
         self.model = model.map(Into::into).unwrap_or_default();
         for (group, var, (bytes, slots, preemption)) in caches {
             // One that cannot be read any more needs no cache.
@@ -196,7 +207,7 @@ impl Nc4File {
         let below = File::open(Arc::clone(storage)).map_err(fail)?;
         let below = below.with_unfilter(crate::data::unfilter(self.how.find_filter.clone()));
         below.object(below.root()).map_err(fail)?;
-        let files = Files::new(Arc::new(below), self.how.folder.clone());
+        let files = Files::new(Arc::new(below), self.how.path.clone());
         let model = match self.model.get() {
             Some(_) => Some(Walk::run(&files).map_err(|fault| hdf(fault.path, fault.error))?),
             None => None,

@@ -1,6 +1,7 @@
 //! Virtual datasets: elements that are in other datasets, of this file or of others beside it.
 //!
-//! A source that is not there reads as fill values. Each request goes through all mappings, so that
+//! A source that is not there reads as fill values. One that is there and may not, or cannot, be read
+//! makes the requests for its elements fail. Each request goes through all mappings, so that
 //! where targets overlap the later one holds.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +15,7 @@ use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, Hyperslab, NcError};
 
 use crate::details::Details;
+use crate::elsewhere::Role;
 use crate::files::{Files, ObjectAt};
 use crate::get::GetFault;
 use crate::place::Target;
@@ -33,9 +35,12 @@ pub(crate) struct Virtual {
     /// The file it is in.
     home: u16,
     mapping: VirtualMapping,
-    /// Sources met so far, by file and path; `None` for one that is not there.
-    sources: Mutex<HashMap<SourceName, Option<Arc<Details>>>>,
+    /// Sources met so far, by file and path.
+    sources: Mutex<HashMap<SourceName, Found>>,
 }
+
+/// A source; `None` for one that is not there.
+type Found = Result<Option<Arc<Details>>, HdfError>;
 
 type SourceName = (Option<Box<[u8]>>, Box<[u8]>);
 
@@ -49,7 +54,7 @@ pub(crate) fn extent(
 ) -> Result<Vec<u64>, HdfError> {
     match object.layout(file)? {
         DataLayout::Virtual { heap, index } => {
-            Ok(Virtual::open(file, at.file, heap, index)?.extent(files, space))
+            Virtual::open(file, at.file, heap, index)?.extent(files, space)
         }
         _ => Ok(space.dims.clone()),
     }
@@ -72,56 +77,69 @@ impl Virtual {
         Ok(Virtual { home, mapping, sources: Mutex::default() })
     }
 
-    /// A source; `None` where it is not there or cannot be read.
-    fn source(&self, files: &Files, one: &VirtualSource) -> Option<Arc<Details>> {
+    /// A source; an error where it is there and is refused, or cannot be read.
+    fn source(&self, files: &Files, one: &VirtualSource) -> Found {
         let name = (one.file.clone(), one.dataset.clone());
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = sources.get(&name) {
             return known.clone();
         }
-        let open = || {
-            let number = match &one.file {
-                None => self.home,
-                Some(file) => files.other(file)?,
-            };
-            let root = ObjectAt { file: number, addr: files.get(number).ok()?.root() };
-            let at = files.follow(root, &LinkTarget::Soft(one.dataset.clone()))?;
+        let in_file = |number: u16| -> Found {
+            let root = ObjectAt { file: number, addr: files.get(number)?.root() };
+            let target = LinkTarget::Soft(one.dataset.clone());
+            let Some(at) = files.follow(root, &target)? else { return Ok(None) };
             // Nobody asks for its attributes.
-            Details::read(files, at, &Types::default()).ok().map(Arc::new)
+            Ok(Some(Arc::new(Details::read(files, at, &Types::default())?)))
         };
-        let found = open();
+        let found = match &one.file {
+            None => in_file(self.home),
+            Some(file) => match files.other(Role::Virtual, self.home, file) {
+                Ok(Some(number)) => {
+                    in_file(number).map_err(|cause| Role::Virtual.fault(file, cause))
+                }
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            },
+        };
         sources.insert(name, found.clone());
         found
     }
 
     /// The extent, where mappings without end make it longer or shorter than the file says.
-    pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> Vec<u64> {
+    ///
+    /// # Errors
+    /// Where that is not known, as a source is there and cannot be looked at.
+    pub(crate) fn extent(&self, files: &Files, space: &Dataspace) -> Result<Vec<u64>, HdfError> {
         let mut dims = space.dims.clone();
         let unlimited: Vec<usize> =
             self.mapping.sources.iter().filter_map(VirtualSource::unlimited_dim).collect();
         for (axis, len) in dims.iter_mut().enumerate().filter(|(axis, _)| unlimited.contains(axis))
         {
-            let ends = self.mapping.sources.iter().filter_map(|one| {
-                if one.unlimited_dim() == Some(axis) {
-                    self.end_of(files, one)
+            let mut end = 0;
+            for one in &self.mapping.sources {
+                let here = if one.unlimited_dim() == Some(axis) {
+                    self.end_of(files, one)?
                 } else {
                     fixed_end(&one.target, axis)
-                }
-            });
-            *len = ends.max().unwrap_or(0);
+                };
+                end = end.max(here.unwrap_or(0));
+            }
+            *len = end;
         }
-        dims
+        Ok(dims)
     }
 
-    /// How far a mapping without end reaches.
-    fn end_of(&self, files: &Files, one: &VirtualSource) -> Option<u64> {
+    /// How far a mapping without end reaches; `None` where there is no source.
+    fn end_of(&self, files: &Files, one: &VirtualSource) -> Result<Option<u64>, HdfError> {
         if !one.is_numbered() {
-            let details = self.source(files, one)?;
-            return one.extent(&details.object().ok()?.dataspace(&details.file).ok()?.dims, 0);
+            let Some(details) = self.source(files, one)? else { return Ok(None) };
+            return Ok(one.extent(&details.object()?.dataspace(&details.file)?.dims, 0));
         }
-        let there = |number: &u64| self.source(files, &one.block(*number)).is_some();
-        let n = (0..MOST_BLOCKS).take_while(there).count() as u64;
-        one.extent(&[], n.checked_sub(1)?)
+        let mut n = 0u64;
+        while n < MOST_BLOCKS && self.source(files, &one.block(n))?.is_some() {
+            n = n.saturating_add(1);
+        }
+        Ok(n.checked_sub(1).and_then(|last| one.extent(&[], last)))
     }
 }
 
@@ -187,8 +205,11 @@ impl Request<'_> {
         target: &mut Target<'_>,
         result: &mut Pieces<'_>,
     ) -> Result<(), GetFault> {
-        let Some(details) = found.source(&self.nc4.files, one) else {
-            return Ok(());
+        let details = match found.source(&self.nc4.files, one) {
+            Ok(Some(details)) => details,
+            Ok(None) => return Ok(()),
+            Err(_) if !one.touches(self.data.extent(), wanted) => return Ok(()),
+            Err(error) => return Err(GetFault::Hdf(error)),
         };
         let data = self.nc4.data_of(&details, None).map_err(GetFault::Hdf)?;
         if let Some(spec) = &data.missing {

@@ -2,11 +2,12 @@
 //!
 //! Links of a group in order of creation where the group keeps that, else by name; datasets and
 //! named types at once, groups after them, depth first. Soft links to objects appear under the
-//! link's name; those that lead nowhere are left out (the reference then refuses the whole file).
+//! link's name; those that lead nowhere are left out (the reference then refuses the whole file), and so
+//! are those to files that are refused or cannot be read. External ones are told of as gaps.
 //! A group that is in itself is left out there. What is damaged is listed with type 0, so that its
 //! neighbours can be read and whoever asks for it gets the error.
 
-use zonda_hdf5::message::{LinkTarget, SpaceKind};
+use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
 use zonda_hdf5::{Ahead, File, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
@@ -14,7 +15,7 @@ use crate::dims::{self, Unmatched};
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
-use crate::model::{Dim, Group, GroupId, Model, Var};
+use crate::model::{Dim, Gap, Group, GroupId, Model, Var};
 use crate::types::Types;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
@@ -116,22 +117,70 @@ impl<'a> Walk<'a> {
                 };
                 self.revisits_left = left;
             }
-            let target = match &link.target {
-                LinkTarget::Hard(addr) => Some(ObjectAt { file: at.file, addr: *addr }),
-                target => self.files.follow(at, target),
-            };
-            let Some(target) = target else {
-                continue;
-            };
             let name = short(&link.name);
-            match self.member(id, name, target) {
-                Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
-                Ok(_) => {}
-                Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
-                Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+            let before = self.listed(id, &inner);
+            self.link(id, at, &link, &mut inner)?;
+            if self.listed(id, &inner) == before
+                && let Some(group) = self.model.group_mut(id)
+            {
+                group.unlisted.insert(name.into());
             }
         }
         Ok(inner)
+    }
+
+    /// How much of a group is listed so far.
+    fn listed(&self, id: GroupId, inner: &[Named]) -> [usize; 4] {
+        let group = self.model.group(id);
+        let (vars, types) = group.map_or((0, 0), |group| (group.vars.len(), group.types.len()));
+        [vars, types, self.scales.len(), inner.len()]
+    }
+
+    /// What one link of a group leads to.
+    fn link(
+        &mut self,
+        id: GroupId,
+        at: ObjectAt,
+        link: &Link,
+        inner: &mut Vec<Named>,
+    ) -> Result<(), HdfError> {
+        let name = short(&link.name);
+        let target = match &link.target {
+            LinkTarget::Hard(addr) => ObjectAt { file: at.file, addr: *addr },
+            target => match self.files.follow(at, target) {
+                Ok(Some(target)) => target,
+                Ok(None) => {
+                    if let LinkTarget::External { file, .. } = target {
+                        self.gap(id, name, self.files.absence(at.file, file));
+                    }
+                    return Ok(());
+                }
+                // A circle of soft links.
+                Err(HdfError::Limit { .. }) => return Ok(()),
+                Err(error @ HdfError::Storage(_)) => return Err(error),
+                Err(error) => {
+                    self.gap(id, name, error);
+                    return Ok(());
+                }
+            },
+        };
+        match self.member(id, name, target) {
+            Ok(true) if !self.is_within(id, target) => inner.push((name.into(), target)),
+            Ok(_) => {}
+            // Another file fails nobody but those who ask for what is in it.
+            Err(error @ HdfError::Storage(_)) if target.file != 0 => {
+                self.gap(id, name, error);
+            }
+            Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
+            Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+        }
+        Ok(())
+    }
+
+    /// Tells of what a group lacks under this name.
+    fn gap(&mut self, group: GroupId, name: &[u8], error: HdfError) {
+        let path = self.model.path_in(group, name);
+        self.model.gaps.push(Gap { path, error });
     }
 
     /// Takes in what a link leads to; `true` for a group, which comes later.
@@ -186,7 +235,12 @@ impl<'a> Walk<'a> {
     ) -> Result<(), HdfError> {
         let mut space = object.dataspace(file)?;
         if space.max_dims.contains(&u64::MAX) {
-            space.dims = crate::virtual_data::extent(self.files, at, file, object, &space)?;
+            match crate::virtual_data::extent(self.files, at, file, object, &space) {
+                Ok(dims) => space.dims = dims,
+                // As long as it was when it was written. Gets fail.
+                Err(error @ HdfError::Elsewhere { .. }) => self.gap(group, name, error),
+                Err(error) => return Err(error),
+            }
         }
         let attributes = object.attributes(file)?;
         let hidden = hidden::Hidden::of(file, &attributes)?;

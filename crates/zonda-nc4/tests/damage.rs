@@ -41,7 +41,7 @@ fn damage(name: &str) -> (u64, u64) {
             bytes.truncate((random(&mut state) % whole.len() as u64) as usize);
         }
         let storage = Arc::new(Memory::from_slice(&bytes));
-        let how = OpenHow { folder: Some(folder.clone()), ..OpenHow::default() };
+        let how = OpenHow { path: Some(path.clone()), ..OpenHow::default() };
         if let Ok(file) = Nc4File::open(storage, &path, how) {
             opened += u64::from(file.model().is_ok());
             support::touch(&file);

@@ -127,8 +127,7 @@ impl Dataset {
     /// bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        let mut dataset = Dataset::open_on(opened, path, Some(&folder), options)?;
+        let mut dataset = Dataset::open_on(opened, path, Some(path), options)?;
         dataset.persists = options.write && options.in_memory == Some(Persist::Yes);
         if options.in_memory.is_none() && !options.share && options.write {
             dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
@@ -151,7 +150,7 @@ impl Dataset {
     fn open_on(
         opened: Opened,
         name: &Path,
-        folder: Option<&Path>,
+        path: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Dataset> {
         let open = || {
@@ -164,7 +163,7 @@ impl Dataset {
                 Detected::Hdf5 => {
                     let lock = if options.write { open::lock(&opened)? } else { None };
                     let Opened { storage, beside, .. } = opened;
-                    Inner::Nc4(Box::new(Nc4::open(storage, beside, lock, folder, options)?))
+                    Inner::Nc4(Box::new(Nc4::open(storage, beside, lock, path, options)?))
                 }
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";

@@ -82,6 +82,17 @@ impl Error {
         self.0.path.as_deref()
     }
 
+    /// Whether data that are there were not read, as their file is not to be trusted or in a folder that
+    /// is not allowed.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        match &self.0.cause {
+            Cause::Nc4(Nc4Error::Hdf { error, .. }) => error.is_refused(),
+            Cause::Storage(error) => error.is_refused(),
+            _ => false,
+        }
+    }
+
     /// The byte of the file that it is about, where it is about one: of what is damaged, or of what the
     /// device refused.
     #[must_use]

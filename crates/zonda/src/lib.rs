@@ -34,6 +34,7 @@ mod definitions;
 pub mod diff;
 mod error;
 mod format;
+mod gaps;
 mod meta;
 mod nc4;
 mod open;
@@ -46,6 +47,7 @@ pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
+pub use gaps::tell_of_gaps;
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist};
@@ -60,8 +62,9 @@ pub use zonda_model::{
     default_fill, filter_text, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
-    QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
+    Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage, Place,
+    Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType,
+    VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;

@@ -299,8 +299,13 @@ impl<'a> Meta<'a> {
             Of::Classic { header, .. } => Ok(header.find_var(name)?),
             Of::Nc4 { file, group } => {
                 let name = sought_name(name, NcError::NotVar)?;
-                let found = model_of(file, group)?.1.find_var(&name);
-                Ok(found.ok_or(NcError::NotVar)?)
+                let (model, inner) = model_of(file, group)?;
+                let missing = || match model.gap(group, &name) {
+                    // What the link leads to may be a variable.
+                    Some(gap) => Error::told(NcError::NotVar, gap.to_string()),
+                    None => NcError::NotVar.into(),
+                };
+                inner.find_var(&name).ok_or_else(missing)
             }
         }
     }

@@ -89,15 +89,15 @@ impl<G: DerefMut<Target = Nc4File>> DerefMut for Entered<G> {
 }
 
 impl Nc4 {
-    /// `folder` is where the file lies, and where names of other files in it begin.
+    /// `path` is that of a file; names of other files in it count from its folder.
     pub(crate) fn open(
         storage: Arc<dyn Storage>,
         beside: Option<Arc<dyn Beside>>,
         lock: Option<WriterLock>,
-        folder: Option<&Path>,
+        path: Option<&Path>,
         options: &OpenOptions,
     ) -> Result<Nc4> {
-        let how = how(folder, options.chunk_cache, options.alignment);
+        let how = how(path, options.chunk_cache, options.alignment);
         let how = OpenHow { beside, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
@@ -378,13 +378,17 @@ impl Nc4 {
 
 /// How a file is opened or created.
 fn how(
-    folder: Option<&Path>,
+    path: Option<&Path>,
     chunk_cache: Option<(usize, usize, f32)>,
     alignment: Option<(u64, u64)>,
 ) -> OpenHow {
+    // The working directory may be another one when another file is asked for.
+    let path = path.and_then(|path| std::path::absolute(path).ok());
+    let name = path.clone().unwrap_or_default();
     let mut how = OpenHow {
         alignment,
-        folder: folder.map(Path::to_owned),
+        path,
+        on_gaps: Some(Arc::new(move |gaps| crate::gaps::tell(&name, gaps))),
         find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
         ..OpenHow::default()
     };

@@ -150,7 +150,7 @@ impl Renumbering {
     }
 
     fn apply(&self, old: &Model, new: Model) -> Model {
-        let Model { groups, dims, types, is_classic, forms } = new;
+        let Model { groups, dims, types, is_classic, gaps, forms } = new;
         let mut list: Vec<Option<Group>> = Vec::new();
         for (id, group) in (0u16..).map(GroupId).zip(groups) {
             let id = self.group(id);
@@ -194,6 +194,7 @@ impl Renumbering {
             dims: dim_list,
             types: types.collect(),
             is_classic,
+            gaps,
             forms: self.forms(forms),
         }
     }
@@ -235,6 +236,7 @@ impl Renumbering {
         let gone = |place: usize| old.get(place).map(none_left);
         let vars = (0..).zip(vars).filter_map(|(place, var)| var.or_else(|| gone(place)));
         anew.vars = vars.collect();
+        anew.unlisted = group.unlisted;
         anew
     }
 }

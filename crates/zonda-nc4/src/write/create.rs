@@ -39,7 +39,7 @@ impl Nc4File {
         let read = Read::now(&*storage);
         let file = File::create(storage, 0).map_err(fail)?;
         let file = Arc::new(file.with_unfilter(crate::data::unfilter(how.find_filter.clone())));
-        let files = Files::new(file, how.folder.clone());
+        let files = Files::new(file, how.path.clone());
         let model = Model::created(files.main(), create.classic);
         let writing = Writing {
             is_defining: true,

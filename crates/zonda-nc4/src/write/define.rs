@@ -142,7 +142,8 @@ impl Definer<'_> {
         }
     }
 
-    /// That no variable, group or type of the group has the name. Dimensions have names of their own.
+    /// That no variable, group or type of the group has the name, and no link that is none of these.
+    /// Dimensions have names of their own.
     ///
     /// # Errors
     /// `NC_ENAMEINUSE`
@@ -153,11 +154,13 @@ impl Definer<'_> {
     ) -> std::result::Result<(), NcError> {
         let is_used = self.model.find_type(group, name).is_some()
             || self.model.find_child(group, name).is_some()
-            || self.group(group)?.find_var(name).is_some();
+            || self.group(group)?.find_var(name).is_some()
+            || self.group(group)?.unlisted.contains(name);
         if is_used { Err(NcError::NameInUse) } else { Ok(()) }
     }
 
-    /// That no group or type, which is a link beside it in the file, has the name of a dimension to be.
+    /// That no group or type, which is a link beside it in the file, has the name of a dimension to be,
+    /// nor any other link.
     /// (The reference finds out when the definitions end, and loses the file.)
     ///
     /// # Errors
@@ -168,7 +171,8 @@ impl Definer<'_> {
         name: &[u8],
     ) -> std::result::Result<(), NcError> {
         let is_used = self.model.find_type(group, name).is_some()
-            || self.model.find_child(group, name).is_some();
+            || self.model.find_child(group, name).is_some()
+            || self.group(group)?.unlisted.contains(name);
         if is_used { Err(NcError::NameInUse) } else { Ok(()) }
     }
 

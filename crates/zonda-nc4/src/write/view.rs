@@ -14,7 +14,6 @@ use super::store::fixed;
 use super::{Fetch, Held};
 use crate::details::Details;
 use crate::file::Nc4File;
-use crate::files::Files;
 use crate::form::Shape;
 use crate::get::tolerated;
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var};
@@ -78,8 +77,7 @@ impl Nc4File {
             return Err(refused(NcError::InDefine));
         }
         let mut model = self.model()?.clone();
-        let main = Arc::clone(self.hdf5());
-        let files = Files::new(main, self.how.folder.clone());
+        let files = self.files.clone();
         for group in &mut model.groups {
             own(&mut group.details, || Details::read(&files, group.at, &model.forms))
                 .map_err(|error| crate::file::hdf(String::from("/"), error))?;

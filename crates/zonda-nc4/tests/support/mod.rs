@@ -27,8 +27,8 @@ impl Kept {
 
 pub(crate) fn open(path: &Path) -> Result<Nc4File, Nc4Error> {
     let storage = Arc::new(zonda_storage::backend::File::open_read(path).unwrap());
-    let folder = path.parent().map(Path::to_path_buf);
-    Nc4File::open(storage, path, OpenHow { folder, ..OpenHow::default() })
+    let at = std::path::absolute(path).unwrap();
+    Nc4File::open(storage, path, OpenHow { path: Some(at), ..OpenHow::default() })
 }
 
 pub(crate) const ATOMIC: [&str; 13] = [

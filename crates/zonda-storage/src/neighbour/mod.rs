@@ -17,6 +17,7 @@
 //! (the system would open it), and no layer above may make either, or fill values, of it.
 
 pub(crate) mod acting;
+pub mod data;
 pub mod plugin;
 
 use crate::os::{Errno, Fd, Status};

@@ -22,6 +22,12 @@ pub(super) fn check(
     let usage = file.usage()?;
     checked.unaccounted_bytes = usage.unaccounted_bytes();
     structure(file, &usage, notes);
+    for gap in file.gaps()? {
+        // A link to a file that is not there is as sound as any other.
+        let is_absent = gap.error.is_absence();
+        let grade = if is_absent { Grade::Remark } else { Grade::Unchecked };
+        notes.add(grade, Some(&gap.path), None, gap.error.to_string());
+    }
     let mut places = Vec::new();
     let mut groups = vec![GroupId::ROOT];
     while let Some(group) = groups.pop() {

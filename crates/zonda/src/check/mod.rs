@@ -167,6 +167,7 @@ impl Notes {
         let object = object.or(named).filter(|path| *path != "/" || named != Some("/"));
         let grade = match error.code() {
             NcError::NoFilter | NcError::NotBuilt => Grade::Unchecked,
+            _ if error.is_refused() => Grade::Unchecked,
             _ => Grade::Damage,
         };
         self.add(grade, object, byte_of(what), what.to_owned());

@@ -190,6 +190,7 @@ fn run(
     let format = options.format.unwrap_or_else(|| source.format());
     let at_source = |error: Error| error.at(source.path());
     let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
+    gaps(source, &mut tree, options, rules).map_err(at_source)?;
     if options.fix_unlimited {
         tree.fix_unlimited();
     }
@@ -236,6 +237,40 @@ fn run(
     fill().map_err(|error| error.anew_at(target))?;
     temporary.finish()?;
     Ok(copied)
+}
+
+/// A copy must not lack what the source has in other files and is not read. What is not there either
+/// way is no loss.
+fn gaps(
+    source: &Dataset,
+    tree: &mut Tree,
+    options: &CopyOptions,
+    rules: Option<&dyn Rules>,
+) -> Result<()> {
+    let is_asked_for = |path: &str| match rules {
+        Some(rules) => rules.has_var(path.as_bytes()),
+        None => {
+            let group = options.group.as_deref().unwrap_or_default();
+            let group = String::from_utf8_lossy(group);
+            let group = group.trim_matches('/');
+            let below = path.trim_start_matches('/').strip_prefix(group);
+            let is_within = group.is_empty() || below.is_some_and(|below| below.starts_with('/'));
+            // Names that were chosen are looked up, and missed, by themselves.
+            is_within && options.vars.is_empty()
+        }
+    };
+    for gap in source.gaps()? {
+        if gap.error.is_absence() || !is_asked_for(&gap.path) {
+            continue;
+        }
+        let error =
+            Error::from(zonda_nc4::Nc4Error::Hdf { object: gap.path.clone(), error: gap.error });
+        if !options.salvage {
+            return Err(error);
+        }
+        tree.lost.push(Lost::whole(gap.path.as_bytes(), &error));
+    }
+    Ok(())
 }
 
 /// Storage that only netCDF-4 has.

@@ -57,6 +57,9 @@ pub(super) fn is_ours(error: &Error) -> bool {
         NcError::BadType,
     ];
     const EIO: i32 = 5;
+    if error.is_refused() {
+        return false;
+    }
     !OF_DAMAGE.contains(&error.code()) && error.code() != NcError::System(EIO)
 }
 

@@ -45,9 +45,20 @@ pub(super) struct Facts {
     pub(super) dimensions: Vec<Dimension>,
     pub(super) global_attributes: usize,
     pub(super) variables: Vec<Variable>,
+    /// What is in other files that are not there, refused, or not to be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_out: Vec<LeftOut>,
     /// What is wrong with the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
+}
+
+/// Something that a file names in another one.
+#[derive(Debug, Serialize)]
+pub(super) struct LeftOut {
+    /// Path of the link or of the variable.
+    pub(super) path: String,
+    pub(super) why: String,
 }
 
 /// What an HDF5 file begins with.

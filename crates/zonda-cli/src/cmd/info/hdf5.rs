@@ -9,7 +9,7 @@ use zonda::{
 };
 
 use super::facts::{
-    Dimension, Facts, Space, Superblock, Variable, rounded, set_percents, text, version,
+    Dimension, Facts, LeftOut, Space, Superblock, Variable, rounded, set_percents, text, version,
 };
 use super::grouped;
 use crate::cmd::table::Table;
@@ -103,6 +103,9 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     set_percents(&mut facts.variables, |variable| {
         variable.stored.as_ref().and_then(|stored| stored.stored_bytes).unwrap_or(0)
     });
+    for gap in file.gaps()? {
+        facts.left_out.push(LeftOut { path: gap.path, why: gap.error.to_string() });
+    }
     let errors = facts.variables.iter().filter_map(|variable| variable.stored.as_ref());
     facts.error = errors.filter_map(|stored| stored.error.clone()).next();
     facts.format = Some(file.format().kind());
@@ -320,6 +323,9 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
         if let Some(waste) = variable.stored.as_ref().and_then(Stored::waste) {
             writeln!(out, "    {}: {waste}", variable.name)?;
         }
+    }
+    for LeftOut { path, why } in &facts.left_out {
+        writeln!(out, "  left out   {path}: {why}")?;
     }
     Ok(())
 }

@@ -306,7 +306,8 @@ impl Planner<'_> {
         let entry = |link: zonda_hdf5::message::Link| {
             let addr = match &link.target {
                 LinkTarget::Hard(addr) => Some(ObjectAt { file: 0, addr: *addr }),
-                target => self.files.follow(at, target),
+                // One that leads to nothing that can be read stays as it is.
+                target => self.files.follow(at, target).unwrap_or(None),
             };
             let at = addr.and_then(|addr| keys.get(&(addr.addr, addr.file)));
             // An object may have several names, and is as many variables.

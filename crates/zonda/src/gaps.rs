@@ -1,0 +1,51 @@
+//! What the definitions of a file lack, since it is in other files that are refused or cannot be read.
+//!
+//! Such a file is opened and looked at all the same, so the calls that do so succeed. Whoever offers
+//! them to programs can have itself told.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use zonda_model::NcError;
+use zonda_nc4::Gap;
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+
+/// Told of what definitions lack, in the thread whose call reads them.
+static TOLD: OnceLock<fn(Error)> = OnceLock::new();
+
+/// Gaps that one message names.
+const MOST_NAMED: usize = 8;
+
+/// Has `told` called whenever definitions that were read lack something. The first call counts, for the
+/// whole process.
+pub fn tell_of_gaps(told: fn(Error)) {
+    // Another one stays.
+    let _ = TOLD.set(told);
+}
+
+/// Tells of the gaps of the file at `path`.
+pub(crate) fn tell(path: &Path, gaps: &[Gap]) {
+    let (Some(told), false) = (TOLD.get(), gaps.is_empty()) else { return };
+    let named: Vec<String> = gaps.iter().take(MOST_NAMED).map(Gap::to_string).collect();
+    let mut text = format!("left out: {}", named.join("; "));
+    if let Some(more @ 1..) = gaps.len().checked_sub(MOST_NAMED) {
+        text.push_str(&format!("; and {more} more"));
+    }
+    told(Error::told(NcError::HdfErr, text).at(path));
+}
+
+impl Dataset {
+    /// What the definitions lack: external links whose files are not there, refused or not to be read,
+    /// and virtual datasets whose length depends on such files. A classic file lacks nothing.
+    ///
+    /// # Errors
+    /// What reading the definitions meets.
+    pub fn gaps(&self) -> Result<Vec<Gap>> {
+        match self.as_nc4() {
+            Some(nc4) => self.here(nc4.read().model().map(|model| model.gaps.clone())),
+            None => Ok(Vec::new()),
+        }
+    }
+}
