@@ -108,7 +108,9 @@ impl File {
         f: impl FnOnce(&Dataset) -> zonda::Result<T> + Send,
     ) -> PyResult<T> {
         let done = py.detach(|| {
-            if self.dataset.is_open() {
+            if self.dataset.is_out_of_reach() {
+                Err(out_of_reach())
+            } else if self.dataset.is_open() {
                 unpanicked(|| f(&self.dataset))
             } else {
                 Err(zonda::Error::explained(NcError::BadId, "the dataset is closed"))
@@ -117,6 +119,15 @@ impl File {
         told(py, self.object.as_deref(), done)
     }
 }
+
+/// In a forked child, of a file that another thread was at work with.
+fn out_of_reach() -> zonda::Error {
+    let why = "another thread was at work with the file when this process was forked";
+    zonda::Error::explained(NcError::System(ECHILD), why)
+}
+
+/// `ECHILD` of Linux.
+const ECHILD: i32 = 10;
 
 /// What `f` gives; an error like any other where it panics, as from the C library: Python's own exception for
 /// it is none that programs catch.
@@ -229,7 +240,15 @@ impl File {
 
     /// Ends it. A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let done = py.detach(|| if self.dataset.is_open() { self.dataset.close() } else { Ok(()) });
+        let done = py.detach(|| {
+            if self.dataset.is_out_of_reach() {
+                Err(out_of_reach())
+            } else if self.dataset.is_open() {
+                self.dataset.close()
+            } else {
+                Ok(())
+            }
+        });
         told(py, self.object.as_deref(), done)
     }
 

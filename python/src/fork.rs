@@ -18,7 +18,7 @@ static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::new(Vec::new());
 struct Held {
     trace: Option<zonda_trace::Forking>,
     files: Vec<Frozen>,
-    _quiet: Quiet,
+    quiet: Quiet,
     _list: MutexGuard<'static, Vec<Weak<Dataset>>>,
 }
 
@@ -53,10 +53,10 @@ pub(crate) fn before_fork(py: Python<'_>) {
     }
     py.detach(|| {
         let list = list();
-        let quiet = zonda::quiet();
+        let quiet = zonda::quiet(None);
         let files = all(&list).into_iter().map(Frozen::new).collect();
         let trace = zonda_trace::fork_prepare();
-        let held = Held { trace, files, _quiet: quiet, _list: list };
+        let held = Held { trace, files, quiet, _list: list };
         HELD.with(|slot| slot.replace(Some(held)));
     });
 }
@@ -72,8 +72,15 @@ pub(crate) fn after_fork_in_parent() {
 pub(crate) fn after_fork_in_child() {
     if let Some(mut held) = HELD.with(|slot| slot.take()) {
         zonda_trace::fork_child(held.trace.take());
+        let is_quiet = held.quiet.in_child();
         for file in &held.files {
-            file.dataset.mark_forked();
+            if is_quiet && file.locks.is_whole() {
+                file.dataset.mark_forked();
+            } else {
+                file.dataset.mark_out_of_reach();
+                // Whoever drops it last would wait for ever.
+                std::mem::forget(Arc::clone(&file.dataset));
+            }
         }
     }
 }

@@ -79,18 +79,18 @@ impl Bytes {
 
 /// What is held over a fork: the locks of a dataset, and the dataset, which must outlive them.
 pub(crate) struct Frozen {
-    _locks: zonda::Frozen<'static>,
+    pub(crate) locks: zonda::Frozen<'static>,
     pub(crate) dataset: std::sync::Arc<zonda::Dataset>,
 }
 
 impl Frozen {
     /// Takes all locks of a dataset.
     pub(crate) fn new(dataset: std::sync::Arc<zonda::Dataset>) -> Frozen {
-        let locks = dataset.freeze();
+        let locks = dataset.freeze(None);
         // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `Frozen` until
         // they are given back: fields are dropped in order.
         let locks =
             unsafe { std::mem::transmute::<zonda::Frozen<'_>, zonda::Frozen<'static>>(locks) };
-        Frozen { _locks: locks, dataset }
+        Frozen { locks, dataset }
     }
 }

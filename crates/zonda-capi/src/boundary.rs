@@ -1,6 +1,6 @@
 //! The line that Rust errors and panics never cross.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -49,7 +49,33 @@ thread_local! {
     /// The last failure of this thread. Its text is made when somebody asks for it, because
     /// programs probe with failing calls (`nc_inq_varid`) in their hot paths.
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    /// Calls of this library that the thread is in the middle of.
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
     static LAST_TEXT: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// Whether the thread is in the middle of a call: in a signal handler, if it is not the library that asks.
+/// It may then hold any lock.
+pub(crate) fn is_inside() -> bool {
+    INSIDE.get() > 0
+}
+
+/// Kept by a thread during a call.
+struct Inside;
+
+impl Inside {
+    #[inline]
+    fn enter() -> Inside {
+        INSIDE.set(INSIDE.get() + 1);
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        INSIDE.set(INSIDE.get() - 1);
+    }
 }
 
 /// Runs the body of a C function: errors become codes, a panic becomes `NC_EINTERNAL`.
@@ -83,6 +109,7 @@ pub(crate) fn answering<B: FnOnce() -> Result<c_int, Failure>>(body: B) -> c_int
 /// [`answering`] for a function that tells the trace itself.
 #[inline]
 pub(crate) fn unrecorded(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    let _inside = Inside::enter();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(0)) => 0,
         Ok(Ok(code)) => from_elsewhere(code),

@@ -68,6 +68,7 @@ pub extern "C" fn nc_sync(ncid: c_int) -> c_int {
 pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
     to_user_format!(ncid, |table| user_format::abort(table, ncid));
     boundary(|| {
+        handles::unless_out_of_reach(ncid)?;
         let has_group = handles::file(ncid).map(drop);
         handles::remove(ncid)?.dataset.abort()?;
         Ok(has_group?)
@@ -83,6 +84,7 @@ pub extern "C" fn nc_close(ncid: c_int) -> c_int {
     // SAFETY: nothing is asked for.
     to_user_format!(ncid, |table| unsafe { user_format::close(table, ncid, null()) });
     boundary(|| {
+        handles::unless_out_of_reach(ncid)?;
         let file = handles::file(ncid)?;
         if file.group != GroupId::ROOT {
             return Err(NcError::BadGrpId.into());

@@ -1,30 +1,40 @@
-//! Fork and exit.
+//! Fork, and what is to be done before the first file opens.
 //!
 //! A child of `fork` has one thread and copies of all locks as they were. So the forking thread
 //! takes every lock of every file first, in the order of the handle table, and both sides give them
-//! back. What is not yet written then belongs to the parent; the child's copies only read.
+//! back. What is not yet written then belongs to the parent; the child's copies only read. A file whose
+//! locks are not to be had in time is out of the child's reach: each call on it is `ECHILD` at once.
+//!
+//! An exit commits what was put ([`crate::ending`]).
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Once};
 
+use std::time::{Duration, Instant};
+
 use zonda::{Frozen, Quiet};
 
+use crate::boundary::is_inside;
+use crate::ending::at_exit;
 use crate::handles::{self, OpenFile};
+
+/// How long a fork or an exit waits that may wait for itself.
+pub(crate) const MOST_WAIT: Duration = Duration::from_secs(2);
 
 /// The locks of a file, and the file, which must outlive them: fields are dropped in this order.
 struct Held {
-    _locks: Frozen<'static>,
+    locks: Frozen<'static>,
     file: Arc<OpenFile>,
 }
 
 impl Held {
-    fn new(file: Arc<OpenFile>) -> Held {
-        let locks = file.dataset.freeze();
+    fn new(file: Arc<OpenFile>, until: Option<Instant>) -> Held {
+        let locks = file.dataset.freeze(until);
         // SAFETY: the locks lie in `file`, which does not move, and lives in the same `Held`
         // until they are given back.
         let locks = unsafe { std::mem::transmute::<Frozen<'_>, Frozen<'static>>(locks) };
-        Held { _locks: locks, file }
+        Held { locks, file }
     }
 }
 
@@ -54,17 +64,17 @@ pub(crate) fn prepare_for_fork_and_exit() {
 }
 
 /// No panic leaves a handler that C calls.
-fn guarded(body: impl FnOnce()) {
+pub(crate) fn guarded(body: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
 extern "C" fn before() {
     guarded(|| {
-        let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet())));
-        let files = handles::all();
-        let _ = HELD.try_with(|held| {
-            held.borrow_mut().extend(files.into_iter().map(Held::new));
-        });
+        // In a signal handler the thread itself may be in the middle of a call, and wait for itself.
+        let until = is_inside().then(|| Instant::now() + MOST_WAIT);
+        let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet(until))));
+        let files = handles::all().into_iter().map(|file| Held::new(file, until));
+        let _ = HELD.try_with(|held| held.borrow_mut().extend(files));
         let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare()));
     });
 }
@@ -80,21 +90,18 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     guarded(|| {
         let _ = TRACE.try_with(|held| zonda_trace::fork_child(held.take()));
+        let quiet = QUIET.try_with(|held| held.take()).ok().flatten();
+        let is_quiet = quiet.as_ref().is_some_and(Quiet::in_child);
         let _ = HELD.try_with(|held| {
             for held in held.take() {
-                held.file.dataset.mark_forked();
+                if is_quiet && held.locks.is_whole() {
+                    held.file.dataset.mark_forked();
+                } else {
+                    held.file.dataset.mark_out_of_reach();
+                    // Whoever drops it last would wait for ever.
+                    std::mem::forget(held.file);
+                }
             }
         });
-        let _ = QUIET.try_with(|held| held.take());
     });
-}
-
-/// A program that ends without `nc_close` keeps what it put. An error has nobody to be told to.
-extern "C" fn at_exit() {
-    for file in handles::all() {
-        guarded(|| {
-            let _ = file.dataset.drain();
-        });
-    }
-    guarded(zonda_trace::flush);
 }

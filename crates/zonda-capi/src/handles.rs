@@ -112,6 +112,7 @@ pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
     let file = SLOTS[slot].load();
     let group = GroupId((id & 0xffff) as u16);
     match &*file {
+        Some(open) if open.dataset.is_out_of_reach() => Err(NcError::System(libc::ECHILD)),
         Some(open) if group == GroupId::ROOT || open.dataset.is_hdf5() => {
             Ok(FileRef { file, group })
         }
@@ -206,6 +207,24 @@ pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
     let file = SLOTS[slot].swap(None).ok_or(NcError::BadId)?;
     free_slot(slot);
     Ok(file)
+}
+
+/// Before a file is closed: in a forked child that can do nothing with it, its number is given back.
+///
+/// # Errors
+/// `ECHILD` for such a file.
+pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
+    let slot = slot_of(ncid);
+    let lost = |file: &Arc<OpenFile>| file.dataset.is_out_of_reach();
+    if !SLOTS[slot].load().as_ref().is_some_and(lost) {
+        return Ok(());
+    }
+    if let Some(file) = SLOTS[slot].swap(None) {
+        // To drop it would be to wait for its locks.
+        std::mem::forget(file);
+        free_slot(slot);
+    }
+    Err(NcError::System(libc::ECHILD))
 }
 
 /// Every open file, for what concerns all of them: flushing at exit, fork.

@@ -6,6 +6,7 @@ mod att;
 mod boundary;
 mod copy;
 mod dim;
+mod ending;
 mod error;
 mod extensions;
 mod families;

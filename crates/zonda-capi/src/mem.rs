@@ -414,6 +414,7 @@ pub unsafe extern "C" fn nc_close_memio(ncid: c_int, memio: *mut NcMemio) -> c_i
     // SAFETY: same contract.
     to_user_format!(ncid, |table| unsafe { user_format::close(table, ncid, memio) });
     boundary(|| {
+        handles::unless_out_of_reach(ncid)?;
         let file = handles::any_group(ncid)?;
         let closed = file.dataset.close().map_err(|error| file.failure(error));
         if closed.is_err() && file.dataset.is_open() {

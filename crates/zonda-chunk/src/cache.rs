@@ -364,7 +364,8 @@ impl Cache {
 
     /// Gives up the chunk longest unused, for another cache.
     fn give_up_one(&self) {
-        let mut state = self.lock();
+        // Whoever has it now makes room for itself, and a forked child may never get it.
+        let Some(mut state) = zonda_storage::attempted(self.state.try_lock()) else { return };
         let floor = self.floor.load(Ordering::Relaxed);
         if state.bytes.saturating_sub(self.chunk_bytes) < floor {
             // Nobody asks again before it is used again.

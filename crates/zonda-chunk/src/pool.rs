@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
+use std::time::Instant;
 
 use zonda_storage::memory;
 use zonda_trace::{Args, Kind};
@@ -254,20 +255,30 @@ static GATE: RwLock<()> = RwLock::new(());
 /// What holds background work back.
 #[derive(Debug)]
 pub struct Quiet {
-    _gate: RwLockWriteGuard<'static, ()>,
+    gate: Option<RwLockWriteGuard<'static, ()>>,
     /// The threads of storage layers.
-    _layers: zonda_storage::Quiet,
+    layers: zonda_storage::Quiet,
+}
+
+impl Quiet {
+    /// Whether all of it is held back: not where that could not be had in time.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.gate.is_some() && self.layers.is_whole()
+    }
 }
 
 /// Waits until background work holds no lock, and keeps it from taking any.
 ///
 /// For the time of a fork: the child then inherits no lock from a thread that it does not have.
 /// To be called before the locks of files are taken, and dropped in parent and child. Never waits
-/// for a chunk to be decoded, only for one being read.
+/// for a chunk to be decoded, only for one being read; and not beyond `until`, where that is said.
 #[must_use]
-pub fn quiet() -> Quiet {
-    let gate = GATE.write().unwrap_or_else(PoisonError::into_inner);
-    Quiet { _gate: gate, _layers: zonda_storage::quiet() }
+pub fn quiet(until: Option<Instant>) -> Quiet {
+    let wait = || GATE.write().unwrap_or_else(PoisonError::into_inner);
+    let gate =
+        zonda_storage::take_until(until, || zonda_storage::attempted(GATE.try_write()), wait);
+    Quiet { gate, layers: zonda_storage::quiet(until) }
 }
 
 /// Leave for background work to take locks, while it is kept; `None` during a fork. Never waits:

@@ -33,7 +33,7 @@ fn a_child_reads_on() {
             assert!(read(&made, &array, i * 50_000 + 7, 100));
         }
         std::thread::sleep(Duration::from_micros(round * 100));
-        let guard = quiet();
+        let guard = quiet(None);
         // SAFETY: the child uses this crate, the allocator and `_exit`, all made for it.
         let child = unsafe { libc::fork() };
         if child == 0 {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
 
 use zonda_storage::{Beside, Storage};
 
@@ -448,17 +449,29 @@ impl ClassicFile {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<(), ClassicError> {
+        self.drain_telling(&|_| ())
+    }
+
+    /// [`ClassicFile::drain`] that tells whether it waits for another thread.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn drain_telling(&self, waits: &dyn Fn(bool)) -> Result<(), ClassicError> {
+        waits(true);
         let mut state = self.state.write();
+        waits(false);
         if matches!(state.mode, Mode::Data) && self.require_writable().is_ok() {
             self.finish(&mut state)?;
         }
         Ok(())
     }
 
-    /// Takes every lock of this file, for a fork.
+    /// Takes every lock of this file, for a fork; `None` where that is not to be had until the time
+    /// that is said.
     #[must_use]
-    pub fn freeze(&self) -> Frozen<'_> {
-        Frozen { _state: self.state.write(), _growth: self.growth.lock() }
+    pub fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
+        let _state = self.state.write_until(until)?;
+        Some(Frozen { _state, _growth: self.growth.lock_until(until)? })
     }
 
     /// To be called in a forked child.

@@ -8,6 +8,9 @@
 //! it is: that is why poisoning is ignored.
 
 use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+
+use zonda_storage::{attempted, take_until};
 
 /// A reader-writer lock.
 #[derive(Debug)]
@@ -27,6 +30,11 @@ impl<T> RwLock<T> {
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
         zonda_trace::lock(|| self.0.try_write(), || self.0.write())
     }
+
+    /// The same, not beyond a time.
+    pub(crate) fn write_until(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, T>> {
+        take_until(until, || attempted(self.0.try_write()), || self.write())
+    }
 }
 
 /// A mutual exclusion lock.
@@ -41,5 +49,10 @@ impl<T> Mutex<T> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
         zonda_trace::lock(|| self.0.try_lock(), || self.0.lock())
+    }
+
+    /// The same, not beyond a time.
+    pub(crate) fn lock_until(&self, until: Option<Instant>) -> Option<MutexGuard<'_, T>> {
+        take_until(until, || attempted(self.0.try_lock()), || self.lock())
     }
 }

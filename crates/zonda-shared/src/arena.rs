@@ -140,6 +140,10 @@ fn rounded(bytes: usize) -> Option<usize> {
     bytes.max(1).checked_next_multiple_of(STEP)
 }
 
+/// A block has no room for what it was to take, and is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom;
+
 /// A piece of the memory that is its holder's alone, until it is dropped.
 #[derive(Debug)]
 pub struct Block {
@@ -166,12 +170,29 @@ impl Block {
         self.all().get(..self.len).unwrap_or_default()
     }
 
-    /// Room for more values behind those that are there; all that is left where it is less.
-    pub fn grow(&mut self, bytes: usize) -> &mut [u8] {
+    /// Room for so many bytes of values behind those that are there.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where less is left than that.
+    pub fn grow(&mut self, bytes: usize) -> Result<&mut [u8], NoRoom> {
+        if bytes > self.left() {
+            return Err(NoRoom);
+        }
         let from = self.len;
-        self.len = self.len.saturating_add(bytes).min(self.capacity - self.tail);
+        self.len += bytes;
         let to = self.len;
-        self.all_mut().get_mut(from..to).unwrap_or_default()
+        self.all_mut().get_mut(from..to).ok_or(NoRoom)
+    }
+
+    /// Bytes that neither values nor records have.
+    fn left(&self) -> usize {
+        self.capacity - self.tail - self.len
+    }
+
+    /// Bytes that [`Block::record`] takes for so many words: one more says how many there are.
+    #[must_use]
+    pub const fn record_bytes(n_words: usize) -> usize {
+        n_words.saturating_add(1).saturating_mul(WORD)
     }
 
     /// Lets it count from now on, for an owner, at a place among the owner's blocks.
@@ -190,22 +211,24 @@ impl Block {
     }
 
     /// Adds a record of what the values are. From now on it is there, whatever happens to the process.
-    /// False where there is no room.
-    pub fn record(&mut self, words: &[u64]) -> bool {
-        let bytes = (words.len() + 1) * WORD;
-        if bytes > self.capacity - self.tail - self.len {
-            return false;
+    ///
+    /// # Errors
+    /// [`NoRoom`] where less is left than [`Block::record_bytes`]: then there is no such record.
+    pub fn record(&mut self, words: &[u64]) -> Result<(), NoRoom> {
+        let bytes = Block::record_bytes(words.len());
+        if bytes > self.left() {
+            return Err(NoRoom);
         }
         let at = self.capacity - self.tail - bytes;
         let count = words.len() as u64 + 1;
-        let room = self.all_mut().get_mut(at..at + bytes).unwrap_or_default();
+        let room = self.all_mut().get_mut(at..at + bytes).ok_or(NoRoom)?;
         for (to, word) in room.chunks_exact_mut(WORD).zip(words.iter().chain([&count])) {
             to.copy_from_slice(&word.to_ne_bytes());
         }
         self.tail += bytes;
         let n_words = (self.tail / WORD) as u64;
         self.arena.slot_word(self.slot, slot::WORDS).store(n_words, Ordering::Release);
-        true
+        Ok(())
     }
 
     #[expect(unsafe_code, reason = "memory that another process sees")]
@@ -256,14 +279,15 @@ mod tests {
     fn what_is_recorded_is_left() {
         let arena = Arena::new(1 << 20).unwrap();
         let mut one = arena.take(100).unwrap();
-        one.grow(3).copy_from_slice(b"abc");
-        assert!(one.record(&[7]));
+        one.grow(3).unwrap().copy_from_slice(b"abc");
+        one.record(&[7]).unwrap();
         assert!(left(&arena).is_empty(), "it does not count yet");
         one.begin(5, 1);
         let mut two = arena.take(1000).unwrap();
         two.begin(5, 0);
-        two.grow(2).copy_from_slice(b"xy");
-        assert!(two.record(&[1, 2, 3]) && two.record(&[]));
+        two.grow(2).unwrap().copy_from_slice(b"xy");
+        two.record(&[1, 2, 3]).unwrap();
+        two.record(&[]).unwrap();
         let found = left(&arena);
         // Records are in order, blocks by owner and number.
         assert_eq!((found[0].0, found[0].1, &found[0].2[..2]), (5, 0, &b"xy"[..]));
@@ -289,8 +313,8 @@ mod tests {
             {
                 let mark = step as u8;
                 let n = block.capacity();
-                block.grow(n).fill(mark);
-                assert!(block.grow(1).is_empty() && !block.record(&[]));
+                block.grow(n).unwrap().fill(mark);
+                assert!(block.grow(1).is_err() && block.record(&[]).is_err());
                 held.push((block, mark));
             } else if !held.is_empty() {
                 let (block, mark) = held.swap_remove(pick % held.len());
@@ -303,11 +327,31 @@ mod tests {
     }
 
     #[test]
+    fn what_finds_no_room_changes_nothing() {
+        let arena = Arena::new(4096).unwrap();
+        // Records of any length, behind values that leave any number of bytes.
+        for values in 0..=256 {
+            for n_words in 0..33 {
+                let mut block = arena.take(256).unwrap();
+                block.begin(1, 1);
+                block.grow(values).unwrap().fill(7);
+                let words = vec![5; n_words];
+                let fits = values + Block::record_bytes(n_words) <= 256;
+                assert_eq!(block.record(&words).is_ok(), fits, "{values} {n_words}");
+                let found = left(&arena);
+                assert_eq!(found[0].3, if fits { vec![words] } else { Vec::new() });
+                assert_eq!(block.grow(257), Err(NoRoom));
+                assert_eq!(block.values(), vec![7; values]);
+            }
+        }
+    }
+
+    #[test]
     fn damaged_slots_are_left_out() {
         let arena = Arena::new(4096).unwrap();
         let mut block = arena.take(256).unwrap();
         block.begin(1, 1);
-        assert!(block.record(&[1]));
+        block.record(&[1]).unwrap();
         for (word, value) in [
             (slot::AT, u64::MAX),
             (slot::AT, 0),

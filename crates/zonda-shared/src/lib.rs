@@ -6,6 +6,6 @@ mod channel;
 mod layout;
 mod left;
 
-pub use arena::{Arena, Block};
+pub use arena::{Arena, Block, NoRoom};
 pub use channel::{Channel, Happened, Process};
 pub use left::{Left, LeftBlock};

@@ -496,7 +496,7 @@ fn a_forked_child_reads_and_ends() {
             for (i, part) in data.chunks(3000).enumerate() {
                 file.write_at(i as u64 * 3000, part).unwrap();
             }
-            let held = quiet();
+            let held = quiet(None);
             // SAFETY: the child calls what is under test, and leaves by `_exit`.
             let pid = unsafe { libc::fork() };
             if pid == 0 {

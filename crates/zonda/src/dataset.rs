@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
@@ -30,6 +31,8 @@ pub struct Dataset {
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
     forked: AtomicBool,
+    /// Set in a forked child that has not all locks of the file, and never will.
+    out_of_reach: AtomicBool,
     pub(crate) inner: Arc<Inner>,
     /// Whether puts are carried out behind the program's back.
     is_behind: AtomicBool,
@@ -60,6 +63,16 @@ pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
     _nc4: Option<std::sync::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
     _behind: Option<crate::behind::Frozen<'a>>,
+    is_whole: bool,
+}
+
+impl Frozen<'_> {
+    /// Whether it has every lock. Where it has not, a forked child has to leave the dataset alone
+    /// ([`Dataset::mark_out_of_reach`]).
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.is_whole
+    }
 }
 
 impl Dataset {
@@ -112,6 +125,7 @@ impl Dataset {
             persists: false,
             on_disk: false,
             forked: AtomicBool::new(false),
+            out_of_reach: AtomicBool::new(false),
             inner: Arc::new(inner),
             is_behind: AtomicBool::new(false),
             behind: OnceLock::new(),
@@ -273,12 +287,13 @@ impl Dataset {
     pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
         if let Some(behind) = self.behind() {
             behind.finish(true)?;
+            behind.leave()?;
         }
         let WriteBehind::On(how) = how else {
             self.is_behind.store(false, Ordering::Relaxed);
             return Ok(());
         };
-        if self.is_writable() && !self.is_forked() {
+        if self.is_writable() && !self.is_forked() && crate::behind::is_possible() {
             let behind = self.behind.get_or_init(|| Behind::new(&self.inner, self.path.clone()));
             behind.set(how);
             self.is_behind.store(true, Ordering::Relaxed);
@@ -544,26 +559,48 @@ impl Dataset {
     }
 
     /// Takes every lock of this dataset, for a fork.
+    ///
+    /// It waits for calls of other threads: for one that has a netCDF-4 file 2 s at most, and for none
+    /// beyond `until`, which a thread says that may itself be in the middle of a call. What it has not
+    /// got then is not held ([`Frozen::is_whole`]).
     #[must_use]
-    pub fn freeze(&self) -> Frozen<'_> {
-        match &*self.inner {
-            Inner::Classic(classic) => {
-                let _classic = Some(classic.freeze());
-                Frozen {
-                    _classic,
-                    _nc4: None,
-                    _behind: self.behind().map(|behind| behind.freeze()),
-                }
+    pub fn freeze(&self, until: Option<Instant>) -> Frozen<'_> {
+        let (mut _classic, mut _nc4, mut is_whole) = (None, None, !self.is_out_of_reach());
+        if is_whole {
+            match &*self.inner {
+                Inner::Classic(classic) => _classic = classic.freeze(until),
+                Inner::Nc4(nc4) => _nc4 = nc4.freeze(until),
             }
-            Inner::Nc4(nc4) => {
-                let _nc4 = nc4.freeze();
-                Frozen {
-                    _classic: None,
-                    _nc4,
-                    _behind: self.behind().map(|behind| behind.freeze()),
-                }
-            }
+            is_whole = _classic.is_some() || _nc4.is_some();
         }
+        let mut _behind = None;
+        if let Some(behind) = self.behind().filter(|_| is_whole) {
+            _behind = behind.freeze(until);
+            is_whole = _behind.is_some();
+        }
+        Frozen { _classic, _nc4, _behind, is_whole }
+    }
+
+    /// Whether no other call is at work with it at this moment.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.freeze(Some(Instant::now())).is_whole()
+            && self.behind().is_none_or(|behind| !behind.is_busy())
+    }
+
+    /// Whether [`Dataset::mark_out_of_reach`] was called.
+    #[inline]
+    #[must_use]
+    pub fn is_out_of_reach(&self) -> bool {
+        self.out_of_reach.load(Ordering::Relaxed)
+    }
+
+    /// To be called in a forked child that has not all of its locks ([`Frozen::is_whole`]): another
+    /// thread had them, which is not there. Any further call would wait for ever; nobody is to make one, nor
+    /// to drop it.
+    pub fn mark_out_of_reach(&self) {
+        self.mark_forked();
+        self.out_of_reach.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`Dataset::mark_forked`] was called.
@@ -592,11 +629,23 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain(&self) -> Result<()> {
+        self.drain_telling(&|_| ())
+    }
+
+    /// [`Dataset::drain`] that tells whether it waits for a call of another thread.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn drain_telling(&self, waits: &dyn Fn(bool)) -> Result<()> {
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
         self.committing(|| match &*self.inner {
-            Inner::Classic(classic) => self.here(classic.drain()),
+            Inner::Classic(classic) => self.here(classic.drain_telling(waits)),
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
-                self.complete(nc4, |file| nc4.drain(file))
+                waits(true);
+                self.complete(nc4, |file| {
+                    waits(false);
+                    nc4.drain(file)
+                })
             }
             Inner::Nc4(_) => Ok(()),
         })?;

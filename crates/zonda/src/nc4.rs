@@ -284,10 +284,10 @@ impl Nc4 {
     }
 
     /// Waits until nobody is at work with the file, and keeps it so; not for longer than
-    /// [`FREEZE_FOR`]. Never holds back those at work, who may enter twice; but those who come
+    /// [`FREEZE_FOR`], and not beyond `until`. Never holds back those at work, who may enter twice; but those who come
     /// anew, as threads that read without pause would leave no moment for a fork.
-    pub(crate) fn freeze(&self) -> Option<RwLockWriteGuard<'_, Nc4File>> {
-        let end = Instant::now() + FREEZE_FOR;
+    pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, Nc4File>> {
+        let end = until.unwrap_or_else(|| Instant::now() + FREEZE_FOR);
         self.closing.store(true, Ordering::Release);
         let guard = loop {
             match self.file.try_write() {

@@ -1,19 +1,32 @@
 //! Work in the background, kept from taking locks.
 
+use std::time::Instant;
+
 use crate::behind;
 
 /// What holds background work back.
 #[derive(Debug)]
 pub struct Quiet {
-    _chunks: zonda_chunk::Quiet,
-    _puts: behind::Quiet,
+    chunks: zonda_chunk::Quiet,
+    puts: behind::Quiet,
+}
+
+impl Quiet {
+    /// In a forked child, while it is kept: what could not be had goes out of use. Whether files may be
+    /// used there that were open: not where work in the background may have their locks.
+    #[must_use]
+    pub fn in_child(&self) -> bool {
+        self.puts.in_child();
+        self.chunks.is_whole()
+    }
 }
 
 /// Waits until background work holds no lock that all files share, and keeps it from taking any.
 ///
 /// For the time of a fork: the child then inherits no lock from a thread that it does not have. To be
-/// called before [`Dataset::freeze`](crate::Dataset::freeze), and dropped in parent and child.
+/// called before [`Dataset::freeze`](crate::Dataset::freeze), and dropped in parent and child. A thread
+/// that may have such locks itself, as one that forks in a signal handler, says `until` when it waits.
 #[must_use]
-pub fn quiet() -> Quiet {
-    Quiet { _chunks: zonda_chunk::quiet(), _puts: behind::quiet() }
+pub fn quiet(until: Option<Instant>) -> Quiet {
+    Quiet { chunks: zonda_chunk::quiet(until), puts: behind::quiet(until) }
 }

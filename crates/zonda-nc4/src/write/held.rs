@@ -80,21 +80,26 @@ impl Held {
     }
 
     /// Writes all of it, for another process of the same machine: the number of parts, the lengths of
-    /// the elements and of each part as words, then their bytes. `out` takes [`Held::written_bytes`].
-    pub fn write_to(&self, out: &mut [u8]) {
+    /// the elements and of each part as words, then their bytes. `out` takes [`Held::written_bytes`];
+    /// `None` where it is of another length.
+    #[must_use]
+    pub fn write_to(&self, out: &mut [u8]) -> Option<()> {
         let all = || std::iter::once(&self.bytes).chain(&self.parts);
         let words = std::iter::once(self.parts.len()).chain(all().map(|part| part.len()));
         let mut rest = out;
-        let words = words.map(|word| (word as u64).to_ne_bytes());
         let mut write = |bytes: &[u8]| {
-            if let Some((to, behind)) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())
-            {
-                to.copy_from_slice(bytes);
-                rest = behind;
-            }
+            let (to, behind) = std::mem::take(&mut rest).split_at_mut_checked(bytes.len())?;
+            to.copy_from_slice(bytes);
+            rest = behind;
+            Some(())
         };
-        words.for_each(|word| write(&word));
-        all().for_each(|part| write(part));
+        for word in words {
+            write(&(word as u64).to_ne_bytes())?;
+        }
+        for part in all() {
+            write(part)?;
+        }
+        rest.is_empty().then_some(())
     }
 
     /// What [`Held::write_to`] wrote; `None` for anything else.

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
+use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
@@ -134,8 +135,10 @@ impl Behind {
         if given.len() != fit.given_bytes {
             return Ok(None);
         }
-        let converted = keep(&fit, given, &mut open.bytes);
-        open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None);
+        let Ok(converted) = keep(&fit, given, &mut open.bytes) else { return Ok(None) };
+        if open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None).is_err() {
+            return Ok(None);
+        }
         *pending_bytes += fit.kept_bytes;
         if zonda_trace::on() {
             told_trace(var, fit.kept_bytes, *pending_bytes);
@@ -170,22 +173,28 @@ impl Behind {
         fit: &Fit<'_>,
         given: &[u8],
     ) -> Result<Option<Converted>> {
-        let mut bytes = fit.kept_bytes;
+        let mut bytes = Some(fit.kept_bytes);
         if self.budget().arena().is_some() {
-            bytes += job_bytes(fit.slab.start.len());
+            bytes = fit.kept_bytes.checked_add(job_bytes(fit.slab.start.len()));
         }
+        let Some(bytes) = bytes else { return Ok(None) };
         let Some(mut memory) = self.wait_for_memory(bytes)? else { return Ok(None) };
         let converted = keep(fit, given, &mut memory);
         let mut batch = Batch::new(memory);
         let mut state = self.lock();
-        if state.epoch != known.epoch || self.is_over() {
+        let (true, Ok(converted)) = (state.epoch == known.epoch && !self.is_over(), converted)
+        else {
             drop(state);
-            self.budget().give_back(batch.bytes);
+            self.give_back(batch);
             return Ok(None);
-        }
+        };
         let grown_from = self.grow(var, known, fit);
         self.begin(&mut state, &mut batch);
-        batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+        if batch.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from).is_err() {
+            drop(state);
+            self.give_back(batch);
+            return Ok(None);
+        }
         if zonda_trace::on() {
             told_trace(var, fit.kept_bytes, state.pending_bytes + fit.kept_bytes);
         }
@@ -236,8 +245,15 @@ impl Behind {
             }
             let grown_from = self.grow(var, known, fit);
             let Some(open) = &mut state.open else { continue };
-            let converted = keep(fit, given, &mut open.bytes);
-            open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from);
+            let kept = keep(fit, given, &mut open.bytes).and_then(|converted| {
+                open.add(var, &fit.slab, fit.mem, fit.kept_bytes, grown_from)?;
+                Ok(converted)
+            });
+            let Ok(converted) = kept else {
+                drop(state);
+                memory.into_iter().for_each(|memory| self.budget().give_back(memory));
+                return Ok(None);
+            };
             state.pending_bytes += fit.kept_bytes;
             if zonda_trace::on() {
                 told_trace(var, fit.kept_bytes, state.pending_bytes);
@@ -287,7 +303,11 @@ impl Behind {
         }
         let grown_from = self.grow(var, known, fit);
         self.begin(&mut state, &mut batch);
-        batch.add_held(var, &fit.slab, held, grown_from);
+        if batch.add_held(var, &fit.slab, held, grown_from).is_err() {
+            drop(state);
+            self.give_back(batch);
+            return Ok(false);
+        }
         if zonda_trace::on() {
             let bytes = batch.value_bytes();
             told_trace(var, bytes, state.pending_bytes + bytes);
@@ -320,20 +340,27 @@ impl Behind {
     }
 }
 
-/// Copies or converts values to the end of the memory, which has room for them.
-fn keep(fit: &Fit<'_>, given: &[u8], memory: &mut Memory) -> Converted {
+/// Copies or converts values to the end of the memory.
+///
+/// # Errors
+/// [`NoRoom`], which the memory was asked for before: then the put goes the ordinary way.
+fn keep(
+    fit: &Fit<'_>,
+    given: &[u8],
+    memory: &mut Memory,
+) -> std::result::Result<Converted, NoRoom> {
     let Some(encoder) = &fit.encoder else {
-        memory.append(given);
-        return Converted::default();
+        memory.append(given)?;
+        return Ok(Converted::default());
     };
     let per = (BLOCK / encoder.mem_size().max(encoder.ext_size())).max(1);
     let mut converted = Converted::default();
     for block in given.chunks(per * encoder.mem_size()) {
         let n = block.len() / encoder.mem_size();
-        let kept = memory.grow(n * encoder.ext_size());
+        let kept = memory.grow(n * encoder.ext_size())?;
         converted = converted.and(encoder.encode(block, kept));
     }
-    converted
+    Ok(converted)
 }
 
 /// A put was accepted: `bytes` of it are kept, so that `pending` wait.

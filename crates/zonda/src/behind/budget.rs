@@ -4,8 +4,10 @@
 //! for the first time cost more than the copy.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use zonda_shared::Arena;
+use zonda_storage::{attempted, take_until};
 
 use super::memory::Memory;
 use super::settings::BehindHow;
@@ -258,7 +260,16 @@ pub(super) struct Frozen {
     _watched: MutexGuard<'static, Option<(u32, Arc<Budget>)>>,
 }
 
-pub(super) fn freeze() -> Frozen {
-    let _watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    Frozen { _taken: SHARED.get().map(|budget| budget.lock()), _watched }
+/// `None` where the locks are not to be had until the time that is said.
+pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
+    let watched = || WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let _watched = take_until(until, || attempted(WATCHED.try_lock()), watched)?;
+    let taken = SHARED
+        .get()
+        .map(|budget| take_until(until, || attempted(budget.taken.try_lock()), || budget.lock()));
+    let _taken = match taken {
+        Some(taken) => Some(taken?),
+        None => None,
+    };
+    Some(Frozen { _taken, _watched })
 }

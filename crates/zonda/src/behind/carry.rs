@@ -157,6 +157,7 @@ impl Behind {
         let is_stopped = failure.is_some();
         self.fail(failure);
         let keep_until = self.keep_until();
+        let mut must_commit = false;
         let mut state = self.lock();
         state.running = None;
         if self.is_over() {
@@ -177,11 +178,15 @@ impl Behind {
                     taken.into_iter().for_each(|batch| self.give_back(batch));
                     state = self.lock();
                 }
-                (None, Some(_)) => {}
+                (None, Some(_)) => must_commit = true,
             }
         }
         self.progress.notify_all();
         drop(state);
+        if must_commit {
+            // Somebody else has the values, who will drop them: a helper process does not see them then.
+            self.fail(self.commit().err().map(|error| (false, error)));
+        }
         if keep_until.is_some() {
             self.release();
         }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicUsize;
 
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Held;
+use zonda_shared::NoRoom;
 
 use super::memory::Memory;
 use super::record::{self, Form};
@@ -18,6 +19,8 @@ pub(super) struct Batch {
     index: Vec<usize>,
     strides: Vec<isize>,
     jobs: Vec<Job>,
+    /// What the jobs take besides their values: [`job_bytes`] of each.
+    job_bytes: usize,
     held: Vec<Held>,
     /// Bytes of the budget that are taken besides those of `bytes`.
     pub(super) other_bytes: usize,
@@ -76,9 +79,11 @@ pub(super) struct Put<'a> {
     pub(super) grown_from: Option<u64>,
 }
 
-/// What a job takes besides its values, about.
-pub(super) fn job_bytes(rank: usize) -> usize {
-    size_of::<Job>() + rank * 3 * size_of::<usize>()
+/// What a job takes besides its values, here and as a record for a helper process: no more than that.
+pub(super) const fn job_bytes(rank: usize) -> usize {
+    let here = size_of::<Job>().saturating_add(rank.saturating_mul(3 * size_of::<usize>()));
+    let record = record::bytes(rank);
+    if here > record { here } else { record }
 }
 
 impl Batch {
@@ -108,14 +113,16 @@ impl Batch {
         self.jobs.len()
     }
 
-    /// Whether values of so many bytes find room in the memory it has.
+    /// Whether a put of so many bytes of values finds room in the memory it has, its record included.
     pub(super) fn has_room(&self, bytes: usize, rank: usize) -> bool {
-        let used = self.bytes.values().len().saturating_add(self.jobs.len() * job_bytes(rank));
-        used.saturating_add(bytes) <= self.bytes.capacity()
-            && bytes <= self.bytes.capacity() - self.bytes.values().len()
+        let used = self.bytes.values().len().saturating_add(self.job_bytes);
+        used.saturating_add(job_bytes(rank)).saturating_add(bytes) <= self.bytes.capacity()
     }
 
     /// Adds a put whose values are the last `len` bytes.
+    ///
+    /// # Errors
+    /// [`NoRoom`] where a helper process could not know of it: then it is not in the batch.
     pub(super) fn add(
         &mut self,
         var: VarRef,
@@ -123,48 +130,55 @@ impl Batch {
         mem: Option<MemType>,
         len: usize,
         grown_from: Option<u64>,
-    ) {
-        let at = self.bytes.values().len().saturating_sub(len);
+    ) -> Result<(), NoRoom> {
+        let at = self.bytes.values().len().checked_sub(len).ok_or(NoRoom)?;
         if let Memory::Shared(block) = &mut self.bytes {
-            record::write(block, var, slab, (at, len), Form::Of(None));
+            record::write(block, var, slab, (at, len), Form::Of(None))?;
         }
         let values = Values::Packed { at, len };
         self.push(var, slab, mem, values, grown_from);
+        Ok(())
     }
 
     /// Adds a put that was carried out already, with values of the type that the caller has; `None` is
     /// the variable's.
+    ///
+    /// # Errors
+    /// As [`Batch::add`]; also where no helper process sees the memory.
     pub(super) fn add_other(
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
         len: usize,
-    ) {
-        if let Memory::Shared(block) = &mut self.bytes {
-            let at = block.values().len().saturating_sub(len);
-            record::write(block, var, slab, (at, len), Form::Of(mem));
-        }
+    ) -> Result<(), NoRoom> {
+        let Memory::Shared(block) = &mut self.bytes else { return Err(NoRoom) };
+        let at = block.values().len().checked_sub(len).ok_or(NoRoom)?;
+        record::write(block, var, slab, (at, len), Form::Of(mem))
     }
 
     /// Adds a put of values that own what they point to.
+    ///
+    /// # Errors
+    /// As [`Batch::add`].
     pub(super) fn add_held(
         &mut self,
         var: VarRef,
         slab: &Hyperslab<'_>,
         held: Held,
         grown_from: Option<u64>,
-    ) {
+    ) -> Result<(), NoRoom> {
         let values = if let Memory::Shared(block) = &mut self.bytes {
             let (at, len) = (block.values().len(), held.written_bytes());
-            held.write_to(block.grow(len));
-            record::write(block, var, slab, (at, len), Form::Held);
+            held.write_to(block.grow(len)?).ok_or(NoRoom)?;
+            record::write(block, var, slab, (at, len), Form::Held)?;
             Values::Written { at, len }
         } else {
             self.held.push(held);
             Values::Held(self.held.len() - 1)
         };
         self.push(var, slab, None, values, grown_from);
+        Ok(())
     }
 
     fn push(
@@ -176,6 +190,7 @@ impl Batch {
         grown_from: Option<u64>,
     ) {
         let (index, rank) = (self.index.len(), slab.start.len());
+        self.job_bytes = self.job_bytes.saturating_add(job_bytes(rank));
         self.index.extend_from_slice(slab.start);
         self.index.extend_from_slice(slab.count);
         let mut stride = 0;
@@ -221,4 +236,61 @@ pub(super) fn touch(one: &Hyperslab<'_>, other: &Hyperslab<'_>) -> bool {
         && (0..rank).all(|axis| {
             one.start[axis] <= last(other, axis) && other.start[axis] <= last(one, axis)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use zonda_model::VarId;
+    use zonda_nc4::GroupId;
+    use zonda_shared::{Arena, Left};
+
+    use super::*;
+
+    /// Puts of any rank and length are added as long as there is said to be room: each is there for a
+    /// helper process, in memory of any size. (Once the room of the new one was not counted, and its
+    /// record was missing.)
+    #[test]
+    fn what_has_room_has_a_record() {
+        let arena = Arena::new(1 << 20).unwrap();
+        let mut seed = 7u64;
+        let mut pick = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        let (mut n_puts, mut n_full) = (0, 0);
+        for case in 0..200 {
+            let (rank, bytes) = (pick(40), pick(3000));
+            let least = bytes + job_bytes(rank);
+            let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
+            batch.begin(1, 1);
+            let (mut next, mut n) = ((rank, bytes), 0);
+            while batch.has_room(next.1, next.0) {
+                let (rank, bytes) = next;
+                let list = vec![1; rank];
+                let strides = vec![1; rank];
+                let stride = (pick(2) == 0).then_some(&strides[..]);
+                let slab = Hyperslab { start: &list, count: &list, stride };
+                let var = VarRef { group: GroupId(0), var: VarId(n) };
+                batch.bytes.grow(bytes).unwrap().fill(case as u8);
+                batch.add(var, &slab, None, bytes, None).unwrap();
+                n += 1;
+                // Most are alike, as in a model; some are of another rank.
+                next = if pick(4) == 0 { (pick(40), pick(200)) } else { next };
+            }
+            assert!(n > 0, "the first one has room");
+            let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
+            let (_, records) = left.read(&left.blocks()[0]).unwrap();
+            assert_eq!(records.len(), batch.len());
+            // One that has no room says so, and is not in the batch.
+            let slab = Hyperslab { start: &[0; 512], count: &[1; 512], stride: None };
+            let var = VarRef { group: GroupId(0), var: VarId(n) };
+            if batch.add(var, &slab, None, 0, None).is_err() {
+                n_full += 1;
+                let (_, after) = left.read(&left.blocks()[0]).unwrap();
+                assert_eq!((after.len(), batch.len()), (records.len(), records.len()));
+            }
+            n_puts += records.len();
+        }
+        assert!(n_puts > 500 && n_full > 150, "{n_puts} {n_full}");
+    }
 }

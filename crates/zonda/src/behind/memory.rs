@@ -1,6 +1,6 @@
 //! Memory for values: the process's own, or such as a helper process sees.
 
-use zonda_shared::Block;
+use zonda_shared::{Block, NoRoom};
 
 /// Memory with room for values, and the values in it.
 #[derive(Debug)]
@@ -33,21 +33,29 @@ impl Memory {
         }
     }
 
-    /// Adds a copy of values for which there is room.
-    pub(super) fn append(&mut self, values: &[u8]) {
+    /// Adds a copy of values.
+    pub(super) fn append(&mut self, values: &[u8]) -> Result<(), NoRoom> {
         match self {
-            Memory::Own(bytes) => bytes.extend_from_slice(values),
-            Memory::Shared(block) => block.grow(values.len()).copy_from_slice(values),
+            Memory::Own(bytes) if values.len() > bytes.capacity() - bytes.len() => Err(NoRoom),
+            Memory::Own(bytes) => {
+                bytes.extend_from_slice(values);
+                Ok(())
+            }
+            Memory::Shared(block) => {
+                block.grow(values.len())?.copy_from_slice(values);
+                Ok(())
+            }
         }
     }
 
-    /// Room for more values, which there is, to be written to.
-    pub(super) fn grow(&mut self, n_bytes: usize) -> &mut [u8] {
+    /// Room for more values, to be written to.
+    pub(super) fn grow(&mut self, n_bytes: usize) -> Result<&mut [u8], NoRoom> {
         match self {
+            Memory::Own(bytes) if n_bytes > bytes.capacity() - bytes.len() => Err(NoRoom),
             Memory::Own(bytes) => {
                 let from = bytes.len();
                 bytes.resize(from + n_bytes, 0);
-                &mut bytes[from..]
+                Ok(&mut bytes[from..])
             }
             Memory::Shared(block) => block.grow(n_bytes),
         }

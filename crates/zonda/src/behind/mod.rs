@@ -38,9 +38,12 @@ use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
 
+use std::time::Instant;
+
 use arc_swap::{ArcSwap, Guard};
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::View;
+use zonda_storage::{attempted, take_until};
 
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
@@ -182,9 +185,27 @@ impl std::fmt::Debug for Frozen<'_> {
 
 /// What all queues share, held for a fork.
 pub(crate) struct Quiet {
-    _threads: threads::Frozen,
-    _budget: budget::Frozen,
-    _helper: helper::Frozen,
+    threads: Option<threads::Frozen>,
+    budget: Option<budget::Frozen>,
+    helper: Option<helper::Frozen>,
+}
+
+/// What all queues share could not be had for a fork, of which this process is the child: here nobody
+/// has a queue.
+static IS_OUT_OF_REACH: AtomicBool = AtomicBool::new(false);
+
+impl Quiet {
+    /// In a forked child: it goes without what could not be had.
+    pub(crate) fn in_child(&self) {
+        if self.threads.is_none() || self.budget.is_none() || self.helper.is_none() {
+            IS_OUT_OF_REACH.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether files of this process may have queues.
+pub(crate) fn is_possible() -> bool {
+    !IS_OUT_OF_REACH.load(Ordering::Relaxed)
 }
 
 impl std::fmt::Debug for Quiet {
@@ -193,9 +214,14 @@ impl std::fmt::Debug for Quiet {
     }
 }
 
-/// Keeps threads from taking new work, for the time of a fork.
-pub(crate) fn quiet() -> Quiet {
-    Quiet { _threads: threads::freeze(), _budget: budget::freeze(), _helper: helper::freeze() }
+/// Keeps threads from taking new work, for the time of a fork; what is not to be had until the time that
+/// is said is left.
+pub(crate) fn quiet(until: Option<Instant>) -> Quiet {
+    Quiet {
+        threads: threads::freeze(until),
+        budget: budget::freeze(until),
+        helper: helper::freeze(until),
+    }
 }
 
 impl Behind {
@@ -217,6 +243,23 @@ impl Behind {
             watch: watch::Watch::default(),
             front: RwLock::new(None),
         })
+    }
+
+    /// Before puts go another way than until now, and none of them waits: what a helper process keeps is
+    /// committed, since it would repeat it over what follows.
+    ///
+    /// # Errors
+    /// That of the commit; then all stays as it is.
+    pub(crate) fn leave(&self) -> Result<()> {
+        if self.is_watched() {
+            self.commit()?;
+            self.end_watch();
+            self.release();
+        }
+        // A helper that comes is told of each variable when its rules are made.
+        let mut state = self.lock();
+        self.forget(&mut state);
+        Ok(())
     }
 
     /// Lets it work so from now on.
@@ -395,11 +438,12 @@ impl Behind {
         self.progress.notify_all();
     }
 
-    /// For a fork.
-    pub(crate) fn freeze(&self) -> Frozen<'_> {
-        let state = self.lock();
-        let front = self.front.write().unwrap_or_else(PoisonError::into_inner);
-        Frozen { _state: state, _front: front }
+    /// For a fork; `None` where the locks are not to be had until the time that is said.
+    pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
+        let state = take_until(until, || attempted(self.state.try_lock()), || self.lock())?;
+        let wait = || self.front.write().unwrap_or_else(PoisonError::into_inner);
+        let front = take_until(until, || attempted(self.front.try_write()), wait)?;
+        Some(Frozen { _state: state, _front: front })
     }
 
     /// To be called in a forked child, where no lock is to be taken.

@@ -5,7 +5,7 @@
 
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_nc4::GroupId;
-use zonda_shared::Block;
+use zonda_shared::{Block, NoRoom};
 
 use crate::refs::VarRef;
 
@@ -26,21 +26,29 @@ pub(super) enum Form {
     Held,
 }
 
-/// Says what the values are that a block was given last. There is room for it: a job of the queue takes
-/// more ([`super::job::job_bytes`]).
+/// Bytes that a record takes of its block at most: with strides.
+pub(super) const fn bytes(rank: usize) -> usize {
+    Block::record_bytes(FIRST.saturating_add(rank.saturating_mul(3)))
+}
+
+/// Says what the values are that a block was given last. From then on a helper process carries them out.
+///
+/// # Errors
+/// [`NoRoom`], and then there is no such record: the put is not to be accepted.
 pub(super) fn write(
     block: &mut Block,
     var: VarRef,
     slab: &Hyperslab<'_>,
     (at, len): (usize, usize),
     form: Form,
-) {
+) -> Result<(), NoRoom> {
     let strides = if slab.stride.is_some() { STRIDES } else { 0 };
     let form = match form {
         Form::Held => HELD,
-        Form::Of(mem) => {
-            let place = mem.and_then(|mem| MemType::ALL.iter().position(|other| *other == mem));
-            place.map_or(0, |place| (place as u64 + 1) << TYPE)
+        Form::Of(None) => 0,
+        Form::Of(Some(mem)) => {
+            let place = MemType::ALL.iter().position(|other| *other == mem).ok_or(NoRoom)?;
+            (place as u64 + 1) << TYPE
         }
     };
     let flags = strides | form;
@@ -50,8 +58,7 @@ pub(super) fn write(
     words.extend([at as u64, len as u64, rank as u64, flags]);
     words.extend(slab.start.iter().chain(slab.count).map(|&index| index as u64));
     words.extend(slab.stride.into_iter().flatten().map(|&stride| stride.cast_unsigned() as u64));
-    let has_room = block.record(&words);
-    debug_assert!(has_room, "a block without room for what it has");
+    block.record(&words)
 }
 
 /// A put that was read.
@@ -126,10 +133,10 @@ mod tests {
             let slab = Hyperslab { start: &start, count: &count, stride };
             let mut block = arena.take(job_bytes(3)).unwrap();
             block.begin(1, 1);
-            write(&mut block, var, &slab, (40, 6), form);
+            write(&mut block, var, &slab, (40, 6), form).unwrap();
             let left = Left::of(arena.fd().try_clone_to_owned().unwrap()).unwrap();
             let (_, records) = left.read(&left.blocks()[0]).unwrap();
-            assert!(records[0].len() * 8 < job_bytes(3));
+            assert!(Block::record_bytes(records[0].len()) <= bytes(3) && bytes(3) <= job_bytes(3));
             let record = read(&records[0]).unwrap();
             assert_eq!((record.var, record.at, record.len), (var, 40, 6));
             assert_eq!((&record.start[..], &record.count[..]), (&start[..], &count[..]));

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use zonda_storage::{attempted, take_until};
 
 use super::Behind;
 
@@ -48,8 +50,9 @@ pub(super) struct Frozen {
     _pool: MutexGuard<'static, Pool>,
 }
 
-pub(super) fn freeze() -> Frozen {
-    Frozen { _pool: lock() }
+/// `None` where the lock is not to be had until the time that is said.
+pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
+    take_until(until, || attempted(POOL.try_lock()), lock).map(|pool| Frozen { _pool: pool })
 }
 
 /// Has a thread come to the file's queue; false where the system gives none.

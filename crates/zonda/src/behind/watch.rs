@@ -282,11 +282,16 @@ impl Behind {
         }
         let memory = self.budget().memory(values.len() + job_bytes(rank));
         let (Some(mut memory), Some(mark)) = (memory, self.keep_until()) else { return false };
-        memory.append(values);
+        let kept = memory.append(values);
         let mut batch = Batch::new(memory);
         let mut state = self.lock();
         self.begin(&mut state, &mut batch);
-        batch.add_other(var, &slab, mem, values.len());
+        let kept = kept.and_then(|()| batch.add_other(var, &slab, mem, values.len()));
+        if kept.is_err() {
+            drop(state);
+            self.give_back(batch);
+            return false;
+        }
         state.keep(mark, batch);
         true
     }

@@ -88,7 +88,8 @@ fn what_is_written_is_read_again() {
     let elements: Vec<u8> = [x, 0, empty].iter().flat_map(|word| word.to_ne_bytes()).collect();
     let held = Held::take(&text(), &mut list, &elements).unwrap();
     let mut bytes = vec![0xff; held.written_bytes()];
-    held.write_to(&mut bytes);
+    held.write_to(&mut bytes).unwrap();
+    assert_eq!(held.write_to(&mut vec![0; held.written_bytes() - 1]), None);
     assert_eq!(Held::read_from(&bytes), Some(held));
     for cut in 0..bytes.len() {
         assert_eq!(Held::read_from(&bytes[..cut]), None);
@@ -97,6 +98,6 @@ fn what_is_written_is_read_again() {
     assert_eq!(Held::read_from(&bytes), None);
     let nothing = Held::default();
     let mut bytes = vec![0; nothing.written_bytes()];
-    nothing.write_to(&mut bytes);
+    nothing.write_to(&mut bytes).unwrap();
     assert_eq!(Held::read_from(&bytes), Some(nothing));
 }

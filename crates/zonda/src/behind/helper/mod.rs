@@ -12,8 +12,10 @@ use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use zonda_shared::{Channel, Happened};
+use zonda_storage::{attempted, take_until};
 
 pub(super) use message::Message;
 pub use serve::serve;
@@ -42,8 +44,10 @@ pub(super) struct Frozen {
     _helper: MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>>,
 }
 
-pub(super) fn freeze() -> Frozen {
-    Frozen { _helper: lock() }
+/// `None` where the lock is not to be had until the time that is said.
+pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
+    take_until(until, || attempted(HELPER.try_lock()), lock)
+        .map(|helper| Frozen { _helper: helper })
 }
 
 /// Says that files go without a helper.

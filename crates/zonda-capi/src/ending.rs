@@ -1,0 +1,119 @@
+//! The end of a program that has files open.
+//!
+//! What was put is committed, as a close would. `exit` may be called anywhere, also in a signal handler
+//! while its own thread is in the middle of a call and has locks that it will never give back, or while
+//! another thread is at a long call: batch systems end programs so. Then threads do the work, this one
+//! waits for them no longer than [`MOST_WAIT`] where they wait for others, and one line says what was
+//! given up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::boundary::is_inside;
+use crate::fork::{MOST_WAIT, guarded};
+use crate::handles::{self, OpenFile};
+
+/// How often the exiting thread looks.
+const STEP: Duration = Duration::from_millis(1);
+/// How long it waits for the trace, after all else.
+const TRACE_WAIT: Duration = Duration::from_millis(200);
+
+/// A program that ends without `nc_close` keeps what it put. An error has nobody to be told to.
+pub(crate) extern "C" fn at_exit() {
+    let is_inside = is_inside();
+    let to_commit =
+        |file: &Arc<OpenFile>| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
+    let mut files = handles::all();
+    files.retain(to_commit);
+    if !is_inside && files.iter().all(|file| file.dataset.is_free()) {
+        for file in files {
+            guarded(|| drop(file.dataset.drain()));
+        }
+        guarded(zonda_trace::flush);
+    } else {
+        guarded(|| in_time(files, is_inside));
+    }
+}
+
+/// The work on one file, done by a thread.
+struct Work {
+    file: Arc<OpenFile>,
+    /// It waits for the call of another thread.
+    waits: AtomicBool,
+    is_done: AtomicBool,
+}
+
+/// Has threads commit the files. Where the exiting thread may have locks itself, all of it has to be
+/// done in [`MOST_WAIT`]; else only the waiting counts.
+fn in_time(files: Vec<Arc<OpenFile>>, is_inside: bool) {
+    let work: Vec<Arc<Work>> = files.into_iter().map(Work::begin).collect();
+    let begin = Instant::now();
+    let mut waited = Duration::ZERO;
+    let limit = |waited: Duration| waited >= MOST_WAIT || is_inside && begin.elapsed() >= MOST_WAIT;
+    while work.iter().any(|work| !work.is_done()) && !limit(waited) {
+        let before = Instant::now();
+        std::thread::sleep(STEP);
+        let is_at_work = |work: &Arc<Work>| !work.is_done() && !work.waits.load(Ordering::Acquire);
+        if work.iter().any(is_at_work) {
+            continue;
+        }
+        waited += before.elapsed();
+    }
+    let given_up: Vec<&Arc<Work>> = work.iter().filter(|work| !work.is_done()).collect();
+    if let Some(first) = given_up.first() {
+        first.tell(given_up.len());
+    }
+    // The trace comes last. What this thread has of it, it may be in the middle of.
+    let (begin, is_flushed) = (Instant::now(), Arc::new(AtomicBool::new(!zonda_trace::on())));
+    let flushed = Arc::clone(&is_flushed);
+    if zonda_trace::on() {
+        start(move || {
+            zonda_trace::flush();
+            flushed.store(true, Ordering::Release);
+        });
+    }
+    while !is_flushed.load(Ordering::Acquire) && begin.elapsed() < TRACE_WAIT {
+        std::thread::sleep(STEP);
+    }
+}
+
+/// Starts a thread; false where there is none.
+fn start(body: impl FnOnce() + Send + 'static) -> bool {
+    let guarded_body = move || guarded(body);
+    zonda::storage::thread::spawn("zonda-exit".to_owned(), guarded_body).is_ok()
+}
+
+impl Work {
+    fn begin(file: Arc<OpenFile>) -> Arc<Work> {
+        let (waits, is_done) = (AtomicBool::new(true), AtomicBool::new(false));
+        let work = Arc::new(Work { file, waits, is_done });
+        let mine = Arc::clone(&work);
+        start(move || {
+            let waits = |waits| mine.waits.store(waits, Ordering::Release);
+            // The queue goes on by itself, which is no waiting.
+            waits(false);
+            guarded(|| drop(mine.file.dataset.drain_telling(&waits)));
+            mine.is_done.store(true, Ordering::Release);
+        });
+        work
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done.load(Ordering::Acquire)
+    }
+
+    /// Says what is given up. In one call of the system, which takes no lock.
+    fn tell(&self, n_files: usize) {
+        let path = String::from_utf8_lossy(self.file.path.as_bytes());
+        let more = match n_files {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        let line = format!(
+            "zonda: the program ended during a call on {path}{more}: what was put since the last nc_sync, if anything, is given up\n"
+        );
+        // SAFETY: the bytes are those of the line. Where nobody reads them, nothing is to be done.
+        let _ = unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+    }
+}
