@@ -78,7 +78,8 @@ pub extern "C" fn nc_abort(ncid: c_int) -> c_int {
 /// `int nc_close(int ncid);`
 ///
 /// Where the device refused what was put, the file stays open, so that a program may make room and
-/// close it again. After other errors it is closed.
+/// close it again. After other errors it is closed; so it is where a sync failed, now or before, since
+/// none can succeed then.
 #[unsafe(no_mangle)]
 pub extern "C" fn nc_close(ncid: c_int) -> c_int {
     // SAFETY: nothing is asked for.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use zonda_storage::{Beside, Storage};
+use zonda_storage::{Beside, Storage, StorageError};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
 use crate::commit::Unfinished;
@@ -396,8 +396,9 @@ impl ClassicFile {
     /// Ends the file: leaves define mode, commits, and gives the file its full length.
     ///
     /// Where the storage failed the file stays open, so that the caller may make room and close it
-    /// again; unless it was being created. For any other reason it has ended all the same, one whose
-    /// definitions were refused as by [`ClassicFile::abort`].
+    /// again; unless it was being created, or a sync of it was lost, which nothing can mend. For any
+    /// other reason it has ended all the same, one whose definitions were refused as by
+    /// [`ClassicFile::abort`].
     ///
     /// # Errors
     /// As [`ClassicFile::enddef`] and [`ClassicFile::sync`], and how the file ended, if it did.
@@ -409,13 +410,19 @@ impl ClassicFile {
         };
         let ending = match (&error, &state.mode) {
             (_, Mode::Define { old: None }) => Some(Ending::Remove),
-            (ClassicError::Storage(_), _) => None,
+            (ClassicError::Storage(error), _) if !self.has_lost_sync(error) => None,
             _ => Some(Ending::Keep),
         };
         if ending.is_some() {
             state.mode = Mode::Closed;
         }
         Err((error, ending))
+    }
+
+    /// Whether no sync of this file can succeed any more, `error` being what one met. The sync of a
+    /// journal or of a copy can be lost too: the next one is another file.
+    fn has_lost_sync(&self, error: &StorageError) -> bool {
+        error.is_lost_sync() && self.storage.sync().is_err_and(|error| error.is_lost_sync())
     }
 
     /// Whether it has not ended.

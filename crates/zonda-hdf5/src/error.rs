@@ -202,6 +202,12 @@ impl HdfError {
         }
     }
 
+    /// Whether a sync failed ([`StorageError::is_lost_sync`]).
+    #[must_use]
+    pub fn is_lost_sync(&self) -> bool {
+        matches!(self, HdfError::Storage(error) if error.is_lost_sync())
+    }
+
     /// The byte of the file that it is about, where it is about one.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {

@@ -54,6 +54,18 @@ impl Nc4Error {
         }
     }
 
+    /// Whether a sync failed ([`HdfError::is_lost_sync`]).
+    #[must_use]
+    pub fn is_lost_sync(&self) -> bool {
+        match self {
+            Nc4Error::Hdf { error, .. } => error.is_lost_sync(),
+            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
+                error.downcast_ref().is_some_and(HdfError::is_lost_sync)
+            }
+            Nc4Error::Chunk { .. } | Nc4Error::Refused { .. } => false,
+        }
+    }
+
     /// The byte of the file that it is about, where it is about one.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {

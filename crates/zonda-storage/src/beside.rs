@@ -220,11 +220,10 @@ impl Beside for InFolder {
     }
 
     fn settle(&self) -> Result<(), StorageError> {
-        if self.file.level() == SyncLevel::None {
-            return Ok(());
-        }
-        let path = self.path_now();
-        sync_folder_of(&path).map_err(|errno| self.file.error(Op::Sync, 0, 0, errno))
+        self.file.sync_by(Op::Sync, |level| match level {
+            SyncLevel::None => Ok(()),
+            SyncLevel::Data | SyncLevel::Full => sync_folder_of(&self.path_now()),
+        })
     }
 
     fn replaceable(&self) -> bool {

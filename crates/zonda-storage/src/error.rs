@@ -122,6 +122,21 @@ pub enum StorageError {
         /// How many bytes were still to be written.
         len: u64,
     },
+    /// What was written could not be made durable, now or by an earlier sync or barrier of this open
+    /// file: see [`StorageError::is_lost_sync`].
+    #[error(
+        "{}: {op}: {}; what was written since the last sync that succeeded may be lost, and no later \
+         sync of this file can confirm it: close it, and write that data anew to another file",
+        path.display(), text(*errno)
+    )]
+    SyncLost {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// Which of the two it was that failed.
+        op: Op,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
     /// A range ends beyond the largest offset a file can have (2^63 - 1).
     #[error("{op} of {len} bytes at byte {at}: beyond the largest offset")]
     TooFar {
@@ -184,6 +199,7 @@ impl StorageError {
     pub fn raw_os_error(&self) -> i32 {
         match self {
             StorageError::Io { errno, .. }
+            | StorageError::SyncLost { errno, .. }
             | StorageError::Open { errno, .. }
             | StorageError::NoLocks { errno, .. }
             | StorageError::Injected { errno, .. }
@@ -206,6 +222,19 @@ impl StorageError {
         matches!(self, StorageError::Refused { .. })
     }
 
+    /// Whether a sync or a barrier failed, of this storage or of another file that was needed for it.
+    /// What was handed to the device since the last good one may be lost then, and the device does not
+    /// say what: of one storage all later syncs and barriers give the same error. A write that fails is
+    /// not of this kind: what was not taken is kept, and tried again.
+    #[must_use]
+    pub fn is_lost_sync(&self) -> bool {
+        matches!(
+            self,
+            StorageError::SyncLost { .. }
+                | StorageError::Injected { op: Op::Sync | Op::Barrier, .. }
+        )
+    }
+
     /// Where in the storage it happened, in bytes, when the operation had a place.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
@@ -217,6 +246,7 @@ impl StorageError {
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
             StorageError::Open { .. }
+            | StorageError::SyncLost { .. }
             | StorageError::Locked { .. }
             | StorageError::NoLocks { .. }
             | StorageError::Refused { .. }
@@ -229,6 +259,7 @@ impl StorageError {
     pub fn path(&self) -> Option<&Path> {
         match self {
             StorageError::Io { path, .. }
+            | StorageError::SyncLost { path, .. }
             | StorageError::Open { path, .. }
             | StorageError::Locked { path, .. }
             | StorageError::NoLocks { path, .. }

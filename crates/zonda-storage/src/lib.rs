@@ -39,6 +39,7 @@ mod slab;
 pub mod spec;
 mod storage;
 mod sync_level;
+mod syncs;
 pub mod thread;
 
 pub use beside::{Beside, Found, Neighbour, Sight};

@@ -139,7 +139,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// The first error met; what could not be handed over is kept and tried again by the next
-    /// barrier.
+    /// barrier. Where it was handed over and the device could not make it durable, that is the error of
+    /// all later barriers and syncs ([`StorageError::is_lost_sync`]).
     fn barrier(&self) -> Result<(), StorageError>;
 
     /// A barrier, and durability as the [`SyncLevel`](crate::SyncLevel) of the backend says.

@@ -134,8 +134,8 @@ fn cost(spec: &str, family: &Family, writing: bool) -> Result<f64, StorageError>
     drop(s);
     let counts = handles.counts[0].counts();
     let moved = if writing { counts.write } else { counts.read };
-    // What a write reads, to join its pieces, is part of it. A range of a call that does not follow
-    // the one before is another one for the device: at most as many as there are.
+    // A range of a call that does not follow the one before is another one for the system, but not for
+    // the device, which gets whole pages of the system's cache later.
     let calls = moved.calls + if writing { counts.read.calls } else { 0 };
     let bytes = moved.bytes + if writing { counts.read.bytes } else { 0 };
     Ok(calls as f64 * 0.1 + bytes as f64 / 500e3)

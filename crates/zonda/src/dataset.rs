@@ -500,7 +500,8 @@ impl Dataset {
     /// path.
     ///
     /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless
-    /// it was being created as a classic one. A netCDF-4 file stays open after every refusal; a classic
+    /// it was being created as a classic one, or a sync of it failed, now or before: it has ended then,
+    /// and the error says so. A netCDF-4 file stays open after every refusal; a classic
     /// one has ended after other errors.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use zonda_classic::ClassicError;
 use zonda_model::NcError;
 use zonda_nc4::Nc4Error;
 use zonda_storage::neighbour::Refusal;
-use zonda_storage::{SpecError, StorageError};
+use zonda_storage::{SpecError, Storage, StorageError};
 
 /// What an operation on a dataset returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -120,6 +120,24 @@ impl Error {
             StorageError::Refused { why: Refusal::Owner, owner, .. } => *owner,
             _ => None,
         }
+    }
+
+    /// Whether a sync failed: what was put since the last good one may be lost, and where it was the
+    /// sync of this file and not of one beside it, no later one can succeed.
+    #[must_use]
+    pub fn is_lost_sync(&self) -> bool {
+        match &self.0.cause {
+            Cause::Classic(error) => error.is_lost_sync(),
+            Cause::Nc4(error) => error.is_lost_sync(),
+            Cause::Storage(error) => error.is_lost_sync(),
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => false,
+        }
+    }
+
+    /// Whether this is about a sync that `storage` lost, so that none of its syncs can succeed any more;
+    /// that of a file beside it, such as a journal, is made anew.
+    pub(crate) fn is_of_lost_file(&self, storage: &dyn Storage) -> bool {
+        self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
     }
 
     /// What is wrong, without the file.

@@ -314,15 +314,23 @@ impl Nc4 {
     }
 
     /// Ends it; of several threads one does. Refused, it stays open with all that the file lacks: room
-    /// can be made, a type completed. Who can do neither gives it up by [`Nc4::abort`].
+    /// can be made, a type completed. Who can do neither gives it up by [`Nc4::abort`]. It has ended all
+    /// the same where a sync was lost, which nothing can mend.
     pub(crate) fn close(&self) -> Result<Ending> {
         self.end(|file| {
-            self.drain(file)?;
+            let lost = match self.drain(file) {
+                Ok(()) => None,
+                Err(error) if error.is_of_lost_file(&*self.storage) => Some(error),
+                refused => return refused.map(|()| Ending::Keep),
+            };
             // Once more would be another sync, which may fail when all is done.
             file.end_writing();
             let closed = file.close();
             self.open.store(false, Ordering::Release);
-            Ok(closed.map(|()| Ending::Keep)?)
+            match lost {
+                Some(error) => Err(error),
+                None => Ok(closed.map(|()| Ending::Keep)?),
+            }
         })
     }
 

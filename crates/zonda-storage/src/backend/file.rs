@@ -5,6 +5,7 @@
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
 use parking_lot::RwLock;
 use std::fmt;
@@ -30,6 +31,7 @@ pub struct File {
     level: SyncLevel,
     /// Bytes written since the device was last set to work.
     waiting: AtomicU64,
+    syncs: Syncs,
     /// The folder still has to be synced, since this open created the file.
     folder_pending: AtomicBool,
     /// For transfers past the system's cache, where they are aligned to blocks in every way.
@@ -92,6 +94,7 @@ impl File {
             writable,
             level,
             waiting: AtomicU64::new(0),
+            syncs: Syncs::default(),
             folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
@@ -192,23 +195,37 @@ impl File {
         if !self.writable {
             return Ok(());
         }
-        match self.level {
+        self.sync_by(op, |level| match level {
             SyncLevel::None => Ok(()),
-            SyncLevel::Data => self.fd.sync_data().map_err(|e| self.error(op, 0, 0, e)),
+            SyncLevel::Data => self.fd.sync_data(),
             SyncLevel::Full => {
-                self.fd.sync_all().map_err(|e| self.error(op, 0, 0, e))?;
-                self.sync_folder(op)
+                self.fd.sync_all()?;
+                self.sync_new_name()
             }
-        }
+        })
+    }
+
+    /// Runs one sync of the file or of its folder, which is told the sync level; once one has failed
+    /// that is the result of all later ones.
+    ///
+    /// # Errors
+    /// [`StorageError::SyncLost`].
+    pub(crate) fn sync_by(
+        &self,
+        op: Op,
+        sync: impl FnOnce(SyncLevel) -> Result<(), Errno>,
+    ) -> Result<(), StorageError> {
+        let lost =
+            |Errno(errno)| StorageError::SyncLost { path: Arc::clone(&self.path), op, errno };
+        self.syncs.run(|| sync(self.level).map_err(lost))
     }
 
     /// A new file's name is durable only when its folder is.
-    fn sync_folder(&self, op: Op) -> Result<(), StorageError> {
-        if !self.folder_pending.load(Ordering::Acquire) {
-            return Ok(());
+    fn sync_new_name(&self) -> Result<(), Errno> {
+        if self.folder_pending.load(Ordering::Acquire) {
+            sync_folder_of(&self.path)?;
+            self.folder_pending.store(false, Ordering::Release);
         }
-        sync_folder_of(&self.path).map_err(|e| self.error(op, 0, 0, e))?;
-        self.folder_pending.store(false, Ordering::Release);
         Ok(())
     }
 

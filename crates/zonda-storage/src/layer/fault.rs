@@ -3,7 +3,8 @@
 //! OP is `read`, `write`, `sync` (barriers too), `setlen` or `any` of these; a call with many
 //! ranges is one operation. After N a `+` makes all that follow fail as well. KIND is `eio` (the
 //! default), `enospc`, or `short`: the write stops at a page border inside the range and then
-//! reports the error, as a killed writer would leave it.
+//! reports the error, as a killed writer would leave it. A sync that was made to fail stays an error,
+//! as that of a file does.
 
 mod log;
 
@@ -11,6 +12,7 @@ pub use log::{Entry, Log, WriteLog};
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
+use crate::syncs::Syncs;
 use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use parking_lot::Mutex;
 use std::fmt;
@@ -152,7 +154,7 @@ impl FaultHandle {
         state.seen = 0;
     }
 
-    /// Lets everything succeed from now on.
+    /// Lets everything succeed from now on, but for syncs where one has failed.
     pub fn disarm(&self) {
         self.0.lock().plan = None;
     }
@@ -177,13 +179,14 @@ pub struct Fault<S> {
     /// As it was made, for `describe`.
     plan: FaultPlan,
     state: Arc<Mutex<State>>,
+    syncs: Syncs,
 }
 
 impl<S: Storage> Fault<S> {
     /// Wraps `inner`.
     pub fn new(inner: S, plan: FaultPlan) -> Self {
         let state = State { plan: Some(plan), seen: 0, injected: 0 };
-        Fault { inner, plan, state: Arc::new(Mutex::new(state)) }
+        Fault { inner, plan, state: Arc::new(Mutex::new(state)), syncs: Syncs::default() }
     }
 
     /// A handle to it.
@@ -283,12 +286,12 @@ impl<S: Storage> Storage for Fault<S> {
     }
 
     fn barrier(&self) -> Result<(), StorageError> {
-        self.check(Op::Barrier, 0, 0)?;
+        self.syncs.run(|| self.check(Op::Barrier, 0, 0))?;
         self.inner.barrier()
     }
 
     fn sync(&self) -> Result<(), StorageError> {
-        self.check(Op::Sync, 0, 0)?;
+        self.syncs.run(|| self.check(Op::Sync, 0, 0))?;
         self.inner.sync()
     }
 

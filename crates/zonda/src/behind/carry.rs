@@ -137,7 +137,7 @@ impl Behind {
                 Ok(())
             };
             if let Err(error) = unpanicked(put) {
-                let stops = is_refusal(&error);
+                let stops = is_refusal(&error) && !error.is_of_lost_file(&**self.inner.storage());
                 failure = Some((stops, error.at(&self.path)));
                 if stops {
                     break;

@@ -13,8 +13,8 @@
 //! - Definitions, sync and close wait until the queue is empty.
 //! - Values take no more memory than a [`budget`] allows: a put that finds no room waits.
 //! - A put that the storage refuses stops the queue, with all that was accepted in it. The next call
-//!   tells of it; sync and close try again. After any other failure the queue goes on without that
-//!   put; the next put, sync and close tell of it.
+//!   tells of it; sync and close try again. After any other failure, and where no sync of the file can
+//!   succeed any more, the queue goes on without that put; the next put, sync and close tell of it.
 //! - Where a [`helper`] process watches, values are in memory that it sees, until a commit has them; it
 //!   carries them out should this process be killed ([`watch`]).
 //! - A forked child has no queue: what was accepted is its parent's.

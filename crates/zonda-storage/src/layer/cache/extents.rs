@@ -1,34 +1,63 @@
 //! Which bytes of a page are meant: ascending, disjoint, non-touching half-open ranges.
+//!
+//! Of very many ranges there is a flag for each byte instead: a place among them is found without moving
+//! those behind it, in an eighth of the page's memory.
+
+/// From so many ranges on there are flags.
+const MOST_RANGES: usize = 1024;
 
 /// A set of byte ranges inside one page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extents {
+    /// The ranges; none where there are flags.
     ranges: Vec<(u32, u32)>,
     /// Where the last insertion was: the next is often the one after it.
     finger: usize,
+    flags: Option<Box<Flags>>,
 }
 
 impl Extents {
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.ranges.is_empty() && self.flags.is_none()
     }
 
-    /// How many separate ranges there are.
-    pub(super) fn count(&self) -> usize {
-        self.ranges.len()
+    /// Whether there are so many separate ranges.
+    pub(super) fn has_ranges(&self, n: usize) -> bool {
+        match &self.flags {
+            None => self.ranges.len() == n,
+            Some(_) => self.iter().take(n + 1).count() == n,
+        }
     }
 
     pub(super) fn clear(&mut self) {
         self.ranges.clear();
+        self.flags = None;
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        self.ranges.iter().map(|r| (r.0 as usize, r.1 as usize))
+        self.iter_from(0)
+    }
+
+    /// The ranges that end behind byte `from`, whole or (of flags) from there on.
+    fn iter_from(&self, from: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let first = self.ranges.partition_point(|r| r.1 as usize <= from);
+        let ranges = self.ranges[first..].iter().map(|r| (r.0 as usize, r.1 as usize));
+        let mut at = from;
+        let flags = std::iter::from_fn(move || {
+            let run = self.flags.as_ref()?.run_from(at)?;
+            at = run.1;
+            Some(run)
+        });
+        ranges.chain(flags)
     }
 
     /// The end of the last range, 0 when empty.
     pub(super) fn end(&self) -> usize {
-        self.ranges.last().map_or(0, |r| r.1 as usize)
+        match &self.flags {
+            None => self.ranges.last().map_or(0, |r| r.1 as usize),
+            Some(flags) => flags.end,
+        }
     }
 
     /// Whether all of `a..b` is in the set.
@@ -36,6 +65,9 @@ impl Extents {
     pub(super) fn covers(&self, a: usize, b: usize) -> bool {
         if let [only] = self.ranges[..] {
             return (only.0 as usize <= a && b <= only.1 as usize) || a >= b;
+        }
+        if let Some(flags) = &self.flags {
+            return a >= b || flags.run_from(a).is_some_and(|run| run.0 == a && run.1 >= b);
         }
         let i = self.ranges.partition_point(|r| (r.1 as usize) < b);
         a >= b || self.ranges.get(i).is_some_and(|r| r.0 as usize <= a)
@@ -58,7 +90,8 @@ impl Extents {
             // Writing on from the last range, or again inside it, is what nearly all calls do.
             Some(last) if last.0 <= a && a <= last.1 => last.1 = last.1.max(b),
             Some(last) if a <= last.1 => self.insert_inside(a, b),
-            _ => self.ranges.push((a, b)),
+            None if self.flags.is_some() => self.set_flags(a, b),
+            _ => self.add(self.ranges.len(), a, b),
         }
     }
 
@@ -68,7 +101,7 @@ impl Extents {
         // Nearly always at most two ranges are met: one that this one follows, one that follows it.
         let n = self.ranges[i..].iter().take_while(|r| r.0 <= b).count();
         match n {
-            0 => self.ranges.insert(i, (a, b)),
+            0 => self.add(i, a, b),
             1 => {
                 let met = &mut self.ranges[i];
                 *met = (a.min(met.0), b.max(met.1));
@@ -77,6 +110,43 @@ impl Extents {
                 self.ranges[i] = (a.min(self.ranges[i].0), b.max(self.ranges[i + n - 1].1));
                 self.ranges.drain(i + 1..i + n);
             }
+        }
+    }
+
+    /// Adds a range that meets no other, as the one numbered `i`.
+    fn add(&mut self, i: usize, a: u32, b: u32) {
+        if self.ranges.len() < MOST_RANGES {
+            self.ranges.insert(i, (a, b));
+        } else {
+            self.make_flags(a, b);
+        }
+    }
+
+    /// Turns the ranges into flags, `a..b` among them.
+    #[cold]
+    fn make_flags(&mut self, a: u32, b: u32) {
+        let mut flags = Box::<Flags>::default();
+        for (a, b) in self.ranges.drain(..) {
+            flags.set(a as usize, b as usize);
+        }
+        self.flags = Some(flags);
+        self.set_flags(a, b);
+    }
+
+    fn set_flags(&mut self, a: u32, b: u32) {
+        let Some(flags) = &mut self.flags else { return };
+        flags.set(a as usize, b as usize);
+        self.leave_flags();
+    }
+
+    /// Goes back from flags to a range where they are one.
+    fn leave_flags(&mut self) {
+        let Some(flags) = &self.flags else { return };
+        if flags.n_set == 0 {
+            self.flags = None;
+        } else if flags.n_set == flags.end - flags.begin {
+            self.ranges.push((flags.begin as u32, flags.end as u32));
+            self.flags = None;
         }
     }
 
@@ -94,6 +164,11 @@ impl Extents {
 
     /// Removes everything from `end` on.
     pub(super) fn truncate(&mut self, end: usize) {
+        if let Some(flags) = &mut self.flags {
+            flags.truncate(end);
+            self.leave_flags();
+            return;
+        }
         let end = end as u32;
         let keep = self.ranges.partition_point(|r| r.0 < end);
         self.ranges.truncate(keep);
@@ -111,7 +186,7 @@ impl Extents {
     pub(super) fn gaps(&self, a: usize, b: usize) -> Vec<(usize, usize)> {
         let mut gaps = Vec::new();
         let mut from = a;
-        for (begin, end) in self.iter().skip_while(|r| r.1 <= a).take_while(|r| r.0 < b) {
+        for (begin, end) in self.iter_from(a).take_while(|r| r.0 < b) {
             if from < begin {
                 gaps.push((from, begin));
             }
@@ -124,17 +199,117 @@ impl Extents {
     }
 }
 
+/// A flag for each byte.
+#[derive(Debug, Clone)]
+struct Flags {
+    /// As far as there are any, the lowest bit of a word first.
+    words: Vec<u64>,
+    n_set: usize,
+    /// The first byte that is set, and the one after the last. Some byte is.
+    begin: usize,
+    end: usize,
+}
+
+impl Default for Flags {
+    fn default() -> Flags {
+        Flags { words: Vec::new(), n_set: 0, begin: usize::MAX, end: 0 }
+    }
+}
+
+impl Flags {
+    fn set(&mut self, a: usize, b: usize) {
+        if self.words.len() < b.div_ceil(64) {
+            self.words.resize(b.div_ceil(64), 0);
+        }
+        self.begin = self.begin.min(a);
+        self.end = self.end.max(b);
+        for word in a / 64..b.div_ceil(64) {
+            let low = a.saturating_sub(word * 64);
+            let high = (b - word * 64).min(64);
+            let mask = (u64::MAX << low) & (u64::MAX >> (64 - high));
+            self.n_set += (mask & !self.words[word]).count_ones() as usize;
+            self.words[word] |= mask;
+        }
+    }
+
+    /// The next byte from `at` on that is set, or is not.
+    fn next(&self, at: usize, set: bool) -> Option<usize> {
+        let flip = if set { 0 } else { u64::MAX };
+        let mut mask = u64::MAX << (at % 64);
+        for (n, word) in self.words.iter().enumerate().skip(at / 64) {
+            let found = (word ^ flip) & mask;
+            if found != 0 {
+                return Some(n * 64 + found.trailing_zeros() as usize);
+            }
+            mask = u64::MAX;
+        }
+        None
+    }
+
+    /// The next range from `at` on.
+    fn run_from(&self, at: usize) -> Option<(usize, usize)> {
+        let begin = self.next(at, true)?;
+        Some((begin, self.next(begin, false).unwrap_or(self.end)))
+    }
+
+    fn truncate(&mut self, end: usize) {
+        self.words.truncate(end.div_ceil(64));
+        if let Some(last) = self.words.get_mut(end / 64) {
+            *last &= !(u64::MAX << (end % 64));
+        }
+        self.n_set = self.words.iter().map(|word| word.count_ones() as usize).sum();
+        let last = self.words.iter().rposition(|word| *word != 0);
+        self.end = last.map_or(0, |n| n * 64 + 64 - self.words[n].leading_zeros() as usize);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Extents;
     use proptest::prelude::*;
 
+    /// More ranges than are kept as ranges, in either order, and what becomes of them.
+    #[test]
+    fn very_many_ranges_are_flags_and_one_is_a_range_again() {
+        const N: usize = 3 * super::MOST_RANGES;
+        let place = |i: usize| 3 * (i * 7 % N);
+        let mut set = Extents::default();
+        (0..N).for_each(|i| set.insert(place(i), place(i) + 1));
+        assert!(set.flags.is_some() && set.has_ranges(N) && !set.has_ranges(N - 1));
+        assert!(set.iter().eq((0..N).map(|i| (3 * i, 3 * i + 1))));
+        assert_eq!((set.end(), set.first_gap(3, 9)), (3 * N - 2, Some(4)));
+        assert!(set.covers(6, 7) && !set.covers(6, 8) && !set.covers(7, 9) && set.covers(8, 8));
+        assert_eq!(set.gaps(2, 7), [(2, 3), (4, 6)]);
+        let mut cut = set.clone();
+        cut.truncate(3 * 100 + 1);
+        assert!(cut.has_ranges(101) && cut.end() == 301);
+        cut.truncate(1);
+        assert!(cut.is_one(0, 1) && cut.flags.is_none());
+        let mut none = set.clone();
+        none.truncate(0);
+        assert!(none.is_empty() && none.end() == 0);
+        for i in (0..N).rev() {
+            assert!(set.flags.is_some());
+            set.insert(place(i), place(i) + 3);
+        }
+        assert!(set.is_one(0, 3 * N) && set.flags.is_none());
+    }
+
     proptest! {
         /// Every operation against one flag per byte.
         #[test]
-        fn agrees_with_flags(steps in prop::collection::vec((0_usize..64, 0_usize..24, 0..8), 1..60)) {
+        fn agrees_with_flags(
+            steps in prop::collection::vec((0_usize..64, 0_usize..24, 0..8), 1..60),
+            many in any::<bool>(),
+        ) {
             let mut set = Extents::default();
             let mut flags = [false; 96];
+            if many {
+                // As with very many ranges.
+                set.insert(93, 94);
+                set.make_flags(95, 96);
+                (flags[93], flags[95]) = (true, true);
+            }
             for (a, len, what) in steps {
                 let b = a + len;
                 if what == 0 {

@@ -13,9 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// The most pages written by one call, so that a flush does not hold them all.
 const RUN_PAGES: usize = 64;
-/// Clean bytes between dirty ones are written with them up to this length: a second system call
-/// costs more than copying 32 KiB.
-pub(super) const MERGE_BYTES: usize = 32 << 10;
+/// The most ranges that one call is given.
+const MOST_PIECES: usize = 4096;
 /// Complete pages are written when there are so many bytes of them: a system call costs little
 /// beside that, and the second-level cache holds it.
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
@@ -24,9 +23,6 @@ const SLOW_RUN_BYTES: u64 = 1 << 20;
 /// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
 /// memory that is not touched costs nothing.
 const COMPLETE_RUN_PAGES: u64 = 4;
-/// From this many dirty ranges on, a page's holes are read so that the ranges can be joined.
-const FILL_FROM: usize = 8;
-
 impl<S: Storage> Cache<S> {
     /// Writes back `page` of slot `id`, and the dirty pages that follow it or precede it without a
     /// gap, as far as nobody else holds them.
@@ -158,7 +154,7 @@ impl<S: Storage> Cache<S> {
         // The stamp of a page in use is ahead of the clock.
         let clock = self.clock.load(Ordering::Relaxed);
         let age = clock.saturating_sub(slot.stamp.load(Ordering::Relaxed));
-        let only_room = page.valid().count() == 2 && page.valid().end() == self.page_bytes();
+        let only_room = page.valid().has_ranges(2) && page.valid().end() == self.page_bytes();
         (page.index == 0 && only_room) || age > 2 * RUN_PAGES as u64
     }
 
@@ -207,45 +203,36 @@ impl<S: Storage> Cache<S> {
         held
     }
 
-    /// Writes what is dirty in `run`, ascending pages, by one call; on failure all stay dirty.
+    /// Writes what is dirty in `run`, ascending pages, by as few calls as can be; on failure all stay
+    /// dirty. Only those bytes: between them may be what another process has written since.
     fn write_run(&self, run: &mut [(u32, &mut Page)]) -> Result<(), StorageError> {
-        for (_, page) in &mut *run {
-            page.settle(self.page_bytes());
-            let span = (page.dirty.iter().next().map_or(0, |r| r.0), page.dirty.end());
-            if page.dirty.count() >= FILL_FROM && !page.valid().covers(span.0, span.1) {
-                // Only a saving: if it fails, the ranges are written one by one.
-                let _ = self.fill_gaps(page, span.0, span.1);
-            }
-        }
+        run.iter_mut().for_each(|(_, page)| page.settle(self.page_bytes()));
         let mut ranges = Vec::with_capacity(run.len());
         for (_, page) in &*run {
             let base = self.base(page.index);
-            let join = page.dirty.count() > 1 && !self.straight_write_in(page.index);
-            let mut spans: Vec<(usize, usize)> = Vec::with_capacity(1);
             for (a, b) in page.dirty.iter() {
-                match spans.last_mut() {
-                    Some(last)
-                        if join && a - last.1 <= MERGE_BYTES && page.valid().covers(last.1, a) =>
-                    {
-                        last.1 = b;
-                    }
-                    _ => spans.push((a, b)),
+                if ranges.len() == MOST_PIECES {
+                    self.hand_down(&ranges)?;
+                    ranges.clear();
                 }
+                ranges.push(WriteRange { at: base + a as u64, data: &page.buf[a..b] });
             }
-            ranges.extend(
-                spans
-                    .iter()
-                    .map(|(a, b)| WriteRange { at: base + *a as u64, data: &page.buf[*a..*b] }),
-            );
         }
-        let bytes = ranges.iter().map(|range| range.data.len()).sum();
-        self.note_handed_down(&ranges);
-        self.writes.time(bytes, || self.inner.write_ranges(&ranges))?;
+        self.hand_down(&ranges)?;
         self.line.as_ref().inspect(|line| line.note_written());
         for (id, page) in run {
             self.mark_clean(*id, page);
         }
         Ok(())
+    }
+
+    /// Writes ascending ranges below.
+    fn hand_down(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        let bytes = ranges.iter().map(|range| range.data.len()).sum();
+        let follows = |two: &[WriteRange<'_>]| two[0].at + two[0].data.len() as u64 == two[1].at;
+        let n_pieces = 1 + ranges.windows(2).filter(|two| !follows(two)).count();
+        self.note_handed_down(ranges);
+        self.writes.time_pieces(n_pieces, bytes, || self.inner.write_ranges(ranges))
     }
 
     /// Ranges are about to be written below, in ascending order.
@@ -261,13 +248,6 @@ impl<S: Storage> Cache<S> {
         if self.slot(id).dirty.swap(false, Ordering::AcqRel) {
             self.n_dirty.fetch_sub(1, Ordering::AcqRel);
         }
-    }
-
-    /// Whether a straight write to some byte of page `index` is announced.
-    pub(super) fn straight_write_in(&self, index: u64) -> bool {
-        let base = self.base(index);
-        let end = base.saturating_add(self.shape.page_bytes);
-        self.direct.lock().iter().any(|(a, b)| *a < end && base < *b)
     }
 
     /// Writes back every dirty page from page `first` on, in address order. Pages that fail stay
@@ -319,7 +299,10 @@ impl<S: Storage> Cache<S> {
         }
         if len > old {
             self.below_to.fetch_max(len, Ordering::AcqRel);
-            self.inner.set_len(len)?;
+            // Somebody else may have made it longer: to be extended is no leave to cut.
+            if self.inner.len()? < len {
+                self.inner.set_len(len)?;
+            }
             self.extend_to(len);
             return Ok(());
         }

@@ -13,10 +13,11 @@
 //! lock is held while that page is filled or written back; a thread that holds one page never
 //! waits for another (`try_write`), so there is no deadlock. Lock order: page, then table.
 //!
-//! Requests of at least a page go straight through where no page is cached. Two rules keep them
-//! and the pages coherent: a straight write is announced (`direct`) before pages are looked up, and
-//! pages that appeared meanwhile get its data before it is withdrawn. A write-back that would also
-//! write clean bytes between dirty ones does so only where no straight write is announced.
+//! Requests of at least a page go straight through where no page is cached; pages that appeared while a
+//! straight write was under way get its data after it.
+//!
+//! What goes down is what was given, to the byte (`tests/exact.rs`): a clean byte between dirty ones may
+//! be stale, since another process may have written it.
 
 mod adaptive;
 mod behind;
@@ -222,8 +223,6 @@ pub struct Cache<S> {
     more_hints: OnceLock<Box<[AtomicU32]>>,
     slots: [OnceLock<Box<[Slot]>>; SEGMENTS],
     table: Mutex<Table>,
-    /// Byte ranges of straight writes in flight.
-    direct: Mutex<Vec<(u64, u64)>>,
     /// Held by `set_len`.
     resize: Mutex<()>,
     /// The pages it has together with other caches.
@@ -270,7 +269,6 @@ impl<S: Storage> Cache<S> {
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
             table: Mutex::default(),
-            direct: Mutex::default(),
             resize: Mutex::new(()),
             shared,
             line,

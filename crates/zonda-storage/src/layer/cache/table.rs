@@ -79,10 +79,6 @@ pub(super) struct Page {
     background: Vec<Background>,
     /// How often a scattered read found something missing.
     pub(super) misses: u32,
-    /// How many bytes were put, those put again counting again.
-    put_bytes: usize,
-    /// Whether zeros were laid between pieces where more may yet be put.
-    pub(super) has_holes: bool,
 }
 
 /// A repeated element that nobody has written down yet.
@@ -118,8 +114,6 @@ impl Default for Page {
             dirty: Extents::default(),
             background: Vec::new(),
             misses: 0,
-            put_bytes: 0,
-            has_holes: false,
         }
     }
 }
@@ -137,8 +131,6 @@ impl Page {
         self.dirty.clear();
         self.background.clear();
         self.misses = 0;
-        self.put_bytes = 0;
-        self.has_holes = false;
     }
 
     /// Makes it an empty place without memory.
@@ -160,7 +152,6 @@ impl Page {
         } else {
             copy_short(&mut self.buf[a..b], data);
         }
-        self.put_bytes += data.len();
         self.add_written(a, b);
     }
 
@@ -181,23 +172,6 @@ impl Page {
             read.insert(a, b);
         }
         self.dirty.insert(a, b);
-    }
-
-    /// Takes clean bytes for written ones that lie between such, where those are no further from each
-    /// other than `most`.
-    pub(super) fn join_written(&mut self, most: usize) {
-        let valid = self.valid();
-        let mut joined: Vec<(usize, usize)> = Vec::new();
-        for (a, b) in self.dirty.iter() {
-            match joined.last_mut() {
-                Some(last) if a - last.1 <= most && valid.covers(last.1, a) => last.1 = b,
-                _ => joined.push((a, b)),
-            }
-        }
-        // What is valid may be the set that changes.
-        self.read.get_or_insert_with(|| self.dirty.clone());
-        self.dirty.clear();
-        joined.into_iter().for_each(|(a, b)| self.dirty.insert(a, b));
     }
 
     /// Notes that what was written is below.
@@ -221,12 +195,6 @@ impl Page {
         self.dirty.truncate(end);
     }
 
-    /// In how many pieces it is.
-    #[inline]
-    pub(super) fn n_pieces(&self) -> usize {
-        self.dirty.count().max(self.valid().count())
-    }
-
     /// Whether nothing is to be written back.
     pub(super) fn is_clean(&self) -> bool {
         self.dirty.is_empty() && self.background.is_empty()
@@ -234,14 +202,8 @@ impl Page {
 
     /// Whether every byte is valid.
     #[inline]
-    pub(super) fn is_whole(&self, page_bytes: usize) -> bool {
-        self.valid().is_one(0, page_bytes)
-    }
-
-    /// Whether every byte is valid, and none a zero that only lies where something may still be put.
-    #[inline]
     pub(super) fn is_complete(&self, page_bytes: usize) -> bool {
-        self.is_whole(page_bytes) && (!self.has_holes || self.put_bytes >= page_bytes)
+        self.valid().is_one(0, page_bytes)
     }
 
     /// Lays a repeated element under `a..b`; `phase` says which byte of it is at `a`.

@@ -1,7 +1,6 @@
 //! Writing: into pages, and straight through.
 
 use super::Cache;
-use super::flush::MERGE_BYTES;
 use super::table::{Background, Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
@@ -11,31 +10,11 @@ use std::sync::atomic::Ordering;
 /// Where each call takes long, writes go straight to what is below from this length on: shorter ones
 /// are left to the thread.
 const SLOW_STRAIGHT_BYTES: u64 = 4 << 20;
-/// A page in more pieces than this is tidied: it is filled, and written if it is dirty. Bounds the
-/// cost of finding a place among the pieces.
-const MAX_PIECES: usize = 2048;
-/// The same for a page that is filled without a read, as nothing of it is below.
-const FREE_PIECES: usize = 256;
 /// With more than this waiting to be written, what is put is out of the processor's cache before it
 /// leaves.
 const PAST_CACHE_BYTES: u64 = 4 << 20;
 /// Shorter pieces are not worth more than a plain copy.
 const PAST_CACHE_LEAST: usize = 256;
-
-/// Straight writes that are announced; withdrawn when dropped.
-struct Announced<'a, S: Storage> {
-    cache: &'a Cache<S>,
-    range: (u64, u64),
-}
-
-impl<S: Storage> Drop for Announced<'_, S> {
-    fn drop(&mut self) {
-        let mut direct = self.cache.direct.lock();
-        if let Some(i) = direct.iter().position(|range| *range == self.range) {
-            direct.swap_remove(i);
-        }
-    }
-}
 
 impl<S: Storage> Cache<S> {
     /// Writes into page `index` if it is there; false if not.
@@ -57,7 +36,7 @@ impl<S: Storage> Cache<S> {
             _ => return Ok(false),
         };
         let mut page = slot.page.write();
-        if page.index != index || page.n_pieces() >= FREE_PIECES && self.is_to_be_tidied(&page) {
+        if page.index != index {
             return Ok(false);
         }
         self.touch(slot);
@@ -138,7 +117,6 @@ impl<S: Storage> Cache<S> {
     }
 
     fn write_together(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        let mut announced = Vec::new();
         let mut uncovered = Vec::new();
         let mut straight = Vec::new();
         let straight_from = match self.writer() {
@@ -148,7 +126,7 @@ impl<S: Storage> Cache<S> {
             _ => self.shape.straight.write_bytes,
         };
         let small = |range: &&WriteRange<'_>| (range.data.len() as u64) < straight_from;
-        // Small pieces first: what finds no room is announced with the large ones.
+        // Small pieces first: what finds no room goes straight with the large ones.
         let mut homeless = Vec::new();
         let mut rest = ranges;
         while let Some(first) = rest.first() {
@@ -174,9 +152,6 @@ impl<S: Storage> Cache<S> {
         homeless.extend(ranges.iter().filter(|range| !small(range)));
         for range in homeless {
             let end = range.at + range.data.len() as u64;
-            let span = (range.at, end);
-            self.direct.lock().push(span);
-            announced.push(Announced { cache: self, range: span });
             let mut from = range.at;
             for index in self.cached_in(range.at, range.data.len()) {
                 let begin = self.base(index).max(range.at);
@@ -216,7 +191,6 @@ impl<S: Storage> Cache<S> {
                 self.cover_again(&uncovered);
             }
         }
-        drop(announced);
         outcome
     }
 
@@ -268,7 +242,6 @@ impl<S: Storage> Cache<S> {
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         self.extend_to(at + data.len() as u64);
         let complete = self.put(self.slot(id), &mut page, a, data);
-        self.tidy(id, &mut page)?;
         drop(page);
         if complete {
             self.write_complete(index)?;
@@ -288,42 +261,12 @@ impl<S: Storage> Cache<S> {
         let mut complete = false;
         for piece in pieces.iter().filter(|piece| !piece.data.is_empty()) {
             complete |= self.put(slot, &mut page, (piece.at - base) as usize, piece.data);
-            self.tidy(id, &mut page)?;
         }
         drop(page);
         if complete {
             self.write_complete(index)?;
         }
         Ok(true)
-    }
-
-    /// Makes one piece of very many of a page, and writes it if that is not to be had otherwise.
-    fn tidy(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
-        if page.n_pieces() < FREE_PIECES || !self.is_to_be_tidied(page) {
-            return Ok(());
-        }
-        let (from, to) = (page.valid().iter().next().map_or(0, |r| r.0), page.valid().end());
-        page.has_holes |= page.valid().count() > 1 && self.is_beyond(page);
-        self.fill_gaps(page, from, to)?;
-        // As one write would join them; whoever writes there from now on finds the page.
-        if !self.straight_write_in(page.index) {
-            page.join_written(MERGE_BYTES);
-        }
-        if page.dirty.count() >= MAX_PIECES {
-            self.write_back(id, page)?;
-        }
-        Ok(())
-    }
-
-    /// Whether a page of many pieces has too many of them.
-    #[cold]
-    fn is_to_be_tidied(&self, page: &Page) -> bool {
-        page.n_pieces() >= MAX_PIECES || page.valid().count() == 1 || self.is_beyond(page)
-    }
-
-    /// Whether nothing of a page is below.
-    fn is_beyond(&self, page: &Page) -> bool {
-        self.base(page.index) >= self.below_to.load(Ordering::Acquire)
     }
 
     /// Gives pages that came in during a straight write its data, which they may have read too
