@@ -38,6 +38,7 @@ mod slab;
 pub mod spec;
 mod storage;
 mod sync_level;
+pub mod temporary;
 pub mod thread;
 
 pub use beside::{Beside, Found, Neighbour};
