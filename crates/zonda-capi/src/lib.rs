@@ -6,6 +6,7 @@ mod att;
 mod boundary;
 mod copy;
 mod dim;
+mod displaced;
 mod error;
 mod extensions;
 mod families;
