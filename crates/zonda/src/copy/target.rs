@@ -83,8 +83,15 @@ impl Temporary {
     /// What the operating system reports; `NC_EEXIST` for a target that was made meanwhile.
     pub fn finish(mut self) -> Result<()> {
         if let Ok(old) = fs::metadata(&self.path) {
-            // Who may read it stays as it was.
-            let _ = fs::set_permissions(&self.temporary, old.permissions());
+            // Who may read it stays as it was, or it is not replaced: a file system without permissions
+            // shows the same ones for both.
+            let kept = fs::set_permissions(&self.temporary, old.permissions());
+            let is_same = |new: fs::Metadata| new.permissions() == old.permissions();
+            if let Err(error) = kept
+                && !fs::metadata(&self.temporary).is_ok_and(is_same)
+            {
+                return Err(at(&self.path, &error));
+            }
         }
         let named = match self.replace {
             true => fs::rename(&self.temporary, &self.path),
