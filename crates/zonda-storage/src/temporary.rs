@@ -71,11 +71,11 @@ fn create(path: &Path) -> io::Result<Option<Held>> {
         Err(Errno(libc::EEXIST)) => return Ok(None),
         Err(errno) => return Err(io_error(errno)),
     };
-    match fd.lock_byte(MAKERS_BYTE, libc::F_WRLCK) {
+    // Any other error is that of a file system without locks: nobody will be able to tell that it is
+    // abandoned.
+    if let Err(Errno(libc::EAGAIN | libc::EACCES)) = fd.lock_byte(MAKERS_BYTE, libc::F_WRLCK) {
         // Somebody who looks for abandoned files saw it before it was locked.
-        Err(Errno(libc::EAGAIN | libc::EACCES)) => return Ok(None),
-        // A file system without locks: nobody will be able to tell that it is abandoned.
-        Err(_) | Ok(()) => {}
+        return Ok(None);
     }
     let is_there = is_named(&fd, path);
     Ok(is_there.then_some(Held { _fd: fd }))
