@@ -3,8 +3,8 @@
  * netcdf_meta.h - what the library can do, for the preprocessor.
  *
  * The version is that of the interface Zonda offers, not of Zonda (nc_zonda_version() in
- * zonda.h). A feature counts as present when its functions belong to the library; one that a
- * given build leaves out answers NC_ENOTBUILT.
+ * zonda.h). A feature counts as present when it works; what is absent answers NC_ENOTBUILT,
+ * NC_ENOPAR or "none". tests/c/features.c tries each.
  */
 #ifndef NETCDF_META_H
 #define NETCDF_META_H
@@ -21,8 +21,8 @@
 #define NC_HAS_HDF5 1          /* netCDF-4 files; no libhdf5 is used */
 #define NC_HAS_SZIP 1          /* reading szip */
 #define NC_HAS_SZIP_WRITE 1    /* writing szip */
-#define NC_HAS_DAP2 1          /* OPeNDAP 2 */
-#define NC_HAS_DAP4 1          /* DAP 4 */
+#define NC_HAS_DAP2 0          /* OPeNDAP 2 */
+#define NC_HAS_DAP4 0          /* DAP 4 */
 #define NC_HAS_BYTERANGE 0     /* files read over HTTP by byte ranges */
 #define NC_HAS_DISKLESS 1      /* NC_DISKLESS and netcdf_mem.h */
 #define NC_HAS_MMAP 1          /* NC_MMAP */
@@ -31,11 +31,11 @@
 #define NC_HAS_PARALLEL4 0     /* parallel netCDF-4 files */
 #define NC_HAS_PARALLEL 0      /* either of these two */
 #define NC_HAS_CDF5 1          /* 64-bit data format */
-#define NC_HAS_ERANGE_FILL 1   /* classic files: values out of range are stored as fill value */
+#define NC_HAS_ERANGE_FILL 0   /* classic files: values out of range are stored as fill value */
 #define NC_RELAX_COORD_BOUND 1 /* start may equal the length where count is 0 */
 #define NC_DISPATCH_VERSION 5  /* of struct NC_Dispatch in netcdf_dispatch.h */
-#define NC_HAS_PAR_FILTERS 1   /* filters in parallel writes, where there are any */
-#define NC_HAS_NCZARR 1        /* Zarr stores */
+#define NC_HAS_PAR_FILTERS 0   /* filters in parallel writes */
+#define NC_HAS_NCZARR 0        /* Zarr stores */
 #define NC_HAS_MULTIFILTERS 1  /* several filters on one variable */
 #define NC_HAS_LOGGING 0       /* log messages chosen by nc_set_log_level() */
 #define NC_HAS_QUANTIZE 1      /* nc_def_var_quantize() */

@@ -79,7 +79,8 @@ fn detected(found: Detected) -> Option<&'static str> {
     match found {
         Detected::Classic(format) => Some(name_of(format)),
         Detected::Hdf5 => Some("HDF5"),
-        Detected::Unknown => None,
+        // No engine of Python reads HDF4 through this library.
+        Detected::Hdf4 | Detected::Unknown => None,
     }
 }
 

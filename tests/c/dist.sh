@@ -55,6 +55,11 @@ from_zonda() { # from_zonda PROGRAM: it runs, and on the moved libnetcdf
     LD_LIBRARY_PATH="$prefix/lib" "$1" || return 1
     LD_LIBRARY_PATH="$prefix/lib" ldd "$1" | grep -F "libnetcdf.so.19 => $prefix/lib/" >/dev/null
 }
+# by_itself PROGRAM: it runs on the moved libnetcdf without being told where that is, as README.md says.
+by_itself() {
+    (unset LD_LIBRARY_PATH LD_PRELOAD
+    "$1" && ldd "$1" | grep -F "libnetcdf.so.19 => $prefix/lib/" >/dev/null)
+}
 with_gcc() {
     gcc "$scratch/hello.c" -I"$prefix/include" -L"$prefix/lib" -lnetcdf -o "$scratch/gcc" &&
         from_zonda "$scratch/gcc"
@@ -73,6 +78,7 @@ with_pkg_config() {
     local flags
     flags=$(pkg-config --cflags --libs netcdf) || return 1
     eval "gcc '$scratch/hello.c' $flags -o '$scratch/pkg'" && from_zonda "$scratch/pkg" &&
+        by_itself "$scratch/pkg" &&
         pkg-config --exact-version=4.9.0 netcdf
 }
 with_nc_config() {
@@ -80,9 +86,34 @@ with_nc_config() {
     ln -sfn "$prefix/bin/nc-config" "$scratch/nc-config"
     [ "$("$scratch/nc-config" --prefix)" = "$prefix" ] &&
         [ "$("$prefix/bin/nc-config" --cflags)" = "-I$prefix/include" ] &&
-        [ "$("$prefix/bin/nc-config" --libs)" = "-L$prefix/lib -lnetcdf" ] &&
+        [ "$("$prefix/bin/nc-config" --libs)" = "-L$prefix/lib -Wl,-rpath,$prefix/lib -lnetcdf" ] &&
         [ "$("$prefix/bin/nc-config" --version)" = "netCDF 4.9.0" ] &&
         ! "$prefix/bin/nc-config" --no-such-option >/dev/null
+}
+readme() { # the line of README.md, where paths have no spaces
+    [ -e "$scratch/plain" ] || cp -a "$prefix" "$scratch/plain"
+    gcc "$scratch/hello.c" $("$scratch/plain/bin/nc-config" --cflags --libs) -o "$scratch/readme" || return 1
+    prefix="$scratch/plain" by_itself "$scratch/readme"
+}
+claims() { # netcdf_meta.h, and nc-config with it, says what the library does
+    local folder="$scratch/features" name answer wrong=0
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    gcc -Wall -Wextra -Werror tests/c/dist/features.c -I"$prefix/include" -L"$prefix/lib" \
+        -Wl,-rpath,"$prefix/lib" -lnetcdf -o "$folder/features" || return 1
+    (cd "$folder" && ./features >answers) || return 1
+    while read -r name answer; do
+        case $name in
+            NC2 | NC4 | HDF4 | HDF5 | DAP2 | DAP4 | CDF5 | LOGGING | PNETCDF | PARALLEL | PARALLEL4 | NCZARR) ;;
+            SZIP) name=SZLIB ;;
+            *) continue ;;
+        esac
+        if [ "$("$prefix/bin/nc-config" "--has-${name,,}")" != "$answer" ]; then
+            echo "nc-config --has-${name,,} does not say $answer"
+            wrong=1
+        fi
+    done <"$folder/answers"
+    return $wrong
 }
 with_cmake() { # with_cmake TARGET
     local project="$scratch/cmake-${1//:/-}"
@@ -92,14 +123,15 @@ with_cmake() { # with_cmake TARGET
 cmake_minimum_required(VERSION 3.10)
 project(hello C)
 find_package(netCDF 4.6 REQUIRED)
-if(NOT netCDF_HAS_NC2 OR netCDF_HAS_HDF4 OR NOT netCDF_INCLUDE_DIR)
+if(NOT netCDF_HAS_NC2 OR netCDF_HAS_HDF4 OR netCDF_HAS_DAP OR netCDF_HAS_NCZARR OR NOT netCDF_INCLUDE_DIR)
   message(FATAL_ERROR "netCDF_* variables are wrong")
 endif()
 add_executable(hello hello.c)
 target_link_libraries(hello $1)
 CMAKE
     cmake -S "$project" -B "$project/build" -DCMAKE_PREFIX_PATH="$prefix" &&
-        cmake --build "$project/build" && from_zonda "$project/build/hello"
+        cmake --build "$project/build" && from_zonda "$project/build/hello" &&
+        by_itself "$project/build/hello"
 }
 cmake_refuses() { # a version that is not there
     local project="$scratch/cmake-refuses"
@@ -124,6 +156,8 @@ same_options() { # every option the distribution's nc-config knows is answered b
         case $option in
             # The distribution forgets to say that it has szip: netcdf_meta.h has NC_HAS_SZIP 1.
             --has-szlib) ;;
+            # The distribution has them, and this library has not.
+            --has-dap | --has-dap2 | --has-dap4 | --has-nczarr) ;;
             --has-* | --version)
                 if [ "$ours" != "$theirs" ]; then
                     echo "$option: $ours, the distribution has $theirs"
@@ -169,6 +203,8 @@ else
     skip "CMake: not installed"
 fi
 check "nc-config" with_nc_config
+check "cc with nc-config, as README.md says it" readme
+check "netcdf_meta.h and nc-config say what the library does" claims
 check "ncdump, ncgen, ncgen3, nccopy" classic_tools
 if [ -x /usr/bin/nc-config ]; then
     check "nc-config takes the distribution's options" same_options /usr/bin/nc-config

@@ -38,6 +38,11 @@ HEADERS = [
 # Macros that differ on purpose: name -> reason.
 DIFFERENT = {
     "NC_HAS_ZSTD": "the filter is built in; the distribution left it to a plugin",
+    "NC_HAS_DAP2": "not there; tests/c/dist/features.c tries each claim",
+    "NC_HAS_DAP4": "not there",
+    "NC_HAS_NCZARR": "not there",
+    "NC_HAS_PAR_FILTERS": "there are no parallel writes, in the distribution's library neither",
+    "NC_HAS_ERANGE_FILL": "values out of range are stored converted, by the distribution's library too",
 }
 
 # Macros that only ours has: pattern -> reason.

@@ -280,6 +280,36 @@ static void messages(void) {
     for (int code = -200; code <= 40; code++) printf("%d: nc_strerror %s\n", code, nc_strerror(code));
 }
 
+/* Formats of others: by their first bytes, in files of several lengths, by every flag that may ask for one. Those that
+ * both libraries could read if they were built with them are "not built", the others no netCDF files. */
+static void foreign_formats(void) {
+    static const struct {
+        const char *name, *start;
+        size_t n;
+    } formats[] = {{"HDF4", "\016\003\023\001", 4}, {"GRIB", "GRIB\0\0\0\002", 8}, {"ZIP", "PK\003\004", 4},
+                   {"PNG", "\x89PNG\r\n\x1a\n", 8}, {"gzip", "\x1f\x8b\010\0", 4}, {"CDF-0", "CDF\0", 4}};
+    static const int modes[] = {NC_NOWRITE, NC_WRITE, NC_SHARE, NC_DISKLESS, NC_MMAP, NC_MPIIO,
+                                NC_CLASSIC_MODEL, NC_64BIT_DATA, NC_UDF0, NC_UDF1};
+    static const size_t lengths[] = {4, 7, 8, 9, 512, 2000};
+    static char bytes[2000];
+    for (size_t f = 0; f < COUNT(formats); f++) {
+        for (size_t at = 0; at <= 512; at += 512) {
+            memset(bytes, 0, sizeof bytes);
+            memcpy(bytes + at, formats[f].start, formats[f].n);
+            for (size_t l = 0; l < COUNT(lengths); l++) {
+                if (lengths[l] < at + formats[f].n) continue;
+                write_file("foreign.bin", bytes, lengths[l]);
+                for (size_t m = 0; m < COUNT(modes); m++) {
+                    int nc = -77;
+                    note("%s at %zu, %zu bytes, mode 0x%x", formats[f].name, at, lengths[l], modes[m]);
+                    if (R(nc_open("foreign.bin", modes[m], &nc)) == NC_NOERR) R(nc_close(nc));
+                }
+            }
+        }
+    }
+    remove("foreign.bin");
+}
+
 int main(void) {
     creation_flags();
     default_formats();
@@ -287,6 +317,7 @@ int main(void) {
     modes();
     aborts();
     refused_files();
+    foreign_formats();
     hints();
     many();
     messages();

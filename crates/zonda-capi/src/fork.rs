@@ -53,6 +53,7 @@ pub(crate) fn prepare_for_fork_and_exit() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         zonda::tell_of_gaps(crate::boundary::tell);
+        zonda::release::find_by(crate::displaced::release);
         // SAFETY: the handlers are functions of this library, which is never unloaded
         // (it is linked with `nodelete`). Where there is no memory for them, forks and exits go
         // without, as they would in any other library.

@@ -6,6 +6,7 @@ mod att;
 mod boundary;
 mod copy;
 mod dim;
+mod displaced;
 mod ending;
 mod error;
 mod extensions;

@@ -240,10 +240,17 @@ impl Drop for Busy {
 
 /// `ZONDA_THREADS`, else the cores that the process may use.
 fn threads() -> usize {
-    let asked = std::env::var("ZONDA_THREADS").ok().and_then(|text| text.trim().parse().ok());
-    let asked = asked.filter(|&n: &usize| n > 0);
+    const VARIABLE: &str = "ZONDA_THREADS";
     let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    asked.unwrap_or_else(all).min(MOST_THREADS)
+    let Some(text) = std::env::var_os(VARIABLE) else { return all().min(MOST_THREADS) };
+    let text = text.to_string_lossy();
+    let asked = text.trim().parse().ok().filter(|&n: &usize| n > 0);
+    let used = asked.unwrap_or_else(all).min(MOST_THREADS);
+    // Launchers set it to nothing where they mean the default.
+    if asked.is_none() && !text.trim().is_empty() {
+        memory::warn_of_variable(VARIABLE, &text, &"not a number of threads", &used);
+    }
+    used
 }
 
 /// More would not find the memory bandwidth to pay.

@@ -40,6 +40,9 @@ struct Cli {
     command: cmd::Command,
 }
 
+/// The exit status that shells give a program which ended since nobody read its output (SIGPIPE).
+const READER_GONE: u8 = 128 + 13;
+
 /// Bytes collected before they are written.
 const OUTPUT_BUFFER: usize = 64 << 10;
 
@@ -53,12 +56,16 @@ fn main() -> ExitCode {
         Err(error) => return wrong_call(&error),
     };
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
+    let is_asked = cli.command.is_question();
     let done = cmd::execute(cli.command, &mut out);
     // What was written before a failure is good and goes out, too.
     let flushed = out.flush().map_err(Failure::from);
-    match done.and_then(|status| flushed.map(|()| status)) {
-        Ok(status) => status,
-        Err(failure) => failure.report(),
+    match (done, flushed) {
+        // The answer is known, whoever reads what was written.
+        (Ok(status), Ok(()) | Err(Failure::ReaderGone)) => status,
+        // It is not, and 0 would be one.
+        (Err(Failure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
+        (Err(failure), _) | (_, Err(failure)) => failure.report(),
     }
 }
 
@@ -71,9 +78,14 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         error.kind(),
         DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        // A reader that went away has seen enough of it.
-        let _ = error.print();
-        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        let shown = error.print().and_then(|()| io::stdout().flush());
+        return match shown.map_err(Failure::from) {
+            // A reader that went away has seen enough of it.
+            Ok(()) | Err(Failure::ReaderGone) => {
+                ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+            }
+            Err(failure) => failure.report(),
+        };
     }
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

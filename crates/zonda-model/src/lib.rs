@@ -7,6 +7,7 @@ pub mod filter_text;
 mod hyperslab;
 mod ids;
 mod name;
+pub mod release;
 mod types;
 
 pub use error::NcError;

@@ -40,6 +40,7 @@ pub mod spec;
 mod storage;
 mod sync_level;
 mod syncs;
+pub mod temporary;
 pub mod thread;
 
 pub use beside::{Beside, Found, Neighbour, Sight};

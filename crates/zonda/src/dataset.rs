@@ -179,6 +179,10 @@ impl Dataset {
                     let Opened { storage, beside, .. } = opened;
                     Inner::Nc4(Box::new(Nc4::open(storage, beside, lock, path, options)?))
                 }
+                Detected::Hdf4 => {
+                    let why = "an HDF4 file, which this library does not read";
+                    return Err(Error::explained(NcError::NotBuilt, why));
+                }
                 Detected::Unknown => {
                     let why = "neither a classic netCDF file nor HDF5, by its first bytes";
                     return Err(Error::explained(NcError::NotNc, why));

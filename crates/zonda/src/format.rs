@@ -81,12 +81,16 @@ pub enum Detected {
     Classic(Format),
     /// HDF5, and so perhaps netCDF-4.
     Hdf5,
+    /// HDF4, which Zonda does not read.
+    Hdf4,
     /// Nothing Zonda knows.
     Unknown,
 }
 
 /// The signature of HDF5, at byte 0 or, behind a user block, at 512 times a power of two.
 const HDF5_SIGNATURE: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
+/// The signature of HDF4, at byte 0 only, and of files of at least 8 bytes, as the reference has it.
+const HDF4_SIGNATURE: &[u8; 4] = b"\x0e\x03\x13\x01";
 /// Where the search for the HDF5 signature ends. User blocks of more than 4 GiB are unheard of.
 const HDF5_SEARCH_END: u64 = 4 << 30;
 
@@ -114,6 +118,9 @@ pub fn detect_in(storage: &dyn Storage) -> Result<Detected> {
             _ => None,
         };
         return Ok(format.map_or(Detected::Unknown, Detected::Classic));
+    }
+    if got == magic.len() && magic.starts_with(HDF4_SIGNATURE) {
+        return Ok(Detected::Hdf4);
     }
     let len = storage.len()?;
     let mut at = 0;

@@ -59,7 +59,7 @@ pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
-    default_fill, filter_text, normalize_name,
+    default_fill, filter_text, normalize_name, release,
 };
 pub use zonda_nc4::{
     Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage, Place,

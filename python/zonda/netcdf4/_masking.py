@@ -42,7 +42,7 @@ class Rules:
     fills : whether the variable's default fill value counts (when it has no `_FillValue`)
     """
 
-    __slots__ = ("dtype", "warned", "missing", "fill", "fill_is_given", "minimum", "maximum", "default", "signed_as_unsigned", "scale_factor", "add_offset", "scales", "encoding")  # fmt: skip
+    __slots__ = ("dtype", "warned", "missing", "fill", "fill_is_given", "minimum", "maximum", "default", "signed_as_unsigned", "scale_factor", "add_offset", "scales", "encoding", "fault")  # fmt: skip
 
     def __init__(self, attribute: Callable[[str], Any], dtype: np.dtype, fills: bool, is_vlen: bool) -> None:
         self.dtype = dtype
@@ -63,8 +63,17 @@ class Rules:
                     float(factor)
         except (TypeError, ValueError):
             self.scales = False
+        self.fault: Exception | None = None
         if is_vlen or dtype.kind not in "iufcS":
             return
+        try:
+            self._read_masks(attribute, fills)
+        except (OverflowError, TypeError) as error:
+            # Of no consequence for who wants no masks.
+            self.fault = error
+
+    def _read_masks(self, attribute: Callable[[str], Any], fills: bool) -> None:
+        dtype = self.dtype
         missing = self._cast(attribute, "missing_value")
         if missing is not None:
             self.missing = [missing[()]] if missing.shape == () else list(missing)
@@ -108,6 +117,8 @@ class Rules:
 
     def masked(self, data: Any, scale: bool, always_mask: bool) -> Any:
         """Data as a masked array: missing, never written and invalid values masked."""
+        if self.fault is not None:
+            raise self.fault.with_traceback(None)
         for text in self.warned:
             warnings.warn(text, stacklevel=4)
         unsigned = scale and self.signed_as_unsigned and data.dtype.kind == "i"

@@ -125,6 +125,14 @@ groups-to-classic|-k classic groups.nc new.nc
 types-to-classic|-k cdf5 storage.nc new.nc
 chunks-of-classic|-c n/3 types.nc new.nc
 no-variable|-v nope storage.nc new.nc
+chunks-of-no-dimension|-k netcdf4 -c nosuchdim/5 types.nc new.nc
+chunks-of-no-variable|-k netcdf4 -c nosuchvar:n/5 types.nc new.nc
+chunks-of-other-dimension|-k netcdf4 -c s:nosuchdim/5 types.nc new.nc
+chunks-of-a-variable-left-out|-k netcdf4 -v s -c b:n/2 types.nc new.nc
+filter-of-no-variable|-k netcdf4 -F nosuchvar:zstd,3 types.nc new.nc
+filter-of-no-pattern|-k netcdf4 -F nosuch*:none types.nc new.nc
+contiguous-no-variable|-k netcdf4 --contiguous nosuchvar types.nc new.nc
+quantize-no-variable|-k netcdf4 --quantize nosuchvar:bitround,3 types.nc new.nc
 no-group|-g /nope storage.nc new.nc
 two-of-a-name|-g first groups.nc new.nc
 no-filter|-F 40000,1 storage.nc new.nc
@@ -133,6 +141,9 @@ bad-chunk|-c x=3 storage.nc new.nc
 bad-kind|-k hdf4 storage.nc new.nc
 two-codecs|-d 1 --zstd 1 storage.nc new.nc
 CASES
+    # What is asked of a variable by name and cannot be had of it is said.
+    golden "copy notes" "$here/copy/notes.txt" "$zonda" copy -f -k netcdf4 --quantize s:bitround,3 types.nc noted.nc
+    rm -f noted.nc
     ls | grep -v -e '^got' -e '^std' >after
     if diff <(grep -v -e '^got' -e '^std' before) <(grep -vx after after) >left; then
         pass "copy leaves nothing where it fails"
@@ -227,6 +238,16 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)' "$zonda" 
         fi
     done
     rm -f big.nc maps.nc series.nc bricks.nc back.nc
+
+    # Ended without a chance to clean up: the next one does it.
+    local said
+    mkdir -p killed
+    if said=$(cd killed && python3 "$here/copy/killed.py" "$prefix" 2>&1); then
+        pass "what killed makers leave: $(tail -n 1 <<<"$said")"
+    else
+        fail "what killed makers leave"
+        tail -n 8 <<<"$said" | sed 's/^/        /'
+    fi
 }
 
 # Real files: what ncdump says of the copy is what `zonda dump` says of the file.

@@ -47,6 +47,8 @@ PYTHON
     golden "diff of what was saved" "$here/damage/diff-saved.txt" "$zonda" diff sound.nc saved.nc
     golden "diff --json" "$here/damage/diff-json.txt" "$zonda" diff --json sound.nc saved.nc
     golden "diff of one part" "$here/damage/diff-part.txt" "$zonda" diff -v 'w,r' sound.nc saved.nc
+    golden "diff of no variable" "$here/damage/diff-no-variable.txt" "$zonda" diff -v nosuchvar sound.nc saved.nc
+    golden "diff without no variable" "$here/damage/diff-no-exclude.txt" "$zonda" diff -x 'w,nosuch*' sound.nc saved.nc
     golden "diff of formats" "$here/damage/diff-formats.txt" "$zonda" diff classic.nc sound.nc
     golden "diff within a tolerance" "$here/damage/diff-within.txt" "$zonda" diff --absolute 1e300 sound.nc saved.nc
     golden "diff with nothing" "$here/damage/diff-missing.txt" "$zonda" diff sound.nc missing.nc

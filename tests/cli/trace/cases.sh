@@ -10,6 +10,10 @@ test_trace() {
     golden "trace --json" "$here/trace/json.out" "$zonda" trace --json without.txt with.txt
     golden "trace --layer" "$here/trace/layer.out" "$zonda" trace --layer 1 with.txt
     golden "trace --layer of none" "$here/trace/no-layer.out" "$zonda" trace --layer 2 with.txt
+    golden "trace with too many labels" "$here/trace/labels.out" "$zonda" trace --label a --label b with.txt
+    ZONDA_TRACE=recorded "$zonda" info with.txt >/dev/null 2>&1
+    golden "trace --layer of a recording" "$here/trace/recorded-layer.out" "$zonda" trace --layer 0 recorded
+    golden "trace --label of a recording" "$here/trace/recorded-label.out" "$zonda" trace --label a recorded
     golden "trace of standard input" "$here/trace/stdin.out" sh -c '"$0" trace - <with.txt' "$zonda"
     picture "trace as SVG" "$here/trace/one.svg.txt" "$zonda" trace without.txt
     picture "trace of two files as SVG" "$here/trace/two.svg.txt" \

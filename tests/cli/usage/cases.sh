@@ -60,4 +60,78 @@ CASES
     else
         fail "completions are bash"
     fi
+    outputs
+}
+
+# Whatever is written to standard output: one that takes nothing is a failure, whoever asked for what; one that nobody
+# reads is none, but does not turn the answer of `diff` and `check` into another one.
+outputs() {
+    if [ -z "$ncgen" ]; then
+        skip "usage of outputs: there is no ncgen to make a file with"
+        return
+    fi
+    local line status n=0 wrong=0 prefixed
+    "$ncgen" -k nc3 -o one.nc "$here/dump/types.cdl"
+    sed 's/= 1/= 2/' "$here/dump/types.cdl" | "$ncgen" -k nc3 -o other.nc
+    head -c 60 one.nc >cut.nc
+    ZONDA_TRACE=recorded "$zonda" info one.nc >/dev/null
+    while read -r line; do
+        n=$((n + 1))
+        prefixed=$prefix/bin/$line
+        # shellcheck disable=SC2086
+        (eval "$prefixed") >/dev/full 2>got.err
+        status=$?
+        if [ $status -eq 0 ] || ! grep -q 'No space left on device' got.err; then
+            echo "        $line onto a full disk: exit status $status, $(head -n 1 got.err)"
+            wrong=1
+        fi
+    done <<'COMMANDS'
+zonda info one.nc
+zonda info --json one.nc
+zonda dump one.nc
+zonda dump -h one.nc
+zonda copy -q -f --json one.nc copied.nc
+zonda check one.nc
+zonda check --json one.nc
+zonda diff one.nc other.nc
+zonda diff --json one.nc other.nc
+zonda view one.nc
+zonda view one.nc s
+zonda view one.nc s --text
+zonda recover one.nc
+zonda completions bash
+zonda man
+zonda man copy
+zonda --help
+zonda --version
+zonda help copy
+zonda copy --help
+ncdump one.nc
+ncdump -h one.nc
+ncdump -k one.nc
+ncdump -x one.nc
+ncgen -lc $here/dump/types.cdl
+ncgen -lj $here/dump/types.cdl
+ncgen3 -c $here/dump/types.cdl
+COMMANDS
+    if ((wrong)); then fail "usage onto a full disk"; else pass "usage onto a full disk: $n commands"; fi
+    # STATUS and the command, into a pipe that is closed before it starts.
+    wrong=0
+    while read -r status line; do
+        { sleep 0.1; "$zonda" $line 2>/dev/null; echo $? >status; } | true
+        for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s status ] && break; sleep 0.1; done
+        if [ "$(cat status)" != "$status" ]; then
+            echo "        zonda $line into a closed pipe: exit status $(cat status), not $status"
+            wrong=1
+        fi
+        rm -f status
+    done <<'COMMANDS'
+1 diff one.nc other.nc
+0 diff one.nc one.nc
+1 check cut.nc
+0 check one.nc
+0 dump one.nc
+0 info one.nc
+COMMANDS
+    if ((wrong)); then fail "usage into a closed pipe"; else pass "usage into a closed pipe"; fi
 }

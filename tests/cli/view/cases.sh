@@ -40,11 +40,27 @@ dates-series|series
 dates-strange|strange
 CASES
     golden "view of a series in text" "$here/view/dates-text.txt" "$zonda" view dates.nc series --text
+    "$ncgen" -k nc3 -o unsigned.nc "$here/view/unsigned.cdl"
     # The same picture of the same numbers in a group, packed into chunks.
     "$ncgen" -k nc4 -o grouped.nc "$here/view/grouped.cdl"
     golden "view of a group" "$here/view/grouped.txt" "$zonda" view grouped.nc /ocean/deep/T --at time=-1
     picture "view of a group as SVG" "$here/view/grouped.svg.txt" \
         "$zonda" view grouped.nc /ocean/deep/T --at time=-1
+    # Numbers that stand for others: a table of what attributes can say, beside other readers.
+    golden "view of unsigned shorts" "$here/view/unsigned.txt" "$zonda" view unsigned.nc s
+    golden "view of attributes without a meaning" "$here/view/unused.txt" "$zonda" view unsigned.nc odd
+    if "$venv/bin/python" -c 'import netCDF4, xarray' 2>/dev/null; then
+        local said
+        mkdir -p decoded
+        if said=$(cd decoded && "$venv/bin/python" "$here/view/decoded.py" "$zonda" 2>&1); then
+            pass "view decodes as others do: $(tail -n 1 <<<"$said")"
+        else
+            fail "view decodes as others do"
+            tail -n 8 <<<"$said" | sed 's/^/        /'
+        fi
+    else
+        skip "view decodes as others do: no netCDF4 and xarray in $venv"
+    fi
     golden "view without a variable" "$here/view/list.txt" "$zonda" view field.nc
     golden "view of groups without a variable" "$here/view/list-groups.txt" "$zonda" view grouped.nc
     golden "view of a picture of nothing" "$here/view/list-output.txt" "$zonda" view field.nc -o nothing.png

@@ -39,6 +39,13 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
+impl Command {
+    /// Whether the exit status is the answer to a question.
+    pub(crate) fn is_question(&self) -> bool {
+        matches!(self, Command::Check(_) | Command::Diff(_))
+    }
+}
+
 /// Executes a command; data goes to `out`.
 pub(crate) fn execute(command: Command, out: &mut dyn Write) -> Result<ExitCode> {
     match command {

@@ -3,6 +3,7 @@
 use zonda_chunk::filter::{builtin_name, is_builtin};
 use zonda_chunk::{ChunkError, FilterSpec};
 use zonda_hdf5::message::FilterDescription;
+use zonda_model::release::{Release, answers_as};
 use zonda_model::{ExtType, NcError, VarId};
 
 use super::define::Definer;
@@ -19,6 +20,8 @@ use crate::{Nc4Error, Result};
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
 /// Compact data are at most so long ...
+/// The first release that gives filters to variables of strings and sequences.
+const ANY_TYPE_FILTERED: Release = Release::new(4, 9, 3);
 const MOST_COMPACT: u64 = 64 << 10;
 /// ... and with their header in a message of 64 KiB.
 const LAYOUT_HEADER: u64 = 16;
@@ -426,7 +429,8 @@ impl Definer<'_> {
         is_there: bool,
     ) -> std::result::Result<(), NcError> {
         let known = self.var(group, var)?;
-        if !self.is_fixed_size(known.nc_type) {
+        // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
+        if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
             return Err(NcError::Filter);
         }
         if !self.is_defining() {

@@ -18,7 +18,7 @@
 //! Variables with records in a classic file go record by record together, as they lie there.
 //!
 //! The target is written under another name beside its own, and gets that when it is complete; what
-//! fails or is interrupted leaves nothing.
+//! fails or is interrupted leaves nothing. What a killed copy leaves, the next one in the folder removes.
 
 mod ahead;
 pub(crate) mod atts;
@@ -26,6 +26,7 @@ pub(crate) mod boxes;
 mod data;
 mod define;
 mod fit;
+mod named;
 mod options;
 pub(crate) mod pieces;
 mod raw;
@@ -111,8 +112,8 @@ pub enum Way {
 ///
 /// # Errors
 /// `NC_EEXIST` for a target that exists, unless it is to be replaced; `NC_EINVAL` for one that is
-/// the source; `NC_ESTRICTNC3` with names for what its format cannot hold, `NC_ENOTVAR` and
-/// `NC_ENOGRP` for what was chosen and is not there: all before anything is written. `EINTR` where
+/// the source; `NC_ESTRICTNC3` with names for what its format cannot hold, `NC_ENOTVAR`, `NC_EBADDIM`
+/// and `NC_ENOGRP` for what options name and is not there: all before anything is written. `EINTR` where
 /// `progress` ended it; what reading and writing meet. Nothing is left of the target then, and one
 /// that was there stays as it was.
 ///
@@ -200,13 +201,17 @@ fn run(
     let mut copied = Copied { format, ..Copied::default() };
     if rules.is_some() {
         copied.notes = tree.leave_out_vars();
+    } else {
+        named::check(&tree, options).map_err(at_source)?;
+        copied.notes = named::without_effect(&tree, options);
     }
     copied.notes.extend(tree.leave_out_atts());
     copied.lost = std::mem::take(&mut tree.lost);
     copied.n_lost = copied.lost.len() as u64;
     let is_strict = rules.is_some();
     fit::check(&tree, format, is_strict).map_err(at_source)?;
-    let create = CreateOptions { format, exclusive: true, ..CreateOptions::default() };
+    // Over the empty file that is there.
+    let create = CreateOptions { format, ..CreateOptions::default() };
     let file = Dataset::create(temporary.working_path(), &create)?;
     let mut fill = || {
         let asked = define::Asked { options, rules };

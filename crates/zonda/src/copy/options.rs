@@ -80,6 +80,11 @@ impl Pattern {
         &self.0
     }
 
+    /// Whether it means variables of one name only.
+    pub(crate) fn is_name(&self) -> bool {
+        !self.0.iter().any(|byte| matches!(byte, b'*' | b'?'))
+    }
+
     /// Whether it means the variable of that path, which begins with `/`.
     #[must_use]
     pub fn matches(&self, path: &[u8]) -> bool {

@@ -48,8 +48,12 @@ impl Spill {
         name.push("-pieces");
         let open = OpenOptions::new().read(true).write(true).create_new(true).open(&name);
         let file = open.map_err(|error| io_error(&error))?;
-        // From now on nothing but this process knows it.
-        std::fs::remove_file(&name).map_err(|error| io_error(&error))?;
+        // From now on nothing but this process knows it. Another one that takes it for abandoned may have
+        // removed it already.
+        match std::fs::remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(&error)),
+            _ => {}
+        }
         Ok(Spill {
             file,
             lens: lens.to_vec(),

@@ -7,20 +7,22 @@ use std::path::{Path, PathBuf};
 
 use zonda_model::NcError;
 use zonda_storage::SyncLevel;
+use zonda_storage::temporary::{self, Held};
 
 use crate::error::{Error, Result};
 
-/// Bytes of a name in a folder, less what names beside it add.
-const MOST_NAME: usize = 240;
 /// `EEXIST` of Linux on every architecture.
 const EEXIST: i32 = 17;
 
-/// A file that is being written, removed unless it is finished.
+/// A file that is being written, removed unless it is finished. Where the process is killed before, the
+/// next one that makes such a file in this folder removes it.
 #[derive(Debug)]
 pub struct Temporary {
     /// Where it is to be; what a symbolic link there means.
     path: PathBuf,
     temporary: PathBuf,
+    /// Says to others that somebody is at work on it.
+    _held: Held,
     replace: bool,
     finished: bool,
 }
@@ -35,7 +37,7 @@ fn at(path: &Path, error: &io::Error) -> Error {
 }
 
 impl Temporary {
-    /// For a target at `target`, which is not to be the file at `source`. Makes nothing yet.
+    /// For a target at `target`, which is not to be the file at `source`. Makes an empty file.
     ///
     /// # Errors
     /// `NC_EEXIST` for a target that exists and is not to be replaced; `NC_EINVAL` for one that is
@@ -62,22 +64,12 @@ impl Temporary {
         }
         let folder = folder_of(&path);
         fs::metadata(folder).map_err(|error| at(folder, &error))?;
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return Err(Error::told(NcError::Inval, "it has no name").at(target));
-        };
-        let name = name.as_encoded_bytes();
-        let named = |number: u32| {
-            let suffix = format!(".zonda-new-{}-{number}", std::process::id());
-            let mut kept = name.len().min(MOST_NAME - suffix.len());
-            while kept > 0 && std::str::from_utf8(&name[..kept]).is_err() {
-                kept -= 1;
-            }
-            path.with_file_name(String::from_utf8_lossy(&name[..kept]).into_owned() + &suffix)
-        };
-        // One of the same number may have been killed here.
-        let free = (0..u32::MAX).map(named).find(|path| fs::symlink_metadata(path).is_err());
-        let temporary = free.ok_or_else(|| Error::from(NcError::Exist).at(target))?;
-        Ok(Temporary { path, temporary, replace, finished: false })
+        }
+        let made = temporary::create_beside(&path);
+        let (temporary, held) = made.map_err(|error| at(&path, &error))?;
+        Ok(Temporary { path, temporary, _held: held, replace, finished: false })
     }
 
     /// Where the file is to be written.
@@ -91,8 +83,15 @@ impl Temporary {
     /// What the operating system reports; `NC_EEXIST` for a target that was made meanwhile.
     pub fn finish(mut self) -> Result<()> {
         if let Ok(old) = fs::metadata(&self.path) {
-            // Who may read it stays as it was.
-            let _ = fs::set_permissions(&self.temporary, old.permissions());
+            // Who may read it stays as it was, or it is not replaced: a file system without permissions
+            // shows the same ones for both.
+            let kept = fs::set_permissions(&self.temporary, old.permissions());
+            let is_same = |new: fs::Metadata| new.permissions() == old.permissions();
+            if let Err(error) = kept
+                && !fs::metadata(&self.temporary).is_ok_and(is_same)
+            {
+                return Err(at(&self.path, &error));
+            }
         }
         let named = match self.replace {
             true => fs::rename(&self.temporary, &self.path),
@@ -173,10 +172,14 @@ mod tests {
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         drop(Temporary::beside(&at("new"), &at("source"), true).unwrap());
         let first = Temporary::beside(&at("new"), &at("source"), true).unwrap();
-        fs::write(first.working_path(), "left behind").unwrap();
         let second = Temporary::beside(&at("new"), &at("source"), true).unwrap();
         assert_ne!(first.working_path(), second.working_path());
         drop((first, second));
+        // Of one that was killed, whose lock is gone.
+        fs::write(at("old.zonda-new-1-0"), "left behind").unwrap();
+        let third = Temporary::beside(&at("new"), &at("source"), true).unwrap();
+        assert!(!at("old.zonda-new-1-0").exists());
+        drop(third);
         let left = fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(left, 4, "source, old, link, the long name");
     }

@@ -15,10 +15,12 @@ mod values;
 use std::fmt;
 use std::ops::ControlFlow;
 
+use zonda_model::NcError;
+
 use crate::copy::tree::Tree;
 use crate::copy::{CopyOptions, Pattern, Progress};
 use crate::dataset::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 pub use values::{Tolerance, ValuesDiffer};
 
@@ -129,7 +131,7 @@ pub enum How {
 /// `progress` is told of the data that were compared, and may end it.
 ///
 /// # Errors
-/// What reading meets; `EINTR` where `progress` ended it.
+/// `NC_ENOTVAR` for a name in the options that neither has; what reading meets; `EINTR` where `progress` ended it.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -155,6 +157,13 @@ pub fn diff(
         Tree::read(file, &CopyOptions::default(), None).map_err(|error| error.at(file.path()))
     };
     let trees = [read(first)?, read(second)?];
+    for pattern in options.vars.iter().chain(&options.exclude) {
+        if !trees.iter().flat_map(Tree::vars).any(|var| pattern.matches(&var.path)) {
+            let name = String::from_utf8_lossy(pattern.text());
+            let text = format!("there is no variable {name} in either file");
+            return Err(Error::told(NcError::NotVar, text));
+        }
+    }
     let mut n = 0;
     let mut told = |difference| {
         n += 1;

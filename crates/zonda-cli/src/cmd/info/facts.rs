@@ -214,6 +214,7 @@ impl Source<'_> {
         match detected.ok()? {
             Detected::Classic(format) => Some(format.kind()),
             Detected::Hdf5 => Some("HDF5, perhaps netCDF-4"),
+            Detected::Hdf4 => Some("HDF4"),
             Detected::Unknown => None,
         }
     }

@@ -92,6 +92,12 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             "--html and --chrome need a recording (ZONDA_TRACE), not lines of the event layer";
         return Err(Failure::text(what));
     }
+    if args.labels.len() > traces.len() {
+        let (labels, traces) = (args.labels.len(), traces.len());
+        return Err(Failure::Usage(format!(
+            "{labels} times --label for {traces} traces; see --help"
+        )));
+    }
     for (trace, label) in traces.iter_mut().zip(&args.labels) {
         trace.title.clone_from(label);
     }
@@ -140,6 +146,11 @@ fn read(
     };
     let first = input.fill_buf().map_err(|error| at(error.to_string()))?;
     if Decoder::<&[u8]>::is_trace(first) {
+        if args.layer.is_some() || !args.labels.is_empty() {
+            let what =
+                "it is a recording, and --layer and --label are for lines of the event layer";
+            return Err(at(what.to_owned()));
+        }
         recording::show(input::label(path), input, args, format, out)?;
         return Ok(None);
     }

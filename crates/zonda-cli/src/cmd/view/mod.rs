@@ -20,8 +20,8 @@ use slice::{Coordinate, Picked, Slice};
 /// Draws a variable: a map of two dimensions, or a line of one
 ///
 /// The last two dimensions with more than one element make the map; the others are taken at index 0
-/// or as --at says. Values are decoded as CF has it: scale_factor, add_offset, _FillValue,
-/// missing_value, valid_range, and times as dates. Without -o, the range and the mean of the values are printed, and on a
+/// or as --at says. Values are decoded as CF and the NetCDF Users Guide have it: _Unsigned, scale_factor,
+/// add_offset, _FillValue, missing_value, valid_range, valid_min, valid_max, and times as dates. Without -o, the range and the mean of the values are printed, and on a
 /// terminal a drawing in text. Without a variable, those that can be drawn are listed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -89,6 +89,9 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let slice =
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
+    for note in &slice.notes {
+        eprintln!("zonda: {}: {variable}: {note}", input::label(&args.file).display());
+    }
     let (Some(output), Some(format)) = (&args.output, format) else {
         slice.describe(out)?;
         if args.text || std::io::stdout().is_terminal() {

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 
-use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, MemType, Meta, VarRef};
+use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, Meta, VarRef};
 use zonda_cf::times::Dates;
+use zonda_cf::values::{Decoder, Unused};
 use zonda_plot::AxisKind;
 
 use super::At;
-use super::decode::{Decoding, doubles, text};
+use super::decode::{decoder, text};
 use crate::cdl::types::outward;
 use crate::failure::{Failure, Result};
 
@@ -28,6 +29,8 @@ pub(super) struct Slice {
     pub(super) axes: Picked,
     /// Decoded, NaN where missing; the last axis is the fastest.
     pub(super) values: Vec<f64>,
+    /// What the attributes say that has no meaning.
+    pub(super) notes: Vec<String>,
 }
 
 /// The dimensions that are shown.
@@ -100,8 +103,8 @@ impl Slice {
             }
         }
         let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
-        let decoding = Decoding::of(file, id, ty)?;
-        let values = read(file, id, &slab)?.into_iter().map(|value| decoding.value(value));
+        let decoder = decoder(file, id, ty)?;
+        let values = read(file, id, &slab, &decoder)?;
         let x = axes.pop().unwrap_or_else(Coordinate::of_nothing);
         let axes = match axes.pop() {
             Some(y) => Picked::Two { y, x },
@@ -113,7 +116,8 @@ impl Slice {
             units: text(file, id, "units").filter(|units| units != "1"),
             at: rest,
             axes,
-            values: values.collect(),
+            values,
+            notes: decoder.unused().iter().map(Unused::to_string).collect(),
         })
     }
 
@@ -297,15 +301,15 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
     Ok(())
 }
 
-/// Reads a hyperslab as doubles.
-fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>) -> Result<Vec<f64>> {
+/// Reads the values of a hyperslab.
+fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>, decoder: &Decoder) -> Result<Vec<f64>> {
     let mut bytes = Vec::new();
-    // Each number of a type can be told as a double.
-    let _ = file.get(id, slab, Some(MemType::F64), |len| {
+    // In its own type nothing is out of range.
+    let _ = file.get(id, slab, None, |len| {
         bytes.resize(len, 0);
         Ok(&mut bytes)
     })?;
-    Ok(doubles(&bytes))
+    Ok(decoder.values(&bytes).collect())
 }
 
 /// The coordinate variable of a dimension, if it has numbers: in the group that is looked at or one
@@ -324,8 +328,7 @@ fn coordinate_variable(meta: &Meta<'_>, dim: DimId) -> Option<(VarRef, ExtType)>
 fn position(file: &Dataset, dim: &Dim, index: usize) -> Result<Option<String>> {
     if let Some((id, ty)) = dim.coordinate {
         let slab = Hyperslab { start: &[index], count: &[1], stride: None };
-        let decoding = Decoding::of(file, id, ty)?;
-        let value = read(file, id, &slab)?.first().map(|value| decoding.value(*value));
+        let value = read(file, id, &slab, &decoder(file, id, ty)?)?.first().copied();
         if let Some(value) = value.filter(|value| value.is_finite()) {
             let units = text(file, id, "units").filter(|units| units != "1").unwrap_or_default();
             let said = with_units(value, kind(file, id), &units);
@@ -349,9 +352,7 @@ impl Coordinate {
         let Some((id, ty)) = of.coordinate else { return Ok(index) };
         let stride = [isize::try_from(step).unwrap_or(isize::MAX)];
         let slab = Hyperslab { start: &[0], count: &[len], stride: Some(&stride) };
-        let decoding = Decoding::of(file, id, ty)?;
-        let centres: Vec<f64> =
-            read(file, id, &slab)?.into_iter().map(|value| decoding.value(value)).collect();
+        let centres = read(file, id, &slab, &decoder(file, id, ty)?)?;
         let one_way = centres.windows(2).all(|pair| pair[0] < pair[1])
             || centres.windows(2).all(|pair| pair[0] > pair[1]);
         if !one_way || centres.iter().any(|centre| !centre.is_finite()) {
