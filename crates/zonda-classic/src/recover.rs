@@ -80,7 +80,7 @@ pub fn recover(storage: &dyn Storage, beside: &Arc<dyn Beside>) -> Result<Recove
                 finish_header(storage, Some(beside), &body.new)?;
                 Recovery::Header
             }
-            Kind::Move => {
+            Kind::Move { .. } => {
                 Move::resume(journal, &body)?.finish(storage, Some(beside))?;
                 Recovery::Move
             }
@@ -102,7 +102,7 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
     match Body::read(&*found.storage)? {
         Some(body) if body.belongs_to(storage)? => match body.kind {
             Kind::Header => Ok(Pending::Header(body.new)),
-            Kind::Move => Err(ClassicError::HalfMoved { in_use: found.in_use }),
+            Kind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
         },
         _ => Ok(Pending::Nothing),
     }
