@@ -73,20 +73,22 @@ impl ClassicFile {
         let existing = header.att_named(owner, name)?;
         let len = n_values.saturating_mul(ty.size());
         let atts = header.atts_mut(owner)?;
-        let old = existing.and_then(|i| atts.get(i));
-        let fits =
-            old.is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
+        let old = existing.and_then(|i| atts.get_mut(i));
+        let fits = old
+            .as_ref()
+            .is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
         if !in_define && !fits {
             return Err(ClassicError::NotInDefineMode.into());
         }
-        let stored = match old {
+        let stored = match &old {
             // In data mode the reference keeps the name without looking at it again.
             Some(old) if !in_define => old.name.clone(),
             _ => valid_name(name)?,
         };
         let (bytes, converted) = encode(version, ty, mem, memory, len);
         let att = Att { name: stored, ty, len: n_values as u64, bytes };
-        match existing.and_then(|i| atts.get_mut(i)) {
+        match old {
+            // It was found by its name, so that is the same.
             Some(slot) => *slot = att,
             None => atts.push(att),
         }
@@ -132,9 +134,7 @@ impl ClassicFile {
         let header = state.require_define()?;
         let index = header.find_att(owner, name)?;
         let atts = header.atts_mut(owner)?;
-        if index < atts.len() {
-            atts.remove(index);
-        }
+        atts.remove(index);
         Ok(())
     }
 
@@ -160,12 +160,12 @@ impl ClassicFile {
         if header.att_named(owner, &stored)?.is_some() {
             return Err(ClassicError::NameInUse { name: shown(new_name) });
         }
-        if let Some(att) = header.atts_mut(owner)?.get_mut(index) {
-            if !in_define && !att.name.has_room_for(stored.len()) {
-                return Err(ClassicError::NotInDefineMode);
-            }
-            att.name.replace(stored, in_define);
+        let atts = header.atts_mut(owner)?;
+        let has_room = |att: &mut Att| att.name.has_room_for(stored.len());
+        if !in_define && !atts.get_mut(index).is_some_and(has_room) {
+            return Err(ClassicError::NotInDefineMode);
         }
+        atts.rename(index, stored, in_define);
         state.header_dirty |= !in_define;
         Ok(())
     }

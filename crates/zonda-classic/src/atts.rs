@@ -2,15 +2,17 @@
 //!
 //! Those of a file that is opened stay where they were read, in one copy of the header's bytes;
 //! they are checked then, and taken apart when somebody asks for one. The first change to a list
-//! takes all of it apart.
+//! takes all of it apart. Names and numbers are found without a look at all others, so a list of a
+//! million attributes can be made, asked, renamed and emptied.
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use zonda_model::{ExtType, normalize_name};
+use zonda_model::{ExtType, Ranks, normalize_name};
 
 use crate::codec;
 use crate::header::Name;
+use crate::names::NameIndex;
 use crate::reader::Reader;
 
 /// An attribute, its values as they stand in the file.
@@ -49,6 +51,10 @@ pub(crate) struct Source {
     pub(crate) wide: bool,
 }
 
+/// So many attributes as they were read are looked through, by a glance at their first bytes: to make
+/// an index of them would cost more.
+const GLANCES: u32 = 32;
+
 /// A list as it was read: `n` attributes whose places in the source begin at number `first`.
 #[derive(Clone, Debug)]
 struct Stored {
@@ -85,7 +91,14 @@ impl Stored {
 
     /// The attribute of that name.
     #[inline]
-    fn find(&self, name: &[u8]) -> Option<(usize, AttRef<'_>)> {
+    fn find(&self, name: &[u8], index: &NameIndex) -> Option<(usize, AttRef<'_>)> {
+        if self.n > GLANCES {
+            let name_of =
+                |index| Some(codec::up_to_nul(self.get(u32::try_from(index).ok()?)?.name));
+            let found = index.find(name, self.n as usize, name_of)?;
+            let att = self.get(u32::try_from(found).ok()?)?;
+            return Some((found, AttRef { name: codec::up_to_nul(att.name), ..att }));
+        }
         (0..self.n).filter(|&index| self.may_be(index, name)).find_map(|index| {
             let att = self.get(index)?;
             let cut = codec::up_to_nul(att.name);
@@ -99,14 +112,47 @@ impl Stored {
 pub struct Atts {
     /// Set until the list is changed.
     stored: Option<Stored>,
-    own: Vec<Att>,
+    own: Own,
+    /// Places by their names: numbers of what was read, slots of what was taken apart.
+    names: NameIndex,
+}
+
+/// A list that was taken apart.
+#[derive(Clone, Debug, Default)]
+struct Own {
+    /// By slot. What was deleted leaves an attribute without a name.
+    slots: Vec<Att>,
+    /// Which slots have what number; `None` where nothing was deleted, and they are the same.
+    ranks: Option<Box<Ranks>>,
+}
+
+impl Own {
+    fn len(&self) -> usize {
+        self.ranks.as_ref().map_or(self.slots.len(), |ranks| ranks.len())
+    }
+
+    fn slot(&self, number: usize) -> Option<usize> {
+        match &self.ranks {
+            Some(ranks) => ranks.slot(number),
+            None => Some(number),
+        }
+    }
+
+    fn number(&self, slot: usize) -> usize {
+        self.ranks.as_ref().map_or(slot, |ranks| ranks.number(slot))
+    }
+
+    /// What was deleted has no name that somebody could look for.
+    fn name(&self, slot: usize) -> Option<&[u8]> {
+        self.slots.get(slot).map(|att| &*att.name).filter(|name| !name.is_empty())
+    }
 }
 
 impl Atts {
     /// The list of `n` attributes whose places in the source begin at number `first`.
     pub(crate) fn stored(source: &Arc<Source>, first: u32, n: u32) -> Atts {
         let stored = (n > 0).then(|| Stored { source: Arc::clone(source), first, n });
-        Atts { stored, own: Vec::new() }
+        Atts { stored, ..Atts::default() }
     }
 
     /// Number of attributes.
@@ -128,7 +174,7 @@ impl Atts {
             let att = stored.get(u32::try_from(index).ok()?)?;
             return Some(AttRef { name: codec::up_to_nul(att.name), ..att });
         }
-        let Att { name, ty, len, bytes } = self.own.get(index)?;
+        let Att { name, ty, len, bytes } = self.own.slots.get(self.own.slot(index)?)?;
         Some(AttRef { name, ty: *ty, len: *len, bytes })
     }
 
@@ -143,14 +189,16 @@ impl Atts {
     pub fn find(&self, name: &[u8]) -> Option<(usize, AttRef<'_>)> {
         let name = normalize_name(name).ok()?;
         if let Some(stored) = &self.stored {
-            return stored.find(&name);
+            return stored.find(&name, &self.names);
         }
-        let index = self.own.iter().position(|att| *att.name == *name)?;
-        Some((index, self.get(index)?))
+        let own = &self.own;
+        let slot = self.names.find(&name, own.slots.len(), |slot| own.name(slot))?;
+        let number = own.number(slot);
+        Some((number, self.get(number)?))
     }
 
-    /// The list to change.
-    pub(crate) fn to_mut(&mut self) -> &mut Vec<Att> {
+    /// Takes apart what was read, for a change.
+    fn taken_apart(&mut self) -> &mut Own {
         if let Some(stored) = self.stored.take() {
             let atts = (0..stored.n).filter_map(|index| stored.get(index));
             let own = atts.map(|AttRef { name, ty, len, bytes }| Att {
@@ -159,9 +207,72 @@ impl Atts {
                 len,
                 bytes: SmallVec::from_slice(bytes),
             });
-            self.own = own.collect();
+            // Numbers and slots are the same as long as nothing was deleted.
+            self.own = Own { slots: own.collect(), ranks: None };
         }
         &mut self.own
+    }
+
+    /// Appends an attribute.
+    pub(crate) fn push(&mut self, att: Att) {
+        let own = self.taken_apart();
+        own.slots.push(att);
+        if let Some(ranks) = &mut own.ranks {
+            ranks.push();
+        }
+        let own = &self.own;
+        self.names.push(own.slots.len().saturating_sub(1), |slot| own.name(slot));
+    }
+
+    /// An attribute to be changed, all but its name.
+    pub(crate) fn get_mut(&mut self, number: usize) -> Option<&mut Att> {
+        let own = self.taken_apart();
+        let slot = own.slot(number)?;
+        own.slots.get_mut(slot)
+    }
+
+    /// Gives an attribute another name; see [`Name::replace`].
+    pub(crate) fn rename(&mut self, number: usize, name: Name, in_define: bool) {
+        let own = self.taken_apart();
+        let Some(slot) = own.slot(number) else { return };
+        let own = &self.own;
+        self.names.remove(slot, |slot| own.name(slot));
+        if let Some(att) = self.own.slots.get_mut(slot) {
+            att.name.replace(name, in_define);
+        }
+        let own = &self.own;
+        self.names.push(slot, |slot| own.name(slot));
+    }
+
+    /// Takes an attribute from the list; those behind it move up.
+    pub(crate) fn remove(&mut self, number: usize) {
+        let own = self.taken_apart();
+        if number >= own.len() {
+            return;
+        }
+        let n_slots = own.slots.len();
+        let ranks = own.ranks.get_or_insert_with(|| Box::new(Ranks::new(n_slots)));
+        let Some(slot) = ranks.remove(number) else { return };
+        let own = &self.own;
+        self.names.remove(slot, |slot| own.name(slot));
+        if let Some(att) = self.own.slots.get_mut(slot) {
+            *att = Att { name: Name::from(&[][..]), ty: att.ty, len: 0, bytes: SmallVec::new() };
+        }
+        // What was deleted takes no more than what is left.
+        let n_left = self.own.len();
+        if n_slots.saturating_sub(n_left) > n_left {
+            let (slots, ranks) = (std::mem::take(&mut self.own.slots), self.own.ranks.take());
+            // The next one that is left is in the slot of the next number.
+            let (mut left, mut next) = (Vec::with_capacity(n_left), 0);
+            for (slot, att) in slots.into_iter().enumerate() {
+                if ranks.as_ref().and_then(|ranks| ranks.slot(next)) == Some(slot) {
+                    left.push(att);
+                    next = left.len();
+                }
+            }
+            self.own.slots = left;
+            self.names.clear();
+        }
     }
 
     /// The attributes in external form, where they still stand as they were read.
@@ -182,7 +293,7 @@ impl Eq for Atts {}
 
 impl From<Vec<Att>> for Atts {
     fn from(own: Vec<Att>) -> Atts {
-        Atts { stored: None, own }
+        Atts { own: Own { slots: own, ranks: None }, ..Atts::default() }
     }
 }
 
@@ -218,9 +329,51 @@ mod tests {
             assert_eq!(read.atts.get(4), None);
             // Written back as read, and the same once taken apart.
             assert_eq!(encode_header(&read, 0), bytes);
-            assert_eq!(read.atts.to_mut().len(), 4);
+            read.atts.get_mut(0).unwrap();
+            assert_eq!(read.atts.len(), 4);
             assert!(read.atts.as_read().is_none());
             assert_eq!(encode_header(&read, 0), bytes);
+        }
+    }
+
+    #[test]
+    fn a_list_that_changes_is_as_a_plain_one() {
+        for n in [3usize, 12, 13, 40, 200] {
+            let plain: Vec<Att> = (0..n).map(|i| named(format!("a{i}").as_bytes(), b"x")).collect();
+            let mut header = Header::new(Version::Cdf1);
+            header.atts = plain.clone().into();
+            let (read, _) = decode_header(&encode_header(&header, 0)).unwrap();
+            for mut atts in [header.atts, read.atts] {
+                let mut plain = plain.clone();
+                let mut seed = n;
+                for step in 0..6 * n {
+                    seed = seed.wrapping_mul(1103515245).wrapping_add(12345) % (1 << 31);
+                    let at = (seed >> 8) % plain.len().max(1);
+                    match (seed >> 4) % 4 {
+                        0 => {
+                            let att = named(format!("b{step}").as_bytes(), b"yy");
+                            atts.push(att.clone());
+                            plain.push(att);
+                        }
+                        1 if !plain.is_empty() => {
+                            let name = Name::from(format!("c{step}").as_bytes());
+                            atts.rename(at, name.clone(), true);
+                            plain[at].name = name;
+                        }
+                        _ if !plain.is_empty() => {
+                            atts.remove(at);
+                            plain.remove(at);
+                        }
+                        _ => {}
+                    }
+                    assert_eq!(atts, Atts::from(plain.clone()));
+                    for (number, att) in plain.iter().enumerate() {
+                        assert_eq!(atts.find(&att.name).map(|found| found.0), Some(number));
+                    }
+                    assert!(atts.find(b"a").is_none() && atts.find(b"").is_none());
+                    assert!(atts.get_mut(plain.len()).is_none());
+                }
+            }
         }
     }
 
@@ -234,6 +387,6 @@ mod tests {
         let (mut read, _) = decode_header(&bytes).unwrap();
         assert_eq!(read.atts.get(0).unwrap().name, b"lo");
         assert!(read.atts.find(b"lo").is_some() && read.atts.find(b"longer").is_none());
-        assert!(read.atts.to_mut()[0].name.has_room_for(6));
+        assert!(read.atts.get_mut(0).unwrap().name.has_room_for(6));
     }
 }

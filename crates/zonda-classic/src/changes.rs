@@ -26,7 +26,7 @@ impl Body {
             lines.push("its new or its old definitions cannot be read".to_owned());
             return lines;
         };
-        if self.kind == Kind::Move {
+        if matches!(self.kind, Kind::Move { .. }) {
             let bytes = bytes_to_move(&old, &new, self.n_records, self.stored);
             lines.push(format!("{bytes} bytes of data move towards the end of the file"));
         }

@@ -454,13 +454,13 @@ mod tests {
         header.push_dim(dim("time", 0));
         header.push_dim(dim("x", 3));
         header.push_dim(dim("naïve", 7));
-        header.atts.to_mut().push(Att {
+        header.atts.push(Att {
             name: b"title"[..].into(),
             ty: ExtType::Char,
             len: 5,
             bytes: SmallVec::from_slice(b"hello"),
         });
-        header.atts.to_mut().push(Att {
+        header.atts.push(Att {
             name: b"none"[..].into(),
             ty: ExtType::Int,
             len: 0,

@@ -150,6 +150,8 @@ impl ClassicFile {
             && !self.share
             && moved.saturating_mul(4) >= stored
             && neighbours.replaceable()
+            // What holds no copy is not filled with half of one first.
+            && neighbours.room().is_none_or(|room| room >= state.header.file_len(n_records))
             && rewrite(storage, &**neighbours, old, &state.header, n_records)?
         {
             state.unfinished = Some(Unfinished::Renamed(Box::new(state.header.clone())));

@@ -9,6 +9,9 @@ use crate::file::{ClassicFile, FillMode};
 use crate::fill::FILL_VALUE;
 use crate::header::{Dim, Header, Name, Var, Version};
 
+/// What gets another name: the one it has, its id, and what gives it one.
+type Renamed<'a> = (&'a Name, i32, fn(&mut Header, usize, Name, bool));
+
 /// The name in stored form.
 ///
 /// # Errors
@@ -65,13 +68,7 @@ impl ClassicFile {
             if header.dim_named(name).is_some() {
                 return Err(in_use(name));
             }
-            header.dim(dim)?;
-            let index = usize::try_from(dim.0).unwrap_or(usize::MAX);
-            header
-                .dims
-                .get_mut(index)
-                .map(|dim| &mut dim.name)
-                .ok_or(ClassicError::NoDim { id: dim.0 })
+            Ok((&header.dim(dim)?.name, dim.0, Header::rename_dim))
         })
     }
 
@@ -88,26 +85,26 @@ impl ClassicFile {
             if var == VarId::GLOBAL {
                 return Err(ClassicError::GlobalNotVar);
             }
-            Ok(&mut header.var_mut(var)?.name)
+            Ok((&header.var(var)?.name, var.0, Header::rename_var))
         })
     }
 
     fn rename(
         &self,
         name: &[u8],
-        slot: impl for<'a> FnOnce(&'a mut Header, &[u8]) -> Result<&'a mut Name, ClassicError>,
+        find: impl for<'a> FnOnce(&'a Header, &[u8]) -> Result<Renamed<'a>, ClassicError>,
     ) -> Result<(), ClassicError> {
         self.require_writable()?;
         let mut state = self.state.write();
         state.require_open()?;
         let in_define = state.in_define();
         let stored = valid_name(name)?;
-        let old = slot(&mut state.header, &stored)?;
+        let (old, id, rename) = find(&state.header, &stored)?;
         if !in_define && !old.has_room_for(stored.len()) {
             return Err(ClassicError::NotInDefineMode);
         }
-        old.replace(stored, in_define);
-        state.header.names_changed();
+        let index = usize::try_from(id).unwrap_or(usize::MAX);
+        rename(&mut state.header, index, stored, in_define);
         state.header_dirty |= !in_define;
         Ok(())
     }
@@ -174,9 +171,10 @@ impl ClassicFile {
             bytes.reverse();
         }
         // The reference deletes the attribute and appends it anew.
-        let atts = var.atts.to_mut();
-        atts.retain(|att| *att.name != *FILL_VALUE);
-        atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes });
+        while let Some((index, _)) = var.atts.find(FILL_VALUE) {
+            var.atts.remove(index);
+        }
+        var.atts.push(Att { name: FILL_VALUE.into(), ty: var.ty, len: 1, bytes });
         Ok(())
     }
 }

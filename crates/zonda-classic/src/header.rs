@@ -7,7 +7,7 @@
 use smallvec::SmallVec;
 use zonda_model::{DimId, ExtType, VarId, normalize_name};
 
-use crate::atts::{Att, AttRef, Atts};
+use crate::atts::{AttRef, Atts};
 use crate::error::{ClassicError, shown};
 use crate::layout::Layout;
 use crate::names::NameIndex;
@@ -282,10 +282,8 @@ impl Header {
         if owner == VarId::GLOBAL { Ok(&self.atts) } else { Ok(&self.var(owner)?.atts) }
     }
 
-    pub(crate) fn atts_mut(&mut self, owner: VarId) -> Result<&mut Vec<Att>, ClassicError> {
-        let atts =
-            if owner == VarId::GLOBAL { &mut self.atts } else { &mut self.var_mut(owner)?.atts };
-        Ok(atts.to_mut())
+    pub(crate) fn atts_mut(&mut self, owner: VarId) -> Result<&mut Atts, ClassicError> {
+        if owner == VarId::GLOBAL { Ok(&mut self.atts) } else { Ok(&mut self.var_mut(owner)?.atts) }
     }
 
     /// The attribute with that name, which is normalised first, and its position.
@@ -337,9 +335,25 @@ impl Header {
         self.var_names.push(id, |i| vars.get(i).map(|var| &*var.name));
     }
 
-    /// To be called after names were changed in place.
-    pub(crate) fn names_changed(&mut self) {
-        self.dim_names.clear();
-        self.var_names.clear();
+    /// Gives dimension number `index`, which is there, another name; see [`Name::replace`].
+    pub(crate) fn rename_dim(&mut self, index: usize, name: Name, in_define: bool) {
+        let dims = &self.dims;
+        self.dim_names.remove(index, |i| dims.get(i).map(|dim| &*dim.name));
+        if let Some(dim) = self.dims.get_mut(index) {
+            dim.name.replace(name, in_define);
+        }
+        let dims = &self.dims;
+        self.dim_names.push(index, |i| dims.get(i).map(|dim| &*dim.name));
+    }
+
+    /// Gives variable number `index`, which is there, another name; see [`Name::replace`].
+    pub(crate) fn rename_var(&mut self, index: usize, name: Name, in_define: bool) {
+        let vars = &self.vars;
+        self.var_names.remove(index, |i| vars.get(i).map(|var| &*var.name));
+        if let Some(var) = self.vars.get_mut(index) {
+            var.name.replace(name, in_define);
+        }
+        let vars = &self.vars;
+        self.var_names.push(index, |i| vars.get(i).map(|var| &*var.name));
     }
 }

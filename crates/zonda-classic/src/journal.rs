@@ -7,6 +7,9 @@
 //! slot    = magic(4) crc(4) batch(8) len(8) payload      at the next multiple of 4096 behind the body
 //! ```
 //!
+//! The lowest byte of `kind` is 1 where the header is rewritten, 2 where data moves; the next one is then
+//! the logarithm of the most payload of a slot, 0 for 4 MiB.
+//!
 //! All numbers are little-endian. `old header` is as long as `new header`: what stood in the file
 //! where that goes, which is how a journal names its file. `stored` is the length of the file before; a
 //! flag for each variable says whether it is left unfilled. `id` is a random number: the checksum of a
@@ -37,6 +40,8 @@ const COVERED: usize = 16;
 pub(crate) const SLOT_FIXED: usize = 24;
 /// The most payload of a slot.
 pub(crate) const SLOT_PAYLOAD: usize = 4 << 20;
+/// What it may be instead where the device has no room for so much, by its logarithm.
+const LEAST_PAYLOAD_LOG: u32 = 12;
 /// Slots begin at multiples of this.
 const SLOT_ALIGN: u64 = 4096;
 /// Longest body: two headers at their limit, and a flag for each variable.
@@ -50,7 +55,38 @@ pub(crate) enum Kind {
     /// The header is rewritten in place.
     Header,
     /// Data moves in place, then the header is rewritten.
-    Move,
+    Move {
+        /// The most bytes moved at a time: a power of two, [`SLOT_PAYLOAD`] or less.
+        payload: usize,
+    },
+}
+
+impl Kind {
+    fn encode(self) -> u32 {
+        match self {
+            Kind::Header => 1,
+            Kind::Move { payload: SLOT_PAYLOAD } => 2,
+            Kind::Move { payload } => payload.checked_ilog2().unwrap_or(0) << 8 | 2,
+        }
+    }
+
+    fn decode(number: u32) -> Option<Kind> {
+        let most = SLOT_PAYLOAD.ilog2();
+        match (number & 0xFF, number >> 8) {
+            (1, 0) => Some(Kind::Header),
+            (2, 0) => Some(Kind::Move { payload: SLOT_PAYLOAD }),
+            (2, log @ LEAST_PAYLOAD_LOG..) if log < most => Some(Kind::Move { payload: 1 << log }),
+            _ => None,
+        }
+    }
+
+    /// The most payload of a slot.
+    pub(crate) fn payload(self) -> usize {
+        match self {
+            Kind::Header => 0,
+            Kind::Move { payload } => payload,
+        }
+    }
 }
 
 /// A journal's description of the change.
@@ -105,13 +141,9 @@ impl Body {
         covered.extend_from_slice(&self.old);
         covered.extend_from_slice(&self.new);
         covered.extend(self.no_fill.iter().map(|flag| u8::from(*flag)));
-        let kind: u32 = match self.kind {
-            Kind::Header => 1,
-            Kind::Move => 2,
-        };
         let mut bytes = Vec::with_capacity(total);
         bytes.extend_from_slice(if self.id.is_some() { &MAGIC } else { &MAGIC_1 });
-        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&self.kind.encode().to_le_bytes());
         bytes.extend_from_slice(&crc32fast::hash(&covered).to_le_bytes());
         bytes.extend_from_slice(&covered);
         bytes
@@ -152,11 +184,7 @@ impl Body {
 
     fn decode(bytes: &[u8]) -> Option<Body> {
         let (magic, _) = bytes.split_first_chunk()?;
-        let kind = match small(bytes, 8)? {
-            1 => Kind::Header,
-            2 => Kind::Move,
-            _ => return None,
-        };
+        let kind = Kind::decode(small(bytes, 8)?)?;
         let covered = bytes.get(COVERED..)?;
         if small(bytes, 12)? != crc32fast::hash(covered) {
             return None;
@@ -200,11 +228,13 @@ pub(crate) struct Slots {
     journal: Arc<dyn Storage>,
     id: Option<[u8; ID]>,
     at: u64,
+    /// The most payload of one.
+    payload: usize,
 }
 
 impl Slots {
     pub(crate) fn new(journal: Arc<dyn Storage>, body: &Body) -> Slots {
-        Slots { journal, id: body.id, at: body.slots_at() }
+        Slots { journal, id: body.id, at: body.slots_at(), payload: body.kind.payload() }
     }
 
     /// The checksum of a slot, of which `covered` is what lies behind it.
@@ -215,8 +245,21 @@ impl Slots {
         crc.finalize()
     }
 
+    /// Makes sure of the room for what the two slots will keep at most, before anything has moved.
+    /// Nothing that was there is a slot then.
+    ///
+    /// # Errors
+    /// What the storage reports, `ENOSPC` above all.
+    pub(crate) fn reserve(&self, most: [usize; 2]) -> Result<(), ClassicError> {
+        for (parity, most) in (0..).zip(most) {
+            let len = SLOT_FIXED.saturating_add(most);
+            self.journal.write_at(self.place(parity), &vec![0; len])?;
+        }
+        Ok(self.journal.barrier()?)
+    }
+
     fn place(&self, batch: u64) -> u64 {
-        let slot = round_up((SLOT_FIXED + SLOT_PAYLOAD) as u64, SLOT_ALIGN);
+        let slot = round_up(SLOT_FIXED.saturating_add(self.payload) as u64, SLOT_ALIGN);
         self.at.saturating_add(if batch & 1 == 0 { 0 } else { slot })
     }
 
@@ -260,7 +303,7 @@ impl Slots {
         self.journal.read_at(at, &mut start)?;
         let (batch, len) = (number(&start, 8).unwrap_or(0), number(&start, 16).unwrap_or(0));
         let len = usize::try_from(len).unwrap_or(usize::MAX);
-        if start.get(..4) != Some(&SLOT_MAGIC[..]) || len > SLOT_PAYLOAD || batch & 1 != parity {
+        if start.get(..4) != Some(&SLOT_MAGIC[..]) || len > self.payload || batch & 1 != parity {
             return Ok(None);
         }
         let mut block = vec![0; SLOT_FIXED.saturating_add(len)];
@@ -278,7 +321,7 @@ mod tests {
     fn body() -> Body {
         Body {
             id: Some([7; ID]),
-            kind: Kind::Move,
+            kind: Kind::Move { payload: SLOT_PAYLOAD },
             old: (0..5000u32).map(|i| (i % 7) as u8).collect(),
             new: (0..5000u32).map(|i| (i % 11) as u8).collect(),
             n_records: 3,
@@ -333,6 +376,21 @@ mod tests {
         assert!(slots.last().unwrap().is_some());
         let other = Slots::new(journal, &Body { id: Some([8; ID]), ..body() });
         assert_eq!(other.last().unwrap(), None);
+    }
+
+    #[test]
+    fn the_kind_says_how_long_slots_are() {
+        let kinds = (12..=22).map(|log| Kind::Move { payload: 1 << log });
+        for kind in kinds.chain([Kind::Header]) {
+            let bytes = Body { kind, ..body() }.encode();
+            assert_eq!(
+                Body::read(&Memory::from_slice(&bytes), BODY_MAX).unwrap().unwrap().kind,
+                kind
+            );
+        }
+        for number in [0, 3, 11 << 8 | 2, 22 << 8 | 2, 63 << 8 | 2, 1 << 8 | 1] {
+            assert_eq!(Kind::decode(number), None, "{number}");
+        }
     }
 
     #[test]

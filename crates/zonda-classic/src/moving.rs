@@ -5,6 +5,9 @@
 //! can be repeated from the journal, by this process after an error or by the next one after a
 //! death; what comes after it has not been touched. Without a journal (a file in memory) only the
 //! former holds.
+//!
+//! Where the device is nearly full the batches are smaller, and so is the journal: the file's own
+//! growth is all that a move surely needs, and the reference needs that, too.
 
 use std::sync::Arc;
 
@@ -16,10 +19,14 @@ use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
+use crate::rewrite::no_room;
 use crate::transfer::read_or_zeros;
 
 /// The most pieces in a batch: small records would make long lists.
 const PIECES: usize = 16 << 10;
+/// The most bytes of a batch, and what is tried instead where the device has no room for a journal of
+/// two of these.
+const PAYLOADS: [usize; 4] = [SLOT_PAYLOAD, 256 << 10, 32 << 10, 4 << 10];
 /// Bytes of zeros written at a time.
 const ZEROS: u64 = 1 << 20;
 
@@ -40,6 +47,8 @@ pub(crate) struct Move {
     n_records: u64,
     /// Bytes of the file before: what was never written needs no moving.
     stored: u64,
+    /// The most bytes of a batch.
+    payload: usize,
     slots: Option<Slots>,
     /// The batch to be done next.
     next: u64,
@@ -78,25 +87,62 @@ impl Move {
             target: target.clone(),
             n_records,
             stored,
+            payload: SLOT_PAYLOAD,
             slots: None,
             next: 0,
             block: Vec::new(),
         };
-        if let Some(beside) = beside {
-            let new = encode_header(target, n_records);
-            let body = Body {
-                id: Some(journal_id()),
-                kind: Kind::Move,
-                old: read_whole(storage, new.len())?,
-                new,
-                n_records,
-                stored,
-                no_fill: target.vars.iter().map(|var| var.no_fill).collect(),
-            };
-            moving.slots =
-                write_journal(&**beside, &body)?.map(|journal| Slots::new(journal, &body));
+        let Some(beside) = beside else { return Ok(moving) };
+        let new = encode_header(target, n_records);
+        let mut body = Body {
+            id: Some(journal_id()),
+            kind: Kind::Header,
+            old: read_whole(storage, new.len())?,
+            new,
+            n_records,
+            stored,
+            no_fill: target.vars.iter().map(|var| var.no_fill).collect(),
+        };
+        let mut payloads = PAYLOADS.into_iter();
+        while let Some(payload) = payloads.next() {
+            moving.payload = payload;
+            body.kind = Kind::Move { payload };
+            match moving.keep_journal(&**beside, &body) {
+                Err(ClassicError::Storage(cause))
+                    if no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
+                other => {
+                    other?;
+                    break;
+                }
+            }
         }
         Ok(moving)
+    }
+
+    /// Writes the journal, with room for all that it will keep.
+    fn keep_journal(&mut self, beside: &dyn Beside, body: &Body) -> Result<(), ClassicError> {
+        let Some(journal) = write_journal(beside, body)? else { return Ok(()) };
+        let slots = Slots::new(journal, body);
+        let (mut even, mut odd) = (0, 0);
+        // Nothing is carried out, so this cannot fail.
+        let _ = self.for_each_batch(|number, pieces| {
+            let most = if number & 1 == 0 { &mut even } else { &mut odd };
+            *most = kept(pieces).max(*most);
+            Ok(())
+        });
+        if let Err(error) = slots.reserve([even, odd]) {
+            let _ = beside.remove(Neighbour::Journal);
+            return Err(error);
+        }
+        self.slots = Some(slots);
+        Ok(())
+    }
+
+    fn for_each_batch(
+        &self,
+        f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
+    ) -> Result<(), ClassicError> {
+        for_each_batch(&self.old, &self.target, self.n_records, self.stored, self.payload, f)
     }
 
     /// Goes on with the move that a journal describes.
@@ -116,6 +162,7 @@ impl Move {
             target,
             n_records: body.n_records,
             stored: body.stored,
+            payload: body.kind.payload(),
             // A slot without payload: the batch can be read again from where it came.
             block: if block.len() > SLOT_FIXED { block } else { Vec::new() },
             slots: Some(slots),
@@ -139,9 +186,16 @@ impl Move {
         beside: Option<&Arc<dyn Beside>>,
     ) -> Result<(), ClassicError> {
         let (old, target) = (self.old.clone(), self.target.clone());
-        for_each_batch(&old, &target, self.n_records, self.stored, |number, pieces| {
-            if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
-        })?;
+        for_each_batch(
+            &old,
+            &target,
+            self.n_records,
+            self.stored,
+            self.payload,
+            |number, pieces| {
+                if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
+            },
+        )?;
         let first = old.vars.len();
         fill::new_fixed_vars(storage, &target, first)?;
         fill::new_record_vars(storage, &target, first, self.n_records)?;
@@ -167,8 +221,7 @@ impl Move {
             }
             if let Some(slots) = &self.slots {
                 // What lands outside of where it comes from can be read there again.
-                let apart = highest_source(pieces) <= lowest_target(pieces);
-                let kept = if apart { SLOT_FIXED } else { block.len() };
+                let kept = SLOT_FIXED.saturating_add(kept(pieces));
                 slots.write(self.next, block.get_mut(..kept).unwrap_or_default())?;
             }
             self.block = block;
@@ -185,6 +238,12 @@ impl Move {
         self.next = self.next.saturating_add(1);
         Ok(())
     }
+}
+
+/// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
+fn kept(pieces: &[Piece]) -> usize {
+    let apart = highest_source(pieces) <= lowest_target(pieces);
+    if apart { 0 } else { pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len)) }
 }
 
 /// Writes a journal's body; `None` where the folder takes no files, or where somebody else's file has the
@@ -277,10 +336,11 @@ fn for_each_batch(
     new: &Header,
     n_records: u64,
     stored: u64,
+    payload: usize,
     mut f: impl FnMut(u64, &[Piece]) -> Result<(), ClassicError>,
 ) -> Result<(), ClassicError> {
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut room = SLOT_PAYLOAD;
+    let mut room = payload;
     let mut number = 0u64;
     for_each_move(old, new, n_records, stored, &mut |from, to, len| {
         let mut left = if from == to { 0 } else { len.min(stored.saturating_sub(from)) };
@@ -297,7 +357,7 @@ fn for_each_batch(
                 f(number, &pieces)?;
                 number = number.saturating_add(1);
                 pieces.clear();
-                room = SLOT_PAYLOAD;
+                room = payload;
             }
         }
         Ok(())

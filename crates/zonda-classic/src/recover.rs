@@ -118,7 +118,7 @@ fn complete(
                 finish_header(storage, Some(beside), &body.new)?;
                 Recovery::Header
             }
-            Kind::Move => {
+            Kind::Move { .. } => {
                 Move::resume(journal, &body)?.finish(storage, Some(beside))?;
                 Recovery::Move
             }
@@ -170,7 +170,7 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
         Sight::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
             Some(body) if body.belongs_to(storage)? => match body.kind {
                 Kind::Header => Ok(Pending::Header(body.new)),
-                Kind::Move => Err(ClassicError::HalfMoved { in_use: found.in_use }),
+                Kind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
             },
             Some(_) => not_its(),
             None => Ok(Pending::Nothing),
@@ -179,7 +179,9 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
             let most = storage.len()?.saturating_mul(4).saturating_add(THEIRS_LEAST);
             match Body::read(&*found.storage, most.min(BODY_MAX))? {
                 Some(body) if body.belongs_to(storage)? => match body.kind {
-                    Kind::Move if found.in_use => Err(ClassicError::HalfMoved { in_use: true }),
+                    Kind::Move { .. } if found.in_use => {
+                        Err(ClassicError::HalfMoved { in_use: true })
+                    }
                     _ => Err(refused.into()),
                 },
                 _ => not_its(),

@@ -48,8 +48,8 @@ pub(crate) fn rewrite(
     }
 }
 
-/// Whether an `errno` means that the device holds no second file of this size.
-fn no_room(errno: i32) -> bool {
+/// Whether an `errno` means that the device holds no file of this size more.
+pub(crate) fn no_room(errno: i32) -> bool {
     const ENOSPC: i32 = 28;
     const EDQUOT: i32 = 122;
     matches!(errno, ENOSPC | EDQUOT)

@@ -7,6 +7,7 @@ pub mod filter_text;
 mod hyperslab;
 mod ids;
 mod name;
+mod ranks;
 pub mod release;
 mod types;
 
@@ -15,6 +16,7 @@ pub use fill::{FillBytes, default_fill};
 pub use hyperslab::Hyperslab;
 pub use ids::{DimId, VarId};
 pub use name::{MAX_NAME_BYTES, check_name, normalize_name, sought_name};
+pub use ranks::Ranks;
 pub use types::{ExtType, MemType};
 
 /// Largest number of dimensions of a variable (`NC_MAX_VAR_DIMS`, enforced).

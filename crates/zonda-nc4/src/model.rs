@@ -389,7 +389,7 @@ impl Model {
     }
 
     /// A group and those it is in, itself first.
-    pub(crate) fn lineage_ids(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
+    pub fn lineage_ids(&self, group: GroupId) -> impl Iterator<Item = GroupId> {
         std::iter::successors(Some(group), |&id| self.group(id)?.parent)
     }
 

@@ -127,6 +127,11 @@ pub trait Beside: Send + Sync + fmt::Debug {
     /// one, still has the name it was opened by, and has no other.
     fn replaceable(&self) -> bool;
 
+    /// Bytes that the device has room for, as far as that can be said.
+    fn room(&self) -> Option<u64> {
+        None
+    }
+
     /// Puts the copy, which must be complete, in the place of the file. The file's storage reads
     /// and writes it from now on; layers above have to be told by [`Storage::invalidate`], and
     /// [`Beside::settle`] makes it durable.
@@ -230,6 +235,10 @@ impl Beside for InFolder {
         let status = self.file.fd.status();
         status.is_ok_and(|status| status.is_regular() && status.only_name)
             && self.names_the_file(&self.path_now())
+    }
+
+    fn room(&self) -> Option<u64> {
+        self.file.fd.room().ok()
     }
 
     fn replace(&self) -> Result<(), StorageError> {

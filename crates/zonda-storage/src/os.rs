@@ -160,6 +160,16 @@ impl Fd {
         Ok(Status::of(&unsafe { stat.assume_init() }))
     }
 
+    /// Bytes that the device of the file has for this user.
+    pub(crate) fn room(&self) -> Result<u64, Errno> {
+        let mut stat = std::mem::MaybeUninit::<libc::statvfs64>::uninit();
+        // SAFETY: `stat` is valid for a write of one `statvfs64`, which is what fstatvfs writes.
+        retry(|| unsafe { libc::fstatvfs64(self.0, stat.as_mut_ptr()) })?;
+        // SAFETY: fstatvfs returned success, so it filled the structure.
+        let stat = unsafe { stat.assume_init() };
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     /// Gives this file the owner, the mode and the extended attributes (access lists are among
     /// them) of another.
     pub(crate) fn take_rights_of(&self, other: &Fd) -> Result<(), Errno> {

@@ -249,11 +249,8 @@ impl<'a> Meta<'a> {
             return Err(NcError::Inval.into());
         }
         let name = sought_name(name, NcError::BadDim)?;
-        let found = outward(model, group).find_map(|group| {
-            let named = |id: &&DimId| dim_of(model, **id).is_ok_and(|dim| *dim.name == *name);
-            group.dims.iter().find(named)
-        });
-        Ok(*found.ok_or(NcError::BadDim)?)
+        let found = model.lineage_ids(group).find_map(|group| model.find_dim(group, &name));
+        Ok(found.ok_or(NcError::BadDim)?)
     }
 
     /// The variable of this group with that id.
@@ -489,12 +486,9 @@ impl<'a> Meta<'a> {
     /// # Errors
     /// `NC_ENOGRP`.
     pub fn find_group(&self, name: &[u8]) -> Result<GroupId> {
-        let (model, group) = self.nc4().ok_or(NcError::NoGrp)??;
+        let (model, _) = self.nc4().ok_or(NcError::NoGrp)??;
         let name = sought_name(name, NcError::NoGrp)?;
-        let named = |id: &&GroupId| {
-            model.groups.get(usize::from(id.0)).is_some_and(|group| *group.name == *name)
-        };
-        Ok(*group.children.iter().find(named).ok_or(NcError::NoGrp)?)
+        Ok(model.find_child(self.group_id(), &name).ok_or(NcError::NoGrp)?)
     }
 
     /// Numbers of the types defined in this group.
@@ -527,10 +521,11 @@ impl<'a> Meta<'a> {
     pub fn find_type(&self, name: &[u8]) -> Result<i32> {
         let (model, _) = self.nc4().ok_or(NcError::BadType)??;
         let name = sought_name(name, NcError::BadType)?;
-        let named = |id: &&i32| self.user_type(**id).is_ok_and(|ty| *ty.name == *name);
-        let near = outward(model, self.group_id()).find_map(|group| group.types.iter().find(named));
-        let any = || model.groups.iter().find_map(|group| group.types.iter().find(named));
-        Ok(*near.or_else(any).ok_or(NcError::BadType)?)
+        let named = |group| model.find_type(group, &name);
+        let near = model.lineage_ids(self.group_id()).find_map(named);
+        let all = (0u16..).map(GroupId).zip(&model.groups);
+        let any = || all.map(|(group, _)| group).find_map(named);
+        Ok(near.or_else(any).ok_or(NcError::BadType)?)
     }
 
     /// Bytes of an element in memory, of any type; a string is an address, a sequence a length and

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
-use zonda_model::{ExtType, NcError};
+use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
 use super::held::Held;
@@ -31,9 +31,11 @@ const MOST_ATTS: usize = 65_500;
 #[derive(Clone, Debug)]
 pub(crate) struct EditedAtts {
     file: Arc<File>,
-    /// Those that are shown, by number. Boxed, because one may be taken from the middle of many.
-    #[expect(clippy::vec_box, reason = "taking one from the middle moves all behind it")]
-    shown: Vec<Box<Att>>,
+    /// Those that are shown, by slot: deleting one leaves its slot empty, so that those behind it
+    /// need not be moved, nor their names looked up anew.
+    shown: Vec<Option<Box<Att>>>,
+    /// Which slots have what number; `None` where nothing was deleted, and they are the same.
+    ranks: Option<Box<Ranks>>,
     /// Those of types that netCDF has not, with their places among all.
     others: Vec<(u32, Attribute)>,
     /// Committed types that attributes which are no more had, once for each. They count who has them.
@@ -85,6 +87,7 @@ impl EditedAtts {
         EditedAtts {
             file,
             shown: Vec::new(),
+            ranks: None,
             others: Vec::new(),
             released: Vec::new(),
             names: Names::default(),
@@ -115,7 +118,7 @@ impl EditedAtts {
                         placed: None,
                     };
                     att.put_at(place);
-                    list.shown.push(Box::new(att));
+                    list.shown.push(Some(Box::new(att)));
                 }
                 None => list.others.push((place, attribute)),
             }
@@ -128,24 +131,41 @@ impl EditedAtts {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.shown.len()
+        self.ranks.as_ref().map_or(self.shown.len(), |ranks| ranks.len())
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<usize> {
-        let all = (0u32..).zip(self.shown.iter().map(|att| &*att.name));
-        let at = |number: u32| self.shown.get(usize::try_from(number).ok()?);
-        let is_named = |number| at(number).is_some_and(|att| *att.name == *name);
+        let slot = self.find_slot(name)?;
+        Some(self.ranks.as_ref().map_or(slot, |ranks| ranks.number(slot)))
+    }
+
+    fn find_slot(&self, name: &[u8]) -> Option<usize> {
+        let slots = (0u32..).zip(&self.shown);
+        let all = slots.filter_map(|(slot, att)| Some((slot, &*att.as_ref()?.name)));
+        let at = |slot: u32| self.shown.get(usize::try_from(slot).ok()?)?.as_ref();
+        let is_named = |slot| at(slot).is_some_and(|att| *att.name == *name);
         let found = self.names.find(name, self.shown.len(), all, is_named);
-        found.and_then(|number| usize::try_from(number).ok())
+        found.and_then(|slot| usize::try_from(slot).ok())
+    }
+
+    fn slot(&self, number: usize) -> Option<usize> {
+        match &self.ranks {
+            Some(ranks) => ranks.slot(number),
+            None => Some(number),
+        }
+    }
+
+    fn get(&self, number: usize) -> Option<&Att> {
+        self.shown.get(self.slot(number)?)?.as_deref()
     }
 
     pub(crate) fn info(&self, number: usize) -> Option<AttInfo> {
-        let att = self.shown.get(number)?;
+        let att = self.get(number)?;
         Some(AttInfo { name: att.name.clone(), nc_type: att.nc_type, len: att.len })
     }
 
     pub(crate) fn value(&self, number: usize, types: &Types) -> Result<AttValue<'_>, AttFault> {
-        let att = self.shown.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
+        let att = self.get(number).ok_or(AttFault::Refused(NcError::NotAtt))?;
         match &att.value {
             Value::Stored(attribute) => stored_value((**attribute).clone(), types),
             Value::Held { held, .. } => Ok(AttValue::Held(held)),
@@ -164,37 +184,53 @@ impl EditedAtts {
         held: Held,
     ) -> Result<(), NcError> {
         let value = Value::Held { held, encoded: OnceLock::new() };
-        if let Some(number) = self.find(name) {
-            if let Some(att) = self.shown.get_mut(number) {
+        if let Some(slot) = self.find_slot(name) {
+            if let Some(Some(att)) = self.shown.get_mut(slot) {
                 self.released.extend(att.committed());
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
             }
             return Ok(());
         }
-        if self.shown.len().saturating_add(self.others.len()) >= MOST_ATTS {
+        if self.len().saturating_add(self.others.len()) >= MOST_ATTS {
             return Err(NcError::MaxAtts);
         }
         self.give_way(name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
-        self.shown.push(Box::new(Att { name: name.into(), nc_type, len, value, placed: None }));
+        let att = Att { name: name.into(), nc_type, len, value, placed: None };
+        self.shown.push(Some(Box::new(att)));
+        if let Some(ranks) = &mut self.ranks {
+            ranks.push();
+        }
         Ok(())
     }
 
     /// Takes an attribute from the list; those after it get the numbers before theirs.
     pub(crate) fn delete(&mut self, number: usize) {
-        if number < self.shown.len() {
-            let att = self.shown.remove(number);
-            self.released.extend(att.committed());
+        if number >= self.len() {
+            return;
+        }
+        let n_slots = self.shown.len();
+        let ranks = self.ranks.get_or_insert_with(|| Box::new(Ranks::new(n_slots)));
+        let slot = ranks.remove(number);
+        let att = slot.and_then(|slot| Some((slot, self.shown.get_mut(slot)?.take()?)));
+        let Some((slot, att)) = att else { return };
+        self.released.extend(att.committed());
+        self.names.remove(&att.name, u32::try_from(slot).unwrap_or(u32::MAX));
+        // Empty slots are no more than half of all.
+        let n_left = self.len();
+        if n_slots.saturating_sub(n_left) > n_left {
+            self.shown.retain(Option::is_some);
+            self.ranks = None;
             self.names.forget();
         }
     }
 
     /// Gives an attribute another name.
     pub(crate) fn rename(&mut self, number: usize, name: Box<[u8]>) {
-        let Some(att) = self.shown.get_mut(number) else {
-            return;
-        };
-        let place = u32::try_from(number).unwrap_or(u32::MAX);
+        let slot = self.slot(number);
+        let att = slot.and_then(|slot| Some((slot, self.shown.get_mut(slot)?.as_mut()?)));
+        let Some((slot, att)) = att else { return };
+        let place = u32::try_from(slot).unwrap_or(u32::MAX);
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
         att.placed = None;
@@ -226,11 +262,11 @@ impl EditedAtts {
         model: &Model,
         encode: &mut Encode<'_>,
     ) -> Result<Vec<Attribute>, AttFault> {
-        let mut all = Vec::with_capacity(self.shown.len().saturating_add(self.others.len()));
+        let mut all = Vec::with_capacity(self.len().saturating_add(self.others.len()));
         for (place, attribute) in &self.others {
             all.push((*place, attribute.clone()));
         }
-        for att in &self.shown {
+        for att in self.shown.iter().flatten() {
             // New ones after those that are there; the sort keeps their order.
             all.push((att.place().unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
@@ -250,7 +286,7 @@ impl EditedAtts {
             Shown(&'a mut Att),
         }
         let others = self.others.iter_mut().map(|(place, _)| (*place, Of::Other(place)));
-        let shown = self.shown.iter_mut();
+        let shown = self.shown.iter_mut().flatten();
         let shown = shown.map(|att| (att.place().unwrap_or(u32::MAX), Of::Shown(att)));
         let mut all: Vec<_> = others.chain(shown).collect();
         all.sort_by_key(|(place, _)| *place);
