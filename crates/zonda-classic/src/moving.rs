@@ -68,7 +68,7 @@ impl Move {
         let mut at = stored;
         while at < full {
             let n = usize::try_from(full.saturating_sub(at)).unwrap_or(usize::MAX).min(zeros.len());
-            storage.write_at(at, zeros.get(..n).unwrap_or_default())?;
+            storage.write_at(at, zeros.get(..n).ok_or(BATCH)?)?;
             at = at.saturating_add(n as u64);
         }
         storage.barrier()?;
@@ -157,9 +157,9 @@ impl Move {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
             let mut block = vec![0; len];
-            let mut rest = block.get_mut(SLOT_FIXED..).unwrap_or_default();
+            let mut rest = block.get_mut(SLOT_FIXED..).ok_or(BATCH)?;
             for piece in pieces {
-                let (part, more) = rest.split_at_mut_checked(piece.len).unwrap_or_default();
+                let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
                 rest = more;
                 read_or_zeros(storage, piece.from, part)?;
             }
@@ -167,13 +167,13 @@ impl Move {
                 // What lands outside of where it comes from can be read there again.
                 let apart = highest_source(pieces) <= lowest_target(pieces);
                 let kept = if apart { SLOT_FIXED } else { block.len() };
-                slots.write(self.next, block.get_mut(..kept).unwrap_or_default())?;
+                slots.write(self.next, block.get_mut(..kept).ok_or(BATCH)?)?;
             }
             self.block = block;
         }
-        let mut rest = self.block.get(SLOT_FIXED..).unwrap_or_default();
+        let mut rest = self.block.get(SLOT_FIXED..).ok_or(BATCH)?;
         for piece in pieces {
-            let (part, more) = rest.split_at_checked(piece.len).unwrap_or_default();
+            let (part, more) = rest.split_at_checked(piece.len).ok_or(BATCH)?;
             rest = more;
             storage.write_at(piece.to, part)?;
         }
@@ -184,6 +184,9 @@ impl Move {
         Ok(())
     }
 }
+
+/// What moves has the length of its place; where it has not, the data would be lost.
+const BATCH: ClassicError = ClassicError::Length { what: "data that moves" };
 
 /// Writes a journal's body; `None` where the folder takes no files.
 ///
