@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async study-overlap conformance wheel install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions study-overlap conformance wheel install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -84,8 +84,14 @@ async: ## 2400 random lives with write-behind and without; the reference's own t
 	@$(MAKE) --no-print-directory build
 	tests/async/run.py --long
 	out/venv/bin/python tests/async/helper.py --kills 100
+	out/venv/bin/python tests/async/kills.py --long
 	tests/conformance/run.py --allowed --async on
 	tests/conformance/run.py --allowed --async helper
+
+assertions: ## the tests of what must not be lost, on a release build with the checks of debug builds
+	scripts/setup.sh --test
+	@$(MAKE) --no-print-directory build
+	scripts/assertions.sh
 
 study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
 	scripts/setup.sh --demo

@@ -18,4 +18,20 @@ if [ -n "$long" ]; then
     echo "longer than 900 lines: $long" >&2
     exit 1
 fi
+# What a promise rests on is checked in release builds, too: an error, or an assertion. Allowed are, with
+# the reason: files whose check only finds mistakes of ours in tests, where nothing else depends on it.
+debug_only=$(git grep -nE 'debug_assert|cfg!?\((not\()?debug_assertions' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE "$(paste -sd '|' <<'ALLOWED'
+^crates/zonda/src/nc4\.rs:[0-9]+: *#\[cfg\(debug_assertions\)\]$
+^crates/zonda-cli/src/main\.rs:[0-9]+: *super::definition\(\)\.debug_assert\(\);$
+ALLOWED
+)" || true)
+# nc4.rs: that a thread enters no file twice, which would wait for itself only beside another thread.
+# main.rs: clap's own check of the command line, called by a unit test.
+if [ -n "$debug_only" ]; then
+    echo "checked by debug builds only (an error instead, or a reason in scripts/lint.sh):" >&2
+    echo "$debug_only" >&2
+    exit 1
+fi
+
 echo "format, clippy, generated files and lengths are fine"

@@ -52,7 +52,8 @@ stage() {
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
                 tests/async/run.py &&
-                out/venv/bin/python tests/async/helper.py
+                out/venv/bin/python tests/async/helper.py &&
+                out/venv/bin/python tests/async/kills.py
             ;;
         python) python/tests/run.sh ;;
         conformance) tests/conformance/run.py --allowed ;;

@@ -289,7 +289,8 @@ impl<'a> Part<'a> {
         steps: &[u64],
         mut row: impl FnMut(u64, u64, &'a mut [u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        debug_assert_eq!(steps.len(), self.lens.len(), "a step for each dimension");
+        // Fewer would leave out rows.
+        assert_eq!(steps.len(), self.lens.len(), "a step for each dimension");
         let mut levels: SmallVec<[Level; 4]> = SmallVec::new();
         for (&(n, out_step), &src_step) in self.lens.iter().zip(steps) {
             if n == 0 {

@@ -228,7 +228,7 @@ pub(crate) fn finish_header(
 /// `count_len` bytes.
 fn switches<'a>(old: &[u8], new: &'a [u8], count_len: usize) -> Option<Vec<(u64, &'a [u8])>> {
     let page_of = |at: usize| (at as u64).checked_div(BLOCK_BYTES);
-    let write = |from: usize, to: usize| (from as u64, new.get(from..to).unwrap_or_default());
+    let write = |from: usize, to: usize| Some((from as u64, new.get(from..to)?));
     let differs = |from: usize| {
         let pairs = || old.iter().zip(new).enumerate().skip(from);
         let first = pairs().find(|(_, (old, new))| old != new)?.0;
@@ -237,14 +237,14 @@ fn switches<'a>(old: &[u8], new: &'a [u8], count_len: usize) -> Option<Vec<(u64,
     };
     let Some((from, to)) = differs(0) else { return Some(Vec::new()) };
     if page_of(from) == page_of(to.saturating_sub(1)) {
-        return Some(vec![write(from, to)]);
+        return Some(vec![write(from, to)?]);
     }
     // A new record count besides one other page: either is right without the other.
     let count_at = usize::try_from(NUMRECS_AT).unwrap_or(0);
     let after_count = count_at.saturating_add(count_len);
     let (next, to) = differs(after_count)?;
     (from >= count_at && page_of(next) == page_of(to.saturating_sub(1)))
-        .then(|| vec![write(next, to), write(count_at, after_count)])
+        .then(|| Some(vec![write(next, to)?, write(count_at, after_count)?]))?
 }
 
 #[cfg(test)]

@@ -274,6 +274,12 @@ pub enum ClassicError {
         "this process was forked while the file was open for writing: only the parent may go on"
     )]
     Forked,
+    /// Two lengths that are the same by construction are not: a bug, and nothing of it was written.
+    #[error("{what} is not as long as its place, which is a bug in Zonda")]
+    Length {
+        /// What has the wrong length.
+        what: &'static str,
+    },
 }
 
 impl ClassicError {
@@ -318,6 +324,7 @@ impl ClassicError {
                 NcError::System(if *in_use { EBUSY } else { EUCLEAN })
             }
             ClassicError::Forked => NcError::System(ECHILD),
+            ClassicError::Length { .. } => NcError::Internal,
         }
     }
 

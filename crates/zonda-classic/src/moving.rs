@@ -78,7 +78,7 @@ impl Move {
         let mut at = stored;
         while at < full {
             let n = usize::try_from(full.saturating_sub(at)).unwrap_or(usize::MAX).min(zeros.len());
-            storage.write_at(at, zeros.get(..n).unwrap_or_default())?;
+            storage.write_at(at, zeros.get(..n).ok_or(BATCH)?)?;
             at = at.saturating_add(n as u64);
         }
         storage.barrier()?;
@@ -213,22 +213,22 @@ impl Move {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
             let mut block = vec![0; len];
-            let mut rest = block.get_mut(SLOT_FIXED..).unwrap_or_default();
+            let mut rest = block.get_mut(SLOT_FIXED..).ok_or(BATCH)?;
             for piece in pieces {
-                let (part, more) = rest.split_at_mut_checked(piece.len).unwrap_or_default();
+                let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
                 rest = more;
                 read_or_zeros(storage, piece.from, part)?;
             }
             if let Some(slots) = &self.slots {
                 // What lands outside of where it comes from can be read there again.
                 let kept = SLOT_FIXED.saturating_add(kept(pieces));
-                slots.write(self.next, block.get_mut(..kept).unwrap_or_default())?;
+                slots.write(self.next, block.get_mut(..kept).ok_or(BATCH)?)?;
             }
             self.block = block;
         }
-        let mut rest = self.block.get(SLOT_FIXED..).unwrap_or_default();
+        let mut rest = self.block.get(SLOT_FIXED..).ok_or(BATCH)?;
         for piece in pieces {
-            let (part, more) = rest.split_at_checked(piece.len).unwrap_or_default();
+            let (part, more) = rest.split_at_checked(piece.len).ok_or(BATCH)?;
             rest = more;
             storage.write_at(piece.to, part)?;
         }
@@ -239,6 +239,9 @@ impl Move {
         Ok(())
     }
 }
+
+/// What moves has the length of its place; where it has not, the data would be lost.
+const BATCH: ClassicError = ClassicError::Length { what: "data that moves" };
 
 /// Bytes that a batch has in the journal: none of what lands outside of where it comes from.
 fn kept(pieces: &[Piece]) -> usize {

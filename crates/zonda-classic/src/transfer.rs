@@ -426,6 +426,10 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     done
 }
 
+/// Values and their places are as many by construction; where they are not, no value may go unnoticed.
+const VALUES: ClassicError = ClassicError::Length { what: "a run of values" };
+const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
+
 fn write_plan(
     storage: &dyn Storage,
     plan: &Plan,
@@ -443,15 +447,17 @@ fn write_plan(
     let mut runs = memory.chunks(run_mem.max(1));
     let mut total = 0u64;
     if encoder.is_copy() {
-        plan.for_each_run(&plan.loops, |at| storage.write_at(at, runs.next().unwrap_or_default()))?;
-        return Ok(Converted { out_of_range: 0 });
+        plan.for_each_run(&plan.loops, |at| {
+            Ok::<(), ClassicError>(storage.write_at(at, runs.next().ok_or(VALUES)?)?)
+        })?;
+        return if runs.next().is_none() { Ok(Converted::default()) } else { Err(VALUES) };
     }
     let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
         plan.for_each_run(&plan.loops, |mut at| {
-            for block in runs.next().unwrap_or_default().chunks(block_elems.saturating_mul(mem)) {
+            for block in runs.next().ok_or(VALUES)?.chunks(block_elems.saturating_mul(mem)) {
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
-                let external = buffer.get_mut(..len).unwrap_or_default();
+                let external = buffer.get_mut(..len).ok_or(BUFFER)?;
                 if encoder.keeps_unfit() {
                     // Of this pair of types, values that do not fit leave the file as it is.
                     read_or_zeros(storage, at, external)?;
@@ -482,14 +488,14 @@ fn write_short_runs(
     let mut rest = memory;
     with_buffer(at_once.saturating_mul(run_ext), |buffer| {
         let mut write = |places: &mut Vec<u64>| {
-            let n = places.len().saturating_mul(run_mem).min(rest.len());
-            let (now, later) = rest.split_at(n);
+            let n = places.len().saturating_mul(run_mem);
+            let (now, later) = rest.split_at_checked(n).ok_or(VALUES)?;
             rest = later;
             let external = match encoder.is_copy() {
                 true => now,
                 false => {
                     let len = places.len().saturating_mul(run_ext);
-                    let external = buffer.get_mut(..len).unwrap_or_default();
+                    let external = buffer.get_mut(..len).ok_or(BUFFER)?;
                     let span = converting(now.len());
                     total = total.saturating_add(encoder.encode(now, external).out_of_range);
                     drop(span);
@@ -499,7 +505,7 @@ fn write_short_runs(
             let runs = external.chunks(run_ext);
             let ranges: Vec<WriteRange<'_>> =
                 places.drain(..).zip(runs).map(|(at, data)| WriteRange { at, data }).collect();
-            storage.write_ranges(&ranges)
+            Ok::<(), ClassicError>(storage.write_ranges(&ranges)?)
         };
         let mut places = Vec::with_capacity(at_once);
         plan.for_each_run(&plan.loops, |at| {
@@ -508,7 +514,7 @@ fn write_short_runs(
         })?;
         write(&mut places)
     })?;
-    Ok(Converted { out_of_range: total })
+    if rest.is_empty() { Ok(Converted { out_of_range: total }) } else { Err(VALUES) }
 }
 
 fn read_plan(
@@ -528,17 +534,17 @@ fn read_plan(
     let mut total = 0u64;
     if decoder.is_copy() {
         plan.for_each_run(&plan.loops, |at| {
-            read_or_zeros(storage, at, runs.next().unwrap_or_default())
+            read_or_zeros(storage, at, runs.next().ok_or(VALUES)?)
         })?;
         return Ok(Converted { out_of_range: 0 });
     }
     let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
         plan.for_each_run(&plan.loops, |mut at| {
-            let run = runs.next().unwrap_or_default();
+            let run = runs.next().ok_or(VALUES)?;
             for block in run.chunks_mut(block_elems.saturating_mul(mem)) {
                 let len = block.len().checked_div(mem).unwrap_or(0).saturating_mul(ext);
-                let external = buffer.get_mut(..len).unwrap_or_default();
+                let external = buffer.get_mut(..len).ok_or(BUFFER)?;
                 read_or_zeros(storage, at, external)?;
                 let span = converting(block.len());
                 total = total.saturating_add(decoder.decode(external, block).out_of_range);
@@ -567,10 +573,10 @@ fn read_strided(
     let mut total = 0u64;
     with_buffer(span(block_elems), |buffer| {
         plan.for_each_run(outer, |mut at| {
-            let row = rows.next().unwrap_or_default();
+            let row = rows.next().ok_or(VALUES)?;
             for block in row.chunks_mut(block_elems.saturating_mul(mem)) {
                 let n = block.len().checked_div(mem).unwrap_or(0);
-                let external = buffer.get_mut(..span(n)).unwrap_or_default();
+                let external = buffer.get_mut(..span(n)).ok_or(BUFFER)?;
                 read_or_zeros(storage, at, external)?;
                 let converted = decoder.decode_strided(external, step_len, block);
                 total = total.saturating_add(converted.out_of_range);

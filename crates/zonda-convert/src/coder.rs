@@ -110,12 +110,13 @@ impl Pair {
         })
     }
 
-    /// Runs the kernel on as many whole elements as both slices hold.
+    /// Runs the kernel on the elements that both slices hold, which are as many: to leave some out would be
+    /// to lose values.
     #[inline]
     fn run(&self, src: &[u8], src_shift: u16, dst: &mut [u8], dst_shift: u16) -> Converted {
         let (n_src, n_dst) = (src.len() >> src_shift, dst.len() >> dst_shift);
-        debug_assert_eq!(n_src, n_dst, "lengths in elements differ");
-        let n_elems = n_src.min(n_dst);
+        assert_eq!(n_src, n_dst, "lengths in elements differ");
+        let n_elems = n_src;
         let out_of_range =
             self.kernel.run(&src[..n_elems << src_shift], &mut dst[..n_elems << dst_shift]);
         Converted { out_of_range }

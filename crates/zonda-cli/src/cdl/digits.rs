@@ -92,7 +92,9 @@ fn first_bits(words: &[u64; WORDS]) -> (u64, u64, i32, bool) {
 /// the power of ten that its first digit stands for. `None` where that is not certain.
 #[inline]
 pub(super) fn of(value: f64, digits: usize) -> Option<(u64, i32)> {
-    debug_assert!(value > 0.0 && value.is_finite() && (1..=MOST).contains(&digits));
+    if !(value > 0.0 && value.is_finite() && (1..=MOST).contains(&digits)) {
+        return None;
+    }
     let bits = value.to_bits();
     let (fraction, biased) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
     let (significand, exponent) =

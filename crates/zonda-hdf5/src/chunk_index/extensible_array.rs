@@ -314,7 +314,13 @@ impl ExtensibleArray {
         let super_high = shape.first_of(u.saturating_add(1)).saturating_add(shape.index_elems);
         let block_low = key.saturating_sub(element);
         let block_high = block_low.saturating_add(pow2(shape.block_bits(u)));
-        debug_assert!(super_low <= block_low);
+        if super_low > block_low {
+            // Its own sizes say that the block is not in its super block.
+            return Err(crate::HdfError::TooLarge {
+                structure: "extensible array block",
+                value: key,
+            });
+        }
         let nothing = |high| Ok(Segment { high, what: What::Nothing });
         let (data, bitmap) = if u < shape.direct {
             let i = Shape::blocks_before(u).saturating_add(block);

@@ -258,7 +258,7 @@ mod tests {
             (seed >> 33) as usize % n
         };
         let (mut n_puts, mut n_full) = (0, 0);
-        for case in 0..200 {
+        for case in 0..60 {
             let (rank, bytes) = (pick(40), pick(3000));
             let least = bytes + job_bytes(rank);
             let mut batch = Batch::new(Memory::Shared(arena.take(least + pick(4000)).unwrap()));
@@ -291,6 +291,6 @@ mod tests {
             }
             n_puts += records.len();
         }
-        assert!(n_puts > 500 && n_full > 150, "{n_puts} {n_full}");
+        assert!(n_puts > 120 && n_full > 50, "{n_puts} {n_full}");
     }
 }
