@@ -145,6 +145,20 @@ impl Move {
         for_each_batch(&self.old, &self.target, self.n_records, self.stored, self.payload, f)
     }
 
+    /// Whether a file may be the one whose data a journal moves: it got all the room that the move needs
+    /// before there was a journal. One that was restored from before has the same header, and its data
+    /// where they were.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub(crate) fn has_room(storage: &dyn Storage, body: &Body) -> Result<bool, ClassicError> {
+        let (Ok((old, _)), Ok((target, _))) = (decode_header(&body.old), decode_header(&body.new))
+        else {
+            return Ok(false);
+        };
+        Ok(storage.len()? >= end_of_moves(&old, &target, body.n_records, body.stored))
+    }
+
     /// Goes on with the move that a journal describes.
     ///
     /// # Errors

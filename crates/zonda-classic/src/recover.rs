@@ -53,6 +53,11 @@ enum Look {
 /// Bytes that another user's journal may have besides four times those of the file.
 const THEIRS_LEAST: u64 = 1 << 20;
 
+/// Whether a journal was written for the file as it is.
+fn is_its(body: &Body, storage: &dyn Storage) -> Result<bool, ClassicError> {
+    Ok(body.belongs_to(storage)? && (body.kind == Kind::Header || Move::has_room(storage, body)?))
+}
+
 /// What completing a journal changes that is not complete itself.
 const NOTHING: &str = "nothing: it is not complete, and is removed";
 
@@ -62,7 +67,7 @@ fn look(storage: &dyn Storage, found: Option<Found>) -> Result<Look, ClassicErro
         let state = if found.in_use { Recovery::InUse } else { Recovery::Untouched };
         return Ok(Look::Stop(state));
     };
-    if !body.belongs_to(storage)? {
+    if !is_its(&body, storage)? {
         return Ok(Look::Stop(Recovery::NotItsJournal));
     }
     if found.in_use {
@@ -168,7 +173,7 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
     match beside.sight(Neighbour::Journal)? {
         Sight::Nothing => Ok(Pending::Nothing),
         Sight::Ours(found) => match Body::read(&*found.storage, BODY_MAX)? {
-            Some(body) if body.belongs_to(storage)? => match body.kind {
+            Some(body) if is_its(&body, storage)? => match body.kind {
                 Kind::Header => Ok(Pending::Header(body.new)),
                 Kind::Move { .. } => Err(ClassicError::HalfMoved { in_use: found.in_use }),
             },
@@ -178,7 +183,7 @@ pub(crate) fn pending(storage: &dyn Storage, beside: &dyn Beside) -> Result<Pend
         Sight::Theirs(found, refused) => {
             let most = storage.len()?.saturating_mul(4).saturating_add(THEIRS_LEAST);
             match Body::read(&*found.storage, most.min(BODY_MAX))? {
-                Some(body) if body.belongs_to(storage)? => match body.kind {
+                Some(body) if is_its(&body, storage)? => match body.kind {
                     Kind::Move { .. } if found.in_use => {
                         Err(ClassicError::HalfMoved { in_use: true })
                     }

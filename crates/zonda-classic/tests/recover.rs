@@ -314,3 +314,44 @@ fn a_writer_may_die_at_any_change() {
         assert!(kinds.contains_key(kind), "no death led to {kind}: {kinds:?}");
     }
 }
+
+/// A file that is put back as it was before the writer died, its journal left beside it.
+#[test]
+fn a_restored_file_is_not_taken_for_the_one_that_was_being_changed() {
+    let mut kinds = BTreeMap::new();
+    for (n_vars, what) in [
+        (6, Redefinition::Attribute(3000)),
+        (120, Redefinition::Attribute(3000)),
+        (6, Redefinition::RecordVar),
+        (6, Redefinition::FixedVar),
+    ] {
+        let made = Folder(Arc::default());
+        make(&made, Version::Cdf2, n_vars);
+        let bytes = made.0.lock().unwrap().bytes.clone();
+        for died_at in 0.. {
+            let files = Files { bytes: bytes.clone(), left: Some(died_at), replaceable: false };
+            let folder = Folder(Arc::new(Mutex::new(files)));
+            let done = redefine(&folder, what).is_ok();
+            {
+                let mut files = folder.0.lock().unwrap();
+                files.left = None;
+                files.bytes.insert(None, bytes[&None].clone());
+            }
+            let shown = format!("{n_vars} variables, {what:?}, died at {died_at}");
+            check(&folder, n_vars, &shown);
+            let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
+            *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
+            check(&folder, n_vars, &shown);
+            if recovery == Recovery::NotItsJournal {
+                let open = || ClassicFile::open(folder.main(), Some(folder.beside()), true, false);
+                assert_eq!(open().unwrap_err().nc_error().code(), 1, "{shown}");
+                folder.beside().remove(Neighbour::Journal).unwrap();
+                open().unwrap_or_else(|error| panic!("{shown}: {error}"));
+            }
+            if done {
+                break;
+            }
+        }
+    }
+    assert!(kinds.contains_key("NotItsJournal") && !kinds.contains_key("Move"), "{kinds:?}");
+}

@@ -14,10 +14,19 @@ use std::sync::Arc;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
+/// Whether root is seen under that number: in containers whose root is no user outside, all that belongs
+/// to users outside is shown as one user's, the folder of all folders among it.
+fn stands_for_root(owner: u32) -> bool {
+    let above_all = Status::of_name(Path::new("/"));
+    let all_others = std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok();
+    let all_others = all_others.and_then(|text| text.trim().parse().ok());
+    Some(owner) == all_others && above_all.is_ok_and(|status| status.owner.0 == owner)
+}
+
 /// Whether nobody but root and the user of this process can change what has this status.
 fn refusal(found: &Status) -> Option<Refusal> {
     let (owner, group) = found.owner;
-    if owner != 0 && owner != own_user() {
+    if owner != 0 && owner != own_user() && !stands_for_root(owner) {
         return Some(Refusal::Owner);
     }
     // The group of root is root's own everywhere.
