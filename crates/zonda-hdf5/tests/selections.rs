@@ -244,6 +244,7 @@ proptest! {
         let (start, count, stride) = (part(0), part(1), part(2));
         let request = Request { start: &start, count: &count, stride: &stride };
         let mut want = BTreeMap::new();
+        let mut is_touched = false;
         for (to, from) in elements(&target).into_iter().zip(elements(&source)) {
             let place: Option<Vec<u64>> = (0..rank)
                 .map(|dim| {
@@ -252,6 +253,7 @@ proptest! {
                     is_there.then_some(past / stride[dim])
                 })
                 .collect();
+            is_touched |= place.is_some();
             // Points may name a place twice: the later one holds.
             if let Some(place) = place.filter(|_| from.iter().all(|&at| at < short)) {
                 want.insert(place, from);
@@ -266,5 +268,6 @@ proptest! {
             Ok(())
         }).unwrap();
         prop_assert_eq!(got, want);
+        prop_assert_eq!(mapped.touches(&vec![1000; rank], &request), is_touched);
     }
 }
