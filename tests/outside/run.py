@@ -352,9 +352,12 @@ def tools(test, bed, files):
         source = '"%s/src%s"' % (bed.out, end)
         ran = run("ncdump", "-h", path)
         test.check("ncdump -h: %s" % kind, "" if ran.returncode == 0 and "own" in ran.stdout else repr(ran))
-        if kind != "link":
-            ran = run("ncdump", path)
-            test.check("ncdump: %s" % kind, "" if ran.returncode else repr(ran))
+        for tool in (["ncdump"], ["zonda", "dump"]):
+            ran = run(*tool, path)
+            ok = source in ran.stderr if kind == "link" else ran.returncode != 0
+            test.check("%s: %s" % (" ".join(tool), kind), "" if ok else repr(ran))
+        ran = run("zonda", "diff", path, path)
+        test.check("zonda diff: %s" % kind, "" if ran.returncode == 2 and source in ran.stderr else repr(ran))
         ran = run("zonda", "info", path)
         ok = ran.returncode == 0 and (kind != "link" or (source in ran.stdout and "ZONDA_EXTERNAL" in ran.stdout))
         test.check("zonda info: %s" % kind, "" if ok else repr(ran))

@@ -72,6 +72,11 @@ impl Failure {
     }
 }
 
+/// Says on standard error what is not shown, for a command that goes on.
+pub(crate) fn warn(what: zonda::Error) {
+    eprintln!("zonda: {what}");
+}
+
 impl From<zonda::Error> for Failure {
     fn from(error: zonda::Error) -> Failure {
         Failure::Library(error)

@@ -244,14 +244,19 @@ proptest! {
         let (start, count, stride) = (part(0), part(1), part(2));
         let request = Request { start: &start, count: &count, stride: &stride };
         let mut want = BTreeMap::new();
-        for (to, from) in elements(&target).into_iter().zip(elements(&source)) {
-            let place: Option<Vec<u64>> = (0..rank)
+        let place_of = |to: &[u64]| -> Option<Vec<u64>> {
+            (0..rank)
                 .map(|dim| {
                     let past = to[dim].checked_sub(start[dim])?;
                     let is_there = past % stride[dim] == 0 && past / stride[dim] < count[dim];
                     is_there.then_some(past / stride[dim])
                 })
-                .collect();
+                .collect()
+        };
+        // Whatever the source has, which may be less.
+        let is_touched = elements(&target).iter().any(|to| place_of(to).is_some());
+        for (to, from) in elements(&target).into_iter().zip(elements(&source)) {
+            let place = place_of(&to);
             // Points may name a place twice: the later one holds.
             if let Some(place) = place.filter(|_| from.iter().all(|&at| at < short)) {
                 want.insert(place, from);
@@ -266,5 +271,6 @@ proptest! {
             Ok(())
         }).unwrap();
         prop_assert_eq!(got, want);
+        prop_assert_eq!(mapped.touches(&vec![1000; rank], &request), is_touched);
     }
 }

@@ -136,8 +136,13 @@ impl Virtual {
             return Ok(one.extent(&details.object()?.dataspace(&details.file)?.dims, 0));
         }
         let mut n = 0u64;
-        while n < MOST_BLOCKS && self.source(files, &one.block(n))?.is_some() {
+        while self.source(files, &one.block(n))?.is_some() {
             n = n.saturating_add(1);
+            if n >= MOST_BLOCKS {
+                // Fewer would be a shorter variable.
+                let (structure, what) = (NAME, "numbered sources");
+                return Err(HdfError::Limit { structure, at: 0, what, limit: MOST_BLOCKS });
+            }
         }
         Ok(n.checked_sub(1).and_then(|last| one.extent(&[], last)))
     }

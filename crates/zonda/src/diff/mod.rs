@@ -170,6 +170,17 @@ pub fn diff(
         found(difference);
     };
     let work = Work { files: [first, second], trees: &trees, options };
+    for file in [first, second] {
+        // What is there and is not read is neither the same nor another.
+        let gap = file
+            .gaps()?
+            .into_iter()
+            .find(|gap| !gap.error.is_absence() && work.is_chosen(gap.path.as_bytes()));
+        if let Some(zonda_nc4::Gap { path: object, error }) = gap {
+            let error = Error::from(zonda_nc4::Nc4Error::Hdf { object, error });
+            return Err(error.at(file.path()));
+        }
+    }
     if options.definitions {
         work.definitions(&mut told)?;
     }

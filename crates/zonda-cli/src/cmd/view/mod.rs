@@ -76,6 +76,7 @@ fn at(text: &str) -> std::result::Result<At, String> {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // Before anything is read: a name that no picture can have is a wrong call.
     let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
+    zonda::tell_of_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
     let Some(variable) = &args.variable else {
         if args.output.is_some() || args.text || !args.at.is_empty() {
