@@ -142,6 +142,38 @@ def told_everywhere(world, fmt):
     world.holds(path, 0, fmt, 20)
 
 
+def lost_sync(world, fmt, setting, n):
+    """Sync n fails once, as a device's that then forgets what it lost: no later sync is a success, the close neither,
+    and the file is closed all the same. What was promised before is there."""
+    path = world.path()
+    path.unlink(missing_ok=True)
+    a = world.agent(ZONDA_ASYNC=setting, ZONDA_IO="cache,fault:sync:%d:eio,file" % n)
+    codes, promised = [], None
+
+    def say(line):
+        code = a.ask(line)[0]
+        if any(codes) and code == 0 and not line.startswith("put"):
+            raise Wrong("%r succeeds after a sync that failed" % line)
+        if code not in (0, errno.EIO):
+            raise Wrong("%r gives %d, not 0 or %d" % (line, code, errno.EIO))
+        codes.append(code)
+        return code
+
+    if say("create 0 %s %d %s" % (fmt, WIDTH, path)) == 0:
+        promised = 0
+        for at in range(0, RECORDS, 20):
+            put = say("put 0 %d 20" % at)
+            if say("sync 0") == 0 and put == 0:
+                promised = at + 20
+        say("close 0")
+        if a.ask("close 0")[0] == 0:
+            raise Wrong("a file is closed twice")
+    a.ends()
+    if promised is not None:
+        world.holds(path, promised, fmt, RECORDS)
+    return any(codes)
+
+
 def scenes(world):
     for fmt in FORMATS:
         for code in (errno.ENOSPC, errno.EIO):
@@ -151,6 +183,9 @@ def scenes(world):
                     yield "full/" + name, lambda a=(fmt, stack, setting, code): sweep(full, world, *a)
                     if code == errno.EIO:
                         yield "once/" + name, lambda a=(fmt, stack, setting): sweep(once, world, *a)
+        for setting in SETTINGS:
+            name = "lost/%s/%s" % (fmt, setting)
+            yield name, lambda a=(fmt, setting): sweep(lost_sync, world, *a)
         if world.behind:
             yield "kept/" + fmt, lambda f=fmt: accepted_is_kept(world, f)
             yield "told/" + fmt, lambda f=fmt: told_everywhere(world, f)

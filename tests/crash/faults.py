@@ -5,7 +5,9 @@
 stop: the disk is full (enospc, full) or broken (eio) from then on; the program closes the file, or
 dies. Some call must have given an error, unless all is right; what was promised before must be there.
 once: one call fails, the program makes its own call again, and everything must be right then.
-short: from then on every write takes only half of what it is given. Nobody may notice."""
+short: from then on every write takes only half of what it is given. Nobody may notice.
+lost: the n-th sync fails once, and what was written to its file since the last good one is gone. No later call may
+say that all is well, unless it is."""
 
 import os
 import shutil
@@ -23,6 +25,9 @@ KINDS = (
     ("enospc:once", "retry", "none"),
     ("eio:once", "retry", "data"),
     ("short", "stop", "none"),
+    ("lost", "stop", "data"),
+    ("lost", "retry", "data"),
+    ("lost", "retry", "full"),
 )
 
 # Whether a program may call nc_close again after it gave an error.
@@ -52,6 +57,9 @@ def one(job, judge, n, kind, on_error, sync):
     )
     silent = (0, 5) if on_error == "retry" else (0,)
     allowed = (0,) if kind == "short" else silent if on_error == "retry" else (0, 3)
+    if failed.startswith(("failed fsync", "failed fdatasync")):
+        # Somebody is told, always. Only a file beside ours can be written again, and then be synced.
+        allowed = (3, 5) if on_error == "retry" else (3,)
     if not CLOSE_CAN_BE_REPEATED and "once more: NetCDF: Not a valid ID" in said:
         allowed = (3,)
     if not failed and status != 0:

@@ -23,7 +23,15 @@ size_t folder_len;
 int log_fd = -1, fail_full;
 long fail_errno;
 static long n_changes, fail_from;
-static int fail_short, fail_once, failing, has_failed;
+static int fail_short, fail_once, fail_lost, failing, has_failed;
+/* What was there before the changes since the last sync, newest last. */
+static struct before {
+    uint64_t id;
+    off_t at, len;
+    size_t n;
+    char *data;
+} *befores;
+static size_t n_befores;
 static struct {
     dev_t dev;
     ino_t ino;
@@ -204,12 +212,15 @@ __attribute__((constructor)) static void start(void) {
         fail_errno = strstr(kind, "eio") ? EIO : ENOSPC;
         fail_short = !!strstr(kind, "short");
         fail_full = !!strstr(kind, "full");
-        fail_once = !!strstr(kind, ":once");
+        fail_lost = !!strstr(kind, "lost");
+        fail_once = fail_lost || strstr(kind, ":once");
+        if (fail_lost) fail_errno = EIO;
     }
 }
 
 int fails(const char *call, int is_write) {
     if (!failing) return 0;
+    if (fail_lost && strcmp(call, "fsync") && strcmp(call, "fdatasync")) return 0;
     n_changes++;
     if (n_changes < fail_from || (fail_once && has_failed)) return 0;
     if (fail_short && !is_write) return 0;
@@ -223,4 +234,46 @@ int fails(const char *call, int is_write) {
     if (fail_short || (fail_full && first && is_write)) return 2;
     errno = (int)fail_errno;
     return 1;
+}
+
+void remember(int fd, uint64_t id, off_t at, size_t n) {
+    struct stat st;
+    char link[64];
+    if (!fail_lost || has_failed) return;
+    if (fstat(fd, &st)) die("a file without a length");
+    size_t there = st.st_size > at ? (size_t)(st.st_size - at) : 0;
+    if (n > there) n = there;
+    void *grown = realloc(befores, (n_befores + 1) * sizeof *befores);
+    if (!grown) die("no memory");
+    befores = grown;
+    struct before *b = &befores[n_befores++];
+    *b = (struct before){id, at, st.st_size, n, malloc(n + 1)};
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    int in = (int)sys(SYS_openat, AT_FDCWD, link, O_RDONLY | O_CLOEXEC, 0);
+    if (!b->data || in < 0 || pread(in, b->data, n, at) != (ssize_t)n)
+        die("a change of what cannot be read");
+    sys(SYS_close, in);
+}
+
+void keep(uint64_t id) {
+    size_t left = 0;
+    for (size_t i = 0; i < n_befores; i++) {
+        if (befores[i].id == id)
+            free(befores[i].data);
+        else
+            befores[left++] = befores[i];
+    }
+    n_befores = left;
+}
+
+void lose(int fd, uint64_t id) {
+    if (!fail_lost || !id) return;
+    for (size_t i = n_befores; i-- > 0;) {
+        const struct before *b = &befores[i];
+        if (b->id != id) continue;
+        if (sys(SYS_pwrite64, fd, b->data, b->n, b->at) != (long)b->n ||
+            sys(SYS_ftruncate, fd, b->len))
+            die("what was there cannot be put back");
+    }
+    keep(id);
 }

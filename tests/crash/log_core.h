@@ -52,6 +52,11 @@ uint64_t enter(const struct stat *st);
 uint64_t file_of(int fd);
 void event(enum event_kind kind, uint64_t file, uint64_t at, const char *path, const char *path2,
            const void *data, size_t n);
+/* With `lost`: what a change of `n` bytes at `at` is about to take away, the length included; forgets
+ * that after a good sync; puts it back. */
+void remember(int fd, uint64_t id, off_t at, size_t n);
+void keep(uint64_t id);
+void lose(int fd, uint64_t id);
 /* Whether this changing call is to fail: 0 no, 1 with errno set, 2 (writes only) be short. */
 int fails(const char *call, int is_write);
 

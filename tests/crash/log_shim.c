@@ -9,6 +9,9 @@
  *                 short         a write takes the first half (1 byte at least)
  *                 full          a write stops at a page border halfway, what follows gets ENOSPC
  *                 N:KIND:once   the N-th call only
+ *                 lost          the N-th fsync or fdatasync gives EIO, and what was written to its file
+ *                               since the last good one is gone, as on Linux when memory runs short;
+ *                               other calls are not counted
  *                 CRASH_LOG then gets a line for the first call that failed.
  *
  * A log is a row of events: struct event, path, second path, data. A file is known by a number that
@@ -139,6 +142,7 @@ static ssize_t write_all(const char *call, int fd, const struct iovec *iov, int 
     } else if (fate == 2 && total > 1) {
         total /= 2;
     }
+    remember(fd, id, at < 0 ? lseek(fd, 0, SEEK_CUR) : at, total);
     if (fate == 1)
         got = -1, errno = (int)fail_errno;
     else if (at < 0)
@@ -203,6 +207,7 @@ static ssize_t copy_with(int in, off_t *in_at, int out, off_t *out_at, size_t n,
         if (fate == 2 && n > 1) n /= 2;
     }
     off_t at = out_at ? *out_at : id ? lseek(out, 0, SEEK_CUR) : 0;
+    if (id) remember(out, id, at, n);
     ssize_t got = how == SYS_sendfile ? sys(SYS_sendfile, out, in, in_at, n)
                                       : sys(how, in, in_at, out, out_at, n, flags);
     if (id && got > 0) copied(out, id, at, (size_t)got);
@@ -229,6 +234,7 @@ static int length(int fd, off_t len) {
     BEGIN;
     uint64_t id = file_of(fd);
     if (id && fails("ftruncate", 0)) END(-1);
+    if (id) remember(fd, id, len, SIZE_MAX);
     int got = (int)sys(SYS_ftruncate, fd, len);
     if (id && got == 0) event(EV_LENGTH, id, (uint64_t)len, NULL, NULL, NULL, 0);
     END(got);
@@ -252,6 +258,7 @@ static int allocate(int fd, int mode, off_t at, off_t len) {
     BEGIN;
     uint64_t id = file_of(fd);
     if (id && fails("fallocate", 0)) END(-1);
+    if (id) remember(fd, id, at, (size_t)len);
     int got = (int)sys(SYS_fallocate, fd, mode, at, len);
     uint64_t args[2] = {(uint64_t)mode, (uint64_t)len};
     if (id && got == 0) event(EV_ALLOCATE, id, (uint64_t)at, NULL, NULL, args, sizeof args);
@@ -354,8 +361,13 @@ static int flush(int fd, int how) {
         is_folder = n >= (ssize_t)folder_len && !memcmp(name, folder, folder_len) &&
                     (!name[folder_len] || name[folder_len] == '/');
     }
-    if ((id || is_folder) && fails(how == SYS_fsync ? "fsync" : "fdatasync", 0)) END(-1);
+    if ((id || is_folder) && fails(how == SYS_fsync ? "fsync" : "fdatasync", 0)) {
+        lose(fd, id);
+        errno = (int)fail_errno;
+        END(-1);
+    }
     int got = (int)sys(how, fd);
+    if (got == 0 && id) keep(id);
     if (got == 0 && id)
         event(how == SYS_fsync ? EV_FSYNC : EV_FDATASYNC, id, 0, NULL, NULL, NULL, 0);
     if (got == 0 && is_folder)

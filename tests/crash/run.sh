@@ -8,7 +8,7 @@
 #   tests/crash/run.sh --long           every state, 500 kills, every call made to fail
 #   tests/crash/run.sh --only PATTERN   scenarios with PATTERN in SCENARIO/VERSION (4: netCDF-4)
 #   tests/crash/run.sh --seed N         the random choices of an earlier run
-#   tests/crash/run.sh --parts LIST     of prefix, power, sector, kill, faults
+#   tests/crash/run.sh --parts LIST     of prefix, power, sector, kill, faults, tools
 #
 # ZONDA_LIBDIR (dist/lib) is the library under test. CRASH_WRITER_LIB is the folder of another
 # library to write with: that of the distribution shows what it loses. ZONDA_PYTHON (out/venv) has
@@ -22,7 +22,7 @@ bin=out/crash/bin
 cc=${CC:-gcc}
 flags=(-std=gnu11 -O2 -g -Wall -Wextra -Werror)
 libdir=$(realpath -m "${ZONDA_LIBDIR:-dist/lib}")
-parts=prefix,power,sector,kill,faults
+parts=prefix,power,sector,kill,faults,tools
 seed=$(date +%s)
 options=()
 
@@ -102,6 +102,7 @@ done
 [ -z "$replayed" ] || part replay.py --part "$replayed"
 [[ ,$parts, != *,kill,* ]] || part kill.py
 [[ ,$parts, != *,faults,* ]] || part faults.py
+[[ ,$parts, != *,tools,* ]] || part tools.py
 
 echo "$passed passed, $failed failed$skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

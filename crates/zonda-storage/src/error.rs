@@ -125,8 +125,9 @@ pub enum StorageError {
     /// What was written could not be made durable, now or by an earlier sync or barrier of this open
     /// file: see [`StorageError::is_lost_sync`].
     #[error(
-        "{}: {op}: {}; what was written since the last sync that succeeded may be lost, and no later \
-         sync of this file can confirm it: close it, and write that data anew to another file",
+        "{}: the device did not take what was to be made durable: {}; what was written since the last \
+         sync that succeeded may be lost, and no later sync of this file can confirm it: close it, and \
+         write that data anew to another file",
         path.display(), text(*errno)
     )]
     SyncLost {

@@ -2,6 +2,7 @@
 //! and nothing that hangs in a fork.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
@@ -63,12 +64,15 @@ struct Gate {
     bell: Condvar,
     /// How long a write takes.
     nap: Duration,
+    /// The most bytes that a thread of a layer wrote by one call.
+    longest: AtomicU64,
 }
 
 impl Gate {
     fn new(inner: &Arc<Memory>, nap: Duration) -> Arc<Gate> {
         let inner = Arc::clone(inner);
-        Arc::new(Gate { inner, shut: Mutex::new(false), bell: Condvar::new(), nap })
+        let (shut, bell, longest) = (Mutex::new(false), Condvar::new(), AtomicU64::new(0));
+        Arc::new(Gate { inner, shut, bell, nap, longest })
     }
 
     fn shut(&self, shut: bool) {
@@ -91,6 +95,10 @@ impl Storage for Gate {
     }
 
     fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        if std::thread::current().name().is_some_and(|name| name.starts_with("zonda-io")) {
+            let bytes = ranges.iter().map(|range| range.data.len() as u64).sum();
+            self.longest.fetch_max(bytes, Ordering::Relaxed);
+        }
         std::thread::sleep(self.nap);
         drop(self.bell.wait_while(self.shut.lock().unwrap(), |shut| *shut).unwrap());
         self.inner.write_ranges(ranges)
@@ -156,6 +164,29 @@ fn the_default_writes_behind_where_the_device_is_slow() -> Result<(), StorageErr
     gate.shut(false);
     s.sync()?;
     assert!(base.to_vec()? == data);
+    Ok(())
+}
+
+/// Who wants a page that the thread is writing waits for that call: so it is never a long one, however
+/// much has piled up.
+#[test]
+fn a_thread_writes_no_more_than_four_megabytes_by_one_call() -> Result<(), StorageError> {
+    for spec in ["cachea:64:512:1", "cachea:1:16384:1", "cachea:256:64:1"] {
+        let base = Arc::new(Memory::new());
+        let gate = Gate::new(&base, Duration::ZERO);
+        let s = Spec::parse(spec).unwrap().build_on(Arc::clone(&gate) as Arc<dyn Storage>)?;
+        let data = Rng::new(8).bytes(24 * MIB as usize);
+        gate.shut(true);
+        for (i, part) in data.chunks(4096).enumerate() {
+            s.write_at(i as u64 * 4096, part)?;
+        }
+        gate.shut(false);
+        until(|| base.len().is_ok_and(|len| len >= 23 * MIB), "what is complete leaves");
+        let longest = gate.longest.load(Ordering::Relaxed);
+        assert!(longest <= 4 * MIB, "{spec}: {longest} bytes by one call");
+        s.sync()?;
+        assert!(base.to_vec()? == data, "{spec}");
+    }
     Ok(())
 }
 

@@ -20,6 +20,8 @@ const MOST_PIECES: usize = 4096;
 const COMPLETE_RUN_BYTES: u64 = 256 << 10;
 /// The same where each call takes long.
 const SLOW_RUN_BYTES: u64 = 1 << 20;
+/// The most that a thread writes by one call: who wants a page of it waits as long.
+const THREAD_RUN_BYTES: u64 = 4 << 20;
 /// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
 /// memory that is not touched costs nothing.
 const COMPLETE_RUN_PAGES: u64 = 4;
@@ -71,7 +73,10 @@ impl<S: Storage> Cache<S> {
         };
         // A thread does not keep more from its users than they can do without.
         let at_once = match line {
-            Some(_) => (self.limit.load(Ordering::Relaxed) / 4).clamp(1, run_pages) as usize,
+            Some(_) => {
+                let spare = self.limit.load(Ordering::Relaxed) / 4;
+                spare.min(THREAD_RUN_BYTES / page).clamp(1, run_pages) as usize
+            }
             None => run_pages as usize,
         };
         let mut next = first;
