@@ -150,7 +150,7 @@ impl Renumbering {
     }
 
     fn apply(&self, old: &Model, new: Model) -> Model {
-        let Model { groups, dims, types, is_classic, forms } = new;
+        let Model { groups, dims, types, is_classic, forms, faults } = new;
         let mut list: Vec<Option<Group>> = Vec::new();
         for (id, group) in (0u16..).map(GroupId).zip(groups) {
             let id = self.group(id);
@@ -195,6 +195,7 @@ impl Renumbering {
             types: types.collect(),
             is_classic,
             forms: self.forms(forms),
+            faults,
         }
     }
 
