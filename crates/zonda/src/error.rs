@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zonda_classic::ClassicError;
 use zonda_model::NcError;
-use zonda_nc4::Nc4Error;
+use zonda_nc4::{HdfError, Nc4Error};
 use zonda_storage::{SpecError, StorageError};
 
 /// What an operation on a dataset returns.
@@ -91,6 +91,13 @@ impl Error {
             Cause::Storage(error) => error.offset(),
             Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => None,
         }
+    }
+
+    /// Whether it is about a part of a format that Zonda does not read, and not about damage.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        let Cause::Nc4(Nc4Error::Hdf { error, .. }) = &self.0.cause else { return false };
+        matches!(error, HdfError::Unsupported { .. })
     }
 
     /// What is wrong, without the file.
