@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside neighbours outside edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -38,6 +38,7 @@ stage() {
         programs) tests/programs/run.sh ;;
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
+        salvage) tests/salvage/run.py ;;
         ncdump) tests/ncdump/run.py ;;
         cdl) tests/cdl/run.py ;;
         tools) tests/tools/nccopy.py ;;

@@ -80,6 +80,59 @@ pub(crate) fn decode_read(mut bytes: Vec<u8>) -> Result<(Header, u64), (ClassicE
     parsed.finish(bytes).map_err(|error| (error, len as u64))
 }
 
+/// The definitions of a header that is damaged or cut off, up to the first that cannot be read, and
+/// the record count as it stands there.
+///
+/// # Errors
+/// [`ClassicError::BadMagic`]; bytes that end before the list of dimensions.
+pub(crate) fn decode_left(bytes: Vec<u8>) -> Result<(Header, u64), ClassicError> {
+    let mut reader = Reader::new(&bytes);
+    let version = magic(&mut reader)?;
+    let mut header = Header::new(version);
+    reader.set_wide(version == Version::Cdf5);
+    reader.enter("numrecs");
+    let n_records = reader.non_neg()?;
+    let mut lists = AttLists::default();
+    // It ends with the error that the whole header gave.
+    let _ = (|| {
+        reader.enter("dim_list");
+        for _ in 0..left_items(&mut reader, NC_DIMENSION, min_dim_len(version))? {
+            reader.enter("dim");
+            let name = name(&mut reader)?;
+            let len = reader.non_neg()?;
+            header.push_dim(Dim { name, len });
+        }
+        lists.read_left(&mut reader, "gatt_list")?;
+        reader.enter("var_list");
+        for _ in 0..left_items(&mut reader, NC_VARIABLE, 28)? {
+            let n_lists = lists.lists.len();
+            match var(&mut reader, &header, &mut lists) {
+                Ok(var) => header.push_var(var),
+                Err(error) => {
+                    lists.lists.truncate(n_lists);
+                    return Err(error);
+                }
+            }
+        }
+        Ok::<_, ClassicError>(())
+    })();
+    lists.give_to(&mut header, bytes);
+    if layout::read_back(&mut header).is_err() {
+        // Where one lies is not to be believed, so where the others lie is not either.
+        header.clear_vars();
+        layout::read_back(&mut header)?;
+    }
+    Ok((header, n_records))
+}
+
+/// The number of items of a list, of which not all need to be there.
+fn left_items(reader: &mut Reader<'_>, expected: u32, item_len: u64) -> Result<u64, ClassicError> {
+    match list(reader, expected, item_len) {
+        Err(ClassicError::CountTooLarge { count, .. }) => Ok(count),
+        listed => listed.map(|n| n as u64),
+    }
+}
+
 /// A header that was taken apart but for its attributes.
 struct Parsed {
     header: Header,
@@ -201,6 +254,34 @@ impl AttLists {
         self.places.push(place(reader.at())?);
         self.lists.push((place(first as u64)?, place(n as u64)?));
         Ok(())
+    }
+
+    /// [`AttLists::read`] where the list may be damaged or cut off: it then has those before.
+    fn read_left(
+        &mut self,
+        reader: &mut Reader<'_>,
+        production: &'static str,
+    ) -> Result<(), ClassicError> {
+        reader.enter(production);
+        let first = place(self.places.len() as u64)?;
+        let mut n = 0u32;
+        let mut whole = left_items(reader, NC_ATTRIBUTE, 12);
+        reader.enter("att");
+        if let Ok(listed) = whole {
+            for _ in 0..listed {
+                self.places.push(place(reader.at())?);
+                if let Err(error) = att(reader) {
+                    whole = Err(error);
+                    break;
+                }
+                n = n.saturating_add(1);
+            }
+        }
+        if whole.is_ok() || n == 0 {
+            self.places.push(place(reader.at())?);
+        }
+        self.lists.push((first, n));
+        whole.map(drop)
     }
 
     /// Gives the lists to their owners, the file first, with the `bytes` that they were read from.

@@ -187,6 +187,23 @@ impl ClassicFile {
         Ok(file)
     }
 
+    /// A file to be read, of which this is left.
+    pub(crate) fn of_left(
+        storage: Arc<dyn Storage>,
+        header: Header,
+        n_records: u64,
+    ) -> ClassicFile {
+        let state = State {
+            stored_len: header.layout.header_len,
+            header,
+            mode: Mode::Data,
+            fill: FillMode::Fill,
+            header_dirty: false,
+            unfinished: None,
+        };
+        ClassicFile::with_state(storage, None, false, false, state, n_records)
+    }
+
     fn with_state(
         storage: Arc<dyn Storage>,
         beside: Option<Arc<dyn Beside>>,

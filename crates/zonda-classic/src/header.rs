@@ -237,6 +237,12 @@ impl Header {
         index.and_then(|i| self.vars.get(i)).ok_or(ClassicError::NoVar { id: id.0 })
     }
 
+    /// Takes out all variables.
+    pub(crate) fn clear_vars(&mut self) {
+        self.vars.clear();
+        self.var_names = NameIndex::default();
+    }
+
     pub(crate) fn var_mut(&mut self, id: VarId) -> Result<&mut Var, ClassicError> {
         let index = usize::try_from(id.0).ok();
         index.and_then(|i| self.vars.get_mut(i)).ok_or(ClassicError::NoVar { id: id.0 })

@@ -57,11 +57,16 @@ pub struct File {
     overlay: Option<Overlay>,
     /// Whether what it has was written to where it belongs since.
     overlay_is_old: AtomicBool,
-    shared_messages: Option<SharedMessageTable>,
+    /// Where the table of shared messages is, or why nobody can say.
+    shared_messages: Result<Option<SharedMessageTable>>,
     file_space: Option<FileSpaceInfo>,
     heap_cache: HeapCache,
     limits: Limits,
     unfilter: Option<Arc<dyn Unfilter>>,
+    /// What is wrong with the superblock and what it refers to, and was passed over.
+    faults: Vec<HdfError>,
+    /// Of damaged objects what can be read is given.
+    is_tolerant: bool,
 }
 
 /// Some bytes of the storage.
@@ -96,7 +101,8 @@ impl Window {
 
 impl File {
     /// Opens an HDF5 file: finds and decodes its superblock, and the extension of it where there is
-    /// one. Nothing else is read.
+    /// one. Nothing else is read. What is damaged and no reader needs (see [`File::faults`]) is
+    /// passed over.
     ///
     /// # Errors
     /// [`HdfError::NotHdf5`] where there is no superblock, [`HdfError::FileTruncated`] where the
@@ -114,19 +120,81 @@ impl File {
         let len = storage.len()?;
         let (window, at) = find(&*storage, len)?;
         let superblock = Superblock::decode(window.from(at), at)?;
-        if superblock.eof > len {
-            return Err(HdfError::FileTruncated { eof: superblock.eof, len });
-        }
+        let eof = superblock.eof;
         let mut file = File::of(storage, len, superblock, window, limits);
-        if let Some(addr) = file.superblock.driver_info {
-            let bytes = file.read("driver information block", addr, DRIVER_INFO_BYTES)?;
-            let reader = file.reader("driver information block", addr, &bytes);
-            refuse_split(&reader, DriverInfo::decode_block(reader)?)?;
+        // One of several is not as long as all of them.
+        file.read_driver_info()?;
+        if eof > len {
+            return Err(HdfError::FileTruncated { eof, len });
         }
         if let Some(addr) = file.superblock.extension {
             file.read_extension(addr)?;
         }
         Ok(file)
+    }
+
+    /// Opens what may be left of a damaged file: one that is shorter than it was, whose superblock
+    /// or extension is not to be read, or that has no superblock at all. What is wrong is in
+    /// [`File::faults`].
+    ///
+    /// Where the superblock does not say where the root group is, [`File::root`] is an address that
+    /// is in no file.
+    ///
+    /// # Errors
+    /// What the storage reports; [`HdfError::Unsupported`] as [`File::open`].
+    pub fn open_damaged(storage: Arc<dyn Storage>) -> Result<File> {
+        let len = storage.len()?;
+        let mut faults = Vec::new();
+        let found = find(&*storage, len).and_then(|(window, at)| {
+            let superblock = Superblock::decode(window.from(at), at);
+            Ok((superblock.or_else(|error| passed_over(&mut faults, error, at))?, window))
+        });
+        let (superblock, window) = match found {
+            Ok(found) => found,
+            Err(error) => (passed_over(&mut faults, error, 0)?, Window::none()),
+        };
+        let eof = superblock.eof;
+        let mut file = File::of(storage, len, superblock, window, Limits::default());
+        (file.faults, file.is_tolerant) = (faults, true);
+        if eof > len {
+            file.faults.push(HdfError::FileTruncated { eof, len });
+        }
+        file.read_driver_info()?;
+        if let Some(addr) = file.superblock.extension {
+            match file.read_extension(addr) {
+                Err(error @ (HdfError::Storage(_) | HdfError::Unsupported { .. })) => {
+                    return Err(error);
+                }
+                Err(error) => file.faults.push(error),
+                Ok(()) => {}
+            }
+        }
+        Ok(file)
+    }
+
+    /// Looks whether the file is one of several, as far as that can be told.
+    fn read_driver_info(&mut self) -> Result<()> {
+        const NAME: &str = "driver information block";
+        let Some(addr) = self.superblock.driver_info else { return Ok(()) };
+        let decoded = self.read(NAME, addr, DRIVER_INFO_BYTES).and_then(|bytes| {
+            let reader = self.reader(NAME, addr, &bytes);
+            Ok((reader, DriverInfo::decode_block(reader)?.is_split()))
+                .map(|(reader, is_split)| is_split.then(|| split_error(&reader)))
+        });
+        match decoded {
+            Ok(None) => Ok(()),
+            Ok(Some(split)) => Err(split),
+            Err(error) => self.pass_over(error),
+        }
+    }
+
+    /// Keeps what is wrong with what no reader needs. What the device reports is no damage.
+    fn pass_over(&mut self, error: HdfError) -> Result<()> {
+        if let HdfError::Storage(_) = error {
+            return Err(error);
+        }
+        self.faults.push(error);
+        Ok(())
     }
 
     /// A file that is being made: version 2 of the superblock, the root group's header directly
@@ -161,11 +229,13 @@ impl File {
             window_is_old: AtomicBool::new(false),
             overlay: None,
             overlay_is_old: AtomicBool::new(false),
-            shared_messages: None,
+            shared_messages: Ok(None),
             file_space: None,
             heap_cache: HeapCache::new(&limits),
             limits,
             unfilter: None,
+            faults: Vec::new(),
+            is_tolerant: false,
         }
     }
 
@@ -241,7 +311,34 @@ impl File {
     /// Where the table of shared messages is.
     #[must_use]
     pub fn shared_message_table(&self) -> Option<SharedMessageTable> {
-        self.shared_messages
+        self.shared_messages.as_ref().ok().copied().flatten()
+    }
+
+    /// The same where a message was met that is in it.
+    ///
+    /// # Errors
+    /// What is wrong with the message that says where it is; [`HdfError::Missing`] where there is
+    /// none.
+    pub(crate) fn required_shared_message_table(&self) -> Result<SharedMessageTable> {
+        self.shared_messages.clone()?.ok_or(HdfError::Missing {
+            structure: "superblock extension",
+            at: 0,
+            what: "the table of shared messages",
+        })
+    }
+
+    /// Whether it was opened by [`File::open_damaged`]: of a damaged object header those messages are
+    /// given that can be read.
+    #[must_use]
+    pub fn is_tolerant(&self) -> bool {
+        self.is_tolerant
+    }
+
+    /// What is damaged in the superblock and what it refers to, and was passed over since data and
+    /// definitions can be read without it. Who writes needs it.
+    #[must_use]
+    pub fn faults(&self) -> &[HdfError] {
+        &self.faults
     }
 
     /// How space in the file is managed, where it says so.
@@ -428,12 +525,17 @@ fn find(storage: &dyn Storage, len: u64) -> Result<(Window, u64)> {
     Err(HdfError::NotHdf5)
 }
 
-fn refuse_split(reader: &Reader<'_>, info: DriverInfo) -> Result<()> {
-    if info.is_split() {
-        Err(reader.unsupported("a file that is split into several"))
-    } else {
-        Ok(())
+/// What stands for a superblock that cannot be read, which is or was at byte `at`.
+fn passed_over(faults: &mut Vec<HdfError>, error: HdfError, at: u64) -> Result<Superblock> {
+    if let HdfError::Storage(_) = error {
+        return Err(error);
     }
+    faults.push(error);
+    Ok(Superblock { root: FileAddr(u64::MAX), ..Superblock::new(at) })
+}
+
+fn split_error(reader: &Reader<'_>) -> HdfError {
+    reader.unsupported("a file that is split into several")
 }
 
 #[cfg(test)]

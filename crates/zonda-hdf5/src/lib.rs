@@ -36,6 +36,7 @@ pub mod object;
 pub mod object_header;
 mod reader;
 pub mod reference;
+pub mod salvage;
 pub mod selection;
 pub mod shared;
 pub mod sohm;

@@ -78,6 +78,99 @@ impl Dense {
     }
 }
 
+/// Faults of one group after which no more of it is looked for.
+const MOST_FAULTS: usize = 1000;
+
+/// What is left of the links of a damaged group.
+#[derive(Default)]
+struct Left {
+    links: Vec<Link>,
+    faults: Vec<HdfError>,
+}
+
+impl Left {
+    fn take(&mut self, link: Result<Link>) {
+        match link {
+            Ok(link) => self.links.push(link),
+            Err(error) => self.faults.push(error),
+        }
+    }
+
+    /// Those of a symbol table: of each node of its tree that can be read.
+    fn table(&mut self, file: &File, btree: FileAddr, heap: FileAddr) {
+        let names = match LocalHeap::read(file, heap) {
+            Ok(names) => Some(names),
+            Err(error) => {
+                self.faults.push(error);
+                None
+            }
+        };
+        let key_len = usize::from(file.sizes().length);
+        let mut budget = Budget::of(file);
+        let mut inner = Vec::new();
+        match btree_v1::read_root(file, btree, NodeType::Group, key_len) {
+            Ok(root) => inner.push(root),
+            Err(error) => self.faults.push(error),
+        }
+        while let Some(node) = inner.pop().filter(|_| self.faults.len() < MOST_FAULTS) {
+            for i in 0..node.len() {
+                let read = node.child(i).and_then(|addr| {
+                    budget.spend(GROUP, addr, node_space(&node))?;
+                    match node.level().checked_sub(1) {
+                        Some(below) => inner.push(Node::read(
+                            file,
+                            addr,
+                            NodeType::Group,
+                            Some(below),
+                            key_len,
+                        )?),
+                        None => self.entries(file, names.as_ref(), addr)?,
+                    }
+                    Ok(())
+                });
+                self.faults.extend(read.err());
+            }
+        }
+    }
+
+    fn entries(&mut self, file: &File, names: Option<&LocalHeap>, addr: FileAddr) -> Result<()> {
+        let (entries, cut) = symbol_table::read_node_left(file, addr)?;
+        self.faults.extend(cut);
+        for entry in entries {
+            let named = names.map(|names| entry_link(names, &entry));
+            let unnamed = match entry.target {
+                EntryTarget::Object(object) => Some(unnamed_link(object)),
+                EntryTarget::Soft(_) => None,
+            };
+            match (named, unnamed) {
+                (Some(Ok(link)), _) => self.links.push(link),
+                (Some(Err(error)), unnamed) => {
+                    self.faults.push(error);
+                    self.links.extend(unnamed);
+                }
+                (None, unnamed) => self.links.extend(unnamed),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a node of a group's tree counts for where each is met once: no node is shorter.
+fn node_space(node: &Node) -> u64 {
+    node.len().max(1) as u64
+}
+
+/// A link to an object whose name is lost.
+#[must_use]
+pub fn unnamed_link(object: FileAddr) -> Link {
+    Link {
+        name: format!("object_at_{}", object.0).into_bytes().into(),
+        charset: Charset::Ascii,
+        creation_order: None,
+        target: LinkTarget::Hard(object),
+    }
+}
+
 /// The link that an entry of a symbol table stands for.
 fn entry_link(names: &LocalHeap, entry: &Entry) -> Result<Link> {
     let target = match entry.target {
@@ -177,6 +270,44 @@ impl Object {
             links.sort_by(|a, b| a.name.cmp(&b.name));
         }
         Ok(links)
+    }
+
+    /// The links of a group that can be read, where the group is damaged, and what is wrong with the
+    /// others. A link in a symbol table whose name is lost has the name `object_at_` and the address
+    /// of its object.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn links_left(&self, file: &File) -> Result<(Vec<Link>, Vec<HdfError>)> {
+        let mut left = Left::default();
+        match self.link_storage(file) {
+            Err(error) => left.faults.push(error),
+            Ok(LinkStorage::Messages) => {
+                for message in self.header().all(kind::LINK) {
+                    let body = self.body(file, message);
+                    left.take(body.and_then(|body| Link::decode(body.reader(file))));
+                }
+            }
+            Ok(LinkStorage::SymbolTable { btree, heap }) => left.table(file, btree, heap),
+            Ok(LinkStorage::Dense { heap, names }) => match Dense::open(file, heap, names) {
+                Err(error) => left.faults.push(error),
+                Ok(dense) => {
+                    let mut budget = dense.heap.budget(file);
+                    let walked = dense.names.walk(file, &mut |record| {
+                        left.take(dense.link(file, record, &mut budget));
+                        Ok(left.faults.len() < MOST_FAULTS)
+                    });
+                    left.faults.extend(walked.err());
+                }
+            },
+        }
+        if let Some(storage) = left.faults.iter().find(|e| matches!(e, HdfError::Storage(_))) {
+            return Err(storage.clone());
+        }
+        let tracked = self.tracks_creation_order(file).unwrap_or(false);
+        let rank = |link: &Link| if tracked { link.creation_order } else { None };
+        left.links.sort_by(|a, b| (rank(a), &a.name).cmp(&(rank(b), &b.name)));
+        Ok((left.links, left.faults))
     }
 
     /// The link of this name, found without listing the group.

@@ -63,6 +63,12 @@ impl Message {
         self.flags & 0x08 != 0
     }
 
+    /// Whether a program that did not know the message changed the header.
+    #[must_use]
+    pub fn was_unknown(&self) -> bool {
+        self.flags & WAS_UNKNOWN != 0
+    }
+
     fn fails_if_unknown(&self) -> bool {
         self.flags & 0x80 != 0
     }
@@ -101,6 +107,9 @@ pub struct ObjectHeader {
     pub first_len: u64,
     /// How many of the messages are in it.
     n_first: usize,
+    /// Why messages may be missing: the first that is wrong with the blocks. Only of a file that is
+    /// [tolerant](File::is_tolerant).
+    pub damage: Option<Box<HdfError>>,
 }
 
 impl ObjectHeader {
@@ -122,18 +131,30 @@ impl ObjectHeader {
         let have = FIRST_READ.min(file.len().saturating_sub(at));
         let mut first = ahead.read(file, NAME, addr, have)?;
         let prefix = Prefix::decode(file.reader(NAME, addr, first))?;
+        let mut damage = None;
         if prefix.total > have {
             // Checked as one, so that an address at the end of the numbers cannot wrap.
-            let at = file.locate(NAME, addr, prefix.total)?;
-            if u32::try_from(prefix.total).is_err() {
+            let (at, len) = match file.locate(NAME, addr, prefix.total) {
+                Ok(at) => (at, prefix.total),
+                Err(error) if file.is_tolerant() => {
+                    damage = Some(Box::new(error));
+                    (at, file.len().saturating_sub(at))
+                }
+                Err(error) => return Err(error),
+            };
+            if u32::try_from(len).is_err() {
                 return Err(limit_error(at, "bytes of all blocks", u64::from(u32::MAX)));
             }
-            first = ahead.read(file, NAME, addr, prefix.total)?;
+            first = ahead.read(file, NAME, addr, len)?;
         }
         let total = usize::try_from(prefix.total).unwrap_or(usize::MAX);
         let first = first.get(..total).unwrap_or(first);
         let mut loader = Loader::new(file, &prefix);
-        loader.first(addr, first, &prefix)?;
+        match damage {
+            None => loader.first(addr, first, &prefix)?,
+            Some(_) => loader.cut(addr, first, prefix.len),
+        }
+        loader.damage = damage;
         let n_first = loader.messages.len();
         loader.continuations(addr, ahead)?;
         Ok(ObjectHeader {
@@ -147,6 +168,7 @@ impl ObjectHeader {
             phase_change: prefix.phase_change,
             first_len: prefix.total,
             n_first,
+            damage: loader.damage,
         })
     }
 
@@ -300,6 +322,8 @@ struct Loader<'a> {
     messages: Vec<Message>,
     /// Blocks that messages spoke of, in the order in which they did.
     blocks: Vec<(FileAddr, u64)>,
+    /// The first that was wrong, and passed over.
+    damage: Option<Box<HdfError>>,
 }
 
 impl<'a> Loader<'a> {
@@ -311,6 +335,7 @@ impl<'a> Loader<'a> {
             bytes: Vec::new(),
             messages: Vec::new(),
             blocks: Vec::new(),
+            damage: None,
         }
     }
 
@@ -325,6 +350,15 @@ impl<'a> Loader<'a> {
         self.messages_of(messages)
     }
 
+    /// Takes the whole messages of the beginning of a first block that the end of the file cuts.
+    fn cut(&mut self, addr: FileAddr, block: &[u8], prefix_len: usize) {
+        let mut reader = self.file.reader(NAME, addr, block);
+        if reader.skip(prefix_len).is_ok() {
+            // It ends with the message that is not whole.
+            let _ = self.messages_of(reader);
+        }
+    }
+
     fn continuations(&mut self, addr: FileAddr, ahead: &mut Ahead) -> Result<()> {
         if self.blocks.is_empty() {
             return Ok(());
@@ -332,36 +366,66 @@ impl<'a> Loader<'a> {
         let mut visited: HashSet<FileAddr> = HashSet::new();
         visited.insert(addr);
         let mut next = 0usize;
-        while let Some(&(addr, len)) = self.blocks.get(next) {
+        while let Some(&block) = self.blocks.get(next) {
             next = next.saturating_add(1);
-            let at = self.file.locate(CONTINUATION_NAME, addr, len)?;
-            if !visited.insert(addr) {
-                return Err(HdfError::Cycle { structure: CONTINUATION_NAME, at });
+            match self.continuation(block, next, &mut visited, ahead) {
+                Err(error) if self.file.is_tolerant() && !matches!(error, HdfError::Storage(_)) => {
+                    self.damage.get_or_insert_with(|| Box::new(error));
+                    if next > self.file.limits().header_blocks {
+                        break;
+                    }
+                }
+                read => read?,
             }
-            let limit = self.file.limits().header_blocks;
-            if next > limit {
-                return Err(limit_error(at, "blocks", limit as u64));
-            }
-            // Blocks need not be apart; together they must not be more than the file can hold.
-            let total = len.saturating_add(self.bytes.len() as u64);
-            if total > self.file.len().min(u64::from(u32::MAX)) {
-                return Err(limit_error(at, "bytes of all blocks", self.file.len()));
-            }
-            let block = ahead.read(self.file, CONTINUATION_NAME, addr, len)?;
-            let mut reader = self.file.reader(CONTINUATION_NAME, addr, block);
-            if self.version == 1 {
-                self.messages_of(reader)?;
-                continue;
-            }
-            reader.signature(*b"OCHK")?;
-            let Some(len) = reader.left().checked_sub(4) else {
-                return Err(reader.bad("bytes of a block", len));
-            };
-            let messages = reader.sub(len)?;
-            reader.checksum(block)?;
-            self.messages_of(messages)?;
         }
         Ok(())
+    }
+
+    /// Reads the block with that number.
+    fn continuation(
+        &mut self,
+        (addr, len): (FileAddr, u64),
+        number: usize,
+        visited: &mut HashSet<FileAddr>,
+        ahead: &mut Ahead,
+    ) -> Result<()> {
+        let is_cut = match self.file.locate(CONTINUATION_NAME, addr, len) {
+            Err(error) if self.file.is_tolerant() => Some(error),
+            located => located.map(|_| None)?,
+        };
+        let at = self.file.locate(CONTINUATION_NAME, addr, 0)?;
+        if !visited.insert(addr) {
+            return Err(HdfError::Cycle { structure: CONTINUATION_NAME, at });
+        }
+        let limit = self.file.limits().header_blocks;
+        if number > limit {
+            return Err(limit_error(at, "blocks", limit as u64));
+        }
+        let len = if is_cut.is_some() { self.file.len().saturating_sub(at) } else { len };
+        // Blocks need not be apart; together they must not be more than the file can hold.
+        let total = len.saturating_add(self.bytes.len() as u64);
+        if total > self.file.len().min(u64::from(u32::MAX)) {
+            return Err(limit_error(at, "bytes of all blocks", self.file.len()));
+        }
+        let block = ahead.read(self.file, CONTINUATION_NAME, addr, len)?;
+        let mut reader = self.file.reader(CONTINUATION_NAME, addr, block);
+        if self.version != 1 {
+            reader.signature(*b"OCHK")?;
+        }
+        if let Some(error) = is_cut {
+            // Whole messages of the part that is there; the checksum is not.
+            let _ = self.messages_of(reader);
+            return Err(error);
+        }
+        if self.version == 1 {
+            return self.messages_of(reader);
+        }
+        let Some(len) = reader.left().checked_sub(4) else {
+            return Err(reader.bad("bytes of a block", len));
+        };
+        let messages = reader.sub(len)?;
+        reader.checksum(block)?;
+        self.messages_of(messages)
     }
 
     /// Adds the messages of a block. Each keeps its bytes, headers in between included.

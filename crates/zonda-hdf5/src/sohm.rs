@@ -111,11 +111,7 @@ impl SharedRecord {
 /// # Errors
 /// [`HdfError::Missing`] where messages of this type are not shared in this file.
 pub fn heap(file: &File, message_type: u16) -> Result<FractalHeap> {
-    let message = file.shared_message_table().ok_or(HdfError::Missing {
-        structure: "superblock extension",
-        at: 0,
-        what: "the table of shared messages",
-    })?;
+    let message = file.required_shared_message_table()?;
     SharedMessages::read(file, message.addr, message.n_indexes)?.heap(file, message_type)
 }
 

@@ -129,16 +129,41 @@ pub fn node_len(file: &File, count: usize) -> u64 {
 /// # Errors
 /// Damaged nodes; [`HdfError::OutOfFile`](crate::HdfError::OutOfFile).
 pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
+    let (entries, cut) = read_node_left(file, addr)?;
+    match cut {
+        Some(error) => Err(error),
+        None => Ok(entries),
+    }
+}
+
+/// The entries of a node that the end of the file may cut: those before it, and then the error that
+/// tells of the others.
+///
+/// # Errors
+/// As [`read_node`].
+pub(crate) fn read_node_left(
+    file: &File,
+    addr: FileAddr,
+) -> Result<(Vec<Entry>, Option<HdfError>)> {
     let mut bytes = file.read_up_to(NODE, addr, FIRST_READ)?;
     let mut reader = file.reader(NODE, addr, &bytes);
     reader.signature(*b"SNOD")?;
     reader.version(1..=1)?;
     reader.skip(1)?;
-    let count = u64::from(reader.u16()?);
+    let mut count = u64::from(reader.u16()?);
     let entry_len = Entry::encoded_len(reader.sizes());
     let len = count.saturating_mul(entry_len as u64).saturating_add(8);
+    let mut cut = None;
     if len > bytes.len() as u64 {
-        bytes = file.read(NODE, addr, len)?;
+        match file.read(NODE, addr, len) {
+            Ok(all) => bytes = all,
+            Err(error @ HdfError::OutOfFile { .. }) => {
+                let there = (bytes.len() as u64).saturating_sub(8).checked_div(entry_len as u64);
+                count = there.unwrap_or(0).min(count);
+                cut = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
     }
     let mut reader = file.reader(NODE, addr, &bytes);
     reader.skip(8)?;
@@ -146,7 +171,7 @@ pub fn read_node(file: &File, addr: FileAddr) -> Result<Vec<Entry>> {
     for _ in 0..count {
         entries.push(Entry::decode(&mut reader)?);
     }
-    Ok(entries)
+    Ok((entries, cut))
 }
 
 #[cfg(test)]

@@ -53,6 +53,14 @@ impl AttList {
         }
     }
 
+    /// Why some are not shown, of a file that is opened as a damaged one.
+    pub(crate) fn faults(&self) -> &[AttFault] {
+        match self {
+            AttList::Read(list) => &list.faults,
+            AttList::Edited(_) => &[],
+        }
+    }
+
     /// How many are shown.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -96,6 +104,8 @@ pub(crate) struct ReadAtts {
     /// What each of them is.
     shown: Box<[Shown]>,
     by_name: OnceLock<HashMap<Box<[u8]>, u32>>,
+    /// Why others are not, of a file that is opened as a damaged one.
+    faults: Box<[AttFault]>,
 }
 
 /// An attribute that is shown.
@@ -112,6 +122,8 @@ pub(crate) enum AttFault {
     Refused(NcError),
     /// The attribute of this name has more dimensions than one.
     Shape(Box<[u8]>),
+    /// The attribute of this name is of a type that netCDF has no words for.
+    NoWords(Box<[u8]>),
 }
 
 impl AttFault {
@@ -123,6 +135,13 @@ impl AttFault {
             AttFault::Shape(name) => Nc4Error::Refused {
                 object: format!(
                     "{object}: its attribute {} has more dimensions than one",
+                    String::from_utf8_lossy(&name)
+                ),
+                code: NcError::AttMeta,
+            },
+            AttFault::NoWords(name) => Nc4Error::Refused {
+                object: format!(
+                    "{object}: its attribute {} is of a type that netCDF has no words for",
                     String::from_utf8_lossy(&name)
                 ),
                 code: NcError::AttMeta,
@@ -146,14 +165,36 @@ pub(crate) struct Meaning {
 
 impl ReadAtts {
     fn read(file: Arc<File>, object: &Object, types: &Types) -> Result<ReadAtts, AttFault> {
-        let mut attributes = object.attributes(&file)?;
+        let mut faults = Vec::new();
+        if let Some(damage) = object.header().damage.as_deref() {
+            faults.push(AttFault::Hdf(damage.clone()));
+        }
+        let mut attributes = match object.attributes(&file) {
+            Err(error) if file.is_tolerant() => {
+                faults.push(error.into());
+                Attributes::default()
+            }
+            read => read?,
+        };
         let mut shown = Vec::with_capacity(attributes.len());
         let mut is_shown = Vec::with_capacity(attributes.len());
         for index in 0..attributes.len() {
             let mut found = None;
-            if !hidden::is_reserved(attributes.name(index)) {
-                let (datatype, space) = attributes.describe(index, &file)?;
-                found = meaning(attributes.name(index), &datatype, &space, types)?;
+            let name = attributes.name(index);
+            if !hidden::is_reserved(name) {
+                let described = attributes.describe(index, &file).map_err(AttFault::from);
+                let means = |(datatype, space)| meaning(name, &datatype, &space, types);
+                found = match described.and_then(means) {
+                    Err(fault) if file.is_tolerant() => {
+                        faults.push(fault);
+                        None
+                    }
+                    Ok(None) if file.is_tolerant() => {
+                        faults.push(AttFault::NoWords(name.into()));
+                        None
+                    }
+                    found => found?,
+                };
             }
             is_shown.push(found.is_some());
             shown.extend(found.map(|Meaning { nc_type, len, .. }| Shown { nc_type, len }));
@@ -161,7 +202,7 @@ impl ReadAtts {
         // The others are never asked for.
         attributes.retain(|index| is_shown.get(index).copied().unwrap_or(false));
         let (shown, by_name) = (shown.into_boxed_slice(), OnceLock::new());
-        Ok(ReadAtts { file, attributes, shown, by_name })
+        Ok(ReadAtts { file, attributes, shown, by_name, faults: faults.into() })
     }
 
     fn name(&self, number: usize) -> &[u8] {

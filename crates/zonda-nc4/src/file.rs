@@ -14,7 +14,7 @@ use crate::attribute::{AttFault, AttList, AttValue};
 use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
-use crate::model::{AttInfo, Gap, GroupId, Model, StorageKind, Var, VarInfo};
+use crate::model::{AttInfo, Gap, GroupId, Model, Passed, StorageKind, Var, VarInfo, WhyPassed};
 use crate::place::Target;
 use crate::refresh::{Patience, Read, may_be_torn};
 use crate::types::Types;
@@ -34,6 +34,18 @@ pub struct Owner {
 /// Finds a filter that is not built in, say in a plugin.
 pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
 
+/// What becomes of a file that is damaged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Damaged {
+    /// It cannot be opened where that is not to be read which everything else hangs on.
+    #[default]
+    Refuse,
+    /// What can be read of it is shown, and [`Nc4File::faults`] tells of the rest.
+    PassOver,
+    /// The same, and where groups are damaged, objects are looked for in the whole file.
+    Search,
+}
+
 /// How to open.
 #[derive(Clone)]
 pub struct OpenHow {
@@ -50,6 +62,8 @@ pub struct OpenHow {
     pub beside: Option<Arc<dyn Beside>>,
     /// Told what definitions lack, by the call that reads them first.
     pub on_gaps: Option<Arc<OnGaps>>,
+    /// What becomes of a damaged file. One that is opened for writing is refused.
+    pub damaged: Damaged,
 }
 
 /// Told what definitions lack.
@@ -65,6 +79,7 @@ impl Default for OpenHow {
             alignment: None,
             beside: None,
             on_gaps: None,
+            damaged: Damaged::Refuse,
         }
     }
 }
@@ -86,6 +101,7 @@ impl std::fmt::Debug for OpenHow {
             .field("alignment", &self.alignment)
             .field("beside", &self.beside)
             .field("on_gaps", &self.on_gaps.is_some())
+            .field("damaged", &self.damaged)
             .finish()
     }
 }
@@ -131,6 +147,9 @@ impl Nc4File {
         let mut read = Read::now(&*storage);
         let mut patience = Patience::with(&*storage, &read);
         let file = loop {
+            if how.damaged != Damaged::Refuse {
+                break File::open_damaged(Arc::clone(&storage)).map_err(fail)?;
+            }
             let file = File::open(Arc::clone(&storage));
             match file.and_then(|file| file.object(file.root()).map(|_| file)) {
                 Ok(file) => break file,
@@ -162,7 +181,7 @@ impl Nc4File {
         }
         let mut patience = Patience::with(&**self.hdf5().storage(), &self.read);
         let model = loop {
-            match Walk::run(&self.files) {
+            match Walk::run(&self.files, self.how.damaged) {
                 Ok(model) if model.is_whole() || !patience.is_left() => break model,
                 Err(failure) if !may_be_torn(&failure.error) || !patience.is_left() => {
                     return Err(hdf(failure.path, failure.error));
@@ -196,6 +215,31 @@ impl Nc4File {
     #[must_use]
     pub fn hdf5(&self) -> &Arc<File> {
         self.files.main()
+    }
+
+    /// What is wrong with the file, or not in the model, and was passed over: of the file itself, its
+    /// groups and its variables, in this order. Only where it was opened as a damaged one is that all
+    /// there is.
+    ///
+    /// # Errors
+    /// As [`Nc4File::model`].
+    pub fn faults(&self) -> Result<Vec<Passed>> {
+        let whole = self.hdf5().faults().iter();
+        let whole = whole.map(|error| Passed {
+            path: String::from("/"),
+            why: WhyPassed::Damaged(error.clone()),
+        });
+        Ok(whole.chain(self.model()?.faults.iter().cloned()).collect())
+    }
+
+    /// What was passed over of the attributes of a variable or group: those that are damaged, and
+    /// those that netCDF has no words for. Only of a file that was opened as a damaged one.
+    ///
+    /// # Errors
+    /// As [`Nc4File::n_atts`].
+    pub fn att_faults(&self, owner: Owner) -> Result<Vec<Nc4Error>> {
+        let faults = self.att_list(owner)?.faults();
+        Ok(faults.iter().map(|fault| self.att_fault(owner, fault.clone())).collect())
     }
 
     /// Number of attributes that count (not the hidden ones), in order.

@@ -35,13 +35,14 @@ mod usage;
 mod values;
 mod virtual_data;
 mod walk;
+mod walk_left;
 mod write;
 
 pub use error::Nc4Error;
-pub use file::{FindFilter, Nc4File, OnGaps, OpenHow, Owner};
+pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow, Owner};
 pub use model::{
-    AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, StorageKind, UserClass,
-    UserType, Var, VarInfo,
+    AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, Passed, StorageKind,
+    UserClass, UserType, Var, VarInfo, WhyPassed,
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
@@ -49,6 +50,7 @@ pub use write::{
     CreateHow, Fetch, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
     View, recover, recover_of,
 };
+pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};
 

@@ -42,6 +42,36 @@ pub struct Model {
     pub gaps: Vec<Gap>,
     /// What types of attributes are matched with.
     pub(crate) forms: Types,
+    /// What the walk passed over; complete only where the file was opened as a damaged one.
+    pub faults: Vec<Passed>,
+}
+
+/// Something that is not in the model.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// Path of the group or variable.
+    pub path: String,
+    /// Why.
+    pub why: WhyPassed,
+}
+
+impl Passed {
+    /// Whether it is in the model, though no group leads to it.
+    #[must_use]
+    pub fn is_found(&self) -> bool {
+        matches!(self.why, WhyPassed::Found)
+    }
+}
+
+/// Why something is not in the model, or not all of it.
+#[derive(Clone, Debug)]
+pub enum WhyPassed {
+    /// It is damaged.
+    Damaged(HdfError),
+    /// It is sound, and netCDF has no words for it: what it is.
+    NoWords(&'static str),
+    /// No group leads to it: it was found by its bytes.
+    Found,
 }
 
 /// Something that the file names in another one, and that the definitions lack: what an external link

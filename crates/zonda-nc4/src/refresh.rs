@@ -21,7 +21,7 @@ use crate::file::{Nc4File, hdf};
 use crate::files::Files;
 use crate::model::{GroupId, Model};
 use crate::walk::Walk;
-use crate::{Nc4Error, Result};
+use crate::{Damaged, Nc4Error, Result};
 
 mod renumber;
 
@@ -115,7 +115,7 @@ impl Nc4File {
     /// As [`Nc4File::open`] and [`Nc4File::model`]; the file is then as it was before.
     pub fn refresh(&mut self) -> Result<bool> {
         let storage = Arc::clone(self.hdf5().storage());
-        if self.writing.is_some() {
+        if self.writing.is_some() || self.how.damaged != Damaged::Refuse {
             return Ok(false);
         }
         let Some(read) = self.read.next(&*storage) else { return Ok(false) };
@@ -156,7 +156,7 @@ impl Nc4File {
     /// whether another program may have been writing what was read, after a pause and with all of it
     /// read again. False where the file is open for writing, or damaged.
     pub fn read_again(&mut self, tries: &mut u32) -> bool {
-        if self.writing.is_some() {
+        if self.writing.is_some() || self.how.damaged != Damaged::Refuse {
             return false;
         }
         let storage = Arc::clone(self.hdf5().storage());
@@ -209,7 +209,10 @@ impl Nc4File {
         below.object(below.root()).map_err(fail)?;
         let files = Files::new(Arc::new(below), self.how.path.clone());
         let model = match self.model.get() {
-            Some(_) => Some(Walk::run(&files).map_err(|fault| hdf(fault.path, fault.error))?),
+            Some(_) => {
+                let walked = Walk::run(&files, self.how.damaged);
+                Some(walked.map_err(|fault| hdf(fault.path, fault.error))?)
+            }
             None => None,
         };
         Ok((files, model))

@@ -8,14 +8,15 @@
 //! neighbours can be read and whoever asks for it gets the error.
 
 use zonda_hdf5::message::{Link, LinkTarget, SpaceKind};
-use zonda_hdf5::{Ahead, File, HdfError, Object, ObjectKind};
+use zonda_hdf5::{Ahead, File, FileAddr, HdfError, Object, ObjectKind};
 use zonda_model::{DimId, MAX_NAME_BYTES};
 
+use crate::Damaged;
 use crate::dims::{self, Unmatched};
 use crate::files::{Files, ObjectAt};
 use crate::form::Form;
 use crate::hidden;
-use crate::model::{Dim, Gap, Group, GroupId, Model, Var};
+use crate::model::{Dim, Gap, Group, GroupId, Model, Passed, Var, WhyPassed};
 use crate::types::Types;
 
 /// Variables whose name is also that of a dimension they do not begin with have this before it.
@@ -24,11 +25,11 @@ pub(crate) const NON_COORD: &[u8] = b"_nc4_non_coord_";
 const REVISITS: u64 = 1 << 20;
 
 /// A name and what it stands for.
-type Named = (Box<[u8]>, ObjectAt);
+pub(crate) type Named = (Box<[u8]>, ObjectAt);
 
 /// The model in the making.
 pub(crate) struct Walk<'a> {
-    files: &'a Files,
+    pub(crate) files: &'a Files,
     pub(crate) model: Model,
     types: Types,
     pub(crate) next_dim: i32,
@@ -40,6 +41,12 @@ pub(crate) struct Walk<'a> {
     revisits_left: u64,
     /// What was read ahead, and of which file.
     ahead: (u16, Ahead),
+    /// What becomes of a group that cannot be read.
+    damaged: Damaged,
+    /// Objects of the file itself that were met, where others may be looked for.
+    pub(crate) met: hashbrown::HashSet<FileAddr>,
+    /// Objects may have been missed: something that leads to objects is damaged.
+    pub(crate) misses: bool,
 }
 
 /// Why the walk ends: what failed, and in which group.
@@ -50,7 +57,7 @@ pub(crate) struct Failure {
 
 impl<'a> Walk<'a> {
     /// Walks the whole file.
-    pub(crate) fn run(files: &'a Files) -> Result<Model, Failure> {
+    pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, Failure> {
         let mut walk = Walk {
             files,
             model: Model::default(),
@@ -61,9 +68,19 @@ impl<'a> Walk<'a> {
             seen_groups: hashbrown::HashSet::new(),
             revisits_left: REVISITS,
             ahead: Default::default(),
+            damaged,
+            met: hashbrown::HashSet::new(),
+            misses: !files.main().faults().is_empty(),
         };
-        walk.groups()?;
+        let root = files.root();
+        walk.groups(vec![(None, Box::from(&b"/"[..]), root)])?;
+        if damaged == Damaged::Search && walk.misses {
+            walk.search()?;
+        }
         dims::match_all(&mut walk);
+        if damaged == Damaged::Search && walk.misses {
+            walk.settle();
+        }
         dims::lengths(&mut walk.model);
         walk.model.types = std::mem::take(&mut walk.types.listed);
         walk.model.forms = walk.types;
@@ -71,15 +88,22 @@ impl<'a> Walk<'a> {
     }
 
     /// All groups, depth first. A stack instead of recursion: depth is up to the file.
-    fn groups(&mut self) -> Result<(), Failure> {
-        let root = self.files.root();
-        let mut waiting = vec![(None, Box::from(&b"/"[..]), root)];
+    pub(crate) fn groups(
+        &mut self,
+        mut waiting: Vec<(Option<GroupId>, Box<[u8]>, ObjectAt)>,
+    ) -> Result<(), Failure> {
         while let Some((parent, name, at)) = waiting.pop() {
             let Some(id) = self.add_group(parent, name, at) else {
                 break;
             };
-            let fail = |error, walk: &Walk<'_>| Failure { path: walk.model.group_path(id), error };
-            let inner = self.group(id, at).map_err(|error| fail(error, self))?;
+            let inner = match self.group(id, at) {
+                Err(error) if self.passes_over(&error) => {
+                    self.misses = true;
+                    self.pass(id, None, WhyPassed::Damaged(error));
+                    Vec::new()
+                }
+                read => read.map_err(|error| Failure { path: self.model.group_path(id), error })?,
+            };
             // The last pushed is the first popped.
             waiting.extend(inner.into_iter().rev().map(|(name, at)| (Some(id), name, at)));
         }
@@ -106,11 +130,67 @@ impl<'a> Walk<'a> {
         let file = self.files.get(at.file)?;
         let object = self.object(&file, at)?;
         if id == GroupId::ROOT {
-            self.model.is_classic = object.attribute(&file, hidden::STRICT)?.is_some();
+            let strict = object.attribute(&file, hidden::STRICT);
+            self.model.is_classic = self.or(id, None, strict)?.flatten().is_some();
         }
+        let links = if self.damaged == Damaged::Refuse {
+            object.links(&file)?
+        } else {
+            let (links, faults) = object.links_left(&file)?;
+            let damage = object.header().damage.as_deref().cloned();
+            for error in faults.into_iter().chain(damage) {
+                self.misses = true;
+                self.pass(id, None, WhyPassed::Damaged(error));
+            }
+            links
+        };
+        self.members(id, at, links)
+    }
+
+    /// Whether an error leaves only something out.
+    fn passes_over(&self, error: &HdfError) -> bool {
+        self.damaged != Damaged::Refuse && !matches!(error, HdfError::Storage(_))
+    }
+
+    /// Notes what is not in the model: a group, or something in it.
+    pub(crate) fn pass(&mut self, group: GroupId, name: Option<&[u8]>, why: WhyPassed) {
+        let mut path = self.model.group_path(group);
+        if let Some(name) = name {
+            if !path.ends_with('/') {
+                path.push('/');
+            }
+            path.push_str(&String::from_utf8_lossy(name));
+        }
+        self.model.faults.push(Passed { path, why });
+    }
+
+    /// What was read, or nothing where that is damaged and may be passed over.
+    fn or<T>(
+        &mut self,
+        group: GroupId,
+        name: Option<&[u8]>,
+        read: Result<T, HdfError>,
+    ) -> Result<Option<T>, HdfError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if self.passes_over(&error) => {
+                self.pass(group, name, WhyPassed::Damaged(error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes in what links of a group lead to; those that are groups are returned.
+    pub(crate) fn members(
+        &mut self,
+        id: GroupId,
+        at: ObjectAt,
+        links: Vec<Link>,
+    ) -> Result<Vec<Named>, HdfError> {
         let again = !self.seen_groups.insert(at);
         let mut inner = Vec::new();
-        for link in object.links(&file)? {
+        for link in links {
             if again {
                 let Some(left) = self.revisits_left.checked_sub(1) else {
                     break;
@@ -172,7 +252,14 @@ impl<'a> Walk<'a> {
                 self.gap(id, name, error);
             }
             Err(HdfError::Storage(error)) => return Err(HdfError::Storage(error)),
-            Err(_) => self.add_var(id, Var::damaged(stripped(name), target)),
+            Err(error) => {
+                self.add_var(id, Var::damaged(stripped(name), target));
+                if self.damaged != Damaged::Refuse {
+                    // It may have been a group.
+                    self.misses |= !matches!(error, HdfError::BadValue { .. });
+                    self.pass(id, Some(name), WhyPassed::Damaged(error));
+                }
+            }
         }
         Ok(())
     }
@@ -186,8 +273,18 @@ impl<'a> Walk<'a> {
     /// Takes in what a link leads to; `true` for a group, which comes later.
     fn member(&mut self, group: GroupId, name: &[u8], at: ObjectAt) -> Result<bool, HdfError> {
         let file = self.files.get(at.file)?;
+        if self.damaged == Damaged::Search && at.file == 0 {
+            self.met.insert(at.addr);
+        }
         let object = self.object(&file, at)?;
-        match object.kind() {
+        let kind = object.kind();
+        if let Some(damage) = object.header().damage.as_deref()
+            && !matches!(kind, ObjectKind::Group | ObjectKind::Dataset)
+        {
+            // What would say what it is may be what is missing.
+            return Err(damage.clone());
+        }
+        match kind {
             ObjectKind::Group => return Ok(true),
             ObjectKind::Dataset => self.dataset(group, name, at, &file, &object)?,
             ObjectKind::Datatype => {
@@ -242,8 +339,9 @@ impl<'a> Walk<'a> {
                 Err(error) => return Err(error),
             }
         }
-        let attributes = object.attributes(file)?;
-        let hidden = hidden::Hidden::of(file, &attributes)?;
+        let attributes = self.or(group, Some(name), object.attributes(file))?.unwrap_or_default();
+        let hidden = hidden::Hidden::of(file, &attributes);
+        let hidden = self.or(group, Some(name), hidden)?.unwrap_or_default();
         // A scale needs a dimension.
         let mut scale = None;
         if hidden.is_scale
@@ -259,6 +357,7 @@ impl<'a> Walk<'a> {
         }
         let datatype = object.datatype(file)?;
         let Some(form) = Form::of(&datatype) else {
+            self.pass(group, Some(name), WhyPassed::NoWords("its type"));
             return Ok(());
         };
         let known = self.types.of(&form);
@@ -271,6 +370,7 @@ impl<'a> Walk<'a> {
             }
         }
         let Some(nc_type) = nc_type else {
+            self.pass(group, Some(name), WhyPassed::NoWords("its type"));
             return Ok(());
         };
         let rank = space.dims.len();
@@ -288,7 +388,10 @@ impl<'a> Walk<'a> {
                 }
                 pending = Some(None);
             }
-            (None, None) => pending = Some(hidden::scales(file, &attributes)?),
+            (None, None) => {
+                let scales = hidden::scales(file, &attributes);
+                pending = Some(self.or(group, Some(name), scales)?.flatten());
+            }
         }
         let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
         var.refers_to_scales = attributes.find(hidden::DIMENSION_LIST).is_some();

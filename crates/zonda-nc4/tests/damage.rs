@@ -6,7 +6,7 @@ mod support;
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_nc4::{Nc4File, OpenHow};
+use zonda_nc4::{Damaged, Nc4File, OpenHow};
 use zonda_storage::backend::Memory;
 
 /// Rounds a file; more with `ZONDA_DAMAGE_ROUNDS`.
@@ -45,6 +45,16 @@ fn damage(name: &str) -> (u64, u64) {
         if let Ok(file) = Nc4File::open(storage, &path, how) {
             opened += u64::from(file.model().is_ok());
             support::touch(&file);
+        }
+        // What is left of it, every fourth time: a search reads the whole file.
+        if random(&mut state).is_multiple_of(4) {
+            let storage = Arc::new(Memory::from_slice(&bytes));
+            let damaged = Damaged::Search;
+            let how = OpenHow { path: Some(folder.join("file")), damaged, ..OpenHow::default() };
+            if let Ok(file) = Nc4File::open(storage, &path, how) {
+                let _ = file.faults();
+                support::touch(&file);
+            }
         }
     }
     (opened, rounds)

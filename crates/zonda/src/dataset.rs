@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
-use zonda_nc4::{GroupId, Nc4File};
+use zonda_nc4::{Damaged, GroupId, Nc4File};
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Behind, WriteBehind};
@@ -37,7 +37,11 @@ pub struct Dataset {
     /// Whether puts are carried out behind the program's back.
     is_behind: AtomicBool,
     behind: OnceLock<Arc<Behind>>,
+    /// What was passed over in a damaged classic file.
+    pub(crate) passed: Vec<zonda_classic::Passed>,
 }
+
+const NOT_KNOWN: &str = "neither a classic netCDF file nor HDF5, by its first bytes";
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
@@ -129,6 +133,7 @@ impl Dataset {
             inner: Arc::new(inner),
             is_behind: AtomicBool::new(false),
             behind: OnceLock::new(),
+            passed: Vec::new(),
         }
     }
 
@@ -141,7 +146,7 @@ impl Dataset {
     /// bad layer spec.
     pub fn open(path: &Path, options: &OpenOptions) -> Result<Dataset> {
         let opened = open::open_existing(path, options).map_err(|error| error.at(path))?;
-        let mut dataset = Dataset::open_on(opened, path, Some(path), options)?;
+        let mut dataset = Dataset::open_on(opened, path, Some(path), options, Damaged::Refuse)?;
         dataset.persists = options.write && options.in_memory == Some(Persist::Yes);
         if options.in_memory.is_none() && !options.share && options.write {
             dataset.set_write_behind(options.write_behind.unwrap_or_else(WriteBehind::from_env))?;
@@ -158,17 +163,24 @@ impl Dataset {
         name: &Path,
         options: &OpenOptions,
     ) -> Result<Dataset> {
-        Dataset::open_on(Opened::of(storage), name, None, options)
+        Dataset::open_on(Opened::of(storage), name, None, options, Damaged::Refuse)
     }
 
-    fn open_on(
+    pub(crate) fn open_on(
         opened: Opened,
         name: &Path,
         path: Option<&Path>,
         options: &OpenOptions,
+        damaged: Damaged,
     ) -> Result<Dataset> {
+        let mut passed = Vec::new();
         let open = || {
             let inner = match detect_in(&*opened.storage)? {
+                Detected::Classic(_) if damaged != Damaged::Refuse => {
+                    let (file, found) = ClassicFile::open_damaged(opened.storage)?;
+                    passed = found;
+                    Inner::Classic(file)
+                }
                 Detected::Classic(_) => {
                     let (write, share) = (options.write, options.share);
                     let Opened { storage, beside, .. } = opened;
@@ -177,20 +189,30 @@ impl Dataset {
                 Detected::Hdf5 => {
                     let lock = if options.write { open::lock(&opened)? } else { None };
                     let Opened { storage, beside, .. } = opened;
-                    Inner::Nc4(Box::new(Nc4::open(storage, beside, lock, path, options)?))
+                    let nc4 = Nc4::open(storage, beside, lock, path, options, damaged)?;
+                    Inner::Nc4(Box::new(nc4))
                 }
                 Detected::Hdf4 => {
                     let why = "an HDF4 file, which this library does not read";
                     return Err(Error::explained(NcError::NotBuilt, why));
                 }
+                Detected::Unknown if damaged == Damaged::Search => {
+                    let Opened { storage, beside, .. } = opened;
+                    let nc4 = Nc4::open(storage, beside, None, path, options, damaged)?;
+                    if nc4.read().model()?.faults.iter().all(|fault| !fault.is_found()) {
+                        return Err(Error::explained(NcError::NotNc, NOT_KNOWN));
+                    }
+                    Inner::Nc4(Box::new(nc4))
+                }
                 Detected::Unknown => {
-                    let why = "neither a classic netCDF file nor HDF5, by its first bytes";
-                    return Err(Error::explained(NcError::NotNc, why));
+                    return Err(Error::explained(NcError::NotNc, NOT_KNOWN));
                 }
             };
             Ok(Dataset::new(name, inner))
         };
-        open().map_err(|error| error.at(name))
+        let mut dataset = open().map_err(|error: Error| error.at(name))?;
+        dataset.passed = passed;
+        Ok(dataset)
     }
 
     pub(crate) fn here<T, E: Into<Error>>(&self, result: std::result::Result<T, E>) -> Result<T> {

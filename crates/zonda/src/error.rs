@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zonda_classic::ClassicError;
 use zonda_model::NcError;
-use zonda_nc4::Nc4Error;
+use zonda_nc4::{HdfError, Nc4Error};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, Storage, StorageError};
 
@@ -138,6 +138,13 @@ impl Error {
     /// that of a file beside it, such as a journal, is made anew.
     pub(crate) fn is_of_lost_file(&self, storage: &dyn Storage) -> bool {
         self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
+    }
+
+    /// Whether it is about a part of a format that Zonda does not read, and not about damage.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        let Cause::Nc4(Nc4Error::Hdf { error, .. }) = &self.0.cause else { return false };
+        matches!(error, HdfError::Unsupported { .. })
     }
 
     /// What is wrong, without the file.

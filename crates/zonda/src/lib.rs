@@ -27,6 +27,7 @@
 mod behind;
 pub mod check;
 pub mod copy;
+mod damaged;
 mod data;
 mod dataset;
 mod define;
@@ -44,6 +45,7 @@ mod refs;
 
 pub use behind::helper::serve as serve_as_helper;
 pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
+pub use damaged::{Fault, FaultKind};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
@@ -62,8 +64,8 @@ pub use zonda_model::{
     default_fill, filter_text, normalize_name, release,
 };
 pub use zonda_nc4::{
-    Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage, Place,
-    Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType,
+    Damaged, Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, Member, ObjectUsage,
+    Place, Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType,
     VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;

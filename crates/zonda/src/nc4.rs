@@ -14,8 +14,8 @@ use zonda_classic::Ending;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
 use zonda_nc4::{
-    CreateHow, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target, Usage,
-    VarInfo,
+    CreateHow, Damaged, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
+    Target, Usage, VarInfo,
 };
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
@@ -96,9 +96,10 @@ impl Nc4 {
         lock: Option<WriterLock>,
         path: Option<&Path>,
         options: &OpenOptions,
+        damaged: Damaged,
     ) -> Result<Nc4> {
         let how = how(path, options.chunk_cache, options.alignment);
-        let how = OpenHow { beside, ..how };
+        let how = OpenHow { beside, damaged, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
         // Before anything is read: what others of the process change later is not known.

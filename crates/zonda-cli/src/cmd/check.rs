@@ -18,6 +18,8 @@ const MOST_SHOWN: usize = 20;
 const DAMAGED: u8 = 1;
 /// Exit status where something could not be looked at.
 const UNCHECKED: u8 = 2;
+/// Exit status where something is sound and netCDF has no words for it.
+const NO_WORDS: u8 = 3;
 
 /// Checks that files are sound
 ///
@@ -26,7 +28,9 @@ const UNCHECKED: u8 = 2;
 /// length of the file. Each damage is told with its object and its first byte.
 ///
 /// Exit status 0 for sound files, 1 where something is damaged, 2 where a file could not be read or
-/// something in it could not be looked at, as for want of a filter.
+/// something in it cannot be decoded here, as for want of a filter, 3 where all of it is sound and
+/// something cannot be represented in netCDF, as attributes of several dimensions. Of several files
+/// the first of these in the order 1, 2, 3.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   zonda check run.nc
@@ -65,23 +69,28 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
                 let grade = match checked.worst() {
                     Some(Grade::Damage) => DAMAGED,
                     Some(Grade::Unchecked) => UNCHECKED,
+                    Some(Grade::NoWords) => NO_WORDS,
                     Some(Grade::Remark) | None => 0,
                 };
-                // Damage is what matters most.
-                status =
-                    if status == DAMAGED || grade == DAMAGED { DAMAGED } else { status.max(grade) };
+                status = worse(status, grade);
             }
             Err(error) => {
                 // In the order of the files, also where both streams go to one place.
                 out.flush()?;
                 eprintln!("zonda: {error}");
-                if status != DAMAGED {
-                    status = UNCHECKED;
-                }
+                status = worse(status, UNCHECKED);
             }
         }
     }
     Ok(ExitCode::from(status))
+}
+
+/// The exit status that matters more: damage most, and all more than none.
+fn worse(a: u8, b: u8) -> u8 {
+    match (a, b) {
+        (0, other) | (other, 0) => other,
+        (a, b) => a.min(b),
+    }
 }
 
 fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) -> Result<()> {
@@ -98,7 +107,15 @@ fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) ->
     let verdict = match checked.worst() {
         Some(Grade::Damage) => format!("damaged in {}", places(count(Grade::Damage))),
         Some(Grade::Unchecked) => {
-            format!("sound as far as it was checked, but for {}", places(count(Grade::Unchecked)))
+            let n = places(count(Grade::Unchecked));
+            format!("sound as far as it was checked, but for {n} that cannot be decoded here")
+        }
+        Some(Grade::NoWords) => {
+            let things = match count(Grade::NoWords) {
+                1 => "1 thing".to_owned(),
+                n => format!("{} things", grouped(n as u64)),
+            };
+            format!("sound, but for {things} that cannot be represented in netCDF")
         }
         Some(Grade::Remark) | None => "sound".to_owned(),
     };
@@ -128,8 +145,10 @@ fn shown(finding: &Finding) -> String {
         text.push_str(": ");
     }
     text.push_str(&finding.what);
-    if finding.grade == Grade::Unchecked {
-        text.push_str(" (not checked)");
+    match finding.grade {
+        Grade::Unchecked => text.push_str(" (cannot be decoded here)"),
+        Grade::NoWords => text.push_str(" (cannot be represented in netCDF)"),
+        Grade::Damage | Grade::Remark => {}
     }
     text
 }
@@ -153,7 +172,7 @@ struct Report<'a> {
 
 #[derive(Serialize)]
 struct Found<'a> {
-    /// `damage`, `unchecked`, `remark`
+    /// `damage`, `unchecked`, `unrepresentable`, `remark`
     grade: &'static str,
     object: Option<&'a str>,
     /// First byte in the file.
@@ -167,6 +186,7 @@ impl<'a> Report<'a> {
             grade: match finding.grade {
                 Grade::Damage => "damage",
                 Grade::Unchecked => "unchecked",
+                Grade::NoWords => "unrepresentable",
                 Grade::Remark => "remark",
             },
             object: finding.object.as_deref(),
@@ -176,7 +196,7 @@ impl<'a> Report<'a> {
         Report {
             path: path.to_string_lossy(),
             format: checked.format.map(zonda::Format::kind),
-            sound: checked.worst().is_none_or(|grade| grade == Grade::Remark),
+            sound: checked.worst().is_none_or(|grade| grade <= Grade::NoWords),
             file_bytes: checked.file_bytes,
             variables: checked.n_vars,
             chunks: checked.n_chunks,
@@ -213,6 +233,14 @@ mod tests {
     }
 
     #[test]
+    fn statuses() {
+        assert_eq!(
+            [worse(0, 3), worse(3, 2), worse(2, 1), worse(1, 3), worse(0, 0)],
+            [3, 2, 1, 1, 0]
+        );
+    }
+
+    #[test]
     fn findings_as_text() {
         let mut finding = Finding {
             grade: Grade::Damage,
@@ -222,9 +250,9 @@ mod tests {
         };
         assert_eq!(shown(&finding), "/v: bad at byte 7");
         finding.grade = Grade::Unchecked;
-        assert_eq!(shown(&finding), "/v: bad at byte 7 (not checked)");
+        assert_eq!(shown(&finding), "/v: bad at byte 7 (cannot be decoded here)");
         finding.object = None;
-        assert_eq!(shown(&finding), "bad at byte 7 (not checked)");
+        assert_eq!(shown(&finding), "bad at byte 7 (cannot be decoded here)");
         assert_eq!((places(1), places(1200)), ("1 place".to_owned(), "1_200 places".to_owned()));
     }
 }

@@ -5,13 +5,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use zonda::copy::{CopyOptions, Lost, copy_dataset};
-use zonda::{NcError, Recovery};
+use zonda::copy::{CopiedVar, CopyOptions, Lost, copy_dataset};
+use zonda::{Damaged, Dataset, NcError, Recovery};
 
 use super::info::grouped;
 use crate::failure::{Failure, Result};
 use crate::{input, progress};
 
+/// Exit status where something is lost.
+const PARTLY: u8 = 3;
 /// Losses that are shown unless all are asked for.
 const MOST_SHOWN: usize = 20;
 
@@ -27,7 +29,11 @@ const MOST_SHOWN: usize = 20;
 ///
 /// With --to, all that can be read of a damaged file goes to a new one, in the same format, and what
 /// cannot is told of: values become fill values, attributes and variables are left out. The file
-/// itself is not changed. Exit status 1 where something is lost.
+/// itself is not changed. It may be cut off anywhere, and parts of it may be written over: variables
+/// of an HDF5 file whose groups are damaged are looked for in all of its bytes, and go under
+/// object_at_ and their place where their names are lost. Of a classic file all records are taken of
+/// which the file has something. At the end there is a line for each variable that says how much of
+/// it is saved. Exit status 3 where something is lost, 1 where nothing could be saved.
 ///
 /// With --records, the header of a classic file is made to say how many complete records the file
 /// has, by its length.
@@ -178,7 +184,10 @@ fn repair(
 
 /// Copies what can be read.
 fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Result<ExitCode> {
-    let file = input::open(source)?;
+    let file = match input::is_stdin(source) {
+        true => input::open(source)?,
+        false => Dataset::open_damaged(source, Damaged::Search)?,
+    };
     let options = CopyOptions { salvage: true, replace: args.force, ..CopyOptions::default() };
     zonda::storage::memory::limit(options.memory_bytes / 4);
     let copied =
@@ -195,6 +204,9 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
     if hidden > 0 {
         writeln!(out, "lost: and {} more", grouped(hidden))?;
     }
+    for var in &copied.vars {
+        writeln!(out, "{}", saved(var))?;
+    }
     let (from, to) = (source.display(), target.display());
     let vars = copied.vars.len();
     if copied.n_lost == 0 {
@@ -206,7 +218,16 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         n => format!("{} things", grouped(n)),
     };
     writeln!(out, "{from}: {vars} variables saved to {to}, but for {things}")?;
-    Ok(ExitCode::FAILURE)
+    Ok(ExitCode::from(PARTLY))
+}
+
+/// `saved: /ocean/temp: 3_200 of 6_400 elements`
+fn saved(var: &CopiedVar) -> String {
+    let (n, lost) = (var.n_elems, var.n_lost.min(var.n_elems));
+    match lost {
+        0 => format!("saved: {}: all of {} elements", var.path, grouped(n)),
+        _ => format!("saved: {}: {} of {} elements", var.path, grouped(n - lost), grouped(n)),
+    }
 }
 
 /// `/ocean/temp [0, 40] to [0, 79]: deflate at byte 81920: …`

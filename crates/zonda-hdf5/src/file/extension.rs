@@ -5,13 +5,13 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{File, refuse_split};
+use super::{File, split_error};
 use crate::cache_image::Overlay;
 use crate::message::{
     CacheImageMessage, FileSpaceInfo, KValues, SharedMessageTable, decode_driver_info, kind,
 };
-use crate::object_header::{NewMessage, ObjectHeader};
-use crate::{FileAddr, Result, Writer};
+use crate::object_header::{Message, NewMessage, ObjectHeader};
+use crate::{FileAddr, HdfError, Reader, Result, Writer};
 
 /// What has to be written before a file is changed that keeps its free space, or that has an image
 /// of the metadata cache.
@@ -27,33 +27,59 @@ pub struct ExtensionEdit {
 }
 
 impl File {
-    /// Takes what the superblock extension says. Its messages are never shared, and those that do
-    /// not matter for reading are passed over.
+    /// Takes what the superblock extension says. Its messages are never shared. Damage of those
+    /// that do not matter for reading is kept in [`File::faults`]; of an image of the metadata
+    /// cache it is an error, since metadata may be nowhere else.
     pub(super) fn read_extension(&mut self, addr: FileAddr) -> Result<()> {
         let header = ObjectHeader::read(self, addr)?;
         let mut image = None;
         for message in &header.messages {
             let reader = header.reader(self.sizes(), message);
-            match message.kind {
-                kind::SHARED_MESSAGE_TABLE => {
-                    self.shared_messages = Some(SharedMessageTable::decode(reader)?);
-                }
-                kind::K_VALUES => {
-                    let k = KValues::decode(reader)?;
-                    self.superblock.chunk_k = k.chunk;
-                    self.superblock.group_internal_k = k.group_internal;
-                    self.superblock.group_leaf_k = k.group_leaf;
-                }
-                kind::DRIVER_INFO => refuse_split(&reader, decode_driver_info(reader)?)?,
-                kind::FILE_SPACE_INFO => self.file_space = Some(FileSpaceInfo::decode(reader)?),
-                kind::CACHE_IMAGE => image = Some(CacheImageMessage::decode(reader)?),
-                _ => {}
+            if message.kind == kind::CACHE_IMAGE {
+                image = Some(CacheImageMessage::decode(reader)?);
+                continue;
+            }
+            match self.take(message, reader) {
+                Err(error @ HdfError::Unsupported { .. }) => return Err(error),
+                Err(error) => self.pass_over(error)?,
+                Ok(()) => {}
             }
         }
         if let Some(CacheImageMessage { addr: Some(addr), len }) = image {
             self.overlay = Some(Overlay::read(self, addr, len)?);
         }
         Ok(())
+    }
+
+    /// Takes what one message of the extension says.
+    ///
+    /// # Errors
+    /// [`HdfError::Unsupported`] for one of several files; damage of the message.
+    fn take(&mut self, message: &Message, reader: Reader<'_>) -> Result<()> {
+        match message.kind {
+            kind::SHARED_MESSAGE_TABLE => {
+                let table = SharedMessageTable::decode(reader);
+                self.shared_messages = table.clone().map(Some);
+                table.map(drop)
+            }
+            kind::K_VALUES => {
+                let k = KValues::decode(reader)?;
+                self.superblock.chunk_k = k.chunk;
+                self.superblock.group_internal_k = k.group_internal;
+                self.superblock.group_leaf_k = k.group_leaf;
+                Ok(())
+            }
+            kind::DRIVER_INFO if decode_driver_info(reader)?.is_split() => {
+                Err(split_error(&reader))
+            }
+            // A library that did not know the message wrote to the file since: what it says of free
+            // space holds no more. The HDF5 library does not look at it either.
+            kind::FILE_SPACE_INFO if !message.was_unknown() => {
+                self.file_space = Some(FileSpaceInfo::decode(reader)?);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What the extension has to say before something is put into the file, if that is not what it

@@ -14,17 +14,29 @@ use crate::guard::Budget;
 use crate::links;
 use crate::message::{
     AttributeInfo, CacheImageMessage, ExternalFilesMessage, LinkInfo, LinkTarget,
-    SymbolTableMessage, kind,
+    SymbolTableMessage, decode, kind,
 };
 use crate::sohm::{SharedMessages, SharedRecord};
 use crate::symbol_table;
-use crate::{File, FileAddr, Object, ObjectHeader, ObjectKind, Result};
+use crate::{File, FileAddr, Message, Object, ObjectHeader, ObjectKind, Result};
 
 const LOCAL_HEAP: &str = "local heap";
 const DRIVER: &str = "driver information block";
 
 /// Extents by address.
 pub(super) type Extents = Vec<(FileAddr, u64)>;
+
+/// Whether reading goes on without a message, so that nobody else would notice that it is damaged.
+fn nobody_needs(message: &Message) -> bool {
+    const UNNEEDED: [u16; 5] = [
+        kind::GROUP_INFO,
+        kind::COMMENT,
+        kind::MODIFICATION_TIME,
+        kind::OLD_MODIFICATION_TIME,
+        kind::REFERENCE_COUNT,
+    ];
+    !message.is_shared() && UNNEEDED.contains(&message.kind)
+}
 
 pub(super) struct Walk<'a> {
     pub(super) file: &'a Arc<File>,
@@ -78,6 +90,9 @@ impl<'a> Walk<'a> {
 
     /// What belongs to no object.
     fn file_level(&mut self) {
+        for error in self.file.faults() {
+            self.usage.fault(None, error.clone());
+        }
         let superblock = self.file.superblock();
         let (base, version) = (superblock.base, superblock.version);
         let offset = u64::from(superblock.sizes.offset);
@@ -158,6 +173,12 @@ impl<'a> Walk<'a> {
     }
 
     fn header(&mut self, header: &ObjectHeader, owner: Option<FileAddr>) {
+        for message in header.messages.iter().filter(|message| nobody_needs(message)) {
+            let reader = header.reader(self.file.sizes(), message);
+            if let Err(error) = decode(message.kind, reader, self.file.limits()) {
+                self.usage.fault(owner, error);
+            }
+        }
         let space = header.space();
         self.claim(ExtentKind::ObjectHeader, owner, space.addr, space.len);
         let blocks: Vec<_> = header.continuations(self.file.sizes()).collect();

@@ -150,7 +150,7 @@ impl Renumbering {
     }
 
     fn apply(&self, old: &Model, new: Model) -> Model {
-        let Model { groups, dims, types, is_classic, gaps, forms } = new;
+        let Model { groups, dims, types, is_classic, gaps, forms, faults } = new;
         let mut list: Vec<Option<Group>> = Vec::new();
         for (id, group) in (0u16..).map(GroupId).zip(groups) {
             let id = self.group(id);
@@ -196,6 +196,7 @@ impl Renumbering {
             is_classic,
             gaps,
             forms: self.forms(forms),
+            faults,
         }
     }
 

@@ -116,6 +116,11 @@ fn foreign_space(file: &File) -> Option<(&'static str, NcError)> {
         let why =
             "a writer that others read beside has it open, or died so; h5clear -s tells it apart";
         Some((why, NcError::HdfErr))
+    } else if !file.faults().is_empty() {
+        Some((
+            "what its superblock says of space and tables is damaged; see zonda check",
+            NcError::HdfErr,
+        ))
     } else if file.shared_message_table().is_some() {
         Some(("objects share their messages", NcError::NotBuilt))
     } else if file.sizes() != Sizes::EIGHT {

@@ -1,5 +1,6 @@
 //! Reading all data of an HDF5 file, chunk by chunk where something is wrong.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_model::Hyperslab;
@@ -7,7 +8,7 @@ use zonda_nc4::StorageKind;
 
 use super::{Grade, Notes, step};
 use crate::copy::Progress;
-use crate::copy::boxes::{Array, Walk, choose};
+use crate::copy::boxes::{Array, Walk, add_boxes, choose};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -19,6 +20,8 @@ const GOAL: u64 = 32 << 20;
 const MOST: u64 = 256 << 20;
 /// What a string and its place in a list are taken to need.
 const POINTER_BYTES: u64 = 256;
+/// Boxes that are tried where the index of chunks is damaged.
+const MOST_TRIED: u64 = 1 << 22;
 
 /// A variable that is to be read.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub(super) struct VarPlace {
     pub path: String,
     var: VarRef,
     lens: Vec<u64>,
+    /// Its elements are in one run of bytes of this file.
+    is_run: bool,
     /// Shape of its chunks; `None` for one run.
     chunks: Option<Vec<u64>>,
     elem: u64,
@@ -57,7 +62,8 @@ impl VarPlace {
             StorageKind::Chunked(dims) => Some(dims.iter().map(|&n| (n as u64).max(1)).collect()),
             _ => None,
         };
-        Ok(VarPlace { path, var, lens, chunks, elem })
+        let is_run = matches!(info.storage, StorageKind::Contiguous);
+        Ok(VarPlace { path, var, lens, is_run, chunks, elem })
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -81,17 +87,21 @@ impl Reader<'_> {
     /// # Errors
     /// `EINTR` where the caller has had enough.
     pub(super) fn var(&mut self, place: &VarPlace) -> Result<u64> {
-        let n_chunks = match self.file.stored(place.var) {
-            Ok(stored) => stored.chunks.map_or(0, |(there, _)| there),
-            Err(error) => {
-                self.notes.error(Some(&place.path), &error);
-                0
-            }
-        };
         let from = place.chunks.as_deref();
         let array = Array { lens: &place.lens, from, is_plain: false, to: None, elem: place.elem };
         let shape = choose(&array, GOAL, MOST).shape;
-        for (start, count) in Walk::new(&place.lens, &shape) {
+        let (n_chunks, walk) = match self.walk(place, &shape) {
+            Ok(found) => found,
+            Err(error) => {
+                self.notes.error(Some(&place.path), &error);
+                let boxes = place.lens.iter().zip(&shape).map(|(len, n)| len.div_ceil((*n).max(1)));
+                if boxes.fold(1, u64::saturating_mul) > MOST_TRIED {
+                    return Ok(0);
+                }
+                (0, Walk::new(&place.lens, &shape))
+            }
+        };
+        for (start, count) in walk {
             if let Err(error) = self.read(place, &start, &count) {
                 if !self.chunk_by_chunk(place, &start, &count)? {
                     self.notes.error(Some(&place.path), &error);
@@ -106,6 +116,25 @@ impl Reader<'_> {
             step(self.progress, &place.path, (self.done, self.total))?;
         }
         Ok(n_chunks)
+    }
+
+    /// How many chunks of a variable are in the file, and the boxes that have something that is: what
+    /// was never written is not read, however much that is.
+    fn walk(&self, place: &VarPlace, shape: &[u64]) -> Result<(u64, Walk)> {
+        let stored = || self.file.stored(place.var);
+        let Some(chunk) = &place.chunks else {
+            let nothing = place.is_run && !place.lens.is_empty() && stored()?.bytes == 0;
+            let walk = Walk::new(&place.lens, shape);
+            return Ok((0, if nothing { Walk::over(&[], &[], BTreeSet::new()) } else { walk }));
+        };
+        let (mut n, mut starts) = (0u64, BTreeSet::new());
+        self.file.for_each_chunk(place.var, |key, _| {
+            n += 1;
+            let start: Vec<u64> =
+                key.iter().zip(chunk).map(|(k, n)| k.saturating_mul(*n)).collect();
+            add_boxes(&mut starts, &place.lens, shape, (&start, chunk));
+        })?;
+        Ok((n, Walk::over(&place.lens, shape, starts)))
     }
 
     /// Reads the chunks of a box that cannot be read as a whole. `false` where all can be, so that

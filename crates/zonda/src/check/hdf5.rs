@@ -28,6 +28,7 @@ pub(super) fn check(
         let grade = if is_absent { Grade::Remark } else { Grade::Unchecked };
         notes.add(grade, Some(&gap.path), None, gap.error.to_string());
     }
+    let told = super::faults(file, notes)?;
     let mut places = Vec::new();
     let mut groups = vec![GroupId::ROOT];
     while let Some(group) = groups.pop() {
@@ -50,13 +51,16 @@ pub(super) fn check(
                     places.push(place);
                 }
                 Err(error) => {
+                    let is_told = |path: &String| told.contains(path);
                     let name = file.in_group(group, |meta| {
                         meta.var(var.var)
                             .map(|view| String::from_utf8_lossy(view.name).into_owned())
                     })?;
                     let slash = if path.ends_with('/') { "" } else { "/" };
                     let path = format!("{path}{slash}{}", name.unwrap_or_default());
-                    notes.error(Some(&path), &error);
+                    if !is_told(&path) {
+                        notes.error(Some(&path), &error);
+                    }
                 }
             }
         }
@@ -115,6 +119,16 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
             return;
         }
     };
+    match file.att_faults(owner) {
+        Ok(faults) => {
+            for error in &faults {
+                notes.error(Some(path), error);
+            }
+        }
+        Err(error) => {
+            notes.error(Some(path), &error);
+        }
+    }
     for number in 0..n {
         let read = || {
             let name = file.in_group(owner.group, |meta| {

@@ -16,12 +16,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda_model::NcError;
+use zonda_nc4::Damaged;
 use zonda_storage::Neighbour;
 
 use crate::copy::Progress;
+use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::Format;
+use crate::format::{Detected, Format, detect};
 use crate::open::OpenOptions;
 
 /// Findings that are kept; others are counted.
@@ -32,7 +34,10 @@ const MOST_KEPT: usize = 10_000;
 pub enum Grade {
     /// Nothing is lost, but somebody may want to know.
     Remark,
-    /// Something could not be looked at, for want of a filter or of another file.
+    /// Sound, and not to be seen in the data model of netCDF.
+    NoWords,
+    /// Something could not be looked at: for want of a filter or of another file, or since Zonda does
+    /// not read this part of a format.
     Unchecked,
     /// Something is damaged.
     Damage,
@@ -117,7 +122,17 @@ pub fn check(
         // Whether the file needs it shows when it is opened.
         Err(error) => notes.add(Grade::Remark, None, None, error.to_string()),
     }
-    match Dataset::open(path, &OpenOptions::default()) {
+    // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
+    let opened = match detect(path)? {
+        Detected::Hdf5 => Dataset::open_damaged(path, Damaged::PassOver),
+        Detected::Hdf4 => {
+            let what = "an HDF4 file, which cannot be decoded here".to_owned();
+            notes.add(Grade::Unchecked, None, None, what);
+            return Ok(finished(checked, notes));
+        }
+        Detected::Classic(_) | Detected::Unknown => Dataset::open(path, &OpenOptions::default()),
+    };
+    match opened {
         Ok(file) => {
             checked.format = Some(file.format());
             let done = match file.is_hdf5() {
@@ -131,10 +146,14 @@ pub fn check(
             notes.error(None, &error);
         }
     }
+    Ok(finished(checked, notes))
+}
+
+fn finished(mut checked: Checked, notes: Notes) -> Checked {
     checked.n_findings = notes.n;
     checked.findings = notes.found.into_iter().collect();
     checked.findings.sort_by_key(|finding| (finding.at, finding.object.clone()));
-    Ok(checked)
+    checked
 }
 
 /// What was found so far, each thing once.
@@ -168,11 +187,40 @@ impl Notes {
         let grade = match error.code() {
             NcError::NoFilter | NcError::NotBuilt => Grade::Unchecked,
             _ if error.is_refused() => Grade::Unchecked,
+            _ if error.is_unsupported() => Grade::Unchecked,
+            // Other attributes that cannot be read have the code of their damage.
+            NcError::AttMeta => Grade::NoWords,
             _ => Grade::Damage,
+        };
+        // The text of the code says of what is sound that it cannot be opened.
+        let of_code = format!(": {}", NcError::AttMeta);
+        let what = match grade {
+            Grade::NoWords => what.trim_end_matches(&of_code),
+            _ => what,
         };
         self.add(grade, object, byte_of(what), what.to_owned());
         grade
     }
+}
+
+/// Tells of what opening a file that may be damaged passed over. Gives the paths of what is among the
+/// definitions all the same.
+fn faults(file: &Dataset, notes: &mut Notes) -> Result<BTreeSet<String>> {
+    let mut paths = BTreeSet::new();
+    for fault in file.faults()? {
+        match fault.what {
+            FaultKind::Damaged(error) => {
+                notes.error(Some(&fault.path), &error);
+                paths.insert(fault.path);
+            }
+            FaultKind::NoWords(what) => {
+                let what = format!("netCDF has no words for {what}");
+                notes.add(Grade::NoWords, Some(&fault.path), None, what);
+            }
+            FaultKind::Doubtful(what) => notes.add(Grade::Remark, Some(&fault.path), None, what),
+        }
+    }
+    Ok(paths)
 }
 
 /// The byte that an error names: all decoders say it as `at byte N`.

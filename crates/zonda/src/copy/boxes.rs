@@ -8,6 +8,8 @@
 //! fit into memory the one is taken that decodes least; of those, one that is large enough for all
 //! threads, and has long runs.
 
+use std::collections::BTreeSet;
+
 /// An array between two files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Array<'a> {
@@ -180,6 +182,36 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
+/// Adds to `starts` where the boxes begin that a slab has elements in.
+pub(crate) fn add_boxes(
+    starts: &mut BTreeSet<Vec<u64>>,
+    lens: &[u64],
+    shape: &[u64],
+    (start, count): (&[u64], &[u64]),
+) {
+    let ends: Vec<u64> =
+        (0..lens.len()).map(|d| start[d].saturating_add(count[d]).min(lens[d])).collect();
+    let first: Vec<u64> = (0..lens.len()).map(|d| start[d] / shape[d] * shape[d]).collect();
+    if first.iter().zip(&ends).any(|(first, end)| first >= end) {
+        return;
+    }
+    let mut at = first.clone();
+    loop {
+        starts.insert(at.clone());
+        let is_next = (0..at.len()).rev().any(|d| {
+            at[d] += shape[d];
+            let is_in = at[d] < ends[d];
+            if !is_in {
+                at[d] = first[d];
+            }
+            is_in
+        });
+        if !is_next {
+            return;
+        }
+    }
+}
+
 /// The boxes of an array one after the other, the last dimension fastest: first element and number
 /// of elements along each dimension.
 #[derive(Clone, Debug)]
@@ -187,12 +219,21 @@ pub(crate) struct Walk {
     lens: Vec<u64>,
     shape: Vec<u64>,
     next: Option<Vec<u64>>,
+    /// First elements of the boxes behind the next one; `None` for all that there are.
+    only: Option<BTreeSet<Vec<u64>>>,
 }
 
 impl Walk {
     pub(crate) fn new(lens: &[u64], shape: &[u64]) -> Walk {
         let next = (!lens.contains(&0)).then(|| vec![0; lens.len()]);
-        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next }
+        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next, only: None }
+    }
+
+    /// Only the boxes that begin at these elements: however many there are of an array of which a
+    /// file has little, what is there decides how long it takes.
+    pub(crate) fn over(lens: &[u64], shape: &[u64], mut starts: BTreeSet<Vec<u64>>) -> Walk {
+        let next = starts.pop_first();
+        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next, only: Some(starts) }
     }
 
     /// First element of the next box.
@@ -208,6 +249,10 @@ impl Iterator for Walk {
         let start = self.next.take()?;
         let (lens, shape) = (&self.lens, &self.shape);
         let count = (0..lens.len()).map(|d| shape[d].min(lens[d] - start[d])).collect();
+        if let Some(only) = &mut self.only {
+            self.next = only.pop_first();
+            return Some((start, count));
+        }
         let mut next = start.clone();
         let is_next = (0..lens.len()).rev().any(|d| {
             next[d] += shape[d];
@@ -255,6 +300,29 @@ mod tests {
             assert_eq!(boxes.reads, 1.0, "{from:?} {to:?} {boxes:?}");
             assert_eq!(counted(&array, &boxes.shape), 1.0);
         }
+    }
+
+    #[test]
+    fn boxes_of_what_is_there() {
+        let (lens, shape) = ([10, 7], [4, 3]);
+        let all: Vec<_> = Walk::new(&lens, &shape).collect();
+        for slab in [([0, 0], [1, 1]), ([3, 2], [2, 2]), ([0, 0], [10, 7]), ([9, 6], [5, 5])] {
+            let ([a, b], [n, m]) = slab;
+            let mut starts = BTreeSet::new();
+            add_boxes(&mut starts, &lens, &shape, (&[a, b], &[n, m]));
+            let over: Vec<_> = Walk::over(&lens, &shape, starts).collect();
+            let touches = |at: u64, n: u64, from: u64, of: u64| at < from + of && from < at + n;
+            let expected: Vec<_> = all
+                .iter()
+                .filter(|(s, c)| touches(a, n, s[0], c[0]) && touches(b, m, s[1], c[1]))
+                .cloned()
+                .collect();
+            assert_eq!(over, expected, "{slab:?}");
+        }
+        // As many as there are, whatever the array would have.
+        let mut starts = BTreeSet::new();
+        add_boxes(&mut starts, &[1 << 60], &[4], (&[1 << 40], &[4]));
+        assert_eq!(Walk::over(&[1 << 60], &[4], starts).count(), 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The data of a copy, variable by variable.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -32,6 +33,16 @@ const HEAP_BYTES: usize = 32 << 20;
 /// Times that a chunk may be decoded before a file in between is less work.
 const MOST_READS: f64 = 3.0;
 
+/// Chunks of a variable that are tried one by one where the index of chunks is damaged.
+const MOST_CHUNKS_TRIED: u64 = 1 << 22;
+
+/// Chunks of an array.
+fn n_chunks(lens: &[u64], shape: Option<Vec<u64>>) -> u64 {
+    let shape = shape.unwrap_or_default();
+    let along = lens.iter().zip(shape).map(|(len, n)| len.div_ceil(n.max(1)));
+    along.fold(1, u64::saturating_mul)
+}
+
 /// A copy under way.
 pub(super) struct Transfer<'a> {
     pub source: &'a Dataset,
@@ -51,6 +62,10 @@ pub(super) struct Transfer<'a> {
     /// What could not be read, where that is no error.
     pub lost: Vec<Lost>,
     pub n_lost: u64,
+    /// Elements that are lost of each variable, by its path.
+    pub lost_elems: BTreeMap<String, u64>,
+    /// Parts of one variable that were tried in vain.
+    pub tries: u64,
 }
 
 /// A variable that travels in boxes.
@@ -90,6 +105,8 @@ impl Transfer<'_> {
                 bytes: made.var.bytes(),
                 way,
                 reads: boxes.as_ref().map_or(1.0, |boxes| boxes.reads),
+                n_elems: made.var.lens().iter().fold(1, |n, &len| n.saturating_mul(len)),
+                n_lost: 0,
             });
             let Some(boxes) = boxes else { continue };
             let job = self.job(made, boxes, index).map_err(at)?;
@@ -142,7 +159,7 @@ impl Transfer<'_> {
         };
         let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
         let sparse = self.sparse(made)?;
-        if sparse.is_none() && self.target.is_hdf5() {
+        if sparse.is_none() && self.target.is_hdf5() && !self.options.salvage {
             // Each element is put: fill values would be written over.
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_nc4(|file| file.place_unfilled(group, id))?;
@@ -164,8 +181,12 @@ impl Transfer<'_> {
     }
 
     fn job<'m>(&self, made: &'m Made<'m>, boxes: Boxes, index: usize) -> Result<Job<'m>> {
-        let walk = Walk::new(&made.var.lens(), &boxes.shape);
         let sparse = self.sparse(made)?;
+        let lens = made.var.lens();
+        let walk = match &sparse {
+            Some(chunks) => chunks.walk(&lens, &boxes.shape),
+            None => Walk::new(&lens, &boxes.shape),
+        };
         Ok(Job { made, boxes, walk, sparse, index })
     }
 
@@ -179,7 +200,16 @@ impl Transfer<'_> {
         if *file.extent(var.group, var.var)? != made.var.lens()[..] {
             return Ok(None);
         }
-        Ok(Chunks::of(&file, var)?.filter(|chunks| !chunks.is_complete()))
+        let chunks = Chunks::of(&file, var);
+        drop(file);
+        match chunks {
+            // Then each box shows what is there.
+            Err(error) if self.options.salvage && !is_ours(&error) => {
+                let n_chunks = n_chunks(&made.var.lens(), chunks_of(self.source, made, true)?);
+                if n_chunks > MOST_CHUNKS_TRIED { Err(error) } else { Ok(None) }
+            }
+            chunks => Ok(chunks?.filter(|chunks| !chunks.is_complete())),
+        }
     }
 
     /// Whether elements that were never written are the same in both files, as their fill value.
@@ -259,7 +289,8 @@ impl Transfer<'_> {
                     Ok(())
                 }
             };
-            self.by_parts(made, &job.boxes.shape, read, |transfer, part| {
+            let walk = job.walk.clone();
+            self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
                 if has_some(&part.start, &part.count) {
                     transfer.write_box(made, part)?;
                 }
@@ -279,6 +310,7 @@ impl Transfer<'_> {
         &mut self,
         made: &Made<'_>,
         shape: &[u64],
+        mut walk: Walk,
         mut read: impl FnMut(&mut Part) -> Result<()> + Send,
         mut write: impl FnMut(&mut Self, &Part) -> Result<()>,
     ) -> Result<()> {
@@ -288,7 +320,6 @@ impl Transfer<'_> {
         };
         let mut buffers =
             [&mut self.data, &mut self.ahead].map(|data| Part::in_memory(std::mem::take(data)));
-        let mut walk = Walk::new(&made.var.lens(), shape);
         let fill = |part: &mut Part| {
             let Some((start, count)) = walk.next() else { return Ok(false) };
             (part.start, part.count) = (start, count);
@@ -350,7 +381,7 @@ impl Transfer<'_> {
         let spill = Spill::new(self.path, &lens, &first, &last, elem)?;
         let source = self.source;
         let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
-        self.by_parts(made, &first, read, |transfer, part| {
+        self.by_parts(made, &first, Walk::new(&lens, &first), read, |transfer, part| {
             spill.put((&part.start, &part.count), &part.data)?;
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
@@ -358,7 +389,7 @@ impl Transfer<'_> {
             part.data.resize(to_len(bytes_of(made, &part.count))?, 0);
             spill.get((&part.start, &part.count), &mut part.data)
         };
-        self.by_parts(made, &last, get, |transfer, part| {
+        self.by_parts(made, &last, Walk::new(&lens, &last), get, |transfer, part| {
             transfer.write_box(made, part)?;
             let bytes = bytes_of(made, &part.count);
             transfer.step(made, bytes - bytes / 2)

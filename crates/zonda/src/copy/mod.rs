@@ -37,10 +37,12 @@ mod storage;
 mod target;
 pub(crate) mod tree;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda_model::NcError;
+use zonda_nc4::Damaged;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
 pub use rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
@@ -91,6 +93,10 @@ pub struct CopiedVar {
     pub way: Way,
     /// How many times a chunk of the source was decoded, on average; 1 for [`Way::Spilled`], too.
     pub reads: f64,
+    /// Its elements.
+    pub n_elems: u64,
+    /// Those of them that could not be read and are fill values, in a salvaged copy.
+    pub n_lost: u64,
 }
 
 /// How elements went from one file to the other.
@@ -139,7 +145,10 @@ pub fn copy(
     options: &CopyOptions,
     progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Copied> {
-    let file = Dataset::open(source, &OpenOptions::default())?;
+    let file = match options.salvage {
+        true => Dataset::open_damaged(source, Damaged::Search)?,
+        false => Dataset::open(source, &OpenOptions::default())?,
+    };
     let copied = copy_dataset(&file, target, options, progress)?;
     file.close()?;
     Ok(copied)
@@ -199,11 +208,13 @@ fn run(
         refuse_storage(options).map_err(|error| error.at(target))?;
     }
     let mut copied = Copied { format, ..Copied::default() };
-    if rules.is_some() {
-        copied.notes = tree.leave_out_vars();
-    } else {
+    copied.notes = std::mem::take(&mut tree.doubts);
+    if rules.is_some() || options.salvage {
+        copied.notes.extend(tree.leave_out_vars());
+    }
+    if rules.is_none() {
         named::check(&tree, options).map_err(at_source)?;
-        copied.notes = named::without_effect(&tree, options);
+        copied.notes.extend(named::without_effect(&tree, options));
     }
     copied.notes.extend(tree.leave_out_atts());
     copied.lost = std::mem::take(&mut tree.lost);
@@ -232,10 +243,15 @@ fn run(
             in_heap: 0,
             lost: Vec::new(),
             n_lost: 0,
+            lost_elems: BTreeMap::new(),
+            tries: 0,
         };
         transfer.run(&made, &mut copied)?;
         copied.n_lost += transfer.n_lost;
         copied.lost.append(&mut transfer.lost);
+        for var in &mut copied.vars {
+            var.n_lost = transfer.lost_elems.get(&var.path).copied().unwrap_or(0);
+        }
         file.close()
     };
     // The target has no name of its own so far: what is wrong is said of the one it is to have.

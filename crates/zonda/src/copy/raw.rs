@@ -1,9 +1,12 @@
 //! Chunks that are copied as they are stored: no filter is undone and none applied.
 
+use std::collections::BTreeSet;
+
 use zonda_chunk::{ChunkAt, StoredChunks};
 use zonda_nc4::{Nc4File, StorageKind};
 
 use super::ahead;
+use super::boxes::{Walk, add_boxes};
 use super::define::Made;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -77,6 +80,17 @@ impl Chunks {
             begin = end;
             Some(batch)
         })
+    }
+
+    /// The boxes of this shape that have an element of a chunk that is there.
+    pub(super) fn walk(&self, lens: &[u64], shape: &[u64]) -> Walk {
+        let mut starts = BTreeSet::new();
+        for key in &self.keys {
+            let start: Vec<u64> =
+                key.iter().zip(&self.shape).map(|(k, n)| k.saturating_mul(*n)).collect();
+            add_boxes(&mut starts, lens, shape, (&start, &self.shape));
+        }
+        Walk::over(lens, shape, starts)
     }
 
     /// Whether all are there.

@@ -1,7 +1,8 @@
 //! Copies of damaged files: what reads is copied, what does not is told of.
 
+use zonda_classic::Passed;
 use zonda_model::{ExtType, NcError, default_fill};
-use zonda_nc4::GroupId;
+use zonda_nc4::{GroupId, NeverWritten};
 
 use super::boxes::{Array, Walk, choose};
 use super::data::{Transfer, bytes_of, chunks_of, to_len};
@@ -13,6 +14,59 @@ use crate::nc4::filter_is_available;
 
 /// Losses of one variable that are told of one by one.
 const MOST_TOLD: usize = 100;
+
+/// Parts of a box that are tried in vain before larger ones are given up.
+const MOST_TRIES: u64 = 1 << 20;
+
+/// Whether what was read is lost; other errors stay ones.
+fn is_lost(read: Result<()>) -> Result<bool> {
+    match read {
+        Err(error) if is_ours(&error) => Err(error),
+        read => Ok(read.is_err()),
+    }
+}
+
+/// How the elements of a variable lie in the file, for who reads them in parts.
+struct Parts<'a> {
+    /// Chunks have filters, so that none can be read but as a whole.
+    is_filtered: bool,
+    /// Shape of a chunk; `None` for elements in one run.
+    chunk: Option<&'a [u64]>,
+}
+
+/// First elements, and numbers of elements.
+type Slab = (Vec<u64>, Vec<u64>);
+
+impl Parts<'_> {
+    /// Whether the elements of a box lie one behind the other, in the order in which they are counted.
+    fn is_in_one_chunk(&self, start: &[u64], count: &[u64]) -> bool {
+        let Some(chunk) = self.chunk else { return true };
+        let axes = start.iter().zip(count).zip(chunk);
+        axes.into_iter().all(|((&start, &count), &n)| {
+            let n = n.max(1);
+            start / n == start.saturating_add(count).saturating_sub(1) / n
+        })
+    }
+
+    /// The two halves of a box: of whole chunks where it has several.
+    fn halves(&self, start: &[u64], count: &[u64]) -> Option<[Slab; 2]> {
+        let chunk =
+            |d: usize| self.chunk.and_then(|chunk| chunk.get(d).copied()).unwrap_or(1).max(1);
+        let last = |d: usize| start[d].saturating_add(count[d]).saturating_sub(1);
+        let several = (0..count.len()).find(|&d| start[d] / chunk(d) != last(d) / chunk(d));
+        let d = several.or_else(|| (0..count.len()).find(|&d| count[d] > 1))?;
+        let middle = start[d] + count[d] / 2;
+        let cut = match several {
+            // A multiple of the chunk behind the first element and not behind the last.
+            Some(d) => (middle / chunk(d) * chunk(d)).max((start[d] / chunk(d) + 1) * chunk(d)),
+            None => middle,
+        };
+        let (mut first, mut second) = (count.to_vec(), count.to_vec());
+        let mut behind = start.to_vec();
+        (first[d], second[d], behind[d]) = (cut - start[d], start[d] + count[d] - cut, cut);
+        Some([(start.to_vec(), first), (behind, second)])
+    }
+}
 
 /// Something that a copy of a damaged file lacks.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +138,11 @@ impl Transfer<'_> {
         let Some((classic, layout)) = places.filter(|_| !self.source.is_hdf5()) else {
             return Ok(());
         };
+        let is_cut = |passed: &Passed| matches!(passed, Passed::Header(_));
+        if classic.is_record && self.source.passed.iter().any(is_cut) {
+            let text = "how long a record is cannot be told: the list of variables is not whole";
+            return Err(Error::told(NcError::Trunc, text));
+        }
         let last = |d: usize| start[d].saturating_add(count[d]).saturating_sub(1);
         let (first_inner, begin) = match classic.is_record {
             true => (1, classic.begin.saturating_add(last(0).saturating_mul(layout.record_len))),
@@ -100,8 +159,8 @@ impl Transfer<'_> {
         Err(Error::told(NcError::Trunc, text))
     }
 
-    /// Copies a box in smaller ones, since it cannot be read as a whole: chunks of the source, or what
-    /// has one index of the first dimension. What cannot be read becomes fill values.
+    /// Copies a box in smaller ones, since it cannot be read as a whole: each element that can be read
+    /// by itself, of chunks with filters each chunk. What cannot be read becomes fill values.
     ///
     /// # Errors
     /// What writing meets.
@@ -112,29 +171,57 @@ impl Transfer<'_> {
         error: &Error,
     ) -> Result<()> {
         let chunks = chunks_of(self.source, made, true).ok().flatten();
-        let shape: Vec<u64> = match chunks {
-            Some(chunks) => chunks,
-            None => (0..count.len()).map(|d| if d == 0 { 1 } else { count[d] }).collect(),
+        let info = made.var.info.as_deref();
+        let parts = Parts {
+            is_filtered: info.is_some_and(|info| !info.filters.is_empty()),
+            chunk: chunks.as_deref(),
         };
-        let mut n_lost = 0;
-        for (inner, part) in Walk::new(count, &shape) {
-            let at: Vec<u64> = start.iter().zip(&inner).map(|(a, b)| a + b).collect();
-            match self.read(made, &at, &part) {
-                Ok(()) => {}
-                Err(error) if is_ours(&error) => return Err(error),
-                Err(error) => {
-                    n_lost += 1;
-                    self.lose(made, Some((at.clone(), part.clone())), &error);
-                    self.fill_data(made, bytes_of(made, &part))?;
-                }
+        self.tries = 0;
+        self.part(made, &parts, (start, count), error)
+    }
+
+    /// Copies what can be read of a box that cannot be read as a whole.
+    fn part(
+        &mut self,
+        made: &Made<'_>,
+        parts: &Parts<'_>,
+        (start, count): (&[u64], &[u64]),
+        error: &Error,
+    ) -> Result<()> {
+        self.tries += 1;
+        let is_linear = !made.var.has_pointers && parts.is_in_one_chunk(start, count);
+        let is_one = count.iter().all(|&n| n == 1);
+        let ends = is_one || self.tries > MOST_TRIES || (is_linear && parts.is_filtered) || {
+            // Elements lie side by side: where the first is not there, none is.
+            let one = vec![1; count.len()];
+            is_linear && is_lost(self.read(made, start, &one))?
+        };
+        let halves = if ends { None } else { parts.halves(start, count) };
+        let Some(halves) = halves else {
+            self.lose(made, Some((start.to_vec(), count.to_vec())), error);
+            if self.needs_fill(made)? {
+                self.fill_data(made, bytes_of(made, count))?;
+                self.write(made, start, count)?;
             }
-            self.write(made, &at, &part)?;
-        }
-        if n_lost == 0 && count.is_empty() {
-            // A scalar is its only part.
-            self.lose(made, None, error);
+            return Ok(());
+        };
+        for (start, count) in halves {
+            match self.read(made, &start, &count) {
+                Ok(()) => self.write(made, &start, &count)?,
+                Err(error) if is_ours(&error) => return Err(error),
+                Err(error) => self.part(made, parts, (&start, &count), &error)?,
+            }
         }
         Ok(())
+    }
+
+    /// Whether what is not written to the target reads as something else than its fill value.
+    fn needs_fill(&self, made: &Made<'_>) -> Result<bool> {
+        if !self.target.is_hdf5() || made.var.has_pointers {
+            return Ok(true);
+        }
+        let (group, var) = (made.target.group, made.target.var);
+        Ok(self.target.nc4()?.read().never_written(group, var)? != NeverWritten::Value)
     }
 
     /// Gives a variable fill values, since nothing of it can be read.
@@ -144,7 +231,7 @@ impl Transfer<'_> {
     pub(super) fn fill_all(&mut self, made: &Made<'_>, error: &Error) -> Result<()> {
         self.lose(made, None, error);
         let lens = made.var.lens();
-        if lens.contains(&0) {
+        if lens.contains(&0) || !self.needs_fill(made)? {
             return Ok(());
         }
         let to = chunks_of(self.target, made, false)?;
@@ -199,6 +286,10 @@ impl Transfer<'_> {
         let path = shown(&made.var.path);
         let told = self.lost.iter().filter(|lost| lost.path == path).count();
         self.n_lost += 1;
+        let lens = part.as_ref().map_or_else(|| made.var.lens(), |(_, count)| count.clone());
+        let n_elems = lens.iter().fold(1u64, |n, &len| n.saturating_mul(len));
+        let elems = self.lost_elems.entry(path.clone()).or_default();
+        *elems = elems.saturating_add(n_elems);
         if told < MOST_TOLD {
             self.lost.push(Lost { path, part, why: why(error) });
         }

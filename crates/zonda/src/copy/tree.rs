@@ -9,6 +9,7 @@ use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 use super::options::{CopyOptions, Pattern};
 use super::rules::Rules;
 use super::salvage::{Lost, is_ours};
+use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::meta::{FIRST_USER_TYPE, Meta, NC_STRING};
@@ -30,6 +31,8 @@ pub(crate) struct Tree {
     pub types: Vec<TypeDef>,
     /// What could not be read, where that is no error.
     pub lost: Vec<Lost>,
+    /// What was read of a damaged file and may not be as it was, a line each.
+    pub doubts: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -172,7 +175,12 @@ impl Tree {
             salvage: options.salvage,
             groups: Vec::new(),
             lost: Vec::new(),
+            told: BTreeSet::new(),
         };
+        let mut doubts = Vec::new();
+        if options.salvage {
+            doubts = reader.faults()?;
+        }
         reader.group(root, None)?;
         let GroupReader { mut groups, lost, .. } = reader;
         let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
@@ -191,7 +199,7 @@ impl Tree {
         let mut dims = read_dims(source, &groups, &index, all)?;
         name_axes(&mut groups, &mut dims);
         let types = read_types(source, &groups, &index, all)?;
-        Ok(Tree { groups, dims, types, lost })
+        Ok(Tree { groups, dims, types, lost, doubts })
     }
 
     /// Leaves out attributes of types that netCDF has no words for, and says so.
@@ -274,9 +282,30 @@ struct GroupReader<'a> {
     salvage: bool,
     groups: Vec<GroupDef>,
     lost: Vec<Lost>,
+    /// Paths of what is in `lost` already.
+    told: BTreeSet<String>,
 }
 
 impl GroupReader<'_> {
+    /// Takes what opening the damaged file passed over; gives what may not be as it was.
+    fn faults(&mut self) -> Result<Vec<String>> {
+        let mut doubts = Vec::new();
+        for fault in self.source.faults()? {
+            match fault.what {
+                FaultKind::Damaged(error) => {
+                    self.lost.push(Lost::whole(fault.path.as_bytes(), &error));
+                    self.told.insert(fault.path);
+                }
+                FaultKind::NoWords(what) => {
+                    let path = fault.path;
+                    doubts.push(format!("{path}: netCDF has no words for {what}; left out"));
+                }
+                FaultKind::Doubtful(why) => doubts.push(format!("{}: {why}", fault.path)),
+            }
+        }
+        Ok(doubts)
+    }
+
     fn group(&mut self, id: GroupId, parent: Option<usize>) -> Result<()> {
         let source = self.source;
         let (mut group, children) = source.in_group(id, |meta| {
@@ -312,6 +341,10 @@ impl GroupReader<'_> {
                 }
             }
             group.vars = kept;
+            if self.salvage {
+                self.att_faults(VarRef::group(id), &group.path);
+                group.vars.iter().for_each(|var| self.att_faults(var.source, &var.path));
+            }
         }
         let index = self.groups.len();
         self.groups.push(group);
@@ -330,10 +363,23 @@ impl GroupReader<'_> {
         match read {
             Ok(read) => Ok(Some(read)),
             Err(error) if self.salvage && !is_ours(&error) => {
-                self.lost.push(Lost::whole(path, &error));
+                if !self.told.contains(&shown(path)) {
+                    self.lost.push(Lost::whole(path, &error));
+                }
                 Ok(None)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Tells of the attributes of a damaged file that are not shown.
+    fn att_faults(&mut self, owner: VarRef, path: &[u8]) {
+        // Where none can be told of, the attributes themselves say why.
+        for error in self.source.att_faults(owner).unwrap_or_default() {
+            let lost = Lost::whole(path, &error);
+            if !self.lost.contains(&lost) {
+                self.lost.push(lost);
+            }
         }
     }
 

@@ -1,14 +1,15 @@
 //! Values of two files, compared one by one.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_model::{ExtType, Hyperslab, MemType, NcError};
-use zonda_nc4::StorageKind;
+use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::forms::Form;
 use super::{Difference, How, Thing, Work};
 use crate::copy::Progress;
-use crate::copy::boxes::{Array, Walk, choose};
+use crate::copy::boxes::{Array, Walk, add_boxes, choose};
 use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
 use crate::dataset::Dataset;
@@ -366,7 +367,7 @@ impl Work<'_> {
         let shape = choose(&array, GOAL.min(most), most).shape;
         let mut differ: Option<ValuesDiffer> = None;
         let mut data = [Vec::new(), Vec::new()];
-        for (start, count) in Walk::new(&lens, &shape) {
+        for (start, count) in self.walk(pair, &lens, &shape)? {
             let mut pieces = [Pieces::default(), Pieces::default()];
             for side in [0, 1] {
                 read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
@@ -395,6 +396,58 @@ impl Work<'_> {
         }
         Ok(differ)
     }
+
+    /// The boxes in which the two may differ: where no file has anything, and both have the same for
+    /// what was never written, they do not, however much that is.
+    fn walk(&self, pair: &Pair<'_>, lens: &[u64], shape: &[u64]) -> Result<Walk> {
+        let all = Walk::new(lens, shape);
+        if lens.is_empty() || !same_unwritten(pair)? {
+            return Ok(all);
+        }
+        let mut starts = BTreeSet::new();
+        for side in [0, 1] {
+            let (file, var) = (pair.files[side], pair.vars[side].source);
+            match (chunks_of(pair, side)?, file.stored(var)?.bytes) {
+                (Some(chunk), _) => file.for_each_chunk(var, |key, _| {
+                    let start: Vec<u64> =
+                        key.iter().zip(&chunk).map(|(k, n)| k.saturating_mul(*n)).collect();
+                    add_boxes(&mut starts, lens, shape, (&start, &chunk));
+                })?,
+                (None, 0) => {}
+                (None, _) => return Ok(all),
+            }
+        }
+        Ok(Walk::over(lens, shape, starts))
+    }
+}
+
+/// Whether elements that were never written are the same in both files, and all that a file does not
+/// have are such.
+fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
+    if pair.form.has_pointers() || pair.vars[0].nc_type != pair.vars[1].nc_type {
+        return Ok(false);
+    }
+    let mut values = [Vec::new(), Vec::new()];
+    for side in [0, 1] {
+        let (file, var) = (pair.files[side], pair.vars[side].source);
+        if !file.is_hdf5() {
+            return Ok(false);
+        }
+        let storage = &file.var_info(var)?.storage;
+        if !matches!(storage, StorageKind::Chunked(_) | StorageKind::Contiguous) {
+            return Ok(false);
+        }
+        values[side] = vec![0; pair.vars[side].elem];
+        let unwritten = file.nc4()?.read().never_written(var.group, var.var)?;
+        match unwritten {
+            NeverWritten::Value => {
+                file.fill_value(var, &mut Pieces::default(), &mut values[side])?;
+            }
+            NeverWritten::Zeros => {}
+            NeverWritten::Undefined => return Ok(false),
+        }
+    }
+    Ok(values[0] == values[1])
 }
 
 /// Indices of a value of a box.

@@ -1,0 +1,111 @@
+//! What is left of a damaged file: it opens, shows what can be read, and tells of the rest.
+
+use std::path::Path;
+
+use zonda_nc4::{Damaged, Nc4Error, Owner, WhyPassed};
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::open::{self, OpenOptions};
+use crate::refs::VarRef;
+
+/// Something about a damaged file that its definitions do not say.
+#[derive(Debug)]
+pub struct Fault {
+    /// Path of the group or variable.
+    pub path: String,
+    /// What is wrong with it.
+    pub what: FaultKind,
+}
+
+/// What is wrong with something.
+#[derive(Debug)]
+pub enum FaultKind {
+    /// It is damaged, and is not among the definitions, or not with all that it had.
+    Damaged(Error),
+    /// It is sound and not among the definitions: netCDF has no words for this of it.
+    NoWords(&'static str),
+    /// It is among the definitions, and may not be as it was: why.
+    Doubtful(String),
+}
+
+impl Dataset {
+    /// Opens a file, for reading, of which parts may be damaged: cut off, written over, zeroed. What
+    /// can be read of definitions and data is there as in any dataset; [`Dataset::faults`] tells of
+    /// what is not. With [`Damaged::Search`], objects of an HDF5 file whose groups are damaged are
+    /// looked for in all of its bytes.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC` where nothing tells what the file was; a header of a classic file that ends before
+    /// its dimensions; what the operating system reports.
+    pub fn open_damaged(path: &Path, damaged: Damaged) -> Result<Dataset> {
+        let options = OpenOptions::default();
+        let opened = open::open_existing(path, &options).map_err(|error| error.at(path))?;
+        Dataset::open_on(opened, path, Some(path), &options, damaged)
+    }
+
+    /// What is wrong with groups and variables, and with the file itself. Only of a file that was
+    /// opened as a damaged one is that all there is.
+    ///
+    /// # Errors
+    /// As the first inquiry of definitions.
+    pub fn faults(&self) -> Result<Vec<Fault>> {
+        let Some(nc4) = self.as_nc4() else {
+            return Ok(self.passed.iter().map(of_classic).collect());
+        };
+        let passed = self.here(nc4.read().faults())?;
+        Ok(passed
+            .into_iter()
+            .map(|passed| {
+                let what = match passed.why {
+                    WhyPassed::Damaged(error) => {
+                        let object = passed.path.clone();
+                        FaultKind::Damaged(Nc4Error::Hdf { object, error }.into())
+                    }
+                    WhyPassed::NoWords(what) => FaultKind::NoWords(what),
+                    WhyPassed::Found => FaultKind::Doubtful(
+                        "no group leads to it any more; it may be named otherwise, belong to another \
+                         group, or have been given up before"
+                            .to_owned(),
+                    ),
+                };
+                Fault { path: passed.path, what }
+            })
+            .collect())
+    }
+
+    /// What is wrong with attributes of a variable or group, which are then not shown. Only of an
+    /// HDF5 file that was opened as a damaged one. Those that netCDF has no words for have the code
+    /// `NC_EATTMETA`.
+    ///
+    /// # Errors
+    /// As [`Dataset::var_info`].
+    pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Error>> {
+        let Some(nc4) = self.as_nc4() else { return Ok(Vec::new()) };
+        let owner = Owner { group: owner.group, var: owner.var };
+        let faults = self.here(nc4.read().att_faults(owner))?;
+        Ok(faults.into_iter().map(Error::from).collect())
+    }
+}
+
+fn of_classic(passed: &zonda_classic::Passed) -> Fault {
+    use zonda_classic::Passed;
+    let what = match passed {
+        Passed::Header(error) => FaultKind::Damaged(Error::told(
+            error.nc_error(),
+            format!("definitions from here on, and all records: {error}"),
+        )),
+        Passed::MoreRecords { counted, found } => FaultKind::Doubtful(format!(
+            "its header counts {counted} records, and the file has something of {found}: these are \
+             taken, though nobody said that they are complete"
+        )),
+        Passed::FewerRecords { counted, found } => FaultKind::Damaged(Error::told(
+            zonda_model::NcError::Trunc,
+            format!(
+                "its header counts {counted} records, more than a file of this length ever had, and \
+                 it has something of {found}"
+            ),
+        )),
+    };
+    Fault { path: "/".to_owned(), what }
+}
