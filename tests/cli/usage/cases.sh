@@ -119,7 +119,7 @@ COMMANDS
     wrong=0
     while read -r status line; do
         { sleep 0.1; "$zonda" $line 2>/dev/null; echo $? >status; } | true
-        for _ in 1 2 3 4 5 6 7 8 9 10; do [ -s status ] && break; sleep 0.1; done
+        for _ in {1..300}; do [ -s status ] && break; sleep 0.1; done
         if [ "$(cat status)" != "$status" ]; then
             echo "        zonda $line into a closed pipe: exit status $(cat status), not $status"
             wrong=1
