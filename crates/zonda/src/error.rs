@@ -140,11 +140,12 @@ impl Error {
         self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
     }
 
-    /// Whether it is about a part of a format that Zonda does not read, and not about damage.
+    /// Whether it is not about damage but about what is not here: a part of a format that Zonda does
+    /// not read, or another file that has the data.
     #[must_use]
-    pub fn is_unsupported(&self) -> bool {
+    pub fn is_about_what_is_not_here(&self) -> bool {
         let Cause::Nc4(Nc4Error::Hdf { error, .. }) = &self.0.cause else { return false };
-        matches!(error, HdfError::Unsupported { .. })
+        matches!(error, HdfError::Unsupported { .. }) || error.is_absence()
     }
 
     /// What is wrong, without the file.

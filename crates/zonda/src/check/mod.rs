@@ -187,7 +187,7 @@ impl Notes {
         let grade = match error.code() {
             NcError::NoFilter | NcError::NotBuilt => Grade::Unchecked,
             _ if error.is_refused() => Grade::Unchecked,
-            _ if error.is_unsupported() => Grade::Unchecked,
+            _ if error.is_about_what_is_not_here() => Grade::Unchecked,
             // Other attributes that cannot be read have the code of their damage.
             NcError::AttMeta => Grade::NoWords,
             _ => Grade::Damage,
