@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit growth model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -46,6 +46,7 @@ stage() {
         beside) tests/beside/run.py ;;
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
+        growth) tests/growth/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
