@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit growth model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -49,6 +49,7 @@ stage() {
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         edit) tests/edit/run.py ;;
+        growth) tests/growth/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&

@@ -2,8 +2,9 @@
 //!
 //! Nothing that the last commit refers to is ever written over, so space given back serves again
 //! only after the next commit but one: until then a reader that opened the file before may look
-//! there. Readers of files that are committed often need longer ([`Space::wait`]). The same calls
-//! give the same places.
+//! there. Readers of files that are committed often need longer ([`Space::wait`]), but for
+//! definitions: lists of links and attributes are given back whole by each commit that changes
+//! them, so what waits of them is small beside the file. The same calls give the same places.
 //!
 //! What is taken begins at a multiple of 8, so the bytes from its end up to the next one belong to
 //! it: without that, each chunk of odd length would leave a hole. Others end where they like, so
@@ -20,13 +21,15 @@ const ALIGN: u64 = 8;
 /// Free runs, from the shortest that may do, that are tried before one that surely does: a file of
 /// many objects has many short runs between them.
 const TRIES: usize = 64;
+/// Free runs that are long enough, of which the lowest one is taken for what stays where it is.
+const LOW_TRIES: usize = 512;
 /// Up to this half of the file waits to be used again.
 const MOST_HALF: u64 = 64 << 20;
 /// What a disk writes wholly or not at all.
 pub const SECTOR: u64 = 512;
 
 /// What of a file is in use.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Space {
     /// Behind the last byte in use.
     end: u64,
@@ -42,6 +45,11 @@ pub struct Space {
     waiting: u64,
     /// Least bytes given back later than what serves again.
     wait: u64,
+    /// What was given back of definitions, likewise, and bytes of it.
+    definitions: VecDeque<(u64, u64, u64)>,
+    definitions_waiting: u64,
+    /// What is taken is taken from where it lies lowest.
+    takes_lowest: bool,
     /// Commits so far.
     n_commits: u64,
     /// Structures that could not be written when they should have been.
@@ -62,6 +70,9 @@ impl Space {
             given_back: VecDeque::new(),
             waiting: 0,
             wait: 0,
+            definitions: VecDeque::new(),
+            definitions_waiting: 0,
+            takes_lowest: false,
             n_commits: 0,
             unwritten: Vec::new(),
             aligned: (u64::MAX, ALIGN),
@@ -97,7 +108,8 @@ impl Space {
     pub fn alloc(&mut self, len: u64) -> Result<FileAddr> {
         let (threshold, alignment) = self.aligned;
         let multiple = if len >= threshold && alignment > 1 { alignment } else { ALIGN };
-        self.take(len, |at| at.checked_next_multiple_of(multiple))
+        let place = |at: u64| at.checked_next_multiple_of(multiple);
+        if len <= SECTOR { self.take_low(len, place) } else { self.take(len, place) }
     }
 
     /// Space for `len` bytes, at most [`SECTOR`], that lie in one sector.
@@ -105,30 +117,38 @@ impl Space {
     /// # Errors
     /// As [`Space::alloc`].
     pub fn alloc_in_sector(&mut self, len: u64) -> Result<FileAddr> {
-        self.take(len, |at| {
+        let place = |at: u64| {
             let at = at.checked_next_multiple_of(ALIGN)?;
             let left = SECTOR.saturating_sub(at.checked_rem(SECTOR)?);
             if len <= left { Some(at) } else { at.checked_next_multiple_of(SECTOR) }
-        })
+        };
+        self.take_low(len, place)
+    }
+
+    /// Headers and a few elements stay where they are, lists come and go: what is short keeps to the
+    /// front, so that it does not lie behind the holes of what went.
+    fn take_low(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
+        let runs = self.by_len.range((len, 0)..).take(LOW_TRIES);
+        let fitting = runs.filter_map(|&(run, at)| fit(at, run, len, &place));
+        match fitting.min_by_key(|found| found.2) {
+            Some(found) => Ok(self.take_from(found)),
+            None => self.take(len, place),
+        }
     }
 
     fn take(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
-        let fits = |&(run, at): &(u64, u64)| {
-            let placed = place(at)?;
-            let behind = placed.checked_add(len)?;
-            (behind <= at.checked_add(run)?).then_some((at, run, placed, behind))
-        };
+        let fits = |&(run, at): &(u64, u64)| fit(at, run, len, &place);
+        if self.takes_lowest {
+            let lowest = self.free.iter().find_map(|(&at, &run)| fits(&(run, at)));
+            if let Some(found) = lowest {
+                return Ok(self.take_from(found));
+            }
+        }
         let ample = len.saturating_add(SECTOR).saturating_add(ALIGN);
         let short = self.by_len.range((len, 0)..).take(TRIES);
         let mut tried = short.chain(self.by_len.range((ample, 0)..).take(1));
-        if let Some((at, run, placed, behind)) = tried.find_map(fits) {
-            self.remove(at);
-            self.release(at, placed.saturating_sub(at));
-            let behind_it = self.padded(placed, behind);
-            self.release(behind_it, at.saturating_add(run).saturating_sub(behind_it));
-            // A run may end behind the last byte in use, within what belongs to that.
-            self.end = self.end.max(behind);
-            return Ok(FileAddr(placed));
+        if let Some(found) = tried.find_map(fits) {
+            return Ok(self.take_from(found));
         }
         let too_large = HdfError::TooLarge { structure: "file", value: self.end };
         let placed = place(self.end).ok_or_else(|| too_large.clone())?;
@@ -138,6 +158,17 @@ impl Space {
         let before = before.checked_next_multiple_of(ALIGN).unwrap_or(before);
         self.release(before, placed.saturating_sub(before));
         Ok(FileAddr(placed))
+    }
+
+    /// Takes the bytes from `placed` to `behind` of the free run of `run` bytes at `at`.
+    fn take_from(&mut self, (at, run, placed, behind): (u64, u64, u64, u64)) -> FileAddr {
+        self.remove(at);
+        self.release(at, placed.saturating_sub(at));
+        let behind_it = self.padded(placed, behind);
+        self.release(behind_it, at.saturating_add(run).saturating_sub(behind_it));
+        // A run may end behind the last byte in use, within what belongs to that.
+        self.end = self.end.max(behind);
+        FileAddr(placed)
     }
 
     /// Behind the bytes that belong to a run from `at` to `behind`, which was taken.
@@ -169,6 +200,56 @@ impl Space {
         }
     }
 
+    /// Gives space back that definitions took: as [`Space::free`], but it waits for a sixteenth of the
+    /// file at most.
+    pub fn free_definitions(&mut self, addr: FileAddr, len: u64) {
+        if len > 0 {
+            self.definitions.push_back((addr.0, len, self.n_commits));
+            self.definitions_waiting = self.definitions_waiting.saturating_add(len);
+        }
+    }
+
+    /// Lets all serve that definitions gave back before the last commit, however little came after
+    /// it: for who commits once more and ends.
+    pub fn release_definitions(&mut self) {
+        while let Some(&(at, len, given_back)) = self.definitions.front()
+            && given_back < self.n_commits
+        {
+            self.definitions.pop_front();
+            self.definitions_waiting = self.definitions_waiting.saturating_sub(len);
+            self.release(at, len);
+        }
+    }
+
+    /// Whether what is taken is taken from where it lies lowest, or from where it fits best.
+    pub fn take_lowest(&mut self, lowest: bool) {
+        self.takes_lowest = lowest;
+    }
+
+    /// Bytes that are free for use.
+    #[must_use]
+    pub fn free_bytes(&self) -> u64 {
+        self.by_len.iter().fold(0, |sum, (len, _)| sum.saturating_add(*len))
+    }
+
+    /// Where the free run that ends at `end`, or where what belongs to the byte before it does, begins.
+    #[must_use]
+    pub fn free_up_to(&self, end: u64) -> Option<u64> {
+        let (&at, &run) = self.free.range(..end).next_back()?;
+        let behind = at.saturating_add(run);
+        (behind >= end || self.padded(at, end) == behind).then_some(at)
+    }
+
+    /// Ends the file where what is in use ends.
+    pub fn cut_end(&mut self) {
+        while let Some(at) = self.free_up_to(self.end)
+            && at < self.end
+        {
+            self.remove(at);
+            self.end = at;
+        }
+    }
+
     /// Gives back space that nothing ever referred to, for use at once.
     pub fn untake(&mut self, addr: FileAddr, len: u64) {
         if len > 0 && addr.0.checked_add(len) == Some(self.end) && addr.0 >= self.own {
@@ -196,6 +277,16 @@ impl Space {
         {
             self.given_back.pop_front();
             self.waiting = self.waiting.saturating_sub(len);
+            self.release(at, len);
+        }
+        // Lists are given back whole: a sixteenth is some of them, or one.
+        let wait = if self.wait == 0 { 0 } else { self.end.div_ceil(16) };
+        while let Some(&(at, len, given_back)) = self.definitions.front()
+            && given_back < self.n_commits
+            && self.definitions_waiting.saturating_sub(len) >= wait
+        {
+            self.definitions.pop_front();
+            self.definitions_waiting = self.definitions_waiting.saturating_sub(len);
             self.release(at, len);
         }
         self.n_commits = self.n_commits.saturating_add(1);
@@ -232,6 +323,19 @@ impl Space {
         self.by_len.remove(&(run, at));
         Some(run)
     }
+}
+
+/// How `len` bytes lie in the free run of `run` bytes at `at`: that, the length of it, where they begin
+/// and where they end.
+fn fit(
+    at: u64,
+    run: u64,
+    len: u64,
+    place: impl Fn(u64) -> Option<u64>,
+) -> Option<(u64, u64, u64, u64)> {
+    let placed = place(at)?;
+    let behind = placed.checked_add(len)?;
+    (behind <= at.checked_add(run)?).then_some((at, run, placed, behind))
 }
 
 /// Structures on their way to places that nothing in the file refers to yet.
@@ -350,6 +454,43 @@ mod tests {
             let again = (0..).take_while(|_| space.alloc(run).unwrap().0 < end).count();
             assert_eq!(1000 - again, waiting, "{len}");
         }
+    }
+
+    #[test]
+    fn what_definitions_gave_back_waits_for_a_sixteenth() {
+        let mut space = Space::new(16_000);
+        space.wait(4 << 20);
+        let mut end = 0;
+        for commits in 0.. {
+            let at = space.alloc(400).unwrap();
+            if at.0 < end {
+                // A sixteenth of 16,000 bytes and some more are three times 400.
+                assert_eq!((commits, at), (4, FileAddr(16_000)));
+                break;
+            }
+            end = space.end();
+            space.free_definitions(at, 400);
+            space.committed();
+        }
+    }
+
+    #[test]
+    fn the_end_is_cut_to_what_is_in_use() {
+        let mut space = Space::new(48);
+        let [a, b, c] = [100, 60, 30].map(|len| space.alloc(len).unwrap());
+        space.free_definitions(c, 30);
+        space.free_definitions(a, 100);
+        space.release_definitions();
+        space.cut_end();
+        assert_eq!((space.end(), space.free_bytes()), (242, 0), "not before the next commit");
+        space.committed();
+        space.release_definitions();
+        assert_eq!(space.free_bytes(), 104 + 32);
+        space.take_lowest(true);
+        assert_eq!(space.alloc(20).unwrap(), a, "lowest, not where it fits best");
+        space.cut_end();
+        assert_eq!(space.end(), b.0 + 64);
+        assert_eq!(space.free_bytes(), 80);
     }
 
     #[test]

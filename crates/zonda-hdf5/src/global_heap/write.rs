@@ -1,13 +1,18 @@
 //! Writing to the global heap.
 //!
-//! Objects go into the open collection, one behind the other, until it is full or a commit refers to
-//! it: from then on it is never changed. Collections are longer the more is put between two commits,
-//! within what libhdf5 goes on filling itself. What needs more room than the least of them gets one
-//! of its own.
+//! Objects go into the open collection, one behind the other, until it is full. Collections are longer
+//! the more is put between two commits, within what libhdf5 goes on filling itself. What needs more
+//! room than the least of them gets one of its own.
+//!
+//! A collection that a commit refers to is only added to, in what is free behind its objects: first all
+//! but the first new object's header, where nobody looks yet, then, after a barrier, that header in the
+//! place of the one that said how much is free. It lies in one sector, so readers find the free space
+//! or the objects. A collection for each commit would take 4096 bytes each time.
 
 use zonda_storage::WriteRange;
 
 use super::{HEADER, NAME};
+use crate::space::SECTOR;
 use crate::{File, FileAddr, HdfError, Result, Sizes, Space};
 
 /// Bytes of the least collection that libraries accept.
@@ -60,7 +65,12 @@ struct Open {
     last: u16,
     /// How many of `bytes` are in the file; 0 where nothing of the collection is.
     written: usize,
+    /// A commit refers to it.
+    is_committed: bool,
 }
+
+/// An object's header that takes the place of one that said how much is free.
+type Switch = (FileAddr, Vec<u8>);
 
 impl Open {
     /// A new one of `len` bytes.
@@ -69,7 +79,7 @@ impl Open {
         let mut bytes = Vec::with_capacity(len);
         bytes.extend_from_slice(b"GCOL\x01\0\0\0");
         bytes.extend_from_slice(&(len as u64).to_le_bytes());
-        Ok(Open { addr, len, bytes, last: 0, written: 0 })
+        Ok(Open { addr, len, bytes, last: 0, written: 0, is_committed: false })
     }
 
     fn left(&self) -> usize {
@@ -117,8 +127,29 @@ impl Open {
         out
     }
 
-    /// Ends it, and gives back what it does not need.
-    fn finish(mut self, space: &mut Space) -> Finished {
+    /// What was put behind what is in the file of a collection that a commit refers to: what
+    /// nobody looks at yet, and what then shows it.
+    fn appended(&self) -> Option<(Finished, Switch)> {
+        if !self.is_committed || self.bytes.len() <= self.written {
+            return None;
+        }
+        let at = FileAddr(self.addr.0.saturating_add(self.written as u64));
+        let mut bytes = self.from(self.written);
+        let body = bytes.split_off(HEADER.min(bytes.len()));
+        let behind = FileAddr(at.0.saturating_add(bytes.len() as u64));
+        Some((Finished { addr: behind, bytes: body, was_written: true }, (at, bytes)))
+    }
+
+    /// Whether something may be put behind what is in the file, a commit referring to that: there is room
+    /// for an object, and its header lies in one sector.
+    fn can_grow(&self) -> bool {
+        let at = self.addr.0.saturating_add(self.bytes.len() as u64);
+        let inside = at.checked_rem(SECTOR).unwrap_or(0);
+        self.left() > HEADER && inside.saturating_add(HEADER as u64) <= SECTOR
+    }
+
+    /// Gives back what it does not need. To be called before a commit refers to it.
+    fn trim(&mut self, space: &mut Space) {
         let len = self.bytes.len().max(LEAST).min(self.len);
         if let Some(surplus) = self.len.checked_sub(len).filter(|&surplus| surplus > 0) {
             let at = self.addr.0.saturating_add(len as u64);
@@ -128,12 +159,17 @@ impl Open {
                 place.copy_from_slice(&(len as u64).to_le_bytes());
             }
         }
+    }
+
+    /// Ends it, and gives back what it does not need.
+    fn finish(mut self, space: &mut Space) -> Finished {
+        self.trim(space);
         let was_written = self.written > 0;
         Finished { addr: self.addr, bytes: self.from(0), was_written }
     }
 }
 
-/// A collection that changes no more, on its way to the file.
+/// A collection that changes no more, or what comes to one, on its way to the file.
 #[derive(Debug)]
 struct Finished {
     addr: FileAddr,
@@ -149,6 +185,8 @@ pub struct HeapWriter {
     open: Option<Open>,
     finished: Vec<Finished>,
     finished_bytes: u64,
+    /// What shows what was added to collections, once that is in the file.
+    switches: Vec<Switch>,
     /// Bytes put since the last commit.
     since: usize,
 }
@@ -157,7 +195,14 @@ impl HeapWriter {
     /// Nothing so far. `sizes` are those of the file.
     #[must_use]
     pub fn new(sizes: Sizes) -> HeapWriter {
-        HeapWriter { sizes, open: None, finished: Vec::new(), finished_bytes: 0, since: 0 }
+        HeapWriter {
+            sizes,
+            open: None,
+            finished: Vec::new(),
+            finished_bytes: 0,
+            switches: Vec::new(),
+            since: 0,
+        }
     }
 
     /// Puts an object of any number of bytes, also none, into the heap. It can be read after the
@@ -198,7 +243,12 @@ impl HeapWriter {
         let mut open = Open::new(len, space)?;
         let id = open.put(bytes);
         if let Some(full) = self.open.replace(open) {
-            self.push(full.finish(space));
+            if !full.is_committed {
+                self.push(full.finish(space));
+            } else if let Some((body, switch)) = full.appended() {
+                self.push(body);
+                self.switches.push(switch);
+            }
         }
         Ok(id)
     }
@@ -227,11 +277,29 @@ impl HeapWriter {
     /// # Errors
     /// What the storage reports; what could not be written is tried again by the next flush.
     pub fn flush(&mut self, file: &File) -> Result<()> {
+        self.write(file)?;
+        if !self.switches.is_empty() {
+            file.storage().barrier()?;
+            self.show(file)?;
+        }
+        Ok(())
+    }
+
+    /// Writes all but what shows what was added to collections that are in the file.
+    fn write(&mut self, file: &File) -> Result<()> {
         let open = self.open.as_ref().filter(|open| open.bytes.len() > open.written);
-        let tail = open.map(|open| {
-            let at = open.addr.0.saturating_add(open.written as u64);
-            (FileAddr(at), open.from(open.written))
-        });
+        let (mut tail, mut switch) = (None, None);
+        match open.map(|open| (open, open.appended())) {
+            Some((_, Some((body, shows)))) => {
+                tail = Some((body.addr, body.bytes));
+                switch = Some(shows);
+            }
+            Some((open, None)) => {
+                let at = open.addr.0.saturating_add(open.written as u64);
+                tail = Some((FileAddr(at), open.from(open.written)));
+            }
+            None => {}
+        }
         let finished = self.finished.iter().map(|finished| (finished.addr, &finished.bytes));
         let mut ranges = Vec::with_capacity(self.finished.len().saturating_add(1));
         for (addr, bytes) in finished.chain(tail.iter().map(|(addr, bytes)| (*addr, bytes))) {
@@ -247,23 +315,53 @@ impl HeapWriter {
         }
         self.finished.clear();
         self.finished_bytes = 0;
+        self.switches.extend(switch);
         if let Some(open) = &mut self.open {
             open.written = open.bytes.len();
         }
         Ok(())
     }
 
-    /// Writes all for a commit: what the next commit refers to changes no more.
+    /// Whether a commit has to call [`HeapWriter::show`].
+    #[must_use]
+    pub fn hides_some(&self) -> bool {
+        !self.switches.is_empty()
+    }
+
+    /// Shows what was added to collections, which is in the file. Before anything refers to it, and
+    /// with a barrier before and behind it.
+    ///
+    /// # Errors
+    /// What the storage reports; the next call tries again.
+    pub fn show(&mut self, file: &File) -> Result<()> {
+        for (addr, bytes) in &self.switches {
+            file.storage().write_at(file.position(*addr), bytes)?;
+        }
+        self.switches.clear();
+        file.forget();
+        Ok(())
+    }
+
+    /// Writes all for a commit but what [`HeapWriter::show`] does: what the next commit refers to
+    /// changes no more, and has others behind it at most.
     ///
     /// # Errors
     /// As [`HeapWriter::flush`].
     pub fn commit(&mut self, file: &File, space: &mut Space) -> Result<()> {
-        if let Some(open) = self.open.take() {
-            let finished = open.finish(space);
-            self.push(finished);
+        if let Some(open) = self.open.as_mut().filter(|open| !open.is_committed) {
+            open.trim(space);
+            // Its header may say another length than the file does.
+            open.written = 0;
         }
         self.since = 0;
-        self.flush(file)
+        self.write(file)?;
+        if let Some(open) = &mut self.open {
+            open.is_committed = true;
+            if !open.can_grow() {
+                self.open = None;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@
 mod ahead;
 mod layout;
 mod plan;
+mod tidy;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -238,7 +239,8 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         *end = next.said;
     }
-    if !decided.trees.switches.is_empty() {
+    if !decided.trees.switches.is_empty() || heap.hides_some() {
+        heap.show(file)?;
         put(&decided.trees.switches)?;
         storage.barrier()?;
     }

@@ -97,6 +97,7 @@ impl Writing {
             end: space.end(),
             n_commits: 0,
             keeps_end: false,
+            tidying: BTreeSet::new(),
             decided: None,
             page: None,
             is_prepared: false,

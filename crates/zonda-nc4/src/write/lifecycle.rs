@@ -191,7 +191,8 @@ impl Nc4File {
             Some(writing) => {
                 let modes = (writing.is_defining, writing.is_redefining, writing.has_defined);
                 self.leave_define_mode()?;
-                let done = self.commit().and_then(|()| self.end_where_used());
+                let done = self.commit().and_then(|()| self.tidy());
+                let done = done.and_then(|()| self.end_where_used());
                 if done.is_err()
                     && let Some(writing) = &mut self.writing
                 {

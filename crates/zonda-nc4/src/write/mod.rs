@@ -147,6 +147,8 @@ pub(crate) struct Writing {
     pub(crate) n_commits: u64,
     /// What is said to be ahead of what is used stays so.
     pub(crate) keeps_end: bool,
+    /// Objects of which what is outside of the first block goes to another place.
+    pub(crate) tidying: BTreeSet<ObjectKey>,
     /// A commit that is laid out and not wholly written.
     pub(crate) decided: Option<Decided>,
 }

@@ -24,6 +24,20 @@ pub(crate) struct Block {
     pub(super) bytes: Box<[u8]>,
 }
 
+impl Block {
+    /// The space it has.
+    pub(super) fn extent(&self) -> (FileAddr, u64) {
+        (self.addr, Block::room(self.bytes.len() as u64))
+    }
+
+    /// The space that a block of `len` bytes gets: up to a quarter more, in steps, so that one that grows
+    /// from commit to commit fits where it was two commits ago.
+    pub(super) fn room(len: u64) -> u64 {
+        let step = len.checked_next_power_of_two().unwrap_or(len) / 8;
+        if len < 1024 { len } else { len.checked_next_multiple_of(step).unwrap_or(len) }
+    }
+}
+
 /// Attributes or links outside of a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dense {
@@ -189,7 +203,7 @@ impl Stored {
     /// All space it takes.
     pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
         let mut out = vec![(self.space.addr, self.space.len)];
-        out.extend(self.continuation.iter().map(|block| (block.addr, block.bytes.len() as u64)));
+        out.extend(self.continuation.iter().map(Block::extent));
         out.extend(self.dense.iter().flat_map(|dense| &dense.extents));
         out.extend(&self.others);
         out

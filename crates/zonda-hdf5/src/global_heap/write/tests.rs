@@ -45,11 +45,28 @@ impl Lab {
 
     fn commit(&mut self) {
         self.heap.commit(&self.file, &mut self.space).unwrap();
+        // What is added is not shown yet.
+        self.check_committed();
+        self.heap.show(&self.file).unwrap();
         assert!(!self.heap.is_dirty());
         self.check();
         assert!(self.file.storage().len().unwrap() >= self.space.end());
         let collections: BTreeSet<_> = self.put.iter().map(|(id, _)| id.collection).collect();
         self.committed = collections.into_iter().map(|at| (at, self.bytes_of(at))).collect();
+    }
+
+    /// Objects that a commit refers to are as they were.
+    fn check_committed(&self) {
+        for (at, bytes) in &self.committed {
+            let mut objects = HEADER;
+            while bytes.len() >= objects + HEADER && bytes[objects..objects + 2] != [0, 0] {
+                let size = u64::from_le_bytes(bytes[objects + 8..objects + 16].try_into().unwrap());
+                objects += HEADER + (size as usize).next_multiple_of(8);
+            }
+            let now = self.bytes_of(*at);
+            assert!(now[..objects] == bytes[..objects], "what was committed has changed");
+            assert_eq!(now.len(), bytes.len());
+        }
     }
 
     /// Reads all objects, from the file as it is and as somebody else finds it.
@@ -64,9 +81,7 @@ impl Lab {
                 assert_eq!(got, Some(&bytes[..]), "{id:?}");
             }
         }
-        for (at, bytes) in &self.committed {
-            assert!(self.bytes_of(*at) == *bytes, "what was committed has changed");
-        }
+        self.check_committed();
         // Each object has an id of its own, and none leads to another.
         let ids: BTreeSet<_> = self.put.iter().map(|(id, _)| (id.collection, id.index)).collect();
         assert_eq!(ids.len(), self.put.len());

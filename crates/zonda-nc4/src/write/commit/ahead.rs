@@ -72,7 +72,11 @@ impl Nc4File {
     pub(crate) fn end_where_used(&mut self) -> Result<()> {
         let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
         let is_whole = !writing.is_new && writing.decided.is_none();
-        if !is_whole || writing.keeps_end || writing.is_forked || writing.n_commits <= OFTEN {
+        if !is_whole || writing.keeps_end || writing.is_forked {
+            return Ok(());
+        }
+        // Who committed seldom has nothing ahead, but may have given the last of the file back.
+        if writing.n_commits <= OFTEN && writing.end <= writing.space.end() {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)

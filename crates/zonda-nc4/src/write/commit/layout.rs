@@ -78,12 +78,12 @@ pub(super) fn lay_out(
     out.decided.switches.extend(types);
     if let Err(error) = result {
         for (addr, len) in out.taken {
-            writing.space.free(addr, len);
+            writing.space.free_definitions(addr, len);
         }
         return Err(error);
     }
     for (addr, len) in out.freed {
-        writing.space.free(addr, len);
+        writing.space.free_definitions(addr, len);
     }
     if let Some(scales) = scales {
         writing.ids_are_said |= scales.of_dim != writing.scales.of_dim;
@@ -189,7 +189,9 @@ impl Layout<'_> {
             return Ok(());
         }
         let messages = self.messages(object, None)?;
-        let len = first_chunk_len(&object.stored.style, &messages).max(LEAST_LEN);
+        // Types do not change: nothing comes to their headers.
+        let least = if let ObjectKey::Type(_) = object.key { 0 } else { LEAST_LEN };
+        let len = first_chunk_len(&object.stored.style, &messages).max(least);
         let len = len.checked_next_multiple_of(8).unwrap_or(u64::MAX);
         let len = if len > SECTOR { SPLIT_LEN } else { len };
         let addr = self.writing.space.alloc_in_sector(len)?;
@@ -251,7 +253,8 @@ impl Layout<'_> {
         let last = stored.hidden.iter().filter(is_last);
         let atts: Vec<_> = first.chain(&object.atts).chain(last).collect();
         if !atts.is_empty() {
-            self.attributes(&atts, stored, dense, &mut out)?;
+            let moves = self.writing.tidying.contains(&object.key);
+            self.attributes(&atts, stored, moves, dense, &mut out)?;
         }
         Ok(out)
     }
@@ -261,6 +264,7 @@ impl Layout<'_> {
         &mut self,
         atts: &[&AttMessage],
         stored: &Stored,
+        moves: bool,
         dense: Option<&mut Vec<Dense>>,
         out: &mut Vec<NewMessage>,
     ) -> Laid<()> {
@@ -290,7 +294,7 @@ impl Layout<'_> {
         }
         if let Some(dense) = dense {
             let hash = Some(hash_of(atts));
-            let before = stored.dense.iter().filter(|dense| dense.hash == hash);
+            let before = stored.dense.iter().filter(|dense| dense.hash == hash && !moves);
             let mut before = before.filter_map(|dense| match dense.what {
                 Outside::Attributes(info) => Some((dense, info)),
                 _ => None,
@@ -325,7 +329,11 @@ impl Layout<'_> {
         let is_same = !self.names.contains_key(&id);
         let before =
             stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
-        if let Some(before) = before.filter(|_| is_same) {
+        let stays = |before: &&Dense| {
+            is_same && !self.writing.tidying.contains(&ObjectKey::Group(id))
+                || before.extents.is_empty()
+        };
+        if let Some(before) = before.filter(stays) {
             out.insert(0, self.link_message(&before.what)?);
             dense.into_iter().for_each(|dense| dense.push(before.clone()));
             return Ok(());
@@ -356,7 +364,8 @@ impl Layout<'_> {
             let mut bytes = Writer::new("links", self.sizes);
             list.iter().try_for_each(|link| link.encode(&mut bytes))?;
             let hash = Some(hash_of(bytes.bytes()));
-            if let Some(before) = before.filter(|before| before.hash == hash) {
+            let moves = self.writing.tidying.contains(&ObjectKey::Group(id));
+            if let Some(before) = before.filter(|before| before.hash == hash && !moves) {
                 what = before.what.clone();
                 dense.push(before.clone());
             } else {
@@ -406,11 +415,12 @@ impl Layout<'_> {
         let mut dense = Vec::new();
         let messages = self.messages(&object, Some(&mut dense))?;
         let Made { key, mut stored, is_fresh, .. } = object;
-        let EncodedHeader { first, continuation } = self.encode(&stored, &messages)?;
+        let moves = self.writing.tidying.contains(&key);
+        let EncodedHeader { first, continuation } = self.encode(&stored, moves, &messages)?;
         let before = stored.continuation.take();
         if let Some((addr, bytes)) = continuation {
             if before.as_ref().is_none_or(|block| block.addr != addr) {
-                self.out.taken.push((addr, bytes.len() as u64));
+                self.out.taken.push((addr, Block::room(bytes.len() as u64)));
                 self.out.decided.blocks.push((addr, bytes.clone()));
             }
             stored.continuation = Some(Block { addr, bytes: bytes.into() });
@@ -419,7 +429,7 @@ impl Layout<'_> {
         if let Some(block) = before
             && stored.continuation.as_ref().is_none_or(|now| now.addr != block.addr)
         {
-            freed.push((block.addr, block.bytes.len() as u64));
+            freed.push(block.extent());
         }
         freed.append(&mut stored.others);
         let gone = stored.dense.iter().filter(|before| !dense.contains(before));
@@ -483,13 +493,18 @@ impl Layout<'_> {
     }
 
     /// Encodes a header. What does not fit its first block stays where it was, if it is the same.
-    fn encode(&mut self, stored: &Stored, messages: &[NewMessage]) -> Laid<EncodedHeader> {
-        let mut again = stored.continuation.as_ref();
+    fn encode(
+        &mut self,
+        stored: &Stored,
+        moves: bool,
+        messages: &[NewMessage],
+    ) -> Laid<EncodedHeader> {
+        let mut again = stored.continuation.as_ref().filter(|_| !moves);
         loop {
             let space = &mut self.writing.space;
             let mut place = |len: u64| match again {
                 Some(block) if block.bytes.len() as u64 == len => Ok(block.addr),
-                _ => space.alloc(len),
+                _ => space.alloc(Block::room(len)),
             };
             let encoded =
                 encode_header(&stored.style, messages, &stored.space, self.sizes, &mut place)?;

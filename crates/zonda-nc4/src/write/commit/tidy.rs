@@ -1,0 +1,120 @@
+//! A file that is closed ends where its definitions can.
+//!
+//! Lists of links and of attributes are laid out anew by each commit that changes them, in space that
+//! is not that of the last two: so they end up behind holes of their own size. Who closes the file puts
+//! them into these holes, by a commit as any other, and cuts off what is then free at the end. What is
+//! given back for that is what definitions gave back; what waits of data stays as it is, for readers.
+
+use std::collections::BTreeMap;
+
+use zonda_hdf5::{FileAddr, Space};
+
+use super::super::objects::{Block, Outside, Stored};
+use super::super::{ObjectKey, Writing};
+use crate::Result;
+use crate::file::Nc4File;
+
+/// Tries: what one gives back may have room for what the next moves.
+const ROUNDS: usize = 3;
+/// It is worth a commit where so small a part of the file is free.
+const WORTH: u64 = 16;
+
+impl Nc4File {
+    /// Moves what definitions have at the end of the file to where it has room, and ends the file
+    /// before it. All must be committed.
+    ///
+    /// # Errors
+    /// Those of a commit.
+    pub(crate) fn tidy(&mut self) -> Result<()> {
+        for _ in 0..ROUNDS {
+            let Some(writing) = self.writing.as_deref_mut() else { return Ok(()) };
+            let is_whole = !writing.is_new && writing.decided.is_none();
+            let is_changed = !writing.changed.is_empty() || writing.n_commits == 0;
+            if !is_whole || is_changed || writing.keeps_end || writing.page.is_some() {
+                return Ok(());
+            }
+            writing.space.release_definitions();
+            writing.space.cut_end();
+            let least = writing.space.end().checked_div(WORTH).unwrap_or(0);
+            if writing.space.free_bytes() < least {
+                return Ok(());
+            }
+            let moving = find(writing);
+            if moving.is_empty() {
+                return Ok(());
+            }
+            let end = writing.space.end();
+            writing.changed.extend(moving.iter().copied());
+            writing.tidying = moving.into_iter().collect();
+            writing.space.take_lowest(true);
+            let done = self.commit();
+            if let Some(writing) = self.writing.as_deref_mut() {
+                writing.space.take_lowest(false);
+                writing.tidying.clear();
+                writing.space.release_definitions();
+                writing.space.cut_end();
+                done?;
+                if writing.space.end() >= end {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Objects whose lists and further blocks are the last of the file, and have room before.
+fn find(writing: &Writing) -> Vec<ObjectKey> {
+    let mut by_end = BTreeMap::new();
+    for (key, stored) in &writing.objects {
+        let knows_links = match key {
+            ObjectKey::Group(id) => writing.links.contains_key(id) && !stored.has_symbols,
+            _ => true,
+        };
+        if knows_links {
+            for (addr, len) in moves(stored) {
+                by_end
+                    .insert(writing.space.padded(addr.0, addr.0.saturating_add(len)), (addr, *key));
+            }
+        }
+    }
+    let (mut found, mut space) = (Vec::new(), writing.space.clone());
+    space.take_lowest(true);
+    let mut end = writing.space.padded(0, space.end());
+    end = space.padded(end, end);
+    while let Some(at) = space.free_up_to(end).or_else(|| {
+        let (addr, key) = by_end.get(&end).copied()?;
+        let stored = writing.objects.get(&key)?;
+        (found.contains(&key) || fits_before(&mut space, stored, end)).then(|| {
+            found.push(key);
+            addr.0
+        })
+    }) {
+        if at >= end {
+            break;
+        }
+        end = at;
+    }
+    found
+}
+
+/// Takes room for what an object has outside of its first block, where all of it comes to lie before
+/// `end`.
+fn fits_before(space: &mut Space, stored: &Stored, end: u64) -> bool {
+    let mut tried = space.clone();
+    let mut all = moves(stored);
+    let fits =
+        all.all(|(_, len)| tried.alloc(len).is_ok_and(|FileAddr(at)| at.saturating_add(len) < end));
+    if fits {
+        *space = tried;
+    }
+    fits
+}
+
+/// What an object has outside of its first block that a commit can put elsewhere.
+fn moves(stored: &Stored) -> impl Iterator<Item = (FileAddr, u64)> {
+    let blocks = stored.continuation.iter();
+    let blocks = blocks.map(Block::extent);
+    let lists = stored.dense.iter().filter(|dense| !matches!(dense.what, Outside::Symbols(_)));
+    blocks.chain(lists.flat_map(|dense| dense.extents.iter().copied()))
+}

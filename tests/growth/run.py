@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What grows with use: files, work, and the room that a change needs.
+
+    tests/growth/run.py             a minute
+    tests/growth/run.py --long      longer loops, more definitions
+    tests/growth/run.py --table     the lengths beside the reference's, as a table
+
+Files: loops of small changes, each with a commit (bench/engines/growth.c), on files of ours and on files
+that netCDF-C made; the file that is left is at most twice as long as the reference's after the same
+calls, and the reference's ncdump shows the same of both. Loops of data are held to what readers
+beside the writer are promised (docs/dev/nc4-commits.md): 4 MiB, or half of the file, more.
+
+Work: many.c defines, asks, renames, overwrites and deletes n and 4n objects. Processor time is allowed
+to grow twelvefold, work that grows with the square does sixteenfold; what takes less than a tenth of a
+second is not judged, and everything has a generous bound.
+
+Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no copy of the file.
+"""
+import argparse
+import ctypes.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = ROOT / "tests/growth"
+SCRATCH = ROOT / "out/growth"
+LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+DATA = {"chunk", "record", "string", "vlen"}
+PROMISED = 4 << 20
+# Where a few bytes are a multiple: ours and the reference's have other least lengths.
+SLACK = 4096
+SLOWER, JUDGED_SECONDS, MOST_SECONDS = 12.0, 0.1, 60
+MOVED_KB, LEAST_MORE_KB = 6 << 10, 48
+
+passed = failed = skipped = 0
+
+
+def say(ok, what):
+    global passed, failed
+    if ok:
+        passed += 1
+    else:
+        failed += 1
+        print("FAIL", what)
+
+
+def skip(what):
+    global skipped
+    skipped += 1
+    print("skip", what)
+
+
+def compile_program(source):
+    program = SCRATCH / source.stem
+    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'dist/include'}", source, "-o", program,
+                    f"-L{LIBRARY}", "-l:libnetcdf.so.19"], check=True)
+    return program
+
+
+def run(ours, *command, check=True):
+    env = dict(os.environ)
+    env.pop("LD_LIBRARY_PATH", None)
+    if ours:
+        env["LD_LIBRARY_PATH"] = str(LIBRARY)
+    return subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, check=check, timeout=600)
+
+
+def shown(file):
+    """All that the reference's ncdump shows of a file, but its name and the order of attributes."""
+    return sorted(run(False, "ncdump", file).stdout.split("\n")[1:])
+
+
+# ---- Files
+
+def lengths(program, loop, n, kind):
+    """The lengths of our file and of the reference's after a loop; both show the same."""
+    found = []
+    for ours in True, False:
+        file = SCRATCH / f"{loop}-{'ours' if ours else 'theirs'}.nc"
+        file.unlink(missing_ok=True)
+        more = []
+        if kind != "new":
+            # Made by the reference, and gone on with by either.
+            run(False, program, loop, 10, file)
+            more = ["keep"] if kind == "theirs" else ["reopen"]
+        found.append(int(run(ours, program, loop, n, file, *more).stdout))
+    ours, theirs = (shown(SCRATCH / f"{loop}-{who}.nc") for who in ("ours", "theirs"))
+    say(ours == theirs, f"{loop} {n} {kind}: the reference shows something else of our file ({SCRATCH / loop}-ours.nc)")
+    return found
+
+
+def files(options):
+    program = compile_program(ROOT / "bench/engines/growth.c")
+    loops = run(False, program).stdout.split()
+    rows = []
+    kinds = {"new": [10, 100, 300], "theirs": [100]}
+    if options.long or options.table:
+        kinds = {"new": [10, 100, 1000, 3000] if options.long else [10, 100, 1000], "theirs": [10, 300], "reopened": [30]}
+    for kind, counts in kinds.items():
+        for n in counts:
+            for loop in loops:
+                if options.only and not re.search(options.only, loop):
+                    continue
+                ours, theirs = lengths(program, loop, n, kind)
+                rows.append((kind, n, loop, ours, theirs))
+                most = 2 * theirs + SLACK
+                if loop in DATA:
+                    most += PROMISED + ours // 2
+                # What a session gave back the next one does not know: shown, but not judged.
+                say(ours <= most or kind == "reopened", f"{loop} {n} {kind}: {ours} bytes, and {theirs} by the reference")
+    if options.table:
+        print("| File | n | Loop | ours | netCDF-C | ratio |\n|---|---|---|---|---|---|")
+        for kind, n, loop, ours, theirs in rows:
+            print(f"| {kind} | {n} | {loop} | {ours} | {theirs} | {ours / theirs:.2f} |")
+
+
+# ---- Work
+
+def times(program, mode, n, what):
+    """Processor seconds of each step; the steps are named and numbered by the program."""
+    result = run(True, program, mode, n, SCRATCH / "many.nc", what)
+    return {line.split()[0]: float(line.split()[1]) for line in result.stdout.splitlines()}
+
+
+def work(options):
+    program = compile_program(HERE / "many.c")
+    sizes = (4000, 16000)
+    for mode in "classic", "cdf5", "netcdf4":
+        for what in run(False, program).stdout.split():
+            if options.only and not re.search(options.only, what):
+                continue
+            if mode != "netcdf4" and what in ("grp", "type"):
+                continue
+            few, many = (times(program, mode, n, what) for n in sizes)
+            for step, seconds in many.items():
+                # What others did to a time meanwhile, they seldom do twice.
+                if seconds > JUDGED_SECONDS and seconds > SLOWER * few[step]:
+                    few, again = (times(program, mode, n, what) for n in sizes)
+                    seconds = again[step]
+                grows = seconds / max(few[step], 1e-4)
+                say(seconds <= JUDGED_SECONDS or grows <= SLOWER,
+                    f"{mode} {what} {step}: {few[step]:.3f} s for {sizes[0]}, {seconds:.3f} s for {sizes[1]}")
+        for what in ("global", "var_atts"):
+            n = 1000000 if mode != "netcdf4" else 65000
+            for step, seconds in times(program, mode, n if options.long else n // 5, what).items():
+                say(seconds <= MOST_SECONDS, f"{mode} {what} {step}: {seconds:.1f} s for {n} attributes")
+
+
+# ---- Room
+
+def room(options):
+    if options.only and not re.search(options.only, "room"):
+        return
+    folder = SCRATCH / "small"
+    folder.mkdir(exist_ok=True)
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder]).returncode != 0:
+        skip("room: no tmpfs can be mounted (who is not root cannot)")
+        return
+    try:
+        program = compile_program(HERE / "room.c")
+        for how in "fixed", "records":
+            made = SCRATCH / "room.nc"
+            run(True, program, "make", how, made, MOVED_KB)
+            for more_kb in (LEAST_MORE_KB, 96, 700, 3000, 8 << 10, 10 << 10):
+                for ours in False, True:
+                    for file in folder.iterdir():
+                        file.unlink()
+                    file = folder / "f.nc"
+                    shutil.copy(made, file)
+                    free = os.statvfs(folder)
+                    fill = free.f_bavail * free.f_frsize - (more_kb << 10)
+                    (folder / "fill").write_bytes(b"x" * max(0, fill))
+                    name = f"room {how}, {more_kb} KB free, {'ours' if ours else 'reference'}"
+                    changed = run(ours, program, "redef", how, file, MOVED_KB, check=False)
+                    say(changed.returncode == 0, f"{name}: {changed.stdout}{changed.stderr}")
+                    whole = run(False, program, "check", how, file, MOVED_KB, check=False)
+                    say(whole.returncode == 0, f"{name}: {whole.stdout}{whole.stderr}")
+                    left = sorted(found.name for found in folder.iterdir())
+                    say(left == ["f.nc", "fill"], f"{name}: left behind: {left}")
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--only", help="a pattern of loops, kinds of objects, or `room`")
+    parser.add_argument("--parts", default="files,work,room")
+    options = parser.parse_args()
+    SCRATCH.mkdir(parents=True, exist_ok=True)
+    if not ctypes.util.find_library("netcdf") or not shutil.which("ncdump"):
+        skip("all: there is no libnetcdf of the distribution to compare with")
+    else:
+        for part in options.parts.split(","):
+            {"files": files, "work": work, "room": room}[part](options)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
