@@ -283,7 +283,7 @@ fn writes_between_barriers_may_land_in_any_order() {
 #[test]
 fn what_fails_is_completed_later() {
     for kind in [FaultKind::Eio, FaultKind::Enospc, FaultKind::Short] {
-        for nth in 1.. {
+        'faults: for nth in 1.. {
             let memory: Arc<dyn Storage> = Arc::new(Memory::new());
             let plan = FaultPlan { watched: Watched::Any, nth, onwards: false, kind };
             let fault = Fault::new(Arc::clone(&memory), plan);
@@ -297,12 +297,20 @@ fn what_fails_is_completed_later() {
                     random_step_failing(&mut file, random);
                 }
                 let before = State::of(&file);
-                if file.sync().is_err() {
+                if let Err(error) = file.sync() {
                     n_failed += 1;
                     let what = format!("{kind:?} of operation {nth}");
                     if let Some(old) = &committed {
                         let bytes = contents(&*memory);
                         check_between(&bytes, old, &before, &what);
+                    }
+                    if error.is_lost_sync() {
+                        // Nothing is confirmed from then on.
+                        let again = [file.sync(), file.close()];
+                        for error in again.map(Result::unwrap_err) {
+                            assert!(error.is_lost_sync(), "{what}: {error}");
+                        }
+                        continue 'faults;
                     }
                     file.sync().unwrap();
                 }
