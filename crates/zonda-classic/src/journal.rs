@@ -120,7 +120,8 @@ impl Body {
         if total < FIXED as u64 || total > journal.len()?.min(BODY_MAX) {
             return Ok(None);
         }
-        let mut bytes = vec![0; usize::try_from(total).unwrap_or(0)];
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        let mut bytes = zonda_model::memory::filled(total, 0)?;
         if journal.read_at(0, &mut bytes)? < bytes.len() {
             return Ok(None);
         }

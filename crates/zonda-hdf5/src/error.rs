@@ -1,6 +1,7 @@
 //! Why a file, or a part of it, cannot be read or written.
 
 use zonda_model::NcError;
+use zonda_model::memory::NoMemory;
 use zonda_storage::StorageError;
 
 /// What a decoder found. `at` is the byte of the file, counted from its very first one.
@@ -126,6 +127,9 @@ pub enum HdfError {
         /// What is not there.
         what: &'static str,
     },
+    /// What is in the file, or is to be, does not fit into memory.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// Something that the file's format has no room for.
     #[error("{structure}: {value} is more than the file can hold")]
     TooLarge {
@@ -143,6 +147,7 @@ impl HdfError {
         match self {
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
+            HdfError::NoMemory(_) => NcError::NoMem,
             HdfError::FileTruncated { .. }
             | HdfError::Truncated { .. }
             | HdfError::OutOfFile { .. }
@@ -173,7 +178,10 @@ impl HdfError {
             | HdfError::Limit { at, .. }
             | HdfError::Unsupported { at, .. }
             | HdfError::Missing { at, .. } => Some(*at),
-            HdfError::NotHdf5 | HdfError::FileTruncated { .. } | HdfError::TooLarge { .. } => None,
+            HdfError::NotHdf5
+            | HdfError::FileTruncated { .. }
+            | HdfError::NoMemory(_)
+            | HdfError::TooLarge { .. } => None,
         }
     }
 }

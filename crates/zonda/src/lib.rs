@@ -57,11 +57,12 @@ pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
     DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
-    default_fill, filter_text, normalize_name,
+    default_fill, filter_text, memory, normalize_name,
 };
 pub use zonda_nc4::{
-    Endianness, Extent, ExtentKind, Fetch, Field, GroupId, Member, ObjectUsage, Place, Quantize,
-    QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType, VarInfo,
+    Endianness, Extent, ExtentKind, Fetch, Field, GroupId, MOST_FILTER_PARAMS, Member, ObjectUsage,
+    Place, Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass, UserType,
+    VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_storage as storage;
