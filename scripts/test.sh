@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli ncdump cdl tools crash interop beside edit model limits async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -45,6 +45,7 @@ stage() {
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;
         model) tests/model/run.py ;;
+        limits) tests/limits/run.py ;;
         edit) tests/edit/run.py ;;
         async)
             # With what of the reference's tests puts most; `make async` runs all of them.
