@@ -2,7 +2,7 @@
 //!
 //! `Vec::with_capacity`, `vec![value; n]` and their kin end the process where there is no memory.
 //! That is right for sizes of our own, which are small. A size that comes from outside goes through
-//! these functions, which give an error instead; `clippy.toml` sends everybody here.
+//! these functions, which give an error instead; `scripts/allocations.py` sends everybody here.
 
 use std::cell::Cell;
 
@@ -83,7 +83,6 @@ pub fn filled<T: Clone>(n: usize, value: T) -> Result<Vec<T>, NoMemory> {
 ///
 /// # Errors
 /// [`NoMemory`]; the list is then as it was.
-#[expect(clippy::disallowed_methods, reason = "the room is there")]
 pub fn lengthen<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<(), NoMemory> {
     if let Some(more) = n.checked_sub(list.len()) {
         reserve(list, more)?;
