@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 abi/generate.py --check
+scripts/allocations.py
 
 # STYLE: a file of more than 900 lines is several things. Generated and tabular files do not count,
 # nor does the one public header, which C programs expect in one piece.

@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit growth model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit growth model limits async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -48,6 +48,7 @@ stage() {
         neighbours) tests/neighbours/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
+        limits) tests/limits/run.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
         async)

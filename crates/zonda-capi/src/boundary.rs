@@ -139,7 +139,14 @@ pub(crate) fn tell(news: zonda::Error) {
     remember(news.into());
 }
 
-fn remember(failure: Failure) {
+fn remember(mut failure: Failure) {
+    if failure.code == NcError::NoMem
+        && let Some(bytes) = zonda::memory::take_refused()
+    {
+        let told = failure.detail.as_ref().map_or(failure.code.to_string(), ToString::to_string);
+        let told = format!("{told}: there is no memory for {bytes} bytes");
+        failure.detail = Some(zonda::Error::told(NcError::NoMem, told));
+    }
     // A thread that is being torn down has no slot left; its failure then goes unremembered.
     let _ = LAST.try_with(|last| last.replace(Some(failure)));
 }

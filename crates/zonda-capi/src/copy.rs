@@ -2,7 +2,9 @@
 
 use std::ffi::{c_char, c_int};
 
-use zonda::{Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef};
+use zonda::{
+    Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef, memory,
+};
 
 use crate::boundary::{CallResult, Failure, boundary, from_elsewhere};
 use crate::foreign::{CMemory, MallocPlace, bytes};
@@ -106,7 +108,7 @@ fn copy_att(
     let mut place = MallocPlace::default();
     // Without conversion nothing is out of range.
     let _ = from.get_att_placed(owner_in, name, &mut place, move |n_bytes| {
-        room.resize(n_bytes, 0);
+        memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
         Ok(room.as_mut_slice())
     })?;
     // SAFETY: the values are those just placed, which are there until `place` goes.
@@ -298,7 +300,8 @@ impl Source {
             |_| slab,
             &mut place,
             move |n_bytes| {
-                room.resize(n_bytes, 0);
+                room.clear();
+                memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
                 Ok(room.as_mut_slice())
             },
         )?;

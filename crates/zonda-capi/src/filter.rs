@@ -124,8 +124,10 @@ pub unsafe extern "C" fn nc_def_var_filter(
             check_var(ncid, varid)?;
             return Err(NcError::Inval.into());
         }
+        // More than a file can hold is refused, whatever it is, once the filter was looked at.
+        let looked_at = nparams.min(zonda::MOST_FILTER_PARAMS + 1);
         // SAFETY: the contract above; null only where nothing is read.
-        add_filter(ncid, varid, id, unsafe { slice(params, nparams) })
+        add_filter(ncid, varid, id, unsafe { slice(params, looked_at) })
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use zonda::{Fetch, NcError, Place};
+use zonda::{Fetch, NcError, Place, memory};
 
 /// The bytes of a C string without the NUL; `None` for a null pointer.
 ///
@@ -68,7 +68,7 @@ pub(crate) fn malloc_copy<T: Copy>(items: &[T]) -> Result<*mut T, NcError> {
 /// # Errors
 /// `NC_ENOMEM` when there is no memory.
 pub(crate) fn malloc_text(text: &[u8]) -> Result<*mut c_char, NcError> {
-    let mut with_nul = Vec::with_capacity(text.len() + 1);
+    let mut with_nul = memory::room(text.len() + 1)?;
     with_nul.extend_from_slice(text);
     with_nul.push(0);
     Ok(malloc_copy(&with_nul)?.cast::<c_char>())

@@ -28,6 +28,9 @@ const FOREIGN_MODES: [&str; 7] = ["dap2", "dap4", "nczarr", "zarr", "xarray", "n
 /// Words in `mode=` that mean netCDF-4.
 const NETCDF4_MODES: [&str; 2] = ["netcdf-4", "enhanced"];
 
+/// More than any file system takes as a path.
+const MOST_PATH_BYTES: usize = 64 << 10;
+
 impl Target {
     /// Reads a path argument; also gives the text that `nc_inq_path` gives back for it.
     ///
@@ -39,6 +42,9 @@ impl Target {
     pub(crate) unsafe fn from_c(path: *const c_char) -> Result<(Target, CString), NcError> {
         // SAFETY: the contract above.
         let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
+        if bytes.len() > MOST_PATH_BYTES {
+            return Err(NcError::System(libc::ENAMETOOLONG));
+        }
         let target = parse(bytes)?;
         let shown = CString::new(without_blanks(bytes)).map_err(|_| NcError::Inval)?;
         Ok((target, shown))

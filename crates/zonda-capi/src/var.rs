@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 
 use zonda::{
     Dataset, ExtType, Fetch, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, VarId, VarView,
-    check_name, default_fill,
+    check_name, default_fill, memory,
 };
 
 use crate::boundary::{CallResult, Failure, boundary, put};
@@ -345,7 +345,8 @@ pub unsafe extern "C" fn nc_inq_var_fill(
             let mut value = default_fill(ty).to_vec();
             let room = &mut value;
             let found = file.dataset.get_att(id, b"_FillValue", None, move |n_bytes| {
-                room.resize(n_bytes, 0);
+                room.truncate(n_bytes);
+                memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
                 Ok(room.as_mut_slice())
             });
             match found {
@@ -380,7 +381,7 @@ unsafe fn fill_of_nc4(
     if fill_value.is_null() || info.no_fill {
         return Ok(());
     }
-    let mut value = vec![0; size];
+    let mut value = memory::filled(size, 0).map_err(NcError::from)?;
     let mut place = MallocPlace::default();
     file.dataset.fill_value(var, &mut place, &mut value)?;
     place.keep();

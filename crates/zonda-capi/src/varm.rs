@@ -3,7 +3,7 @@
 //! The elements travel through a block of temporary memory in row-major order, so that the engine
 //! sees ordinary hyperslabs. Where the map says row-major, there is no detour.
 
-use zonda::{ExtType, MemType, NcError};
+use zonda::{ExtType, MemType, NcError, memory};
 
 use crate::boundary::{CallResult, Failure};
 use crate::transfer::{Caller, Mem, Transfer, required, slice};
@@ -178,7 +178,8 @@ impl Transfer<'_> {
         imap: &[isize],
     ) -> CallResult {
         let blocks = Blocks::new(count, (BLOCK_BYTES / size).max(1));
-        let mut temporary = vec![0u8; blocks.largest * size];
+        let room = blocks.largest.checked_mul(size).ok_or(NcError::NoMem)?;
+        let mut temporary = memory::filled(room, 0u8).map_err(NcError::from)?;
         let mut block_start = start.to_vec();
         let mut block_count = count.to_vec();
         block_count[..blocks.split].fill(1);

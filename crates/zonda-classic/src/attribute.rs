@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_model::{ExtType, MemType, VarId};
+use zonda_model::{ExtType, MemType, VarId, memory};
 
 use crate::atts::Att;
 use crate::define::valid_name;
@@ -12,6 +12,12 @@ use crate::header::{Version, round_up};
 
 /// Most values of one attribute (the reference's limit in every format).
 const MAX_VALUES: usize = 0x7FFF_FFFF;
+
+/// How often the bytes of an attribute are in memory while it is committed.
+const COPIES: usize = 4;
+
+/// Bytes of an attribute that is not worth asking for.
+const SMALL: usize = 1 << 16;
 
 /// How `NC_BYTE` and unsigned char go together in a format.
 pub(crate) fn range_rule(version: Version) -> RangeRule {
@@ -85,7 +91,7 @@ impl ClassicFile {
             Some(old) if !in_define => old.name.clone(),
             _ => valid_name(name)?,
         };
-        let (bytes, converted) = encode(version, ty, mem, memory, len);
+        let (bytes, converted) = encode(version, ty, mem, memory, len)?;
         let att = Att { name: stored, ty, len: n_values as u64, bytes };
         match old {
             // It was found by its name, so that is the same.
@@ -177,14 +183,22 @@ fn encode(
     mem: MemType,
     memory: &[u8],
     len: usize,
-) -> (SmallVec<[u8; 16]>, Converted) {
-    let mut bytes = SmallVec::from_elem(0u8, len);
+) -> Result<(SmallVec<[u8; 16]>, Converted), ClassicError> {
+    if len > SMALL {
+        // A commit puts all of it into the header that it writes, beside the one that is there.
+        memory::room::<u8>(len.saturating_mul(COPIES))?;
+    }
+    let mut bytes = SmallVec::new();
+    if len > SMALL {
+        bytes = SmallVec::from_vec(memory::filled(len, 0u8)?);
+    }
+    bytes.resize(len, 0);
     match Encoder::new(ty, ByteOrder::Big, mem, range_rule(version)) {
         Ok(encoder) => {
             let converted = encoder.encode(memory, &mut bytes);
-            (bytes, converted)
+            Ok((bytes, converted))
         }
         // `check_mix` has refused every pair that the encoder refuses.
-        Err(_) => (bytes, Converted { out_of_range: 0 }),
+        Err(_) => Ok((bytes, Converted { out_of_range: 0 })),
     }
 }

@@ -113,7 +113,8 @@ impl ClassicFile {
     ///
     /// # Errors
     /// In the reference's order: not in define mode, bad name, type not in the format, too many
-    /// dimensions, name in use, no such dimension, record dimension not first.
+    /// dimensions, name in use, no such dimension, record dimension not first. Then more bytes than 63
+    /// bits count, which the reference takes and computes with what is left of their number.
     pub fn def_var(&self, name: &[u8], nc_type: i32, dims: &[i32]) -> Result<VarId, ClassicError> {
         let mut state = self.state.write();
         let fill = state.fill;
@@ -133,6 +134,13 @@ impl ClassicFile {
                 return Err(ClassicError::RecordDimNotFirst { variable: shown(name) });
             }
             shape.push(len);
+        }
+        // What no file can have, however its variables are laid out.
+        let bytes =
+            shape.iter().try_fold(ty.size() as u64, |n, &len: &u64| n.checked_mul(len.max(1)));
+        if bytes.is_none_or(|bytes| i64::try_from(bytes).is_err()) {
+            let format = header.version.name();
+            return Err(ClassicError::VarTooLarge { variable: shown(name), format });
         }
         let id = next_id(header.vars.len())?;
         header.push_var(Var {

@@ -1,6 +1,7 @@
 //! What can go wrong with a classic file, each cause with the values that explain it.
 
 use zonda_model::NcError;
+use zonda_model::memory::NoMemory;
 use zonda_storage::StorageError;
 
 /// A failed operation on a classic file.
@@ -12,6 +13,10 @@ pub enum ClassicError {
     /// The storage below failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
+
+    /// A caller's count, or one in the file, is more than fits into memory.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
 
     /// The file ends inside its header.
     #[error("{production} at byte {at}: needs {need} bytes, {have} left")]
@@ -315,7 +320,7 @@ impl ClassicError {
             ClassicError::InvalidCoords { .. } => NcError::InvalidCoords,
             ClassicError::Edge { .. } => NcError::Edge,
             ClassicError::BadStride { .. } => NcError::Stride,
-            ClassicError::SelectionTooLarge { .. } => NcError::NoMem,
+            ClassicError::SelectionTooLarge { .. } | ClassicError::NoMemory(_) => NcError::NoMem,
             ClassicError::ReadOnly => NcError::Perm,
             ClassicError::InDefineMode => NcError::InDefine,
             ClassicError::NotInDefineMode => NcError::NotInDefine,
@@ -361,5 +366,5 @@ const ECHILD: i32 = 10;
 
 /// A name for messages: bytes that are no UTF-8 are shown as replacement characters.
 pub(crate) fn shown(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).into_owned()
+    zonda_model::shown_name(name)
 }

@@ -548,7 +548,7 @@ pub(crate) fn read_header(
     loop {
         let whole_file = want >= file_len;
         let len = usize::try_from(want.min(file_len)).unwrap_or(usize::MAX);
-        let mut bytes = vec![0u8; len];
+        let mut bytes = zonda_model::memory::filled(len, 0u8)?;
         let got = storage.read_at(0, &mut bytes)?;
         bytes.truncate(got);
         match decode_read(bytes) {

@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use zonda_storage::{Op, Storage, StorageError};
+use zonda_storage::Storage;
 
 use crate::error::ClassicError;
 use crate::header::round_up;
@@ -168,14 +168,8 @@ impl Body {
         if total < FIXED as u64 || total > journal.len()?.min(most) {
             return Ok(None);
         }
-        let no_memory = || {
-            let (op, limit) = (Op::Read, isize::MAX.unsigned_abs() as u64);
-            StorageError::MemoryLimit { op, at: 0, len: total, limit }
-        };
-        let len = usize::try_from(total).map_err(|_| no_memory())?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|_| no_memory())?;
-        bytes.resize(len, 0);
+        let total = usize::try_from(total).unwrap_or(usize::MAX);
+        let mut bytes = zonda_model::memory::filled(total, 0)?;
         if journal.read_at(0, &mut bytes)? < bytes.len() {
             return Ok(None);
         }

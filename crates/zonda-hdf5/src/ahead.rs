@@ -9,6 +9,7 @@
 //! later than a walk without them would have seen it, but by the time that the walk takes.
 
 use crate::{File, FileAddr, Result};
+use zonda_model::memory;
 
 /// Rows that are followed at a time: headers, their continuations, and one more of each for the
 /// objects that a group was taken from.
@@ -100,7 +101,9 @@ impl Ahead {
         let most = file.len().saturating_sub(at);
         let more = ahead.max(len).min(most);
         window.at = at;
-        window.bytes.resize(usize::try_from(more).unwrap_or(usize::MAX), 0);
+        let more_bytes = usize::try_from(more).unwrap_or(usize::MAX);
+        window.bytes.truncate(more_bytes);
+        memory::lengthen(&mut window.bytes, more_bytes, 0)?;
         let mut read = file.read_into(structure, addr, &mut window.bytes);
         if read.is_err() && more > len {
             // What nobody asked for may be damaged.

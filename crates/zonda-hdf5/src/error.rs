@@ -1,6 +1,7 @@
 //! Why a file, or a part of it, cannot be read or written.
 
 use zonda_model::NcError;
+use zonda_model::memory::NoMemory;
 use zonda_storage::StorageError;
 
 /// What a decoder found. `at` is the byte of the file, counted from its very first one.
@@ -142,6 +143,9 @@ pub enum HdfError {
         /// What is wrong.
         cause: Box<HdfError>,
     },
+    /// What is in the file, or is to be, does not fit into memory.
+    #[error(transparent)]
+    NoMemory(#[from] NoMemory),
     /// Something that the file's format has no room for.
     #[error("{structure}: {value} is more than the file can hold")]
     TooLarge {
@@ -164,6 +168,7 @@ impl HdfError {
                 NcError::NotNc => NcError::HdfErr,
                 code => code,
             },
+            HdfError::NoMemory(_) => NcError::NoMem,
             HdfError::FileTruncated { .. }
             | HdfError::Truncated { .. }
             | HdfError::OutOfFile { .. }
@@ -229,6 +234,7 @@ impl HdfError {
             | HdfError::NoObject
             | HdfError::NotHdf5
             | HdfError::FileTruncated { .. }
+            | HdfError::NoMemory(_)
             | HdfError::TooLarge { .. } => None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use zonda_model::memory;
 use zonda_storage::{Stamp, Storage};
 
 use crate::cache_image::Overlay;
@@ -448,12 +449,13 @@ impl File {
     /// Metadata: the `len` bytes at an address.
     ///
     /// # Errors
-    /// [`HdfError::OutOfFile`] before anything is allocated; what the storage reports.
+    /// [`HdfError::OutOfFile`] before anything is allocated; [`HdfError::NoMemory`]; what the storage
+    /// reports.
     pub fn read(&self, structure: &'static str, addr: FileAddr, len: u64) -> Result<Vec<u8>> {
         let at = self.locate(structure, addr, len)?;
         let out_of_file = || HdfError::OutOfFile { structure, at, len, end: self.len() };
         let len = usize::try_from(len).map_err(|_| out_of_file())?;
-        let mut bytes = vec![0; len];
+        let mut bytes = memory::filled(len, 0)?;
         self.fill(structure, at, &mut bytes)?;
         Ok(bytes)
     }

@@ -12,6 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use hashbrown::{HashMap, HashSet};
 
 use crate::{File, FileAddr, Limits, Reader, Result, Sizes};
+use zonda_model::memory;
 
 pub use self::write::{HeapId, HeapWriter};
 
@@ -59,7 +60,7 @@ impl Collection {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         // Objects mostly have some bytes each: room for them, and for as many more as there are.
         starts.clear();
-        starts.reserve(reader.left() / (2 * HEADER));
+        memory::reserve(&mut starts, reader.left() / (2 * HEADER))?;
         while let Some((header, _)) = reader.rest().split_first_chunk::<HEADER>() {
             let [low, high, _, _, _, _, _, _, length @ ..] = header;
             let index = usize::from(u16::from_le_bytes([*low, *high]));
@@ -144,12 +145,16 @@ impl File {
         // Collections of a file are mostly as long as each other, so that one read is enough.
         let first = cache.last_len.load(Ordering::Relaxed) as u64;
         let left = self.len().saturating_sub(self.locate(NAME, addr, 1)?);
-        bytes.resize(usize::try_from(first.min(left)).unwrap_or(usize::MAX), 0);
+        let n = usize::try_from(first.min(left)).unwrap_or(usize::MAX);
+        bytes.truncate(n);
+        memory::lengthen(&mut bytes, n, 0)?;
         self.read_into(NAME, addr, &mut bytes)?;
         let len = collection_len(&mut self.reader(NAME, addr, &bytes))?;
         let at = self.locate(NAME, addr, len)?;
         let have = bytes.len();
-        bytes.resize(usize::try_from(len).unwrap_or(usize::MAX), 0);
+        let n = usize::try_from(len).unwrap_or(usize::MAX);
+        bytes.truncate(n);
+        memory::lengthen(&mut bytes, n, 0)?;
         if let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
             self.read_into(NAME, FileAddr(addr.0.saturating_add(have as u64)), rest)?;
         }

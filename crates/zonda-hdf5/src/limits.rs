@@ -33,7 +33,7 @@ impl Default for Limits {
         Limits {
             header_blocks: 65_535,
             header_messages: 1 << 20,
-            type_depth: 32,
+            type_depth: 256,
             type_members: 1_000_000,
             tree_depth: 64,
             link_hops: 16,

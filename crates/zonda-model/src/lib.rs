@@ -6,6 +6,7 @@ mod fill;
 pub mod filter_text;
 mod hyperslab;
 mod ids;
+pub mod memory;
 mod name;
 mod ranks;
 pub mod release;
@@ -15,7 +16,7 @@ pub use error::NcError;
 pub use fill::{FillBytes, default_fill};
 pub use hyperslab::Hyperslab;
 pub use ids::{DimId, VarId};
-pub use name::{MAX_NAME_BYTES, check_name, normalize_name, sought_name};
+pub use name::{MAX_NAME_BYTES, check_name, normalize_name, shown_name, sought_name};
 pub use ranks::Ranks;
 pub use types::{ExtType, MemType};
 

@@ -13,6 +13,21 @@ use crate::NcError;
 /// Longest name in bytes (`NC_MAX_NAME`).
 pub const MAX_NAME_BYTES: usize = 256;
 
+/// No name that is longer becomes one that is short enough by normalisation.
+const MOST_RAW_BYTES: usize = 64 << 10;
+
+/// A name as messages show it: no longer than names may be, so that no argument is ever copied as a
+/// whole.
+#[must_use]
+pub fn shown_name(name: &[u8]) -> String {
+    match name.get(..MAX_NAME_BYTES) {
+        Some(begin) if name.len() > MAX_NAME_BYTES => {
+            format!("{}... ({} bytes)", String::from_utf8_lossy(begin), name.len())
+        }
+        _ => String::from_utf8_lossy(name).into_owned(),
+    }
+}
+
 /// Checks a name that is to be defined.
 ///
 /// The length limit is met while walking the name, so an over-long name that breaks a rule within
@@ -48,8 +63,12 @@ pub fn check_name(name: &[u8]) -> Result<(), NcError> {
 /// The name in Unicode normalisation form C, borrowed when it is in that form already.
 ///
 /// # Errors
-/// [`NcError::BadName`] when the bytes are not UTF-8.
+/// [`NcError::BadName`] when the bytes are not UTF-8, [`NcError::MaxName`] when it is longer than any
+/// form of a name.
 pub fn normalize_name(name: &[u8]) -> Result<Cow<'_, [u8]>, NcError> {
+    if name.len() > MOST_RAW_BYTES {
+        return Err(NcError::MaxName);
+    }
     if name.is_ascii() {
         return Ok(Cow::Borrowed(name));
     }
@@ -105,5 +124,8 @@ mod tests {
         assert_eq!(sought_name(&longest, NcError::NotVar), Err(NcError::MaxName));
         assert!(sought_name(&longest[1..], NcError::NotVar).is_ok());
         assert_eq!(sought_name(b"\xff", NcError::NotVar), Err(NcError::NotVar));
+        assert_eq!(normalize_name(&[b'n'; MOST_RAW_BYTES + 1]), Err(NcError::MaxName));
+        assert_eq!(shown_name(b"abc"), "abc");
+        assert!(shown_name(&[b'n'; 1 << 20]).ends_with("n... (1048576 bytes)"));
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
+use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, NcError};
 
 use crate::Nc4Error;
@@ -147,6 +148,12 @@ impl AttFault {
                 code: NcError::AttMeta,
             },
         }
+    }
+}
+
+impl From<NoMemory> for AttFault {
+    fn from(_: NoMemory) -> AttFault {
+        AttFault::Refused(NcError::NoMem)
     }
 }
 

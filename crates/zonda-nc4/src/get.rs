@@ -3,6 +3,7 @@
 use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::{Attribute, File, HdfError};
+use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
 use crate::attribute::Meaning;
@@ -56,6 +57,12 @@ impl From<Fault> for GetFault {
             Fault::Hdf(error) => GetFault::Hdf(error),
             Fault::NoMemory => GetFault::Refused(NcError::NoMem),
         }
+    }
+}
+
+impl From<NoMemory> for GetFault {
+    fn from(_: NoMemory) -> GetFault {
+        GetFault::Refused(NcError::NoMem)
     }
 }
 

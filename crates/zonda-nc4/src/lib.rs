@@ -46,6 +46,7 @@ pub use model::{
 };
 pub use place::{Place, Target};
 pub use stored::Stored;
+pub use write::MOST_FILTER_PARAMS;
 pub use write::{
     CreateHow, Fetch, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
     View, recover, recover_of,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use zonda_chunk::{ChunkError, Decode};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::HdfError;
+use zonda_model::memory;
 use zonda_model::{ExtType, Hyperslab, NcError};
 
 use crate::data::Data;
@@ -163,7 +164,7 @@ impl Request<'_> {
         let fill = match &self.data.user_fill {
             Some(fill) => &fill[..],
             None => {
-                zeros = vec![0; form.file_size];
+                zeros = memory::filled(form.file_size, 0)?;
                 &zeros
             }
         };
@@ -194,12 +195,9 @@ impl Request<'_> {
         let n_inner = inner.n_elems().unwrap_or(0);
         let n_all = slab.n_elems().unwrap_or(0);
         let n_fill = n_all.saturating_sub(n_inner) as u64;
-        let mut packed = Vec::new();
-        let len = n_inner.saturating_mul(elem);
-        packed.try_reserve_exact(len).map_err(|_| GetFault::Refused(NcError::NoMem))?;
-        packed.resize(len, 0);
+        let mut packed = memory::filled(n_inner.saturating_mul(elem), 0)?;
         let mut converted = Converted::default();
-        let mut fill = vec![0; elem];
+        let mut fill = memory::filled(elem, 0)?;
         match target {
             Target::Atomic(mem) => {
                 let ext = form.atomic().and_then(ExtType::from_nc_type);

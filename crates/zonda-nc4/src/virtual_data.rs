@@ -180,7 +180,8 @@ impl Request<'_> {
         let stride: Vec<_> = picked.iter().map(|axis| axis.2).collect();
         let wanted = Wanted { start: &start, count: &count, stride: &stride };
         let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
-        result.covered.resize(slab.n_elems().unwrap_or(0), false);
+        let n_elems = slab.n_elems().ok_or(GetFault::Refused(NcError::NoMem))?;
+        zonda_model::memory::lengthen(&mut result.covered, n_elems, false)?;
         for one in &found.mapping.sources {
             if one.is_numbered() {
                 let (first, end) = one.blocks(&wanted);

@@ -81,10 +81,23 @@ fn default_budget() -> u64 {
         machine(),
         number("/sys/fs/cgroup/memory.max"),
         number("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        left_of("Max address space", "VmSize:"),
+        left_of("Max data size", "VmData:"),
     ];
     let memory = limits.into_iter().flatten().min().unwrap_or(DEFAULT_MOST);
     let ranks = LOCAL_RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u64>().ok());
     (memory / DEFAULT_PART).min(DEFAULT_MOST) / ranks.unwrap_or(1).max(1)
+}
+
+/// What the process may still take of one of its limits (`ulimit -v`, `-d`), where it has that limit.
+fn left_of(limit: &str, used: &str) -> Option<u64> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(limit))?;
+    let most: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(used))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(most.saturating_sub(kib.checked_mul(1024)?))
 }
 
 /// Bytes that are taken now.

@@ -219,9 +219,12 @@ pub unsafe extern "C" fn ncaux_plugin_path_stringget(pathlen: c_int, path: *mut 
             return Err(NcError::Inval.into());
         }
         let mut text = as_text();
-        text.resize(room, 0);
-        // SAFETY: valid for `room` bytes by contract.
-        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr().cast(), path, room) };
+        text.truncate(room);
+        // SAFETY: valid for `room` bytes by contract, of which the text is no more.
+        unsafe {
+            std::ptr::copy_nonoverlapping(text.as_ptr().cast(), path, text.len());
+            std::ptr::write_bytes(path.add(text.len()), 0, room - text.len());
+        }
         Ok(())
     })
 }

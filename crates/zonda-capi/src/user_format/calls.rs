@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
-use zonda::{Field, MAX_NAME_BYTES, NcError, UserClass, UserType};
+use zonda::{Field, MAX_NAME_BYTES, NcError, UserClass, UserType, memory};
 
 use crate::att::{nc_get_att, nc_inq_att, nc_inq_attname, nc_put_att};
 use crate::boundary::put;
@@ -191,7 +191,7 @@ fn params_of<const N: usize>(
     if !at_once {
         // SAFETY: the number goes to a local.
         match unsafe { nc_inq_var_filter_info(ncid, varid, id, &raw mut n, null_mut()) } {
-            0 => params.resize(n.max(N), 0),
+            0 => memory::lengthen(&mut params, n.max(N), 0).map_err(|_| NcError::NoMem.code())?,
             code if code == NcError::NoFilter.code() => return Ok(None),
             code => return Err(code),
         }
@@ -381,7 +381,8 @@ impl Block {
         // In words, for the alignment of what the elements may hold; at least one, so that there is
         // an address.
         let words = size.checked_mul(count).ok_or(NcError::NoMem.code())? / 8 + 1;
-        Ok(Block { ncid, xtype, bytes: vec![0; words], count })
+        let bytes = memory::filled(words, 0).map_err(|_| NcError::NoMem.code())?;
+        Ok(Block { ncid, xtype, bytes, count })
     }
 
     fn at(&mut self) -> *mut c_void {

@@ -17,6 +17,7 @@ use super::grid::{Grid, Region};
 use super::table::{Builder, Entry, Keys, Table};
 use super::{ChunkLocation, Segment, What, btree_v1, btree_v2};
 use crate::{File, FileAddr, HdfError, Result};
+use zonda_model::memory;
 
 const NAME: &str = "B-tree of chunks";
 
@@ -386,7 +387,7 @@ pub(super) fn read_nodes(file: &File, wanted: &[(FileAddr, u64)]) -> Result<Vec<
     for &(addr, len) in wanted {
         let at = file.locate(NAME, addr, 1)?;
         let len = len.min(file.len().saturating_sub(at));
-        buffers.push((at, vec![0; usize::try_from(len).unwrap_or(0)]));
+        buffers.push((at, memory::filled(usize::try_from(len).unwrap_or(usize::MAX), 0)?));
     }
     let mut ranges: Vec<ReadRange<'_>> =
         buffers.iter_mut().map(|(at, buffer)| ReadRange::new(*at, buffer)).collect();

@@ -14,6 +14,7 @@ use zonda_storage::WriteRange;
 use super::{HEADER, NAME};
 use crate::space::SECTOR;
 use crate::{File, FileAddr, HdfError, Result, Sizes, Space};
+use zonda_model::memory;
 
 /// Bytes of the least collection that libraries accept.
 const LEAST: usize = 4096;
@@ -76,7 +77,7 @@ impl Open {
     /// A new one of `len` bytes.
     fn new(len: usize, space: &mut Space) -> Result<Open> {
         let addr = space.alloc(len as u64)?;
-        let mut bytes = Vec::with_capacity(len);
+        let mut bytes = memory::room(len)?;
         bytes.extend_from_slice(b"GCOL\x01\0\0\0");
         bytes.extend_from_slice(&(len as u64).to_le_bytes());
         Ok(Open { addr, len, bytes, last: 0, written: 0, is_committed: false })

@@ -11,6 +11,7 @@ use zonda_chunk::{Allocate, ChunkWriter, Encode};
 use zonda_model::{Hyperslab, NcError};
 
 use super::ObjectKey;
+use super::linear::repeated;
 use super::store::{Keep, Room, VarStore};
 use crate::get::GetFault;
 use crate::model::Model;
@@ -105,6 +106,6 @@ fn put(
     }
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let n = slab.n_elems().ok_or_else(too_large)?;
-    put(&slab, &element.repeat(n))?;
+    put(&slab, &repeated(element, n)?)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
+use zonda_model::memory;
 use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
@@ -366,7 +367,7 @@ impl Att {
             let datatype = datatypes::text(len.max(1));
             let one = Dataspace { kind: SpaceKind::Scalar, ..empty.clone() };
             let dataspace = if len == 0 { empty } else { one };
-            return Ok(finish(datatype, dataspace, held.bytes().to_vec()));
+            return Ok(finish(datatype, dataspace, memory::copied(held.bytes())?));
         }
         let typed = Typed::of(model, self.nc_type, Endianness::Native);
         let Typed { datatype, form } = typed.map_err(AttFault::Refused)?;
@@ -376,16 +377,16 @@ impl Att {
         let dataspace =
             Dataspace { kind: SpaceKind::Simple, dims: vec![self.len], max_dims: Vec::new() };
         if ExtType::from_nc_type(self.nc_type).is_some() {
-            return Ok(finish(datatype, dataspace, held.bytes().to_vec()));
+            return Ok(finish(datatype, dataspace, memory::copied(held.bytes())?));
         }
         if let Some(data) = encoded.get() {
-            return Ok(finish(datatype, dataspace, data.to_vec()));
+            return Ok(finish(datatype, dataspace, memory::copied(data)?));
         }
         let n = usize::try_from(self.len).ok();
         let len = n.and_then(|n| n.checked_mul(form.file_size));
-        let mut data = vec![0; len.ok_or(AttFault::Refused(NcError::NoMem))?];
+        let mut data = memory::filled(len.ok_or(AttFault::Refused(NcError::NoMem))?, 0)?;
         encode(&form, &mut { held }, held.bytes(), &mut data)?;
-        let _first = encoded.set(data.clone().into());
+        let _first = encoded.set(memory::copied(&data)?.into());
         Ok(finish(datatype, dataspace, data))
     }
 }

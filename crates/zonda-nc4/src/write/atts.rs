@@ -1,13 +1,16 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_model::{ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, normalize_name, sought_name};
+use zonda_model::{
+    ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
+};
 
 use super::ObjectKey;
 use super::datatypes::Typed;
 use super::define::{Definer, Stop, stored_name};
 use super::draft::VarDraft;
 use super::held::Held;
+use super::measure::check_fill;
 use super::settings::FILL_VALUE;
 use super::source::Source;
 use crate::details::native_fill;
@@ -20,6 +23,14 @@ use crate::{Nc4Error, Result, hidden};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
+
+/// How often a commit has the bytes of an attribute in memory: as its values, as its message, in the
+/// block that is written and in what a write joins. There has to be room for all when it is put, so that
+/// an attribute that was taken can be written.
+pub(crate) const COPIES: usize = 4;
+
+/// Bytes of an attribute that is not worth asking for.
+pub(crate) const SMALL: usize = 1 << 16;
 
 impl Nc4File {
     /// Puts an attribute of `n_values` values of type `nc_type`; `values` hands over the memory that
@@ -57,6 +68,9 @@ impl Nc4File {
             if ExtType::from_nc_type(nc_type).is_none() {
                 let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
                 len = n_values.checked_mul(typed.form.size);
+                if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
+                    check_fill(typed.form.file_size)?;
+                }
                 form = Some(typed.form);
             }
             Ok((stored, form, len.ok_or(NcError::NoMem)?))
@@ -73,13 +87,17 @@ impl Nc4File {
                     let (ext, mem) =
                         ExtType::from_nc_type(nc_type).zip(mem).ok_or(NcError::BadType)?;
                     let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
-                    let mut native = vec![0; size];
+                    let mut native = memory::filled(size, 0)?;
                     let rule = range_rule(definer.is_classic(), ext, mem);
                     let encoder = Encoder::new(ext, ByteOrder::NATIVE, mem, rule);
                     converted = encoder.map_err(|_| NcError::Char)?.encode(bytes, &mut native);
                     Held::plain(native)
                 }
             };
+            let bytes = held.memory_bytes();
+            if bytes > SMALL {
+                memory::room::<u8>(bytes.saturating_mul(COPIES))?;
+            }
             definer.store_att(owner, &stored, nc_type, n_values, held)
         });
         done?;

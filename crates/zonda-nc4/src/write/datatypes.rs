@@ -13,8 +13,9 @@ use zonda_model::{ExtType, NcError};
 use crate::form::{Form, NC_STRING, Part, Shape};
 use crate::model::{Endianness, Field, Model, UserClass, UserType};
 
-/// Types may be nested so deeply; no more than a reader takes.
-pub(crate) const DEEPEST: usize = 31;
+/// Types may be nested so deeply; no more than a reader takes. (libhdf5 knows no limit, and needs
+/// minutes for some hundred levels.)
+pub(crate) const DEEPEST: usize = 255;
 
 /// Bytes of a string in the file: its length and its place in the global heap.
 const STRING_BYTES: u32 = 16;

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use zonda_model::{NcError, VarId, check_name, normalize_name};
+use zonda_model::memory::NoMemory;
+use zonda_model::{NcError, VarId, check_name, normalize_name, shown_name};
 
 use super::att_list::EditedAtts;
 use super::{ObjectKey, Writing};
@@ -32,8 +33,7 @@ impl Nc4File {
     ) -> Result<T> {
         self.model()?;
         let Nc4File { files, model, writing, .. } = self;
-        let refused =
-            |code| Nc4Error::Refused { object: String::from_utf8_lossy(name).into_owned(), code };
+        let refused = |code| Nc4Error::Refused { object: shown_name(name), code };
         let model = model.get_mut().ok_or_else(|| refused(NcError::Internal))?;
         let writing = writing.as_deref_mut().filter(|writing| !writing.is_forked);
         let done = work(&mut Definer { files, model: &mut *model, writing });
@@ -43,7 +43,7 @@ impl Nc4File {
                 if !object.ends_with('/') {
                     object.push('/');
                 }
-                object.push_str(&String::from_utf8_lossy(name));
+                object.push_str(&shown_name(name));
             }
             match stop {
                 Stop::Code(code) => Nc4Error::Refused { object, code },
@@ -83,6 +83,12 @@ pub(crate) enum Stop {
 impl From<NcError> for Stop {
     fn from(code: NcError) -> Stop {
         Stop::Code(code)
+    }
+}
+
+impl From<NoMemory> for Stop {
+    fn from(_: NoMemory) -> Stop {
+        Stop::Code(NcError::NoMem)
     }
 }
 

@@ -8,6 +8,9 @@ use crate::Result;
 use crate::file::Nc4File;
 use crate::model::{Dim, GroupId};
 
+/// A dimension of this length, and a longer one, makes datasets that HDF5 cannot count the bytes of.
+const LONGEST: u64 = 1 << 62;
+
 impl Nc4File {
     /// Defines a dimension in a group; length 0 makes it unlimited.
     ///
@@ -33,6 +36,11 @@ impl Nc4File {
             let name = definer.stored_name(name, true)?;
             if definer.is_classic() && len > u64::from(u32::MAX) {
                 return Err(NcError::DimSize.into());
+            }
+            // Without a variable it becomes a dataset of four bytes for each; the reference finds out
+            // when definitions end.
+            if len >= LONGEST {
+                return Err(NcError::HdfErr.into());
             }
             if definer.model.find_dim(group, &name).is_some() {
                 return Err(NcError::NameInUse.into());

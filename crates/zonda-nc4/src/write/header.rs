@@ -8,6 +8,7 @@ use zonda_hdf5::message::{
 use zonda_hdf5::object_header::{HeaderStyle, NewMessage};
 use zonda_hdf5::{HdfError, Sizes, Writer};
 
+use super::measure::MOST_MESSAGE_BYTES;
 use super::objects::AttMessage;
 use crate::model::{Dim, Model, Var};
 
@@ -164,6 +165,9 @@ pub(super) fn fill_value(
         DataLayout::Chunked(_) | DataLayout::Virtual { .. } => AllocTime::Incremental,
     };
     let time = if value.is_some() { FillTime::IfSet } else { FillTime::Never };
+    // Zeros are what a message without a value means, and more have no room in one.
+    let value = value
+        .filter(|value| value.len() <= MOST_MESSAGE_BYTES || value.iter().any(|&byte| byte != 0));
     let value =
         FillValue { alloc_time: Some(alloc), fill_time: Some(time), undefined: false, value };
     fill(&value, sizes)

@@ -6,6 +6,7 @@
 
 use zonda_hdf5::File;
 use zonda_model::NcError;
+use zonda_model::memory::{self, NoMemory};
 
 use super::source::Fetch;
 use crate::form::{Form, Shape};
@@ -36,7 +37,7 @@ impl Held {
     /// # Errors
     /// `NC_ENOMEM` for sequences of impossible lengths.
     pub(crate) fn take(form: &Form, fetch: &mut dyn Fetch, src: &[u8]) -> Result<Held> {
-        let mut held = Held::plain(src);
+        let mut held = Held::plain(memory::copied(src)?);
         if form.has_pointers() {
             let mut bytes = std::mem::take(&mut held.bytes);
             held.adopt(form, fetch, &mut bytes)?;
@@ -51,7 +52,8 @@ impl Held {
     /// Damage, and values of impossible lengths.
     pub(crate) fn read(form: &Form, file: &File, src: &[u8]) -> std::result::Result<Held, Fault> {
         let n = src.len().checked_div(form.file_size).unwrap_or(0);
-        let mut bytes = vec![0; n.checked_mul(form.size).ok_or(Fault::NoMemory)?];
+        let len = n.checked_mul(form.size).ok_or(Fault::NoMemory)?;
+        let mut bytes = memory::filled(len, 0).map_err(|_| Fault::NoMemory)?;
         let mut held = Held::default();
         Values::new(file, &mut held).all(form, src, &mut bytes)?;
         held.bytes = bytes.into();
@@ -147,9 +149,9 @@ impl Held {
                 Shape::Text(..) => {
                     let text = match load(element, 0) {
                         0 => None,
-                        address => fetch.text(address).map(Box::from),
+                        address => fetch.text(address).map(memory::copied).transpose()?,
                     };
-                    let address = text.map_or(0, |text| self.keep(text));
+                    let address = text.map_or(0, |text| self.keep(text.into()));
                     store(element, 0, address);
                 }
                 Shape::Sequence(base) => {
@@ -159,11 +161,15 @@ impl Held {
                     if n_items > 0 {
                         let n = usize::try_from(n_items).map_err(|_| NcError::NoMem)?;
                         let len = n.checked_mul(base.size).ok_or(NcError::NoMem)?;
-                        let mut items: Box<[u8]> = fetch.items(address, len).into();
+                        let impossible = isize::try_from(len).is_err();
+                        if impossible {
+                            return Err(NoMemory::of::<u8>(len).into());
+                        }
+                        let mut items = memory::copied(fetch.items(address, len))?;
                         if base.has_pointers() {
                             self.adopt(base, fetch, &mut items)?;
                         }
-                        kept = self.keep(items);
+                        kept = self.keep(items.into());
                     }
                     store(element, 0, n_items);
                     store(element, 8, kept);
@@ -187,7 +193,7 @@ impl Held {
                 Shape::Sequence(base) => {
                     let mut address = 0;
                     if let Some(items) = self.part(load(element, 8)) {
-                        let mut items = items.to_vec();
+                        let mut items = memory::copied(items)?;
                         if base.has_pointers() {
                             self.hand_over(base, place, &mut items)?;
                         }

@@ -2,6 +2,7 @@
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
+use zonda_model::memory;
 use zonda_model::{Hyperslab, NcError};
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
@@ -224,7 +225,7 @@ pub(super) fn fill_each(
     let per = BLOCK_BYTES.checked_div(element.len()).unwrap_or(1).max(1);
     let mut done = 0u64;
     while done < len && !element.is_empty() {
-        let mut block = element.repeat(per);
+        let mut block = repeated(element, per)?;
         let left = usize::try_from(len.saturating_sub(done)).unwrap_or(usize::MAX);
         block.truncate(left);
         each(&mut block)?;
@@ -232,6 +233,15 @@ pub(super) fn fill_each(
         done = done.saturating_add(block.len() as u64);
     }
     Ok(())
+}
+
+/// The element `n` times.
+pub(super) fn repeated(element: &[u8], n: usize) -> Result<Vec<u8>> {
+    let mut all = memory::room(element.len().saturating_mul(n))?;
+    for _ in 0..n {
+        all.extend_from_slice(element);
+    }
+    Ok(all)
 }
 
 pub(super) fn storage_fault(error: StorageError) -> GetFault {
@@ -332,7 +342,7 @@ impl<'a> Block<'a, '_> {
 
     /// Converts the rows and writes them.
     fn convert(&self, rows: &[(u64, &[u8])], used: usize) -> Result<Converted> {
-        let mut packed = vec![0; used];
+        let mut packed = memory::filled(used, 0)?;
         let mut left = &mut packed[..];
         let mut ranges = Vec::with_capacity(rows.len());
         let mut converted = Converted::default();
@@ -377,7 +387,7 @@ impl<'a> Block<'a, '_> {
             let n = piece.len().checked_div(mem).unwrap_or(0);
             let len = n.saturating_sub(1).saturating_mul(step_bytes).saturating_add(elem);
             span.clear();
-            span.resize(len, 0);
+            memory::lengthen(&mut span, len, 0)?;
             let _behind_the_end_are_zeros =
                 self.storage.read_at(at, &mut span).map_err(storage_fault)?;
             converted = converted.and(spread(self.encode, piece, elem, &mut span, step_bytes));

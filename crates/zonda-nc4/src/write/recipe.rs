@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use zonda_hdf5::message::{DataLayout, FilterDescription};
 use zonda_hdf5::{HeapWriter, Space};
-use zonda_model::{ExtType, NcError, default_fill};
+use zonda_model::{ExtType, NcError, default_fill, memory};
 
 use super::datatypes::Typed;
 use super::store::bytes_of;
@@ -40,7 +40,7 @@ impl Recipe {
             (_, Some((writing, key))) if form.has_pointers() => {
                 Some(writing.heap_fill(model, var, draft, &form, *key)?)
             }
-            _ => Some(plain_fill(model, var, draft, &form)),
+            _ => Some(plain_fill(model, var, draft, &form)?),
         };
         let bytes = || bytes_of(&var.extent, form.file_size);
         let layout = match &draft.layout {
@@ -81,7 +81,7 @@ impl Writing {
         {
             return Ok(known.clone());
         }
-        let mut value: Box<[u8]> = vec![0; form.file_size].into();
+        let mut value: Box<[u8]> = memory::filled(form.file_size, 0)?.into();
         self.encode_fill(model, var, draft, form, &mut value)?;
         self.stores.fills.insert(key, (draft.fill_value.clone(), value.clone()));
         Ok(value)
@@ -108,7 +108,7 @@ impl Writing {
                 element::encode(form, heap, space, &mut Empty, &address, element)
             }
             _ => {
-                element.copy_from_slice(&plain_fill(model, var, draft, form));
+                element.copy_from_slice(&plain_fill(model, var, draft, form)?);
                 Ok(())
             }
         }
@@ -132,7 +132,7 @@ impl Fetch for Empty {
 /// Elements in the header that nobody wrote to.
 fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
     let len = usize::try_from(bytes).map_err(|_| GetFault::Refused(NcError::NoMem))?;
-    let mut data = vec![0; len];
+    let mut data = memory::filled(len, 0)?;
     if let Some(fill) = fill.filter(|fill| !fill.is_empty()) {
         data.chunks_exact_mut(fill.len()).for_each(|element| element.copy_from_slice(fill));
     }
@@ -140,10 +140,10 @@ fn compact(bytes: u64, fill: Option<&[u8]>) -> Result<Box<[u8]>> {
 }
 
 /// A fill value that points to nothing, in file form; zeros for one that does.
-fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Box<[u8]> {
-    let mut value = vec![0; form.file_size];
+fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Result<Box<[u8]>> {
+    let mut value = memory::filled(form.file_size, 0)?;
     if form.has_pointers() {
-        return value.into();
+        return Ok(value.into());
     }
     let base = match model.user_type(var.nc_type).map(|ty| &ty.class) {
         Some(UserClass::Enum { base, .. }) => *base,
@@ -157,5 +157,5 @@ fn plain_fill(model: &Model, var: &Var, draft: &VarDraft, form: &Form) -> Box<[u
         }
         _ => {}
     }
-    value.into()
+    Ok(value.into())
 }

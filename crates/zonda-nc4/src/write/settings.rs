@@ -10,6 +10,7 @@ use super::define::Definer;
 use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP};
 use super::held::Held;
+use super::measure::check_fill;
 use super::source::Fetch;
 use crate::file::{Nc4File, Owner};
 use crate::form::NC_STRING;
@@ -27,10 +28,20 @@ const MOST_COMPACT: u64 = 64 << 10;
 const LAYOUT_HEADER: u64 = 16;
 /// Filters that a pipeline can have.
 const MOST_FILTERS: usize = 32;
+/// Most parameters of a filter: with more its message has no room.
+pub const MOST_FILTER_PARAMS: usize = 16_000;
+/// Most bytes of the message that has all filters of a variable.
+const MOST_PIPELINE_BYTES: usize = 65_000;
 /// The last registered number of a filter.
 const LAST_FILTER: u32 = 65535;
 /// Pixels per block of szip.
 const MOST_PIXELS: u32 = 32;
+
+/// Bytes of a filter in the message that has all of a variable.
+fn pipeline_bytes(name: usize, params: usize) -> usize {
+    // Four numbers of two bytes, the name to a multiple of 8, and room for an odd parameter's partner.
+    params.saturating_mul(4).saturating_add(name).saturating_add(20)
+}
 
 impl Nc4File {
     /// Sets shuffle and deflate. Level 0 is no compression.
@@ -199,7 +210,13 @@ impl Nc4File {
                     }
                     draft.storage = storage;
                 }
-                StorageRequest::Contiguous => draft.storage = storage,
+                StorageRequest::Contiguous => {
+                    let n = lens.iter().flatten().try_fold(elem_size, |n, &len| n.checked_mul(len));
+                    if n.is_none() {
+                        return Err(NcError::VarSize.into());
+                    }
+                    draft.storage = storage;
+                }
                 StorageRequest::Unknown => {}
             }
             definer.refresh(group, var)?;
@@ -236,7 +253,8 @@ impl Nc4File {
     ///
     /// # Errors
     /// In the reference's order: `NC_EGLOBAL`, `NC_EPERM`, `NC_ENOTVAR`, `NC_ELATEDEF`; `NC_EINVAL` for
-    /// strings without a fill value; `NC_EINVAL` for a value of another length than an element.
+    /// strings without a fill value; `NC_EINVAL` for a value of another length than an element, and
+    /// `NC_EHDFERR` for one of 64 KiB and more, for which HDF5 has no room.
     pub fn def_var_fill(
         &mut self,
         group: GroupId,
@@ -260,6 +278,7 @@ impl Nc4File {
             match value.filter(|_| !no_fill) {
                 Some((bytes, fetch)) => {
                     let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
+                    check_fill(typed.form.file_size)?;
                     let bytes = bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
                     let held = Held::take(&typed.form, fetch, bytes)?;
                     // The reference deletes the attribute and makes it anew, so it comes last.
@@ -451,6 +470,13 @@ impl Definer<'_> {
         }
         let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
         check_params(draft, id, &spec.params, elems)?;
+        let others = draft.filters.iter().filter(|filter| filter.id != id);
+        let others = others.map(|filter| pipeline_bytes(filter.name.len(), filter.params.len()));
+        let bytes = others.fold(0, usize::saturating_add);
+        let bytes = bytes.saturating_add(pipeline_bytes(spec.name.len(), spec.params.len()));
+        if spec.params.len() > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
+            return Err(NcError::Filter);
+        }
         let flags = match id {
             DEFLATE | SHUFFLE | SZIP => 1,
             FLETCHER32 => 0,

@@ -7,8 +7,9 @@
 use zonda_model::{ExtType, NcError};
 
 use super::ObjectKey;
-use super::datatypes::{DEEPEST, Typed};
+use super::datatypes::Typed;
 use super::define::Definer;
+use super::measure::{check_items, check_types};
 use crate::Result;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
@@ -35,7 +36,7 @@ impl Nc4File {
     /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no compound;
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EBADTYPE` for a field of a type that
     /// is not there or is not complete, and `NC_EHDFERR` for one that does not fit, is named as
-    /// another or lies over it.
+    /// another or lies over it, or makes a type that no file can hold (`measure`).
     pub fn insert_field(
         &mut self,
         group: GroupId,
@@ -72,11 +73,20 @@ impl Nc4File {
                     }
                 }
             }
+            let home = definer.model.user_type(nc_type).map_or(group, |ty| ty.group);
+            check_items(definer.model, field_type, home)?;
             let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
             if let UserClass::Compound(fields) = &mut ty.class {
                 fields.push(Field { name, offset, nc_type: field_type, dims: dims.to_vec() });
             }
-            Ok(())
+            let checked = check_types(definer.model, nc_type);
+            if checked.is_err()
+                && let Some(ty) = definer.model.user_type_mut(nc_type)
+                && let UserClass::Compound(fields) = &mut ty.class
+            {
+                fields.pop();
+            }
+            checked
         })
     }
 
@@ -127,7 +137,8 @@ impl Nc4File {
     /// In the reference's order: `NC_EBADNAME`, `NC_EMAXNAME`; `NC_EINVAL` for a negative type,
     /// `NC_EBADTYPID` for one that is not there, `NC_EBADTYPE` for one that is no enumeration;
     /// `NC_ETYPDEFINED` for one that is in the file. Then `NC_EHDFERR` for a name or value that
-    /// another member has; `NC_EINVAL` for a value of another size.
+    /// another member has, and for one more than a file can hold (`measure`); `NC_EINVAL` for a value
+    /// of another size.
     pub fn insert_member(
         &mut self,
         group: GroupId,
@@ -146,7 +157,14 @@ impl Nc4File {
                 }
                 members.push((name, value));
             }
-            Ok(())
+            let checked = check_types(definer.model, nc_type);
+            if checked.is_err()
+                && let Some(ty) = definer.model.user_type_mut(nc_type)
+                && let UserClass::Enum { members, .. } = &mut ty.class
+            {
+                members.pop();
+            }
+            checked
         })
     }
 
@@ -165,6 +183,9 @@ impl Nc4File {
             // Unlike other definitions, types do not enter define mode.
             definer.writing()?;
             let (size, class) = what(definer.model)?;
+            if let UserClass::Vlen { base } = &class {
+                check_items(definer.model, *base, group)?;
+            }
             if size == 0 || u32::try_from(size).is_err() {
                 return Err(NcError::Inval.into());
             }
@@ -232,30 +253,10 @@ fn memory_size(model: &Model, nc_type: i32, dims: &[i32]) -> std::result::Result
 /// Bytes of an item of a type that other types may be made of.
 fn item_size(model: &Model, nc_type: i32) -> std::result::Result<usize, NcError> {
     let typed = match model.user_type(nc_type) {
-        Some(ty) if ty.is_declared => {
-            return if levels(model, nc_type) < DEEPEST {
-                Ok(ty.size)
-            } else {
-                Err(NcError::HdfErr)
-            };
-        }
+        Some(ty) if ty.is_declared => return Ok(ty.size),
         _ => Typed::of(model, nc_type, Endianness::Native),
     };
     typed.map(|typed| typed.form.size).map_err(|_| NcError::BadType)
-}
-
-/// Types in types, the type itself counted. It ends because types are made of earlier ones.
-fn levels(model: &Model, nc_type: i32) -> usize {
-    let inner = match model.user_type(nc_type).map(|ty| &ty.class) {
-        Some(UserClass::Compound(fields)) => {
-            // An array is a level, too.
-            let field = |field: &Field| levels(model, field.nc_type).saturating_add(1);
-            fields.iter().map(field).max().unwrap_or(0)
-        }
-        Some(UserClass::Vlen { base } | UserClass::Enum { base, .. }) => levels(model, *base),
-        _ => 0,
-    };
-    inner.saturating_add(1)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError, VarId, default_fill};
 
+use super::atts::{COPIES, SMALL};
 use super::datatypes::Typed;
 use super::define::{Definer, owned, stored_name};
 use super::draft::{Layout, StorageRequest, VarDraft};
@@ -15,6 +16,7 @@ use crate::files::ObjectAt;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var, VarInfo};
 use crate::walk::NON_COORD;
+use zonda_model::memory;
 
 /// Dimensions that a dataset can have.
 const MOST_DIMS: usize = 32;
@@ -59,6 +61,11 @@ impl Nc4File {
             let is_atomic = nc_type <= NC_STRING;
             if !is_atomic && definer.model.user_type(nc_type).is_none() {
                 return Err(NcError::BadType.into());
+            }
+            // Its fill value is in memory more than once while it is written.
+            let bytes = definer.model.user_type(nc_type).map_or(0, |ty| ty.size);
+            if bytes > SMALL {
+                memory::room::<u8>(bytes.saturating_mul(COPIES))?;
             }
             let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
             check_length(definer.model, group, &name, &ids)?;
@@ -151,7 +158,12 @@ fn draft(model: &Model, var: &Var, no_fill: bool) -> std::result::Result<VarDraf
         Err(code) => return Err(code),
     };
     let can_grow = |&id: &DimId| model.dim(id).is_some_and(|dim| dim.is_unlimited);
-    let is_chunked = var.dims.iter().any(can_grow);
+    // More bytes than 64 bits count cannot lie in one run.
+    let size =
+        u64::from(datatype.size).max(model.user_type(var.nc_type).map_or(0, |ty| ty.size as u64));
+    let is_endless =
+        super::store::bytes_of(&var.extent, usize::try_from(size).unwrap_or(usize::MAX)).is_err();
+    let is_chunked = is_endless || var.dims.iter().any(can_grow);
     Ok(VarDraft {
         datatype,
         layout: Layout::Contiguous,

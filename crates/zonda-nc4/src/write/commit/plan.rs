@@ -7,7 +7,8 @@ use hashbrown::HashMap;
 use zonda_hdf5::message::{DataLayout, Dataspace, LinkTarget, kind};
 use zonda_hdf5::object_header::{HeaderStyle, ObjectHeader};
 use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
-use zonda_model::{DimId, VarId};
+use zonda_model::memory::{NoMemory, take_refused};
+use zonda_model::{DimId, NcError, VarId};
 
 use super::super::links::{Entry, name, wanted};
 use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
@@ -479,6 +480,9 @@ impl Planner<'_> {
         let recipe = Recipe::of(self.model, var, draft, Some((&mut *self.writing, key)));
         recipe.map_err(|fault| match fault {
             GetFault::Hdf(error) => error,
+            GetFault::Refused(NcError::NoMem) => {
+                HdfError::NoMemory(NoMemory { bytes: take_refused().unwrap_or(usize::MAX) })
+            }
             GetFault::Chunk(_) | GetFault::Refused(_) | GetFault::Unwritable(_) => {
                 HdfError::Missing { structure: "object", at: 0, what: "its definition" }
             }

@@ -1,0 +1,204 @@
+//! How much of the file a type takes, known before it is there.
+//!
+//! HDF5 writes a type with all that it is made of into one message of an object header, which has at
+//! most 64 KiB. What does not fit could never be committed, and would take everything else that was
+//! defined with it: it is refused when it is defined.
+
+use std::collections::HashMap;
+
+use zonda_hdf5::message::{Class, Datatype};
+use zonda_hdf5::{HdfError, Sizes, Writer};
+use zonda_model::{ExtType, NcError};
+
+use super::datatypes::DEEPEST;
+use super::define::Stop;
+use crate::attribute::AttFault;
+use crate::form::NC_STRING;
+use crate::model::{GroupId, Model, UserClass};
+
+/// Most bytes of a message: its length has 16 bits, and libhdf5 wants them for its head, too.
+pub(crate) const MOST_MESSAGE_BYTES: usize = 65_520;
+
+/// What a type takes in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Measure {
+    bytes: usize,
+    /// Types in types, itself counted. An array is a level, too.
+    levels: usize,
+    /// Bytes of an element, in memory and in the file, where strings are longer.
+    memory: u64,
+    stored: u64,
+}
+
+/// Refuses a definition that made a type, or one of those that have it, impossible to write.
+///
+/// # Errors
+/// `NC_EHDFERR`, with what there is too much of.
+pub(crate) fn check_types(model: &Model, changed: i32) -> std::result::Result<(), Stop> {
+    let mut known = HashMap::new();
+    for nc_type in changed.. {
+        if model.user_type(nc_type).is_none() {
+            return Ok(());
+        }
+        check(measure(model, nc_type, &mut known)?)?;
+    }
+    Ok(())
+}
+
+/// Refuses a type of items that cannot be written, or that would be too deep in another one; and for a
+/// type in `group` one of a group that comes after it, which is not in the file when it is needed.
+///
+/// # Errors
+/// As [`check_types`].
+pub(crate) fn check_items(
+    model: &Model,
+    nc_type: i32,
+    group: GroupId,
+) -> std::result::Result<(), Stop> {
+    let home = model.user_type(nc_type).map_or(GroupId::ROOT, |ty| ty.group);
+    if !comes_before(model, home, group) {
+        return Err(NcError::HdfErr.into());
+    }
+    let items = measure(model, nc_type, &mut HashMap::new())?;
+    let (bytes, levels) = (items.bytes.saturating_add(HEAD), items.levels.saturating_add(1));
+    check(Measure { bytes, levels, ..items })
+}
+
+/// Refuses a fill value that no message has room for.
+///
+/// # Errors
+/// As [`check_types`].
+pub(crate) fn check_fill(bytes: usize) -> std::result::Result<(), Stop> {
+    if bytes > MOST_MESSAGE_BYTES {
+        return Err(too_large("bytes of a fill value", bytes));
+    }
+    Ok(())
+}
+
+/// Whether the types of a group come before those of another one, or are the same: a group before the
+/// groups in it, each in the order in which they were made.
+fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
+    let mut todo = vec![GroupId::ROOT];
+    while let Some(group) = todo.pop() {
+        if group == first || group == second {
+            return group == first;
+        }
+        todo.extend(model.group(group).into_iter().flat_map(|group| group.children.iter().rev()));
+    }
+    false
+}
+
+fn check(measure: Measure) -> std::result::Result<(), Stop> {
+    if measure.levels > DEEPEST {
+        return Err(too_large("types in types", measure.levels));
+    }
+    if measure.bytes > MOST_MESSAGE_BYTES {
+        return Err(too_large("bytes of a datatype message", measure.bytes));
+    }
+    if u32::try_from(measure.stored).is_err() {
+        let bytes = usize::try_from(measure.stored).unwrap_or(usize::MAX);
+        return Err(too_large("bytes of an element in the file", bytes));
+    }
+    Ok(())
+}
+
+fn too_large(structure: &'static str, value: usize) -> Stop {
+    Stop::Fault(AttFault::Hdf(HdfError::TooLarge { structure, value: value as u64 }))
+}
+
+/// Bytes that each type begins with.
+const HEAD: usize = 8;
+/// Bytes of the type of an integer.
+const INTEGER: usize = 12;
+
+/// It ends because types are made of earlier ones, each of which is looked at once.
+fn measure(
+    model: &Model,
+    nc_type: i32,
+    known: &mut HashMap<i32, Measure>,
+) -> std::result::Result<Measure, NcError> {
+    if let Some(ext) = ExtType::from_nc_type(nc_type) {
+        let bytes = match ext {
+            ExtType::Char => HEAD,
+            ExtType::Float | ExtType::Double => HEAD.saturating_add(INTEGER),
+            _ => INTEGER,
+        };
+        let size = ext.size() as u64;
+        return Ok(Measure { bytes, levels: 1, memory: size, stored: size });
+    }
+    if nc_type == NC_STRING {
+        let bytes = HEAD.saturating_add(INTEGER);
+        return Ok(Measure { bytes, levels: 2, memory: 8, stored: 16 });
+    }
+    if let Some(measure) = known.get(&nc_type) {
+        return Ok(*measure);
+    }
+    let ty = model.user_type(nc_type).ok_or(NcError::BadType)?;
+    let size = ty.size as u64;
+    let plain = Measure { bytes: HEAD, levels: 1, memory: size, stored: size };
+    let measured = match (&ty.class, &ty.stored) {
+        (_, Some(stored)) => Measure { memory: size, ..of_datatype(stored)? },
+        (UserClass::Compound(fields), _) => {
+            let mut all = plain;
+            for field in fields {
+                let mut inner = measure(model, field.nc_type, known)?;
+                if !field.dims.is_empty() {
+                    let dims = field.dims.len().saturating_mul(4).saturating_add(HEAD);
+                    inner.bytes = inner.bytes.saturating_add(dims).saturating_add(1);
+                    inner.levels = inner.levels.saturating_add(1);
+                }
+                let more = inner.stored.saturating_sub(inner.memory);
+                let n = field.dims.iter().map(|&dim| u64::try_from(dim).unwrap_or(0));
+                all.stored = all.stored.saturating_add(n.fold(more, u64::saturating_mul));
+                // Its name with a NUL, and its place in up to four bytes.
+                let bytes = field.name.len().saturating_add(5).saturating_add(inner.bytes);
+                all.bytes = all.bytes.saturating_add(bytes);
+                all.levels = all.levels.max(inner.levels.saturating_add(1));
+            }
+            all
+        }
+        (UserClass::Enum { members, .. }, _) => {
+            let member = |(name, value): &(Box<[u8]>, Box<[u8]>)| {
+                name.len().saturating_add(1).saturating_add(value.len())
+            };
+            let bytes = members.iter().map(member).fold(HEAD, usize::saturating_add);
+            Measure { bytes: bytes.saturating_add(INTEGER), levels: 2, ..plain }
+        }
+        (UserClass::Vlen { base }, _) => {
+            let base = measure(model, *base, known)?;
+            let (bytes, levels) = (base.bytes.saturating_add(HEAD), base.levels.saturating_add(1));
+            Measure { bytes, levels, ..plain }
+        }
+        _ => plain,
+    };
+    known.insert(nc_type, measured);
+    Ok(measured)
+}
+
+/// The same of a type that is settled.
+fn of_datatype(datatype: &Datatype) -> std::result::Result<Measure, NcError> {
+    let mut writer = Writer::new("datatype message", Sizes { offset: 8, length: 8 });
+    datatype.encode(&mut writer).map_err(|_| NcError::HdfErr)?;
+    let size = u64::from(datatype.size);
+    let bytes = writer.finish().len();
+    Ok(Measure { bytes, levels: levels(datatype), memory: size, stored: size })
+}
+
+fn levels(datatype: &Datatype) -> usize {
+    let inner = match &datatype.class {
+        Class::Compound(compound) => {
+            let members = compound.members.iter().map(|member| levels(&member.datatype));
+            members.max().unwrap_or(0)
+        }
+        Class::VarLenString { .. } => 1,
+        Class::Enum { base, .. }
+        | Class::Array { base, .. }
+        | Class::VarLenSequence { base }
+        | Class::Complex { base } => levels(base),
+        _ => 0,
+    };
+    inner.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests;
