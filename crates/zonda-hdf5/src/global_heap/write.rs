@@ -269,7 +269,8 @@ impl HeapWriter {
     pub fn pending(&self) -> u64 {
         let open = self.open.as_ref();
         let open = open.map_or(0, |open| open.bytes.len().saturating_sub(open.written));
-        self.finished_bytes.saturating_add(open as u64)
+        let hidden = self.switches.len().saturating_mul(HEADER) as u64;
+        self.finished_bytes.saturating_add(open as u64).saturating_add(hidden)
     }
 
     /// Writes what was put, so that it can be read. More may come behind it until the next commit.
