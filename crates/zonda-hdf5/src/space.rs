@@ -482,7 +482,7 @@ mod tests {
         space.free_definitions(a, 100);
         space.release_definitions();
         space.cut_end();
-        assert_eq!((space.end(), space.free_bytes()), (242, 0), "not before the next commit");
+        assert_eq!((space.end(), space.free_bytes()), (246, 0), "not before the next commit");
         space.committed();
         space.release_definitions();
         assert_eq!(space.free_bytes(), 104 + 32);

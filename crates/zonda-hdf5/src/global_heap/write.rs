@@ -66,6 +66,8 @@ struct Open {
     last: u16,
     /// How many of `bytes` are in the file; 0 where nothing of the collection is.
     written: usize,
+    /// Something of it was in the file before all of it was to be written again.
+    was_written: bool,
     /// A commit refers to it.
     is_committed: bool,
 }
@@ -80,7 +82,7 @@ impl Open {
         let mut bytes = memory::room(len)?;
         bytes.extend_from_slice(b"GCOL\x01\0\0\0");
         bytes.extend_from_slice(&(len as u64).to_le_bytes());
-        Ok(Open { addr, len, bytes, last: 0, written: 0, is_committed: false })
+        Ok(Open { addr, len, bytes, last: 0, written: 0, was_written: false, is_committed: false })
     }
 
     fn left(&self) -> usize {
@@ -270,7 +272,8 @@ impl HeapWriter {
     pub fn pending(&self) -> u64 {
         let open = self.open.as_ref();
         let open = open.map_or(0, |open| open.bytes.len().saturating_sub(open.written));
-        self.finished_bytes.saturating_add(open as u64)
+        let hidden = self.switches.len().saturating_mul(HEADER) as u64;
+        self.finished_bytes.saturating_add(open as u64).saturating_add(hidden)
     }
 
     /// Writes what was put, so that it can be read. More may come behind it until the next commit.
@@ -310,7 +313,7 @@ impl HeapWriter {
         ranges.sort_unstable_by_key(|range| range.at);
         file.storage().write_ranges(&ranges)?;
         let was_written = self.finished.iter().any(|finished| finished.was_written);
-        if was_written || open.is_some_and(|open| open.written > 0) {
+        if was_written || open.is_some_and(|open| open.written > 0 || open.was_written) {
             // Somebody may have read it as it was.
             file.forget();
         }
@@ -352,6 +355,7 @@ impl HeapWriter {
         if let Some(open) = self.open.as_mut().filter(|open| !open.is_committed) {
             open.trim(space);
             // Its header may say another length than the file does.
+            open.was_written |= open.written > 0;
             open.written = 0;
         }
         self.since = 0;

@@ -217,7 +217,7 @@ fn what_could_not_be_written_is_written_later() {
         for i in 0..40 {
             lab.put(i * 13 % 999);
             let result = if i % 4 == 3 {
-                lab.heap.commit(&lab.file, &mut lab.space)
+                lab.heap.commit(&lab.file, &mut lab.space).and_then(|()| lab.heap.show(&lab.file))
             } else {
                 lab.heap.flush(&lab.file)
             };
