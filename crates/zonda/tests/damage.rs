@@ -300,8 +300,8 @@ fn work_is_bounded_by_what_is_there() {
     let targets = ["plain.nc", "other.nc", "saved.nc"].map(|name| folder.file(name));
     copy(&path, &targets[0], &CopyOptions::default(), go_on).unwrap();
     // Other filters, so that values travel and not chunks.
-    let mut other = CopyOptions::default();
-    other.filters = vec![zonda::copy::FilterRule { vars: Vec::new(), filters: Vec::new() }];
+    let filters = vec![zonda::copy::FilterRule { vars: Vec::new(), filters: Vec::new() }];
+    let other = CopyOptions { filters, ..CopyOptions::default() };
     copy(&path, &targets[1], &other, go_on).unwrap();
     assert_eq!(saved(&path, &targets[2]).n_lost, 0);
     for target in &targets {
