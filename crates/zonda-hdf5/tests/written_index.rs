@@ -470,9 +470,11 @@ fn collections_of_the_heap() {
             }
             if i % 250_000 == 30 {
                 heap.commit(&lab.file, &mut lab.space).unwrap();
+                heap.show(&lab.file).unwrap();
             }
         }
         heap.commit(&lab.file, &mut lab.space).unwrap();
+        heap.show(&lab.file).unwrap();
         lab.array("texts", &string(), &texts);
         lab.array("lists", &sequence(), &lists);
         let path = on_disk(&format!("heap{n}.h5"));

@@ -94,7 +94,7 @@ fn types_that_cannot_be() {
             |base, _| Datatype { size: 16, class: Class::VarLenSequence { base: Box::new(base) } };
         encode(&(0..n).fold(CHARACTER, sequence))
     };
-    assert!(decode(&nested(31).unwrap()).is_ok() && nested(32).is_err());
+    assert!(decode(&nested(255).unwrap()).is_ok() && nested(256).is_err());
     assert!(nested(10_000).is_err());
 }
 
