@@ -118,7 +118,7 @@ fn wrong_call(error: zonda_plot::Error) -> Failure {
 /// Makes the picture and writes it, nothing of it where it cannot be made.
 pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Result<()> {
     let bytes = chart.encode(format).map_err(|error| Failure::at(path, error))?;
-    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+    zonda::storage::whole::write(path, &bytes).map_err(|error| Failure::at(path, error))
 }
 
 fn chart(slice: &Slice, args: &Args) -> zonda_plot::Result<Chart> {
