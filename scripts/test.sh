@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools crash interop beside neighbours outside edit growth model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -42,6 +42,7 @@ stage() {
         ncdump) tests/ncdump/run.py ;;
         cdl) tests/cdl/run.py ;;
         tools) tests/tools/nccopy.py ;;
+        ends) tests/ends/run.py ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py ;;

@@ -19,7 +19,8 @@ const STEP: Duration = Duration::from_millis(1);
 /// How long it waits for the trace, after all else.
 const TRACE_WAIT: Duration = Duration::from_millis(200);
 
-/// A program that ends without `nc_close` keeps what it put. An error has nobody to be told to.
+/// A program that ends without `nc_close` keeps what it put. An error goes to standard error: no call can
+/// return it any more.
 pub(crate) extern "C" fn at_exit() {
     let is_inside = is_inside();
     let to_commit =
@@ -28,12 +29,27 @@ pub(crate) extern "C" fn at_exit() {
     files.retain(to_commit);
     if !is_inside && files.iter().all(|file| file.dataset.is_free()) {
         for file in files {
-            guarded(|| drop(file.dataset.drain()));
+            guarded(|| told(file.dataset.drain()));
         }
         guarded(zonda_trace::flush);
     } else {
         guarded(|| in_time(files, is_inside));
     }
+}
+
+/// Says what could not be committed.
+fn told(done: zonda::Result<()>) {
+    if let Err(error) = done {
+        say(&format!(
+            "zonda: the program ended without nc_close, and what it put is not all kept: {error}\n"
+        ));
+    }
+}
+
+/// Says a line in one call of the system, which takes no lock.
+fn say(line: &str) {
+    // SAFETY: the bytes are those of the line. Where nobody reads them, nothing is to be done.
+    let _ = unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
 }
 
 /// The work on one file, done by a thread.
@@ -93,7 +109,7 @@ impl Work {
             let waits = |waits| mine.waits.store(waits, Ordering::Release);
             // The queue goes on by itself, which is no waiting.
             waits(false);
-            guarded(|| drop(mine.file.dataset.drain_telling(&waits)));
+            guarded(|| told(mine.file.dataset.drain_telling(&waits)));
             mine.is_done.store(true, Ordering::Release);
         });
         work
@@ -103,17 +119,15 @@ impl Work {
         self.is_done.load(Ordering::Acquire)
     }
 
-    /// Says what is given up. In one call of the system, which takes no lock.
+    /// Says what is given up.
     fn tell(&self, n_files: usize) {
         let path = String::from_utf8_lossy(self.file.path.as_bytes());
         let more = match n_files {
             1 => String::new(),
             n => format!(" and {} more", n - 1),
         };
-        let line = format!(
+        say(&format!(
             "zonda: the program ended during a call on {path}{more}: what was put since the last nc_sync, if anything, is given up\n"
-        );
-        // SAFETY: the bytes are those of the line. Where nobody reads them, nothing is to be done.
-        let _ = unsafe { libc::write(2, line.as_ptr().cast(), line.len()) };
+        ));
     }
 }

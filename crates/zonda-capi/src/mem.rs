@@ -257,7 +257,7 @@ impl OpenFile {
         let Some(memory) = self.memory.as_ref().filter(|_| persists) else {
             return Ok(());
         };
-        std::fs::write(self.dataset.path(), memory.read().bytes())
+        zonda::storage::whole::write(self.dataset.path(), memory.read().bytes())
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 }

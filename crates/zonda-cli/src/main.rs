@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     let is_asked = cli.command.is_question();
     let done = cmd::execute(cli.command, &mut out);
     // What was written before a failure is good and goes out, too.
-    let flushed = out.flush().map_err(Failure::from);
+    let flushed = ended(&mut out).map_err(Failure::from);
     match (done, flushed) {
         // The answer is known, whoever reads what was written.
         (Ok(status), Ok(()) | Err(Failure::ReaderGone)) => status,
@@ -67,6 +67,13 @@ fn main() -> ExitCode {
         (Err(Failure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
         (Err(failure), _) | (_, Err(failure)) => failure.report(),
     }
+}
+
+/// Writes the rest of what goes to standard output, and gives what its end reports: some file systems tell
+/// only at the close of a file that they could not keep it.
+fn ended(out: &mut dyn Write) -> io::Result<()> {
+    out.flush()?;
+    zonda::storage::whole::check_close(io::stdout())
 }
 
 /// Help and version, which were asked for; or what is wrong with the arguments, in one line.
@@ -78,7 +85,7 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         error.kind(),
         DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand
     ) {
-        let shown = error.print().and_then(|()| io::stdout().flush());
+        let shown = error.print().and_then(|()| ended(&mut io::stdout()));
         return match shown.map_err(Failure::from) {
             // A reader that went away has seen enough of it.
             Ok(()) | Err(Failure::ReaderGone) => {

@@ -252,6 +252,11 @@ impl Beside for InFolder {
             let (path, why) = (Arc::from(&*copy_path), Refusal::Replaced);
             return Err(StorageError::Refused { path, why, owner: None });
         }
+        // While the file that it replaces is still there.
+        copy.check_close().map_err(|Errno(errno)| StorageError::CloseFailed {
+            path: Arc::from(&*copy_path),
+            errno,
+        })?;
         std::fs::rename(&copy_path, &path)
             .map_err(|error| InFolder::io_error(Op::Replace, &path, &error))?;
         // It would go on to be that of the file that was replaced.

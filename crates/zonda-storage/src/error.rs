@@ -138,6 +138,16 @@ pub enum StorageError {
         /// The cause, as in `errno.h`.
         errno: i32,
     },
+    /// The file system said only at the close that it could not keep what was written.
+    #[error(
+        "{}: closing it failed: {}; what was written to it may be lost", path.display(), text(*errno)
+    )]
+    CloseFailed {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// The cause, as in `errno.h`.
+        errno: i32,
+    },
     /// A range ends beyond the largest offset a file can have (2^63 - 1).
     #[error("{op} of {len} bytes at byte {at}: beyond the largest offset")]
     TooFar {
@@ -201,6 +211,7 @@ impl StorageError {
         match self {
             StorageError::Io { errno, .. }
             | StorageError::SyncLost { errno, .. }
+            | StorageError::CloseFailed { errno, .. }
             | StorageError::Open { errno, .. }
             | StorageError::NoLocks { errno, .. }
             | StorageError::Injected { errno, .. }
@@ -248,6 +259,7 @@ impl StorageError {
             | StorageError::Injected { at, .. } => Some(*at),
             StorageError::Open { .. }
             | StorageError::SyncLost { .. }
+            | StorageError::CloseFailed { .. }
             | StorageError::Locked { .. }
             | StorageError::NoLocks { .. }
             | StorageError::Refused { .. }
@@ -261,6 +273,7 @@ impl StorageError {
         match self {
             StorageError::Io { path, .. }
             | StorageError::SyncLost { path, .. }
+            | StorageError::CloseFailed { path, .. }
             | StorageError::Open { path, .. }
             | StorageError::Locked { path, .. }
             | StorageError::NoLocks { path, .. }

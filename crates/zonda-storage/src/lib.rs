@@ -42,6 +42,7 @@ mod sync_level;
 mod syncs;
 pub mod temporary;
 pub mod thread;
+pub mod whole;
 
 pub use beside::{Beside, Found, Neighbour, Sight};
 pub use error::{Op, StorageError};

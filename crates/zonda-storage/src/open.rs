@@ -102,6 +102,12 @@ impl Opened {
         Opened { storage, beside: None, lock: None, file: None }
     }
 
+    /// The file at the bottom; `None` for a memory.
+    #[must_use]
+    pub fn file(&self) -> Option<&Arc<File>> {
+        self.file.as_ref()
+    }
+
     /// Locks the file for one who will write it, after what others wrote before: what was read of
     /// it until now is forgotten. `None` for a memory, and where files are not locked.
     ///

@@ -117,6 +117,13 @@ impl Fd {
         unsafe { std::os::fd::BorrowedFd::borrow_raw(self.0) }.try_clone_to_owned()
     }
 
+    /// What closing this descriptor would report, while it stays open. Some file systems (NFS, some with
+    /// quotas) tell only there that they could not keep what was written; the kernel hands on what it holds at
+    /// the close of each descriptor of an open file, so that of a second one tells.
+    pub(crate) fn check_close(&self) -> Result<(), Errno> {
+        check_close(self.duplicate())
+    }
+
     /// The length of the file.
     pub(crate) fn len(&self) -> Result<u64, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();
@@ -489,9 +496,25 @@ fn grown(mut get: impl FnMut(&mut [u8]) -> libc::ssize_t) -> Result<Vec<u8>, Err
     }
 }
 
+/// Closes a descriptor and gives what that reports.
+pub(crate) fn check_close(fd: std::io::Result<std::os::fd::OwnedFd>) -> Result<(), Errno> {
+    let errno = |error: std::io::Error| Errno(error.raw_os_error().unwrap_or(libc::EIO));
+    let fd = std::os::fd::IntoRawFd::into_raw_fd(fd.map_err(errno)?);
+    // Linux frees the descriptor even when close reports an error, so it is never repeated.
+    // SAFETY: the descriptor was given to this function, and is not used after this.
+    match unsafe { libc::close(fd) } {
+        0 => Ok(()),
+        _ => match errno(std::io::Error::last_os_error()) {
+            // A signal came; nothing is said of the file.
+            Errno(libc::EINTR) => Ok(()),
+            failed => Err(failed),
+        },
+    }
+}
+
 impl Drop for Fd {
     fn drop(&mut self) {
-        // Linux frees the descriptor even when close reports an error, so it is never repeated.
+        // What it reports of a file that was written, `check_close` has asked before.
         // SAFETY: the descriptor is ours and is not used after this.
         unsafe { libc::close(self.0) };
     }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::{Damaged, GroupId, Nc4File};
+use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Behind, WriteBehind};
@@ -25,6 +26,8 @@ use crate::refs::VarRef;
 #[derive(Debug)]
 pub struct Dataset {
     path: PathBuf,
+    /// The file below all layers; none for a dataset in memory.
+    file: Option<Arc<File>>,
     /// Set for a dataset in memory that is to be written to `path` in the end.
     persists: bool,
     /// Set where aborting the creation has a file to remove.
@@ -40,8 +43,6 @@ pub struct Dataset {
     /// What was passed over in a damaged classic file.
     pub(crate) passed: Vec<zonda_classic::Passed>,
 }
-
-const NOT_KNOWN: &str = "neither a classic netCDF file nor HDF5, by its first bytes";
 
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one per open file, and calls are short")]
@@ -110,6 +111,7 @@ impl Dataset {
     }
 
     fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
+        let file = opened.file().cloned();
         let Opened { storage, beside, lock, .. } = opened;
         let inner = match options.format.version() {
             Some(version) => {
@@ -120,12 +122,13 @@ impl Dataset {
                 Inner::Nc4(Box::new(nc4.map_err(|error| error.at(name))?))
             }
         };
-        Ok(Dataset::new(name, inner))
+        Ok(Dataset::new(name, inner, file))
     }
 
-    fn new(name: &Path, inner: Inner) -> Dataset {
+    fn new(name: &Path, inner: Inner, file: Option<Arc<File>>) -> Dataset {
         Dataset {
             path: name.to_owned(),
+            file,
             persists: false,
             on_disk: false,
             forked: AtomicBool::new(false),
@@ -174,6 +177,7 @@ impl Dataset {
         damaged: Damaged,
     ) -> Result<Dataset> {
         let mut passed = Vec::new();
+        let file = opened.file().cloned();
         let open = || {
             let inner = match detect_in(&*opened.storage)? {
                 Detected::Classic(_) if damaged != Damaged::Refuse => {
@@ -192,23 +196,17 @@ impl Dataset {
                     let nc4 = Nc4::open(storage, beside, lock, path, options, damaged)?;
                     Inner::Nc4(Box::new(nc4))
                 }
-                Detected::Hdf4 => {
-                    let why = "an HDF4 file, which this library does not read";
-                    return Err(Error::explained(NcError::NotBuilt, why));
-                }
                 Detected::Unknown if damaged == Damaged::Search => {
                     let Opened { storage, beside, .. } = opened;
                     let nc4 = Nc4::open(storage, beside, None, path, options, damaged)?;
                     if nc4.read().model()?.faults.iter().all(|fault| !fault.is_found()) {
-                        return Err(Error::explained(NcError::NotNc, NOT_KNOWN));
+                        return Err(Detected::Unknown.refused());
                     }
                     Inner::Nc4(Box::new(nc4))
                 }
-                Detected::Unknown => {
-                    return Err(Error::explained(NcError::NotNc, NOT_KNOWN));
-                }
+                other @ (Detected::Hdf4 | Detected::Unknown) => return Err(other.refused()),
             };
-            Ok(Dataset::new(name, inner))
+            Ok(Dataset::new(name, inner, file))
         };
         let mut dataset = open().map_err(|error: Error| error.at(name))?;
         dataset.passed = passed;
@@ -517,8 +515,11 @@ impl Dataset {
             behind.end();
         }
         match &*self.inner {
-            Inner::Classic(classic) => self.finish(self.here(classic.abort())?),
-            Inner::Nc4(nc4) => self.finish(self.here(nc4.abort())?),
+            Inner::Classic(classic) => {
+                let ending = self.here(classic.abort())?;
+                self.finish(ending).and_then(|()| self.check_end(ending))
+            }
+            Inner::Nc4(nc4) => self.finish(self.here(nc4.abort(|| self.check_close()))?),
         }
     }
 
@@ -527,7 +528,7 @@ impl Dataset {
     ///
     /// Where the storage failed, it stays open ([`Dataset::is_open`]) and may be closed again, unless
     /// it was being created as a classic one, or a sync of it failed, now or before: it has ended then,
-    /// and the error says so. A netCDF-4 file stays open after every refusal; a classic
+    /// and the error says so. So it has where the system says only when the file is closed that it could not keep it. A netCDF-4 file stays open after every refusal; a classic
     /// one has ended after other errors.
     ///
     /// # Errors
@@ -548,10 +549,10 @@ impl Dataset {
     fn close_now(&self) -> Result<()> {
         let classic = match &*self.inner {
             Inner::Classic(classic) => classic,
-            Inner::Nc4(nc4) => return self.finish(self.here(nc4.close())?),
+            Inner::Nc4(nc4) => return self.finish(self.here(nc4.close(|| self.check_close()))?),
         };
         match classic.close() {
-            Ok(ending) => self.finish(ending),
+            Ok(ending) => self.finish(ending).and_then(|()| self.check_end(ending)),
             Err((error, ending)) => {
                 if ending == Some(Ending::Remove) {
                     // The definitions were refused; the file never was one.
@@ -577,12 +578,25 @@ impl Dataset {
             Ending::Keep if self.persists => {
                 self.here(open::persist(&**self.storage(), &self.path))
             }
-            Ending::Remove if self.on_disk => self.here(
-                std::fs::remove_file(&self.path)
-                    .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(0))),
-            ),
+            Ending::Remove if self.on_disk => match &self.file {
+                Some(file) => self.here(file.remove()),
+                None => self.here(open::remove_made(&self.path)),
+            },
             Ending::Keep | Ending::Remove => Ok(()),
         }
+    }
+
+    fn check_end(&self, ending: Ending) -> Result<()> {
+        if ending == Ending::Keep { self.check_close() } else { Ok(()) }
+    }
+
+    /// What the system says of the file only where it is closed, after everything was written and before
+    /// any descriptor of it is closed: it is said once.
+    fn check_close(&self) -> Result<()> {
+        if self.is_forked() {
+            return Ok(());
+        }
+        self.file.as_ref().map_or(Ok(()), |file| self.here(file.check_close()))
     }
 
     /// Takes every lock of this dataset, for a fork.
@@ -679,6 +693,7 @@ impl Dataset {
         if self.persists && !self.is_forked() && !self.in_define_mode() {
             self.here(open::persist(&**self.storage(), &self.path))?;
         }
+        self.check_close()?;
         told
     }
 }

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use zonda_classic::Version;
+use zonda_model::NcError;
 use zonda_storage::Storage;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::open;
 
 /// A format that Zonda reads and writes.
@@ -85,6 +86,33 @@ pub enum Detected {
     Hdf4,
     /// Nothing Zonda knows.
     Unknown,
+}
+
+impl Detected {
+    /// Whether it is a format that is read.
+    ///
+    /// # Errors
+    /// `NC_ENOTBUILT` for HDF4, `NC_ENOTNC` for what is not known.
+    pub(crate) fn readable(self) -> Result<()> {
+        match self {
+            Detected::Classic(_) | Detected::Hdf5 => Ok(()),
+            Detected::Hdf4 | Detected::Unknown => Err(self.refused()),
+        }
+    }
+
+    /// Why a file that is of no format that is read cannot be opened.
+    pub(crate) fn refused(self) -> Error {
+        match self {
+            Detected::Hdf4 => {
+                let why = "an HDF4 file, which this library does not read";
+                Error::explained(NcError::NotBuilt, why)
+            }
+            _ => {
+                let why = "neither a classic netCDF file nor HDF5, by its first bytes";
+                Error::explained(NcError::NotNc, why)
+            }
+        }
+    }
 }
 
 /// The signature of HDF5, at byte 0 or, behind a user block, at 512 times a power of two.

@@ -317,8 +317,11 @@ impl Nc4 {
     /// Ends it; of several threads one does. Refused, it stays open with all that the file lacks: room
     /// can be made, a type completed. Who can do neither gives it up by [`Nc4::abort`]. It has ended all
     /// the same where a sync was lost, which nothing can mend.
-    pub(crate) fn close(&self) -> Result<Ending> {
-        self.end(|file| {
+    ///
+    /// `check` asks the system what it says of the file at the end, while the locks are held: their descriptor is
+    /// closed with them.
+    pub(crate) fn close(&self, check: impl FnOnce() -> Result<()>) -> Result<Ending> {
+        self.end(check, |file| {
             let lost = match self.drain(file) {
                 Ok(()) => None,
                 Err(error) if error.is_of_lost_file(&*self.storage) => Some(error),
@@ -336,8 +339,8 @@ impl Nc4 {
     }
 
     /// Ends it without what was not committed, also where that is refused.
-    pub(crate) fn abort(&self) -> Result<Ending> {
-        self.end(|file| {
+    pub(crate) fn abort(&self, check: impl FnOnce() -> Result<()>) -> Result<Ending> {
+        self.end(check, |file| {
             file.keep_end(!self.knows_end());
             let aborted = file.abort();
             self.open.store(false, Ordering::Release);
@@ -367,7 +370,11 @@ impl Nc4 {
         Ok(self.read())
     }
 
-    fn end(&self, end: impl FnOnce(&mut Nc4File) -> Result<Ending>) -> Result<Ending> {
+    fn end(
+        &self,
+        check: impl FnOnce() -> Result<()>,
+        end: impl FnOnce(&mut Nc4File) -> Result<Ending>,
+    ) -> Result<Ending> {
         if self.forked.load(Ordering::Relaxed) || !self.is_writable {
             let was_open = self.open.swap(false, Ordering::AcqRel);
             self.unlock();
@@ -377,7 +384,10 @@ impl Nc4 {
         if !self.open.load(Ordering::Acquire) {
             return Err(NcError::BadId.into());
         }
-        let ending = end(&mut file);
+        let ending = end(&mut file).and_then(|ending| match ending {
+            Ending::Keep => check().map(|()| ending),
+            Ending::Remove => Ok(ending),
+        });
         if !self.open.load(Ordering::Acquire) {
             self.unlock();
         }

@@ -184,18 +184,26 @@ fn in_memory(io: Option<&str>, memory: Memory) -> Result<Opened> {
     Ok(Opened::of(storage))
 }
 
+/// Removes the file that was made for a dataset in memory which is given up.
+pub(crate) fn remove_made(path: &Path) -> Result<()> {
+    let opened = open_storage(path, true, Create::MustExist, true, None)?;
+    Ok(opened.file().map_or(Ok(()), |file| file.remove())?)
+}
+
 /// Bytes copied at a time.
 const COPY_BLOCK: usize = 1 << 20;
 
 /// Writes the bytes of a storage to a path, for a persistent dataset in memory.
 pub(crate) fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
-    let to = open_storage(path, true, Create::Truncate, true, None)?.storage;
+    let opened = open_storage(path, true, Create::Truncate, true, None)?;
+    let to = &opened.storage;
     let mut block = vec![0u8; COPY_BLOCK];
     let mut at = 0u64;
     loop {
         let got = from.read_at(at, &mut block)?;
         if got == 0 {
-            return Ok(to.sync()?);
+            to.sync()?;
+            return Ok(opened.file().map_or(Ok(()), |file| file.check_close())?);
         }
         to.write_at(at, &block[..got])?;
         at += got as u64;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use zonda_model::NcError;
 use zonda_nc4::Recovered;
-use zonda_storage::Neighbour;
+use zonda_storage::{Neighbour, Storage};
 
 use crate::error::{Error, Result};
 use crate::format::{Detected, detect_in};
@@ -35,7 +35,8 @@ pub enum Recovery {
 ///
 /// # Errors
 /// What the operating system reports, for one that the file cannot be written; it can then be tried
-/// again. `NC_EHDFERR` where another program has an HDF5 file open for writing.
+/// again. `NC_EHDFERR` where another program has an HDF5 file open for writing. `NC_ENOTNC` and
+/// `NC_ENOTBUILT` for a file of a format that is not read, which has no journal that completes it.
 ///
 /// ```no_run
 /// let done = zonda::recover("history.nc".as_ref())?;
@@ -48,13 +49,23 @@ pub fn recover(path: &Path) -> Result<Recovery> {
         let is_hdf5 = matches!(detect_in(&*opened.storage)?, Detected::Hdf5);
         let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
         let beside = opened.beside.ok_or(NcError::Inval)?;
-        if is_hdf5 {
-            // Errors get the path of the file below.
-            return Ok(zonda_nc4::recover(&*opened.storage, &*beside, Path::new("/"))?.into());
-        }
-        Ok::<_, Error>(zonda_classic::recover(&*opened.storage, &beside)?.into())
+        let storage = &*opened.storage;
+        // Errors get the path of the file below.
+        let done = match is_hdf5 {
+            true => zonda_nc4::recover(storage, &*beside, Path::new("/"))?.into(),
+            false => zonda_classic::recover(storage, &beside)?.into(),
+        };
+        of_a_file(done, storage)
     };
     work().map_err(|error| error.at(path))
+}
+
+/// What was done, unless it is nothing and the file is none that anything could be done for.
+fn of_a_file(done: Recovery, storage: &dyn Storage) -> Result<Recovery> {
+    if done == Recovery::Nothing {
+        detect_in(storage)?.readable()?;
+    }
+    Ok(done)
 }
 
 /// As [`recover`], with a journal that may belong to the user of the number `user`, whom the caller trusts
@@ -74,11 +85,13 @@ pub fn recover_of(
         let _lock = if is_hdf5 { open::lock(&opened)? } else { None };
         let beside = opened.beside.ok_or(NcError::Inval)?;
         let storage = &*opened.storage;
-        if is_hdf5 {
-            let done = zonda_nc4::recover_of(storage, &*beside, user, Path::new("/"), &mut *show);
-            return Ok(done?.into());
-        }
-        Ok::<_, Error>(zonda_classic::recover_of(storage, &beside, user, &mut *show)?.into())
+        let done = match is_hdf5 {
+            true => {
+                zonda_nc4::recover_of(storage, &*beside, user, Path::new("/"), &mut *show)?.into()
+            }
+            false => zonda_classic::recover_of(storage, &beside, user, &mut *show)?.into(),
+        };
+        of_a_file(done, storage)
     };
     work().map_err(|error| error.at(path))
 }

@@ -4,6 +4,8 @@ test_usage() {
     # Messages name offsets and sizes of reads, which the default stack chooses.
     export ZONDA_IO=file
     [ -n "$ncgen" ] && "$ncgen" -k nc3 -o types.nc "$here/dump/types.cdl"
+    echo "no netCDF at all" >not-netcdf.nc
+    : >empty.nc
     local name line
     # NAME and the arguments, one case a line.
     while IFS='|' read -r name line; do
@@ -32,9 +34,14 @@ view-missing-dimension|view types.nc s --at nope=0
 view-beyond|view types.nc s --at n=99
 view-bad-picture|view types.nc s -o picture.gif
 view-no-folder|view types.nc s -o no-such-folder/picture.png
+view-width-of-nothing|view types.nc s --width 300
+view-colours-of-nothing|view types.nc s --diverging
+view-list-colours|view types.nc --diverging
+recover-not-netcdf|recover not-netcdf.nc empty.nc
 view-bad-width|view types.nc s --width 7 -o picture.png
 trace-no-file|trace
 trace-missing-file|trace no-such-file.txt
+trace-width-of-nothing|trace no-such-file.txt --width 300
 trace-bad-picture|trace no-such-file.txt -o picture
 run-no-program|run
 run-missing-program|run -- no-such-program-here

@@ -8,10 +8,11 @@ test_view() {
     export ZONDA_IO=file
     "$ncgen" -k nc3 -o field.nc "$here/view/field.cdl"
     local name variable
-    # NAME, the variable and its options, one case a line: text first, then the picture.
+    # NAME, the variable and its options, one case a line: text first, without what is about pictures alone, then
+    # the picture.
     while IFS='|' read -r name variable; do
-        # shellcheck disable=SC2086
-        golden "view $name" "$here/view/$name.txt" "$zonda" view field.nc $variable
+        # shellcheck disable=SC2046
+        golden "view $name" "$here/view/$name.txt" "$zonda" view field.nc $(sed -E 's/ --(diverging|width [0-9]+)//' <<<"$variable")
         # shellcheck disable=SC2086
         picture "view $name as SVG" "$here/view/$name.svg.txt" "$zonda" view field.nc $variable
     done <<'CASES'

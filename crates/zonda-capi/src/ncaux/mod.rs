@@ -8,7 +8,6 @@ mod path_list;
 mod provenance;
 
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -240,9 +239,7 @@ pub unsafe extern "C" fn ncaux_writefile(
             // SAFETY: valid for `size` bytes by contract.
             unsafe { std::slice::from_raw_parts(content.cast(), size) }
         };
-        let mut file =
-            std::fs::File::create(Path::new(std::ffi::OsStr::from_bytes(name))).map_err(system)?;
-        file.write_all(content).map_err(system)?;
-        Ok(())
+        let path = Path::new(std::ffi::OsStr::from_bytes(name));
+        Ok(zonda::storage::whole::write(path, content).map_err(system)?)
     })
 }

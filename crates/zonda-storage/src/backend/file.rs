@@ -3,7 +3,7 @@
 //! Buffers nothing and holds no lock: the kernel orders what overlaps.
 
 use crate::error::{Op, StorageError, range_end};
-use crate::os::{Errno, Fd, MAX_BUFFERS};
+use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -218,6 +218,37 @@ impl File {
         let lost =
             |Errno(errno)| StorageError::SyncLost { path: Arc::clone(&self.path), op, errno };
         self.syncs.run(|| sync(self.level).map_err(lost))
+    }
+
+    /// Has the system say now what it would say where the file is closed, which nobody would hear: for the
+    /// end of a file that was written, after all else.
+    ///
+    /// # Errors
+    /// [`StorageError::CloseFailed`].
+    pub fn check_close(&self) -> Result<(), StorageError> {
+        if !self.writable {
+            return Ok(());
+        }
+        self.fd.check_close().map_err(|Errno(errno)| StorageError::CloseFailed {
+            path: Arc::clone(&self.path),
+            errno,
+        })
+    }
+
+    /// Removes the file, for a creation that is given up: an ordinary file that its path still names. What was
+    /// there before and stays after a file, such as a device or a pipe, a link, or another file that has got
+    /// the name, is left alone.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn remove(&self) -> Result<(), StorageError> {
+        match (Status::of_name(&self.path), self.fd.status()) {
+            (Ok(named), Ok(own)) if named.is_regular() && named.identity == own.identity => {}
+            _ => return Ok(()),
+        }
+        std::fs::remove_file(&self.path).map_err(|error| {
+            self.error(Op::Remove, 0, 0, Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+        })
     }
 
     /// A new file's name is durable only when its folder is.

@@ -117,7 +117,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
     let mut out = BufWriter::with_capacity(OUTPUT_BUFFER, io::stdout().lock());
     let done = Options::read(args).and_then(|options| dump(&options, &mut out));
     // What was written before a failure is good and goes out, too.
-    let flushed = out.flush().map_err(Refusal::from);
+    let flushed = crate::ended(&mut out).map_err(Refusal::from);
     match done.and(flushed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(refusal) => refusal.report(program),

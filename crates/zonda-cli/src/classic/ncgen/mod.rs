@@ -127,7 +127,7 @@ fn make(program: &str, options: &Options, source: &Source) -> Result<(), Failure
         }
     };
     let mut out = io::stdout().lock();
-    let written = out.write_all(&text).and_then(|()| out.flush());
+    let written = out.write_all(&text).and_then(|()| crate::ended(&mut out));
     written.map_err(Failure::Output)
 }
 

@@ -37,8 +37,8 @@ pub(super) fn write(
     let temporary = temporary.map_err(|error| Fault::nowhere(error.to_string()))?;
     let path = temporary.working_path();
     let options = CreateOptions {
+        // An empty file has the name already.
         format: format(how.kind),
-        exclusive: true,
         in_memory: how.in_memory.then_some(Persist::Yes),
         ..CreateOptions::default()
     };

@@ -56,7 +56,7 @@ pub(crate) struct Args {
     labels: Vec<String>,
 
     /// Width of the picture in pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
+    #[arg(long, value_name = "PIXELS", default_value_t = 1200, requires = "output")]
     width: u32,
 
     /// The recording, or lines of the event layer; `-` for standard input

@@ -44,7 +44,7 @@ pub(crate) struct Args {
     diverging: bool,
 
     /// Width of the picture in pixels
-    #[arg(long, value_name = "PIXELS", default_value_t = 1200)]
+    #[arg(long, value_name = "PIXELS", default_value_t = 1200, requires = "output")]
     width: u32,
 
     /// Draws in text, also where the output is no terminal
@@ -76,11 +76,16 @@ fn at(text: &str) -> std::result::Result<At, String> {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     // Before anything is read: a name that no picture can have is a wrong call.
     let format = args.output.as_deref().map(Format::of).transpose().map_err(wrong_call)?;
+    let draws_text = args.text || std::io::stdout().is_terminal();
+    if args.diverging && args.variable.is_some() && args.output.is_none() && !draws_text {
+        let why = "--diverging is about colours: it wants -o, --text or a terminal";
+        return Err(Failure::Usage(format!("{why}; see --help")));
+    }
     zonda::tell_of_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
     let Some(variable) = &args.variable else {
-        if args.output.is_some() || args.text || !args.at.is_empty() {
-            let why = "-o, --text and --at want a variable; without them VAR may be left out";
+        if args.output.is_some() || args.text || args.diverging || !args.at.is_empty() {
+            let why = "-o, --text, --at and --diverging want a variable; without them VAR may be left out";
             return Err(Failure::Usage(format!("{why}; see --help")));
         }
         list::write(&file, out).map_err(|failure| failure.within(file.path()))?;
@@ -95,7 +100,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     }
     let (Some(output), Some(format)) = (&args.output, format) else {
         slice.describe(out)?;
-        if args.text || std::io::stdout().is_terminal() {
+        if draws_text {
             draw_text(&slice, args, out)?;
         }
         return crate::done();
@@ -118,7 +123,7 @@ fn wrong_call(error: zonda_plot::Error) -> Failure {
 /// Makes the picture and writes it, nothing of it where it cannot be made.
 pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Result<()> {
     let bytes = chart.encode(format).map_err(|error| Failure::at(path, error))?;
-    std::fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+    zonda::storage::whole::write(path, &bytes).map_err(|error| Failure::at(path, error))
 }
 
 fn chart(slice: &Slice, args: &Args) -> zonda_plot::Result<Chart> {

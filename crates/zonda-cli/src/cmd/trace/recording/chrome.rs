@@ -96,6 +96,7 @@ impl Writer {
 
     pub(super) fn end(mut self) -> Result<()> {
         let done = self.out.write_all(b"\n]}\n").and_then(|()| self.out.flush());
+        let done = done.and_then(|()| zonda::storage::whole::check_close(self.out.get_ref()));
         done.map_err(|error| self.failed(error))
     }
 }

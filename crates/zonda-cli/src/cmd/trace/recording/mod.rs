@@ -94,7 +94,8 @@ pub(super) fn show(
     }
     if let Some(path) = &args.html {
         let page = page::make(&recording, speed).map_err(|error| Failure::at(path, error))?;
-        std::fs::write(path, page).map_err(|error| Failure::at(path, error))?;
+        zonda::storage::whole::write(path, page.as_bytes())
+            .map_err(|error| Failure::at(path, error))?;
     }
     if let (Some(output), Some(format)) = (&args.output, format) {
         let panels: Vec<OffsetPanel<'_>> = recording.processes.iter().map(panel).collect();

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""How files end. What close(2) reports of a file that was written (NFS and quotas tell only there that it could not be
+kept) reaches nc_close and the exit status of each tool, for each way to write a file; and nothing that was there
+before and is no ordinary file (devices, pipes, links) is removed where a file is given up.
+
+    tests/ends/run.py
+
+    ZONDA_PREFIX   where the library and the tools are (default: dist)
+"""
+
+import errno
+import itertools
+import os
+import shlex
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
+CLOBBER, DISKLESS, CDF5, CLASSIC, OFFSET, PERSIST, NC4, SHARE = 0, 8, 0x20, 0x100, 0x200, 0x4000, 0x1000, 0x800
+FORMATS = {"classic": 0, "64-bit offset": OFFSET, "cdf5": CDF5, "netcdf4": NC4, "netcdf4 classic": NC4 | CLASSIC}
+CAUSES = [errno.EIO, errno.EDQUOT, errno.ENOSPC]
+CDL = "netcdf x { dimensions: y = 4 ; x = 5 ; variables: float v(y, x) ; data: v = %s ; }" % ", ".join(map(str, range(20)))
+
+failures = []
+n_cases = 0
+
+
+def check(label, is_right, said):
+    global n_cases
+    n_cases += 1
+    if not is_right:
+        failures.append(label)
+        print(f"FAILED  {label}: {said}")
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "NETCDF_"))}
+    return kept | {"LD_LIBRARY_PATH": str(PREFIX / "lib"), "LC_ALL": "C.UTF-8"} | more
+
+
+def run(command, **more):
+    return subprocess.run(command, env=environment(**more), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, check=False)  # fmt: skip
+
+
+class Place:
+    """A folder whose files cannot be closed in peace."""
+
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.out = scratch / "out"
+        self.out.mkdir()
+        self.shim = str(scratch / "close_fails.so")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.shim, HERE / "close_fails.c"], check=True)
+        self.put = str(scratch / "put")
+        subprocess.run(["cc", "-O1", "-I", PREFIX / "include", "-o", self.put, HERE / "put.c", "-L", PREFIX / "lib",
+                        "-lnetcdf", f"-Wl,-rpath,{PREFIX / 'lib'}"], check=True)  # fmt: skip
+
+    def failing(self, cause):
+        return {"LD_PRELOAD": self.shim, "CLOSE_FAILS": str(self.out) + "/", "CLOSE_ERRNO": str(cause)}
+
+    def clean(self):
+        for path in self.out.iterdir():
+            path.unlink()
+
+
+def library(place):
+    ways = {
+        "new": ({}, 0),
+        "open": ({}, 0),
+        "shared": ({}, SHARE),
+        "diskless": ({}, DISKLESS | PERSIST),
+        "unbuffered": ({"ZONDA_IO": "file"}, 0),
+        "many layers": ({"ZONDA_IO": "cache:4:4,event,throttle:1G,file"}, 0),
+        "synced": ({"ZONDA_SYNC": "full"}, 0),
+        "write-behind": ({"ZONDA_ASYNC": "on"}, 0),
+    }
+    path = str(place.out / "x.nc")
+    for (format, mode), (way, (more, flags)), cause in itertools.product(FORMATS.items(), ways.items(), CAUSES):
+        place.clean()
+        how = "open" if way == "open" else "new"
+        if way == "open":
+            run([place.put, str(mode), "new", path])
+        done = run([place.put, str(mode | flags), how, path], **more, **place.failing(cause))
+        # The reported cause, and then no such file: it has ended.
+        check(f"nc_close of {format}, {way}, {errno.errorcode[cause]}", done.stdout == f"{cause} -33\n",
+              f"{done.stdout.strip()} {done.stderr.strip()}")  # fmt: skip
+        place.clean()
+        if way == "open":
+            run([place.put, str(mode), "new", path])
+        done = run([place.put, str(mode | flags), how, path], **more)
+        check(f"nc_close of {format}, {way}", done.stdout == "0 -33\n", done.stdout + done.stderr)
+    for format, mode in FORMATS.items():
+        place.clean()
+        done = run([place.put, str(mode), "exit", path], **place.failing(errno.EDQUOT))
+        check(f"exit without nc_close of {format}", "Disk quota exceeded" in done.stderr and "x.nc" in done.stderr, done.stderr)
+
+
+def tools(place):
+    out, source, trace = place.out, place.scratch / "in.nc", place.scratch / "run.trace"
+    (place.scratch / "x.cdl").write_text(CDL)
+    run([PREFIX / "bin/ncgen", "-o", source, place.scratch / "x.cdl"])
+    made = run([PREFIX / "bin/zonda", "copy", "-k", "netcdf4", "-d", "1", source, place.scratch / "copied.nc"], ZONDA_TRACE=str(trace))
+    check("files to work on", made.returncode == 0 and trace.exists(), made.stderr)
+    zonda = f"{PREFIX}/bin/zonda"
+    commands = [
+        f"{PREFIX}/bin/ncdump {source} > {out}/a",
+        f"{PREFIX}/bin/ncdump -h {source} > {out}/a",
+        f"{PREFIX}/bin/ncgen -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{PREFIX}/bin/ncgen -4 -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{PREFIX}/bin/ncgen -d -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{PREFIX}/bin/ncgen -lc {place.scratch}/x.cdl > {out}/a.c",
+        f"{PREFIX}/bin/ncgen3 -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{PREFIX}/bin/nccopy {source} {out}/a.nc",
+        f"{PREFIX}/bin/nccopy -4 -d 1 {source} {out}/a.nc",
+        f"{PREFIX}/bin/nccopy -w {source} {out}/a.nc",
+        f"{zonda} copy {source} {out}/a.nc",
+        f"{zonda} copy -k netcdf4 -d 1 {source} {out}/a.nc",
+        f"{zonda} recover --to {out}/a.nc {source}",
+        f"{zonda} dump {source} > {out}/a",
+        f"{zonda} dump --help > {out}/a",
+        f"{zonda} info {source} > {out}/a",
+        f"{zonda} check {source} > {out}/a",
+        f"{zonda} man > {out}/a",
+        f"{zonda} completions bash > {out}/a",
+        f"{zonda} view {source} v > {out}/a",
+        f"{zonda} view {source} v -o {out}/a.png",
+        f"{zonda} view {source} v -o {out}/a.svg",
+    ]
+    commands += [f"{zonda} trace {kind} {out}/a.svg {trace}" for kind in ("--html", "--chrome", "-o")]
+    for command in commands:
+        place.clean()
+        # The shell has the file open, too: what it says of it is not looked at.
+        done = run(["sh", "-c", f"exec {command}"], **place.failing(errno.EDQUOT))
+        said = f"{done.returncode} {done.stderr.strip()}"
+        words = command.replace(str(place.scratch), "").replace(f"{PREFIX}/bin/", "")
+        check(words, done.returncode not in (0, 127) and "Disk quota exceeded" in done.stderr, said)
+        place.clean()
+        done = run(["sh", "-c", f"exec {command}"])
+        check(words + ", nothing wrong", done.returncode == 0, done.stderr)
+
+
+def special(place):
+    """Targets that are no files, and failures that give them up."""
+    out, source = place.out, place.scratch / "in.nc"
+    (place.scratch / "bad.cdl").write_text(CDL.replace("v = 0", "v = nonsense"))
+    zonda = f"{PREFIX}/bin/zonda"
+    commands = [
+        f"{PREFIX}/bin/ncgen -o @ {place.scratch}/x.cdl",
+        f"{PREFIX}/bin/ncgen -o @ {place.scratch}/bad.cdl",
+        f"{PREFIX}/bin/ncgen3 -o @ {place.scratch}/bad.cdl",
+        f"{PREFIX}/bin/nccopy {source} @",
+        f"{PREFIX}/bin/nccopy {place.scratch}/bad.cdl @",
+        f"{zonda} copy -f {source} @",
+        f"{zonda} copy -f {place.scratch}/bad.cdl @",
+        f"{zonda} recover -f --to @ {source}",
+        f"{zonda} recover @",
+        f"{zonda} view {source} v -o @.png",
+        f"{place.put} 0 define @",
+        f"{place.put} {NC4} define @",
+        f"{place.put} {DISKLESS | PERSIST} define @",
+        f"{place.put} 0 new @",
+        f"{place.put} {NC4} new @",
+    ]
+
+    def device(path):
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 7))  # /dev/full
+
+    def link(path):
+        (place.scratch / "meant.nc").write_bytes(b"")
+        path.symlink_to(place.scratch / "meant.nc")
+
+    makers = {"link": link, "link to /dev/full": lambda path: path.symlink_to("/dev/full")}
+    if os.geteuid() == 0:
+        makers["device"] = device
+    for command, (kind, make) in itertools.product(commands, makers.items()):
+        place.clean()
+        target = out / ("t.png" if "@.png" in command else "t")
+        try:
+            make(target)
+        except PermissionError:
+            continue
+        before = os.lstat(target)
+        done = run(shlex.split(command.replace("@.png", str(target)).replace("@", str(target))))
+        now = os.lstat(target) if os.path.lexists(target) else None
+        same = now is not None and (now.st_ino, stat.S_IFMT(now.st_mode)) == (before.st_ino, stat.S_IFMT(before.st_mode))
+        check(f"{command.replace(str(place.scratch), '').replace(f'{PREFIX}/bin/', '')} on a {kind}", same and done.returncode >= 0,
+              f"exit {done.returncode}, {'gone or replaced' if not same else ''} {done.stderr.strip()}")  # fmt: skip
+    # What was made is removed; not another file that has its name by then.
+    place.clean()
+    for mode in (0, NC4, DISKLESS | PERSIST):
+        done = run([place.put, str(mode), "define", str(out / "x.nc")])
+        check(f"nc_abort of a new file, mode {mode}", done.stdout == "0 -33\n" and not (out / "x.nc").exists(), done.stdout)
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="zonda-ends-") as folder:
+        place = Place(Path(folder).resolve())
+        library(place)
+        tools(place)
+        special(place)
+    print(f"{n_cases - len(failures)} passed, {len(failures)} failed")
+    return bool(failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
