@@ -257,6 +257,20 @@ def has_journal(folder):
     return False
 
 
+def stranger(folder):
+    """The number of a user who is neither we nor the file's owner, and whose journal stands beside the file; None
+    where there is no such journal."""
+    for place, _, files in os.walk(folder):
+        for name in files:
+            if name.endswith(".zonda-journal"):
+                path = os.path.join(place, name)
+                owner = os.lstat(path).st_uid
+                file = os.stat(path.removesuffix(".zonda-journal"))
+                if owner not in (0, os.geteuid(), file.st_uid):
+                    return owner
+    return None
+
+
 class Job:
     """A scenario in a version of the format, with its own scratch folder."""
 
