@@ -3,6 +3,13 @@
 
 What to compare with is worked out once per variable and set of attributes (`Rules`). The comparison runs over
 blocks that fit the cache, and a mask exists only from the first masked element on.
+
+Why these rules are not those of `zonda_cf::values`, which `zonda view` and the tools have (the NetCDF Users Guide):
+they are said in terms of NumPy, and of the NumPy that is installed. An attribute counts if NumPy's cast to the variable's type keeps
+its value (the text "5" does); a default fill value is compared by NumPy's promotion; what is scaled has the type that
+NumPy gives the product, which is another one since NumPy 2; what is under a mask, its fill value, and what raises or
+warns are those of masked arrays. In Rust this would be a copy of NumPy for each of its versions. All of these rules are
+in this module; `python/tests/decoding` compares them with netCDF4-python on a table.
 """
 
 from __future__ import annotations

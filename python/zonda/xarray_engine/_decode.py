@@ -6,6 +6,10 @@ attributes ask at most for a mask and a scale, the result is known beforehand, a
 applied by the array that reads. All others (times, text, ``_Unsigned``, fill values that disagree, ...), and all
 variables where options differ from one to the other, go through xarray's functions. Both ways give the same dataset
 (``test_decoding.py`` compares them).
+
+That is also why these rules are not those of ``zonda_cf::values`` (the NetCDF Users Guide): they are those of the installed
+xarray, which is asked for the dtype of the result (``maybe_promote``, ``_choose_float_dtype``) and decodes whatever is not plain.
+Which attributes count is decided in ``_decoding`` alone; ``_arrays.Decoding`` does the arithmetic of it.
 """
 
 from __future__ import annotations
