@@ -19,10 +19,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LISTED = ROOT / "scripts" / "allocations.txt"
 # Whose sizes come from files and from callers of the library.
-CRATES = ["zonda-capi", "zonda-chunk", "zonda-classic", "zonda-convert", "zonda-hdf5", "zonda-model", "zonda-nc4", "zonda-plugin"]
+CRATES = ["zonda-capi", "zonda-chunk", "zonda-classic", "zonda-convert", "zonda-hdf5", "zonda-model", "zonda-nc4", "zonda-plugin", "zonda-storage"]
 TAKES = re.compile(r"with_capacity\(|vec!\[|\.reserve\(|\.reserve_exact\(|\.resize\(|\.resize_with\(|\.repeat\(")
 # What was asked for just before cannot fail any more.
-ASKED = re.compile(r"try_reserve|reserve\((filter|NAME)|super::reserve\(|memory::(reserve|room|lengthen|filled)")
+ASKED = re.compile(r"try_reserve|reserve\((filter|NAME)|super::reserve|slab::zeros\(|memory::(reserve|room|lengthen|filled)")
 LINES_BEFORE = 5
 # Parts of sizes that are bounded by what is there.
 BOUNDED = [

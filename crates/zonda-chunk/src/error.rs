@@ -94,6 +94,7 @@ impl ChunkError {
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
+            ChunkError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             ChunkError::Storage(error) => NcError::System(error.raw_os_error()),
             ChunkError::Table(_)
             | ChunkError::Source(_)

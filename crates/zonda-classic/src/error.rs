@@ -292,6 +292,7 @@ impl ClassicError {
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
+            ClassicError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             ClassicError::Storage(error) => NcError::System(error.raw_os_error()),
             ClassicError::Truncated { .. }
             | ClassicError::BadMagic { .. }

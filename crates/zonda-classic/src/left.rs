@@ -58,7 +58,8 @@ impl ClassicFile {
             }
             Err(error) => {
                 let len = storage.len()?.min(limits.header_bytes);
-                let mut bytes = vec![0; usize::try_from(len).unwrap_or(usize::MAX)];
+                let len = usize::try_from(len).unwrap_or(usize::MAX);
+                let mut bytes = zonda_model::memory::filled(len, 0)?;
                 let got = storage.read_at(0, &mut bytes)?;
                 bytes.truncate(got);
                 let (header, counted) = codec::decode_left(bytes)?;

@@ -161,6 +161,7 @@ impl HdfError {
     #[must_use]
     pub fn nc_error(&self) -> NcError {
         match self {
+            HdfError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
             // What was opened is an HDF5 file; a part of it cannot be had.

@@ -437,6 +437,7 @@ impl<'a> Loader<'a> {
         if u32::try_from(end).is_err() {
             return Err(too_long);
         }
+        zonda_model::memory::reserve(&mut self.bytes, whole.len())?;
         self.bytes.extend_from_slice(whole);
         let head = match (self.version, self.ordered) {
             (1, _) => 8,

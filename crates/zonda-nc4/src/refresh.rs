@@ -222,7 +222,7 @@ impl Nc4File {
     fn caches_set(&self) -> Vec<(GroupId, VarId, (usize, usize, f32))> {
         let groups = self.model.get().into_iter().flat_map(|model| &model.groups);
         let mut set = Vec::new();
-        for (group, list) in (0u16..).map(GroupId).zip(groups) {
+        for (group, list) in (0..=u16::MAX).map(GroupId).zip(groups) {
             for (id, var) in (0..).map(VarId).zip(&list.vars) {
                 let cache = var.details.get().and_then(|details| {
                     *details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)

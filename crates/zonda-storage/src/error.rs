@@ -170,6 +170,12 @@ pub enum StorageError {
         /// The limit, in bytes.
         limit: u64,
     },
+    /// There is no memory for a page of the cache.
+    #[error("no memory for {bytes} bytes of the cache")]
+    NoMemory {
+        /// How many were asked for.
+        bytes: u64,
+    },
     /// The `fault` layer was asked to fail here.
     #[error("fault: {op} number {nth} ({len} bytes at byte {at}): {}", text(*errno))]
     Injected {
@@ -222,7 +228,7 @@ impl StorageError {
             StorageError::Locked { .. } => libc::EACCES,
             StorageError::NothingWritten { .. } => libc::EIO,
             StorageError::TooFar { .. } => libc::EFBIG,
-            StorageError::MemoryLimit { .. } => libc::ENOMEM,
+            StorageError::MemoryLimit { .. } | StorageError::NoMemory { .. } => libc::ENOMEM,
             StorageError::Refused { .. } => libc::EPERM,
         }
     }
@@ -258,6 +264,7 @@ impl StorageError {
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
             StorageError::Open { .. }
+            | StorageError::NoMemory { .. }
             | StorageError::SyncLost { .. }
             | StorageError::CloseFailed { .. }
             | StorageError::Locked { .. }
@@ -283,6 +290,7 @@ impl StorageError {
             | StorageError::Trace { path, .. } => Some(path),
             StorageError::TooFar { .. }
             | StorageError::MemoryLimit { .. }
+            | StorageError::NoMemory { .. }
             | StorageError::Injected { .. } => None,
         }
     }

@@ -75,6 +75,20 @@ pub(crate) fn pages(page_bytes: usize) -> Vec<SlabPage> {
         .collect()
 }
 
+/// `len` zeros; `None` where there is no memory for them. They come from the system as they are: nothing is
+/// cleared twice, and what is not touched takes nothing.
+pub(crate) fn zeros(len: usize) -> Option<Vec<u8>> {
+    if len == 0 {
+        return Some(Vec::new());
+    }
+    let layout = std::alloc::Layout::array::<u8>(len).ok()?;
+    // SAFETY: the layout is not empty.
+    let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?;
+    // SAFETY: the memory is from the global allocator, with this length and the alignment of bytes, each
+    // of which is a zero.
+    Some(unsafe { Vec::from_raw_parts(start.as_ptr(), len, len) })
+}
+
 impl std::ops::Deref for SlabPage {
     type Target = [u8];
 
@@ -96,6 +110,14 @@ impl std::ops::DerefMut for SlabPage {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn zeros_are_zero_or_not_there() {
+        assert_eq!(super::zeros(0), Some(Vec::new()));
+        assert_eq!(super::zeros(70_000), Some(vec![0; 70_000]));
+        assert_eq!(super::zeros(isize::MAX as usize), None);
+        assert_eq!(super::zeros(usize::MAX), None);
+    }
+
     #[test]
     fn pages_are_apart_and_outlive_each_other() {
         let mut pages = super::pages(256 << 10);

@@ -70,6 +70,7 @@ impl Error {
         match &self.0.cause {
             Cause::Classic(error) => error.nc_error(),
             Cause::Nc4(error) => error.nc_error(),
+            Cause::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
             Cause::Refused(code) | Cause::Explained(code, _) | Cause::Told(code, _) => *code,

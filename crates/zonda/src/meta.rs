@@ -523,7 +523,7 @@ impl<'a> Meta<'a> {
         let name = sought_name(name, NcError::BadType)?;
         let named = |group| model.find_type(group, &name);
         let near = model.lineage_ids(self.group_id()).find_map(named);
-        let all = (0u16..).map(GroupId).zip(&model.groups);
+        let all = (0..=u16::MAX).map(GroupId).zip(&model.groups);
         let any = || all.map(|(group, _)| group).find_map(named);
         Ok(near.or_else(any).ok_or(NcError::BadType)?)
     }

@@ -99,7 +99,7 @@ fn places<K: Eq + std::hash::Hash>(
 
 fn groups(old: &Model, new: &Model) -> Vec<u16> {
     fn keys(model: &Model) -> Known<String> {
-        let groups = (0u16..).map(GroupId).zip(&model.groups);
+        let groups = (0..=u16::MAX).map(GroupId).zip(&model.groups);
         groups.map(|(id, group)| Some((model.group_path(id), group.at))).collect()
     }
     let places = places(&keys(old), &keys(new));
@@ -152,7 +152,7 @@ impl Renumbering {
     fn apply(&self, old: &Model, new: Model) -> Model {
         let Model { groups, dims, types, is_classic, gaps, forms, faults } = new;
         let mut list: Vec<Option<Group>> = Vec::new();
-        for (id, group) in (0u16..).map(GroupId).zip(groups) {
+        for (id, group) in (0..=u16::MAX).map(GroupId).zip(groups) {
             let id = self.group(id);
             let before = old.group(id);
             put(&mut list, usize::from(id.0), self.one_group(before, group));

@@ -141,7 +141,7 @@ fn apart(model: &Model) -> Apart {
         }
     }
     let scales = Scales::of(model, false, &apart);
-    for (group, list) in (0u16..).map(GroupId).zip(&model.groups) {
+    for (group, list) in (0..=u16::MAX).map(GroupId).zip(&model.groups) {
         for (id, var) in (0..).map(VarId).zip(&list.vars) {
             let key = ObjectKey::Var(group, id);
             if !var.refers_to_scales && !scales.dim_of.contains_key(&key) {

@@ -70,7 +70,7 @@ impl Scales {
     }
 
     fn attach(&mut self, model: &Model, apart: &Apart) {
-        for (group, list) in (0u16..).map(GroupId).zip(&model.groups) {
+        for (group, list) in (0..=u16::MAX).map(GroupId).zip(&model.groups) {
             for (id, var) in (0..).map(VarId).zip(&list.vars) {
                 let key = ObjectKey::Var(group, id);
                 if var.dims.is_empty()

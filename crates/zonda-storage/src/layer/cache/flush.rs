@@ -29,7 +29,7 @@ impl<S: Storage> Cache<S> {
     /// Writes back `page` of slot `id`, and the dirty pages that follow it or precede it without a
     /// gap, as far as nobody else holds them.
     pub(super) fn write_back(&self, id: u32, page: &mut Page) -> Result<(), StorageError> {
-        page.settle(self.page_bytes());
+        page.settle(self.page_bytes())?;
         let before = self.neighbours(page, false);
         let after = self.neighbours(page, true);
         let mut run: Vec<(u32, &mut Page)> = Vec::with_capacity(before.len() + after.len() + 1);
@@ -197,8 +197,7 @@ impl<S: Storage> Cache<S> {
                 break;
             }
             let Some(mut page) = slot.page.try_write() else { break };
-            page.settle(whole);
-            if page.index != next || !edge(&page, !up) {
+            if page.settle(whole).is_err() || page.index != next || !edge(&page, !up) {
                 break;
             }
             open = edge(&page, up);
@@ -211,7 +210,9 @@ impl<S: Storage> Cache<S> {
     /// Writes what is dirty in `run`, ascending pages, by as few calls as can be; on failure all stay
     /// dirty. Only those bytes: between them may be what another process has written since.
     fn write_run(&self, run: &mut [(u32, &mut Page)]) -> Result<(), StorageError> {
-        run.iter_mut().for_each(|(_, page)| page.settle(self.page_bytes()));
+        for (_, page) in &mut *run {
+            page.settle(self.page_bytes())?;
+        }
         let mut ranges = Vec::with_capacity(run.len());
         for (_, page) in &*run {
             let base = self.base(page.index);
@@ -319,9 +320,8 @@ impl<S: Storage> Cache<S> {
             let keep = usize::try_from(len.saturating_sub(self.base(page.index)))
                 .unwrap_or(usize::MAX)
                 .min(self.page_bytes());
-            page.settle(self.page_bytes());
             page.truncate(keep);
-            if page.dirty.is_empty() {
+            if page.is_clean() {
                 self.mark_clean(id, page);
             }
         });
@@ -333,13 +333,19 @@ impl<S: Storage> Cache<S> {
         self.inner.invalidate()?;
         let mut dirty_end = 0;
         let known = self.len.load(Ordering::Acquire);
+        let mut no_memory = None;
         self.for_pages_from(0, |_, page| {
-            page.settle(self.page_bytes());
-            page.forget_read();
+            match page.settle(self.page_bytes()) {
+                Ok(()) => page.forget_read(),
+                Err(error) => no_memory = Some(error),
+            }
             if !page.dirty.is_empty() {
                 dirty_end = dirty_end.max(self.base(page.index) + page.dirty.end() as u64);
             }
         });
+        if let Some(error) = no_memory {
+            return Err(error);
+        }
         let below = self.inner.len()?;
         self.below_to.fetch_max(below, Ordering::AcqRel);
         let len = below.max(dirty_end);

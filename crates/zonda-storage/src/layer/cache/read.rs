@@ -182,7 +182,7 @@ impl<S: Storage> Cache<S> {
         }
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         let b = a + out.len();
-        page.settle(self.page_bytes());
+        page.settle(self.page_bytes())?;
         if !page.valid().covers(a, b) {
             match ahead {
                 true => self.fill(&mut page, a, b)?,
@@ -261,20 +261,29 @@ impl<S: Storage> Cache<S> {
             self.expected.store(base + end as u64, Ordering::Relaxed);
             return Ok(());
         }
+        // Who has no memory for what nobody asked for reads what was asked for.
+        let needed =
+            |index| usize::try_from(len - self.base(index)).unwrap_or(usize::MAX).min(whole);
+        let mut beside = before.iter_mut().chain(&mut ahead);
+        let no_memory = beside.any(|(_, page)| {
+            let n = needed(page.index);
+            page.reach(n, whole).is_err()
+        });
+        if no_memory {
+            return self.fill_gaps(page, missing, end);
+        }
         let mut ranges = Vec::with_capacity(before.len() + 1 + ahead.len());
         for (_, page) in &mut before {
             let page = &mut **page;
-            page.reach(whole, whole);
             ranges.push(ReadRange::new(self.base(page.index), &mut page.buf[..whole]));
         }
-        page.reach(end, whole);
+        page.reach(end, whole)?;
         ranges.push(ReadRange::new(base + missing as u64, &mut page.buf[missing..end]));
         let mut reached = base + end as u64;
         for (_, next) in &mut ahead {
             let next = &mut **next;
             let begin = self.base(next.index);
-            let n = usize::try_from(len - begin).unwrap_or(usize::MAX).min(whole);
-            next.reach(n, whole);
+            let n = needed(next.index);
             reached = begin + n as u64;
             ranges.push(ReadRange::new(begin, &mut next.buf[..n]));
         }
@@ -343,8 +352,8 @@ impl<S: Storage> Cache<S> {
         to: usize,
     ) -> Result<(), StorageError> {
         let base = self.base(page.index);
-        page.settle(self.page_bytes());
-        page.reach(to, self.page_bytes());
+        page.settle(self.page_bytes())?;
+        page.reach(to, self.page_bytes())?;
         let below_to = self.below_to.load(Ordering::Acquire);
         match page.valid().gaps(from, to)[..] {
             [] => return Ok(()),
@@ -360,7 +369,8 @@ impl<S: Storage> Cache<S> {
             }
             // One read of everything and a few copies, instead of many reads.
             [(first, _), .., (_, last)] => {
-                let mut all = vec![0; last - first];
+                let no_memory = StorageError::NoMemory { bytes: (last - first) as u64 };
+                let mut all = crate::slab::zeros(last - first).ok_or(no_memory)?;
                 let got = self.inner.read_at(base + first as u64, &mut all)?;
                 all[got..].fill(0);
                 for (a, b) in page.valid().gaps(from, to) {

@@ -223,7 +223,9 @@ impl<S: Storage> Cache<S> {
             let begin = self.base(page.index);
             let n = usize::try_from(len.saturating_sub(begin)).unwrap_or(usize::MAX);
             let n = n.min(self.page_bytes());
-            page.reach(n, self.page_bytes());
+            if page.reach(n, self.page_bytes()).is_err() {
+                return false;
+            }
             reached = begin + n as u64;
             ranges.push(ReadRange::new(begin, &mut page.buf[..n]));
         }

@@ -2,7 +2,8 @@
 
 use super::extents::Extents;
 use crate::copy::copy_past_cache;
-use crate::slab::SlabPage;
+use crate::error::StorageError;
+use crate::slab::{self, SlabPage};
 use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -142,10 +143,16 @@ impl Page {
     /// Stores `data` at `a`, to be written back; past the processor's cache where it is not read
     /// soon.
     #[inline]
-    pub(super) fn put(&mut self, a: usize, data: &[u8], page_bytes: usize, past_cache: bool) {
+    pub(super) fn put(
+        &mut self,
+        a: usize,
+        data: &[u8],
+        page_bytes: usize,
+        past_cache: bool,
+    ) -> Result<(), StorageError> {
         let b = a + data.len();
         if b > self.buf.len() {
-            self.grow(b, page_bytes);
+            self.grow(b, page_bytes)?;
         }
         if past_cache {
             copy_past_cache(&mut self.buf[a..b], data);
@@ -153,6 +160,7 @@ impl Page {
             copy_short(&mut self.buf[a..b], data);
         }
         self.add_written(a, b);
+        Ok(())
     }
 
     /// What holds the storage's contents.
@@ -193,6 +201,10 @@ impl Page {
             read.truncate(end);
         }
         self.dirty.truncate(end);
+        self.background.retain_mut(|ground| {
+            ground.to = ground.to.min(end);
+            ground.from < ground.to
+        });
     }
 
     /// Whether nothing is to be written back.
@@ -213,7 +225,7 @@ impl Page {
         element: &[u8],
         phase: usize,
         page_bytes: usize,
-    ) {
+    ) -> Result<(), StorageError> {
         let mut bytes = [0; 8];
         let size = element.len().min(8);
         bytes[..size].copy_from_slice(&element[..size]);
@@ -221,13 +233,14 @@ impl Page {
         let crossed = self.background.iter().any(|other| other.from < b && a < other.to);
         if !crossed && self.valid().gaps(a, b)[..] == [(a, b)] {
             self.background.push(ground);
-            return;
+            return Ok(());
         }
         // Something is there already, which this replaces.
-        self.settle(page_bytes);
-        self.reach(b, page_bytes);
+        self.settle(page_bytes)?;
+        self.reach(b, page_bytes)?;
         ground.paint(a, &mut self.buf[a..b]);
         self.add_written(a, b);
+        Ok(())
     }
 
     /// Takes the background away under `a..b`, where nothing but background was ever put on the page;
@@ -263,36 +276,44 @@ impl Page {
         }
     }
 
-    /// Writes the background where nothing else was written.
-    pub(super) fn settle(&mut self, page_bytes: usize) {
+    /// Writes the background where nothing else was written. Without memory for it the page stays as it
+    /// is.
+    pub(super) fn settle(&mut self, page_bytes: usize) -> Result<(), StorageError> {
+        if let Some(end) = self.background.iter().map(|ground| ground.to).max() {
+            self.reach(end, page_bytes)?;
+        }
         for ground in std::mem::take(&mut self.background) {
             for (a, b) in self.valid().gaps(ground.from, ground.to) {
-                self.reach(b, page_bytes);
                 ground.paint(a, &mut self.buf[a..b]);
             }
             self.add_written(ground.from, ground.to);
         }
+        Ok(())
     }
 
     #[cold]
-    fn grow(&mut self, b: usize, page_bytes: usize) {
+    fn grow(&mut self, b: usize, page_bytes: usize) -> Result<(), StorageError> {
+        let no_memory = StorageError::NoMemory { bytes: page_bytes as u64 };
         match &mut self.buf {
-            Buffer::Own(bytes) if b <= GROW_WHOLE_BYTES => bytes.resize(b, 0),
+            Buffer::Own(bytes) if b <= GROW_WHOLE_BYTES => {
+                bytes.try_reserve(b.saturating_sub(bytes.len())).map_err(|_| no_memory)?;
+                bytes.resize(b, 0);
+            }
             _ => {
-                // Fresh zeros of this size come from the system as they are: nothing is cleared
-                // twice.
-                let mut whole = vec![0; page_bytes];
+                let mut whole = slab::zeros(page_bytes).ok_or(no_memory)?;
                 whole[..self.buf.len()].copy_from_slice(&self.buf);
                 self.buf = Buffer::Own(whole);
             }
         }
+        Ok(())
     }
 
     /// Makes the buffer at least `b` bytes long.
-    pub(super) fn reach(&mut self, b: usize, page_bytes: usize) {
+    pub(super) fn reach(&mut self, b: usize, page_bytes: usize) -> Result<(), StorageError> {
         if b > self.buf.len() {
-            self.grow(b, page_bytes);
+            self.grow(b, page_bytes)?;
         }
+        Ok(())
     }
 }
 

@@ -41,7 +41,7 @@ impl<S: Storage> Cache<S> {
         }
         self.touch(slot);
         self.extend_to(end);
-        let complete = self.put(slot, &mut page, a, data);
+        let complete = self.put(slot, &mut page, a, data)?;
         drop(page);
         if complete {
             self.write_complete(index)?;
@@ -51,14 +51,20 @@ impl<S: Storage> Cache<S> {
 
     /// Stores `data` in a page that is held; gives whether that was what the page lacked.
     #[inline(always)]
-    fn put(&self, slot: &Slot, page: &mut Page, a: usize, data: &[u8]) -> bool {
+    fn put(
+        &self,
+        slot: &Slot,
+        page: &mut Page,
+        a: usize,
+        data: &[u8],
+    ) -> Result<bool, StorageError> {
         let past_cache = data.len() >= PAST_CACHE_LEAST
             && self.n_dirty.load(Ordering::Relaxed) as u64 * self.shape.page_bytes
                 > PAST_CACHE_BYTES;
         let was_complete = page.is_complete(self.page_bytes());
-        page.put(a, data, self.page_bytes(), past_cache);
+        page.put(a, data, self.page_bytes(), past_cache)?;
         self.mark_dirty(slot);
-        !was_complete && page.is_complete(self.page_bytes())
+        Ok(!was_complete && page.is_complete(self.page_bytes()))
     }
 
     #[inline]
@@ -87,7 +93,7 @@ impl<S: Storage> Cache<S> {
             let phase = ((from - at) % element.len() as u64) as usize;
             match self.acquire(index)? {
                 Some((id, mut page)) => {
-                    page.lay((a, b), element, phase, whole);
+                    page.lay((a, b), element, phase, whole)?;
                     self.mark_dirty(self.slot(id));
                     self.extend_to(self.base(index) + b as u64);
                 }
@@ -241,7 +247,7 @@ impl<S: Storage> Cache<S> {
         }
         let Some((id, mut page)) = self.acquire(index)? else { return Ok(false) };
         self.extend_to(at + data.len() as u64);
-        let complete = self.put(self.slot(id), &mut page, a, data);
+        let complete = self.put(self.slot(id), &mut page, a, data)?;
         drop(page);
         if complete {
             self.write_complete(index)?;
@@ -260,7 +266,7 @@ impl<S: Storage> Cache<S> {
         let base = self.base(index);
         let mut complete = false;
         for piece in pieces.iter().filter(|piece| !piece.data.is_empty()) {
-            complete |= self.put(slot, &mut page, (piece.at - base) as usize, piece.data);
+            complete |= self.put(slot, &mut page, (piece.at - base) as usize, piece.data)?;
         }
         drop(page);
         if complete {
