@@ -58,6 +58,7 @@ PLACES = {
     "hard link to outside": ("hard@", ["out"] * 3),
     "dangling link": ("dangling", [MISSING] * 3),
     "link to itself": ("self", [MISSING] * 3),
+    "percent signs": ("100%b%@", ["in"] * 3),
     "missing": ("nope@", [MISSING] * 3),
     "missing outside": ("{out}/nope@", [MISSING] * 3),
     "missing in what is no folder": ("src@/nope", [MISSING] * 3),
@@ -190,7 +191,7 @@ class Bed:
                         (self.out / "src", "out"), (self.out / "only-out", "out"), (self.twin / "src", "twin"),
                         (self.home / "secret", "in"), (self.home / "closed/src", "in"),
                         (self.linked / "named", "elsewhere"), (self.out / "n0", "out"), (self.home / "n0", "in"),
-                        (self.home / "n1", "sub")]
+                        (self.home / "n1", "sub"), (self.home / "100%b%", "in")]
 
     def case(self, path, kind, name):
         self.cases.append((str(path), kind, name))
@@ -421,6 +422,8 @@ def main():
                     test.skip("%s, %s" % (kind, place), "root must run this, and another user be able to")
                     continue
                 name = name.replace("@", end).format(**bed.names)
+                # In names of sources %b is a number, and %% a percent sign.
+                name = name.replace("%", "%%") if kind == "virtual" else name
                 path = bed.case(bed.home / ("%s-%d.nc" % (kind, number)), kind, name)
                 rows.append((path, kind, place, name, external[0] if external and kind == "external" else outcome))
                 files[kind, place] = path

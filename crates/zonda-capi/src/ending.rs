@@ -4,11 +4,15 @@
 //! while its own thread is in the middle of a call and has locks that it will never give back, or while
 //! another thread is at a long call: batch systems end programs so. Then threads do the work, this one
 //! waits for them no longer than [`MOST_WAIT`] where they wait for others, and one line says what was
-//! given up.
+//! given up. A thread that has a lock of the allocator cannot even start them: see [`stuck`].
+
+mod stuck;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use stuck::Watch;
 
 use crate::boundary::is_inside;
 use crate::fork::{MOST_WAIT, guarded};
@@ -19,10 +23,42 @@ const STEP: Duration = Duration::from_millis(1);
 /// How long it waits for the trace, after all else.
 const TRACE_WAIT: Duration = Duration::from_millis(200);
 
+/// Has the process end by [`at_exit`].
+pub(crate) fn register() {
+    #[cfg(target_env = "gnu")]
+    {
+        unsafe extern "C" {
+            fn on_exit(
+                function: extern "C" fn(libc::c_int, *mut libc::c_void),
+                argument: *mut libc::c_void,
+            ) -> libc::c_int;
+        }
+        extern "C" fn with_status(status: libc::c_int, _: *mut libc::c_void) {
+            stuck::note_status(status);
+            at_exit();
+        }
+        // SAFETY: the handler is a function of this library, which is never unloaded, and takes nothing.
+        let _ = unsafe { on_exit(with_status, std::ptr::null_mut()) };
+    }
+    #[cfg(not(target_env = "gnu"))]
+    {
+        // SAFETY: as above.
+        let _ = unsafe { libc::atexit(at_exit) };
+    }
+}
+
 /// A program that ends without `nc_close` keeps what it put. An error goes to standard error: no call can
 /// return it any more.
-pub(crate) extern "C" fn at_exit() {
+extern "C" fn at_exit() {
+    if !handles::is_any_open() && !zonda_trace::on() {
+        return;
+    }
+    let watch = Watch::begin(MOST_WAIT);
+    stuck::try_memory();
+    drop(watch);
     let is_inside = is_inside();
+    // Other locks that it may have are seldom in the way.
+    let _watch = if is_inside { Watch::begin(MOST_WAIT + 2 * TRACE_WAIT) } else { None };
     let to_commit =
         |file: &Arc<OpenFile>| file.dataset.is_writable() && !file.dataset.is_out_of_reach();
     let mut files = handles::all();
@@ -58,12 +94,20 @@ struct Work {
     /// It waits for the call of another thread.
     waits: AtomicBool,
     is_done: AtomicBool,
+    /// There was no thread for it.
+    has_no_thread: AtomicBool,
 }
 
 /// Has threads commit the files. Where the exiting thread may have locks itself, all of it has to be
 /// done in [`MOST_WAIT`]; else only the waiting counts.
 fn in_time(files: Vec<Arc<OpenFile>>, is_inside: bool) {
     let work: Vec<Arc<Work>> = files.into_iter().map(Work::begin).collect();
+    // Where there are no threads to be had, as far as it goes without.
+    let without_thread = work.iter().filter(|work| work.has_no_thread.load(Ordering::Relaxed));
+    for work in without_thread.filter(|_| !is_inside) {
+        guarded(|| drop(work.file.dataset.drain()));
+        work.is_done.store(true, Ordering::Release);
+    }
     let begin = Instant::now();
     let mut waited = Duration::ZERO;
     let limit = |waited: Duration| waited >= MOST_WAIT || is_inside && begin.elapsed() >= MOST_WAIT;
@@ -103,15 +147,16 @@ fn start(body: impl FnOnce() + Send + 'static) -> bool {
 impl Work {
     fn begin(file: Arc<OpenFile>) -> Arc<Work> {
         let (waits, is_done) = (AtomicBool::new(true), AtomicBool::new(false));
-        let work = Arc::new(Work { file, waits, is_done });
+        let work = Arc::new(Work { file, waits, is_done, has_no_thread: AtomicBool::new(false) });
         let mine = Arc::clone(&work);
-        start(move || {
+        let is_started = start(move || {
             let waits = |waits| mine.waits.store(waits, Ordering::Release);
             // The queue goes on by itself, which is no waiting.
             waits(false);
             guarded(|| told(mine.file.dataset.drain_telling(&waits)));
             mine.is_done.store(true, Ordering::Release);
         });
+        work.has_no_thread.store(!is_started, Ordering::Relaxed);
         work
     }
 

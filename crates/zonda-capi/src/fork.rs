@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use zonda::{Frozen, Quiet};
 
 use crate::boundary::is_inside;
-use crate::ending::at_exit;
+use crate::ending;
 use crate::handles::{self, OpenFile};
 
 /// How long a fork or an exit waits that may wait for itself.
@@ -59,8 +59,8 @@ pub(crate) fn prepare_for_fork_and_exit() {
         // without, as they would in any other library.
         unsafe {
             libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
-            libc::atexit(at_exit);
         }
+        ending::register();
     });
 }
 

@@ -227,6 +227,12 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
     Err(NcError::System(libc::ECHILD))
 }
 
+/// Whether any file is open. Takes no memory.
+pub(crate) fn is_any_open() -> bool {
+    let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);
+    SLOTS.iter().take(high).any(|slot| slot.load().is_some())
+}
+
 /// Every open file, for what concerns all of them: flushing at exit, fork.
 pub(crate) fn all() -> Vec<Arc<OpenFile>> {
     let high = HIGH_WATER.load(Ordering::Acquire).min(N_SLOTS);

@@ -76,6 +76,11 @@ impl VirtualMapping {
             let target = Selection::decode(&mut reader)?;
             sources.push(VirtualSource { file, dataset, source, target });
         }
+        // Entries refer to names as they are stored, so these are read only now.
+        for one in sources.iter_mut().filter(|one| !one.is_numbered()) {
+            one.file = one.file.as_deref().map(without_doubled);
+            one.dataset = without_doubled(&one.dataset);
+        }
         Ok(VirtualMapping { sources })
     }
 
@@ -708,6 +713,19 @@ fn is_numbered(name: &[u8]) -> bool {
         }
     }
     false
+}
+
+/// A name without a place for a number: `%%` is a percent sign in it, too.
+fn without_doubled(name: &[u8]) -> Box<[u8]> {
+    let mut out = Vec::with_capacity(name.len());
+    let mut rest = name.iter().peekable();
+    while let Some(byte) = rest.next() {
+        out.push(*byte);
+        if *byte == b'%' {
+            let _second = rest.next_if_eq(&&b'%');
+        }
+    }
+    out.into()
 }
 
 /// A name with `%b` replaced by a number and `%%` by a percent sign; anything else stays.

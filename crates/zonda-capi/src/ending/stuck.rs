@@ -1,0 +1,103 @@
+//! A way on for an exit whose thread waits for itself.
+//!
+//! `exit` in a signal handler may come into the middle of an allocation, of the program or of ours. The
+//! thread then has a lock of the allocator that it never gives back, and whatever an exit does here takes
+//! memory. So a timer watches: it interrupts this thread, which writes one line and goes on with what else
+//! is to be done at the exit. The C library allows that: `exit` within a function that `exit` calls does
+//! what is left.
+
+use std::mem::zeroed;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use libc::{c_int, c_void};
+
+/// Sent to this thread alone.
+const SIGNAL: c_int = libc::SIGALRM;
+
+const LINE: &str = "zonda: the program ended in the middle of something that its thread can never \
+                    finish, such as an allocation of memory: what was put into open files since the \
+                    last nc_sync, if anything, is given up\n";
+
+/// What the program gave to `exit`.
+static STATUS: AtomicI32 = AtomicI32::new(1);
+
+/// Takes note of what the program gave to `exit`.
+pub(super) fn note_status(status: c_int) {
+    STATUS.store(status, Ordering::Relaxed);
+}
+
+/// While it lives, the thread is not kept from ending for longer than a time.
+pub(super) struct Watch {
+    timer: c_int,
+    old_action: libc::sigaction,
+    old_mask: libc::sigset_t,
+}
+
+impl Watch {
+    /// None where the system has no timer. Takes no memory, as little as what is dropped later.
+    pub(super) fn begin(at_most: Duration) -> Option<Watch> {
+        // SAFETY: all of these are plain numbers and pointers, for which zeros are valid; the calls get
+        // addresses of locals.
+        let watch = unsafe {
+            let mut event: libc::sigevent = zeroed();
+            event.sigev_notify = libc::SIGEV_THREAD_ID;
+            event.sigev_signo = SIGNAL;
+            event.sigev_notify_thread_id = libc::gettid();
+            let mut timer: c_int = 0;
+            // Not the function of the C library, which may take memory.
+            let (clock, at) = (libc::CLOCK_MONOTONIC, &raw mut timer);
+            if libc::syscall(libc::SYS_timer_create, clock, &raw mut event, at) != 0 {
+                return None;
+            }
+            let mut action: libc::sigaction = zeroed();
+            action.sa_sigaction = go_on as extern "C" fn(c_int) as usize;
+            let (mut old_action, mut old_mask) = (zeroed(), zeroed());
+            libc::sigaction(SIGNAL, &raw const action, &raw mut old_action);
+            let mut set: libc::sigset_t = zeroed();
+            libc::sigaddset(&raw mut set, SIGNAL);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, &raw mut old_mask);
+            Watch { timer, old_action, old_mask }
+        };
+        // SAFETY: zeros are a valid time; the timer is ours.
+        unsafe {
+            let mut when: libc::itimerspec = zeroed();
+            when.it_value.tv_sec = at_most.as_secs().cast_signed();
+            when.it_value.tv_nsec = at_most.subsec_nanos().into();
+            let nothing = null_mut::<c_void>();
+            libc::syscall(libc::SYS_timer_settime, watch.timer, 0, &raw const when, nothing);
+        }
+        Some(watch)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // SAFETY: the timer is ours, and gone before the signal means again what it meant before.
+        unsafe {
+            libc::syscall(libc::SYS_timer_delete, self.timer);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.old_mask, null_mut());
+            libc::sigaction(SIGNAL, &raw const self.old_action, null_mut());
+        }
+    }
+}
+
+/// The handler: the thread is stuck.
+extern "C" fn go_on(_: c_int) {
+    // SAFETY: the bytes are those of the line; `exit` is allowed here, as is said at the top.
+    unsafe {
+        let _ = libc::write(2, LINE.as_ptr().cast(), LINE.len());
+        libc::exit(STATUS.load(Ordering::Relaxed))
+    }
+}
+
+/// Bytes that no cache of a thread has, so that the allocator's lock is needed, and that are not taken
+/// from the system by themselves.
+const BYTES: usize = 64 << 10;
+
+/// Comes back where this thread can take memory.
+pub(super) fn try_memory() {
+    // SAFETY: what is taken is given back; the compiler does not know that it is the same.
+    unsafe { libc::free(std::hint::black_box(libc::malloc(BYTES))) };
+}
