@@ -45,7 +45,7 @@ stage() {
         ends) tests/ends/run.py ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
-        beside) tests/beside/run.py ;;
+        beside) tests/beside/run.py && tests/beside/late.py ;;
         neighbours) tests/neighbours/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;

@@ -116,6 +116,25 @@ impl Collection {
         starts.filter(|&(_, &start)| start != 0).filter_map(|(index, _)| u32::try_from(index).ok())
     }
 
+    /// Bytes of the header and the objects, and the greatest number of an object, where all that is free
+    /// is behind them. Lengths have 8 bytes.
+    fn used(&self) -> Option<(usize, u16)> {
+        let mut at = HEADER;
+        let mut last = 0u16;
+        while let Some(header) = self.bytes.get(at..)?.first_chunk::<HEADER>() {
+            let [low, high, _, _, _, _, _, _, length @ ..] = header;
+            let index = u16::from_le_bytes([*low, *high]);
+            let len = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            if index == 0 {
+                let is_rest = len == self.bytes.len().checked_sub(at)? && at % 8 == 0;
+                return is_rest.then_some((at, last));
+            }
+            last = last.max(index);
+            at = at.checked_add(HEADER)?.checked_add(len.checked_next_multiple_of(8)?)?;
+        }
+        None
+    }
+
     /// Bytes of memory.
     fn weight(&self) -> usize {
         self.bytes.capacity().saturating_add(self.starts.capacity().saturating_mul(4))

@@ -221,6 +221,23 @@ impl Space {
         }
     }
 
+    /// Lets a run serve that the file refers to nowhere, as somebody found out, but for what of it is
+    /// waiting for readers or known to be free.
+    pub fn found_free(&mut self, at: u64, len: u64) {
+        let (begin, end) = (at, at.saturating_add(len).min(self.end));
+        let waiting = self.given_back.iter().chain(&self.definitions);
+        let waiting = waiting.map(|&(at, len, _)| (at, self.padded(at, at.saturating_add(len))));
+        let free = self.free.range(..end).map(|(&at, &len)| (at, at.saturating_add(len)));
+        let mut known: Vec<_> =
+            waiting.chain(free).filter(|&(at, behind)| at < end && behind > begin).collect();
+        known.sort_unstable();
+        let mut from = begin;
+        for (at, behind) in known.into_iter().chain([(end, end)]) {
+            self.release(from, at.saturating_sub(from));
+            from = from.max(behind);
+        }
+    }
+
     /// Whether what is taken is taken from where it lies lowest, or from where it fits best.
     pub fn take_lowest(&mut self, lowest: bool) {
         self.takes_lowest = lowest;
@@ -491,6 +508,22 @@ mod tests {
         space.cut_end();
         assert_eq!(space.end(), b.0 + 64);
         assert_eq!(space.free_bytes(), 80);
+    }
+
+    #[test]
+    fn what_is_found_free_is_not_what_readers_look_for() {
+        let mut space = Space::new(1000);
+        space.wait(4 << 20);
+        space.free(FileAddr(200), 96);
+        space.free_definitions(FileAddr(400), 80);
+        space.untake(FileAddr(600), 40);
+        space.found_free(104, 696);
+        assert_eq!(space.free_bytes(), 696 - 96 - 80);
+        for want in [104, 296, 480] {
+            assert_eq!(space.alloc(90).unwrap(), FileAddr(want));
+        }
+        space.found_free(992, 100);
+        assert_eq!(space.free_up_to(1000), Some(992), "nothing is behind the end");
     }
 
     #[test]

@@ -256,6 +256,34 @@ impl HeapWriter {
         Ok(id)
     }
 
+    /// Whether there is a collection that more can be put into.
+    #[must_use]
+    pub fn has_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Puts what comes into a collection that the file has, if it has room behind its objects.
+    ///
+    /// # Errors
+    /// Those of reading and decoding it.
+    pub fn go_on_with(&mut self, file: &File, addr: FileAddr) -> Result<()> {
+        let collection = file.global_heap_collection(addr)?;
+        let Some((used, last)) = collection.used() else { return Ok(()) };
+        let open = Open {
+            addr,
+            len: collection.bytes.len(),
+            bytes: collection.bytes.get(..used).unwrap_or_default().to_vec(),
+            last,
+            written: used,
+            was_written: true,
+            is_committed: true,
+        };
+        if self.open.is_none() && self.sizes == Sizes::EIGHT && open.can_grow() {
+            self.open = Some(open);
+        }
+        Ok(())
+    }
+
     fn push(&mut self, finished: Finished) {
         self.finished_bytes = self.finished_bytes.saturating_add(finished.bytes.len() as u64);
         self.finished.push(finished);

@@ -95,6 +95,7 @@ impl Writing {
             heap: Mutex::new(HeapWriter::new(sizes)),
             stores: Default::default(),
             end: space.end(),
+            found_end: None,
             n_commits: 0,
             keeps_end: false,
             tidying: BTreeSet::new(),

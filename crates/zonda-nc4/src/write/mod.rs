@@ -145,6 +145,8 @@ pub(crate) struct Writing {
     /// End of the file as the superblock has it, as addresses are counted. What is used may end
     /// before it.
     pub(crate) end: u64,
+    /// End of a file that was there when it was opened, until it is found out what of it is free.
+    pub(crate) found_end: Option<u64>,
     /// Commits so far.
     pub(crate) n_commits: u64,
     /// What is said to be ahead of what is used stays so.

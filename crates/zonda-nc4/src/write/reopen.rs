@@ -65,6 +65,7 @@ impl Nc4File {
             apart,
             beside: file.how.beside.clone(),
             owns_references: has_properties.is_some(),
+            found_end: Some(eof),
             page,
             ..Writing::new(create, space(eof, alignment), below.sizes())
         };

@@ -205,6 +205,8 @@ impl Layout<'_> {
     fn fill_lists(&mut self, made: &mut [Made]) -> Laid<()> {
         for object in made {
             if let Some(list) = &object.list {
+                // What is damaged there is no reason not to write here.
+                self.go_on_with_heap(list).unwrap_or(());
                 let mut places = Vec::with_capacity(list.len().saturating_mul(16));
                 for scale in list {
                     let mut reference = Writer::new("object reference", self.sizes);
@@ -223,6 +225,33 @@ impl Layout<'_> {
                 let users = AttMessage::new(self.file, &scales::reference_list(&users))?;
                 object.stored.hide(&users.name.clone(), Some(users));
             }
+        }
+        Ok(())
+    }
+
+    /// Where nothing is open in the global heap, goes on with the collection that the last variable in
+    /// the file of one of these scales refers to, if it has room: each session would make one.
+    fn go_on_with_heap(&mut self, scales: &[ObjectKey]) -> Laid<()> {
+        let all = &self.writing.scales;
+        let users = scales.iter().filter_map(|scale| all.users.get(scale)).flatten();
+        let last = users.map(|(key, _)| *key).max().filter(|key| all.lists.contains_key(key));
+        let at = match last {
+            Some(ObjectKey::Var(group, id)) => self.model.var(group, id).map(|var| var.at),
+            _ => None,
+        };
+        let (heap, _) = self.writing.heap_and_space();
+        let at = at.filter(|at| at.file == 0 && *at != ObjectAt::NOWHERE && !heap.has_open());
+        let Some(at) = at else { return Ok(()) };
+        let object = self.file.object(at.addr)?;
+        let Some(list) = object.attribute(self.file, hidden::DIMENSION_LIST)? else {
+            return Ok(());
+        };
+        let place = list.data.get(4..).and_then(|place| place.first_chunk::<8>());
+        if let Some(addr) = place.map(|addr| FileAddr(u64::from_le_bytes(*addr)))
+            && addr != FileAddr(0)
+        {
+            let (heap, _) = self.writing.heap_and_space();
+            heap.go_on_with(self.file, addr)?;
         }
         Ok(())
     }

@@ -6,8 +6,10 @@
 //! given back for that is what definitions gave back; what waits of data stays as it is, for readers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use zonda_hdf5::{FileAddr, Space};
+use zonda_hdf5::usage::Usage;
+use zonda_hdf5::{File, FileAddr, Space};
 
 use super::super::objects::{Block, Outside, Stored};
 use super::super::{ObjectKey, Writing};
@@ -16,8 +18,9 @@ use crate::file::Nc4File;
 
 /// Tries: what one gives back may have room for what the next moves.
 const ROUNDS: usize = 3;
-/// It is worth a commit where so small a part of the file is free.
-const WORTH: u64 = 16;
+/// Bytes of a file of which is found out what those who wrote it before left free: all its structures
+/// are read for that.
+const MOST_WALKED: u64 = 4 << 20;
 
 impl Nc4File {
     /// Moves what definitions have at the end of the file to where it has room, and ends the file
@@ -35,10 +38,7 @@ impl Nc4File {
             }
             writing.space.release_definitions();
             writing.space.cut_end();
-            let least = writing.space.end().checked_div(WORTH).unwrap_or(0);
-            if writing.space.free_bytes() < least {
-                return Ok(());
-            }
+            find_free(self.files.main(), writing);
             let moving = find(writing);
             if moving.is_empty() {
                 return Ok(());
@@ -61,6 +61,31 @@ impl Nc4File {
         }
         Ok(())
     }
+}
+
+/// Finds what others left free in a file that was there when it was opened, where something may move
+/// there. What object references lead to is not known, so only where those are netCDF's.
+fn find_free(file: &Arc<File>, writing: &mut Writing) {
+    let begin = file.position(FileAddr(0));
+    let may_look = writing.found_end.is_some_and(|end| end <= MOST_WALKED);
+    if !may_look || !writing.owns_references || !writing.objects.values().any(has_moves) {
+        return;
+    }
+    let Some(found_end) = writing.found_end.take() else { return };
+    let usage = Usage::of(file);
+    if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
+        return;
+    }
+    for (at, len) in usage.gaps() {
+        let at = at.saturating_sub(begin);
+        let behind = at.saturating_add(len).min(found_end);
+        let at = at.checked_next_multiple_of(8).unwrap_or(behind);
+        writing.space.found_free(at, behind.saturating_sub(at));
+    }
+}
+
+fn has_moves(stored: &Stored) -> bool {
+    moves(stored).next().is_some()
 }
 
 /// Objects whose lists and further blocks are the last of the file, and have room before.

@@ -97,6 +97,40 @@ fn every_prefix_of_the_writes_is_a_file() {
     }
 }
 
+/// Each session ends with lists moved to what those before it left free.
+#[test]
+fn every_prefix_of_short_sessions_is_a_file() {
+    for seed in 300..303 {
+        let random = &mut Random(seed);
+        let log = Log::new(Memory::new()).unwrap();
+        let handle = log.handle();
+        let storage: Arc<dyn Storage> = Arc::new(log);
+        let mut file = create(Arc::clone(&storage));
+        let mut states = Vec::new();
+        for session in 0..20 {
+            for _ in 0..if session == 0 { 30 } else { 4 } {
+                let n = handle.len();
+                random_step(&mut file, random);
+                if handle.entries()[n..].contains(&Entry::Barrier) {
+                    states.push((handle.len(), State::of(&file)));
+                }
+            }
+            file.sync().unwrap();
+            states.push((handle.len(), State::of(&file)));
+            let state = State::of(&file);
+            file.close().unwrap();
+            states.push((handle.len(), state));
+            let (storage, name) = (Arc::clone(&storage), std::path::Path::new("test.nc"));
+            file = Nc4File::open_for_writing(storage, name, OpenHow::default()).unwrap();
+        }
+        check_prefixes(&handle, &states, &format!("sessions of seed {seed}"));
+        // What nobody refers to is no more than a part of the file.
+        let usage = file.usage();
+        assert!(usage.faults.is_empty() && usage.overlaps.is_empty(), "seed {seed}: {usage:?}");
+        assert!(usage.unaccounted_bytes() < usage.file_bytes / 2, "seed {seed}: {usage:?}");
+    }
+}
+
 /// Checks the file after each write of a log, given what it was after each commit.
 fn check_prefixes(log: &WriteLog, states: &[(usize, State)], what: &str) {
     let entries = log.entries();
