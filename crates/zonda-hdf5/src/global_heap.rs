@@ -126,7 +126,7 @@ impl Collection {
             let index = u16::from_le_bytes([*low, *high]);
             let len = usize::try_from(u64::from_le_bytes(*length)).ok()?;
             if index == 0 {
-                let is_rest = len == self.bytes.len().checked_sub(at)? && at % 8 == 0;
+                let is_rest = len == self.bytes.len().checked_sub(at)? && at.is_multiple_of(8);
                 return is_rest.then_some((at, last));
             }
             last = last.max(index);

@@ -108,7 +108,7 @@ mod tests {
             let mut seed = 1usize;
             for step in 0..3 * n {
                 seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                if (seed >> 33) % 3 == 0 {
+                if (seed >> 33).is_multiple_of(3) {
                     list.push(ranks.n_slots());
                     ranks.push();
                 } else if !list.is_empty() {

@@ -240,6 +240,7 @@ pub unsafe extern "C" fn ncaux_writefile(
             unsafe { std::slice::from_raw_parts(content.cast(), size) }
         };
         let path = Path::new(std::ffi::OsStr::from_bytes(name));
-        Ok(zonda::storage::whole::write(path, content).map_err(system)?)
+        zonda::storage::whole::write(path, content).map_err(system)?;
+        Ok(())
     })
 }
