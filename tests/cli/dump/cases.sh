@@ -82,7 +82,8 @@ real_files() {
         echo "        $file: $(head -n 3 got.err)"
         diff expected got | head -n 5 | cut -c 1-200 | sed 's/^/        /'
     done < <(
-        find "$root/tests/corpus" -type f -print0
+        # Not that whose 4.6 thousand million elements, which it does not store, ncdump 4.9.0 counts in 32 bits.
+        find "$root/tests/corpus" -type f ! -name tlayouto.h5 -print0
         # Of other HDF5 files ncdump 4.9.0 leaves much out, and damaged ones can fill the memory.
         [ -z "$corpus" ] || awk -F'\t' -v folder="$corpus" '$2 ~ /^(netcdf4|classic)$/ && $4 == "valid" {
             printf "%s/%s%c", folder, $1, 0 }' "$corpus/MANIFEST.tsv"
