@@ -5,6 +5,11 @@
 //! memory. So a timer watches: it interrupts this thread, which writes one line and goes on with what else
 //! is to be done at the exit. The C library allows that: `exit` within a function that `exit` calls does
 //! what is left.
+//!
+//! What it cannot reach: the C library drops thread-local values before it calls any exit function. A
+//! thread that used netCDF-4 files has some of ours, dropping them takes the allocator's lock, and an exit in
+//! the middle of an allocation then still hangs. Only values that no thread of a program has to drop
+//! would mend that.
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
