@@ -105,7 +105,7 @@ fn in_time(files: Vec<Arc<OpenFile>>, is_inside: bool) {
     // Where there are no threads to be had, as far as it goes without.
     let without_thread = work.iter().filter(|work| work.has_no_thread.load(Ordering::Relaxed));
     for work in without_thread.filter(|_| !is_inside) {
-        guarded(|| drop(work.file.dataset.drain()));
+        guarded(|| told(work.file.dataset.drain()));
         work.is_done.store(true, Ordering::Release);
     }
     let begin = Instant::now();
