@@ -4,10 +4,14 @@
 //! reference since 4.9.3. A member that netCDF has no type for ends a compound there: the type stays
 //! listed with the members before it, and the variable that brought it is left out. Later variables
 //! of that type find it and are shown.
+//!
+//! A variable may have a type of a group that comes after it, which is in its header as a copy. So
+//! that it is not taken for a type of its own, the walk is made again where that was so, with the
+//! types that are [`foretold`](Types::foretold) then.
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use zonda_hdf5::message::Datatype;
 
 use crate::form::{Form, Part, Shape};
@@ -21,11 +25,17 @@ const FIRST_USER_TYPE: i32 = 32;
 pub(crate) struct Types {
     pub(crate) listed: Vec<UserType>,
     /// Compounds of which netCDF has only the first fields, and how many.
-    partial: hashbrown::HashMap<i32, usize>,
+    partial: HashMap<i32, usize>,
     /// Number of the first type of each form.
     by_form: HashMap<Box<[u8]>, i32>,
     /// Types that only variables have, so far.
-    n_anonymous: u32,
+    anonymous: HashSet<i32>,
+    /// Types of the file that are listed before the walk comes to them.
+    foretold: HashMap<(GroupId, Box<[u8]>), i32>,
+    /// A type that only a variable has is not complete.
+    lacks_some: bool,
+    /// A variable may have a type of the file that came after it.
+    misses: bool,
 }
 
 impl Types {
@@ -52,8 +62,38 @@ impl Types {
     ) -> Option<i32> {
         match form.shape {
             Shape::Number(..) | Shape::Integer(_) | Shape::Float(_) | Shape::Reference(_) => None,
-            _ => Some(self.add(group, name.into(), datatype, form).0),
+            _ => Some(self.named(group, name.into(), datatype, form)),
         }
+    }
+
+    fn named(&mut self, group: GroupId, name: Box<[u8]>, datatype: &Datatype, form: &Form) -> i32 {
+        let key = (group, name);
+        if let Some(id) = self.foretold.remove(&key) {
+            return id;
+        }
+        let first = self.by_form.get(&form.identity());
+        self.misses |= first.is_some_and(|id| self.anonymous.contains(id));
+        // It may be what an earlier one lacks to be complete.
+        self.misses |= self.lacks_some;
+        self.add(group, key.1, datatype, form).0
+    }
+
+    /// The types of the file alone, in its order, for another walk through it; `None` where one with
+    /// these would find nothing else.
+    pub(crate) fn foretold(&self) -> Option<Types> {
+        if !self.misses {
+            return None;
+        }
+        let mut all = Types::default();
+        for (id, ty) in (0..).map(number).zip(&self.listed) {
+            if let Some(datatype) = ty.stored.as_deref().filter(|_| !self.anonymous.contains(&id))
+                && let Some(form) = Form::of(datatype)
+            {
+                let (id, _) = all.add(ty.group, ty.name.clone(), datatype, &form);
+                all.foretold.insert((ty.group, ty.name.clone()), id);
+            }
+        }
+        Some(all)
     }
 
     /// Lists the type of a variable; `None` where it is not complete.
@@ -71,9 +111,11 @@ impl Types {
             Shape::Opaque(_) => "Opaque",
             _ => "Unknown",
         };
-        self.n_anonymous = self.n_anonymous.saturating_add(1);
-        let name = format!("_Anonymous{class}{}", self.n_anonymous).into_bytes();
+        let nth = self.anonymous.len().saturating_add(1);
+        let name = format!("_Anonymous{class}{nth}").into_bytes();
         let (id, complete) = self.add(group, name.into(), datatype, form);
+        self.anonymous.insert(id);
+        self.lacks_some |= !complete;
         complete.then_some(id)
     }
 

@@ -56,12 +56,28 @@ pub(crate) struct Failure {
 }
 
 impl<'a> Walk<'a> {
-    /// Walks the whole file.
+    /// Walks the whole file; twice where variables come before the types that they have.
     pub(crate) fn run(files: &'a Files, damaged: Damaged) -> Result<Model, Failure> {
+        let mut walk = Walk::begin(files, damaged, Types::default())?;
+        if let Some(types) = walk.types.foretold() {
+            walk = Walk::begin(files, damaged, types)?;
+        }
+        dims::match_all(&mut walk);
+        if damaged == Damaged::Search && walk.misses {
+            walk.settle();
+        }
+        dims::lengths(&mut walk.model);
+        walk.model.types = std::mem::take(&mut walk.types.listed);
+        walk.model.forms = walk.types;
+        Ok(walk.model)
+    }
+
+    /// Walks through all objects, some of whose types may be known.
+    fn begin(files: &'a Files, damaged: Damaged, types: Types) -> Result<Walk<'a>, Failure> {
         let mut walk = Walk {
             files,
             model: Model::default(),
-            types: Types::default(),
+            types,
             next_dim: 0,
             unmatched: Vec::new(),
             scales: Vec::new(),
@@ -77,14 +93,7 @@ impl<'a> Walk<'a> {
         if damaged == Damaged::Search && walk.misses {
             walk.search()?;
         }
-        dims::match_all(&mut walk);
-        if damaged == Damaged::Search && walk.misses {
-            walk.settle();
-        }
-        dims::lengths(&mut walk.model);
-        walk.model.types = std::mem::take(&mut walk.types.listed);
-        walk.model.forms = walk.types;
-        Ok(walk.model)
+        Ok(walk)
     }
 
     /// All groups, depth first. A stack instead of recursion: depth is up to the file.

@@ -131,3 +131,65 @@ fn types_are_nested_no_deeper_than_readers_go() {
     let limits = zonda_hdf5::Limits::default();
     assert_eq!(zonda_hdf5::message::Datatype::decode(reader, &limits).unwrap(), typed.datatype);
 }
+
+/// Variables with types of groups that come after them, which the reference cannot find in its own
+/// files either (it leaves the variables out): defined at once, in a later commit, and in a file that
+/// was closed before.
+#[test]
+fn variables_have_types_of_later_groups() {
+    /// One group with two types, one within the other, and a variable of each before it.
+    fn define(file: &mut Nc4File, nth: u8) {
+        let size = 5 + usize::from(nth);
+        let early = file.def_group(ROOT, &[b'e', nth]).unwrap();
+        let late = file.def_group(ROOT, &[b'l', nth]).unwrap();
+        let inner = file.def_opaque(late, size, b"inner").unwrap();
+        let outer = file.def_compound(late, size + 4, b"outer").unwrap();
+        file.insert_field(late, outer, b"number", 0, 4, &[]).unwrap();
+        file.insert_field(late, outer, b"bytes", 4, inner, &[]).unwrap();
+        let list = file.def_vlen(late, b"list", outer).unwrap();
+        for (name, ty) in [(b'o', outer), (b'i', inner), (b'v', list)] {
+            file.def_var(ROOT, &[name, nth], ty, &[]).unwrap();
+            file.def_var(early, &[name], ty, &[]).unwrap();
+        }
+    }
+    /// What each variable has, by name.
+    fn check(file: &Nc4File, n: u8) {
+        let model = file.model().unwrap();
+        assert_eq!(model.types.len(), 3 * usize::from(n), "no type is made up");
+        for nth in b'0'..b'0' + n {
+            let late = model.find_child(ROOT, &[b'l', nth]).unwrap();
+            let early = model.find_child(ROOT, &[b'e', nth]).unwrap();
+            for (name, ty) in [(b'o', &b"outer"[..]), (b'i', b"inner"), (b'v', b"list")] {
+                for (group, name) in [(ROOT, &[name, nth][..]), (early, &[name])] {
+                    let id = model.group(group).unwrap().find_var(name).unwrap();
+                    let its = model.user_type(model.var(group, id).unwrap().nc_type).unwrap();
+                    assert_eq!((its.group, &*its.name), (late, ty), "{name:?}");
+                    assert!(
+                        model
+                            .group(late)
+                            .unwrap()
+                            .types
+                            .contains(&model.var(group, id).unwrap().nc_type)
+                    );
+                }
+            }
+        }
+    }
+    let (mut file, memory) = created(false);
+    define(&mut file, b'0');
+    file.enddef().unwrap();
+    file.redef().unwrap();
+    define(&mut file, b'1');
+    file.enddef().unwrap();
+    check(&file, 2);
+    let file = reopened(file, memory.clone());
+    check(&file, 2);
+    let name = std::path::Path::new("test.nc");
+    let how = crate::OpenHow::default();
+    let mut file = Nc4File::open_for_writing(memory.clone(), name, how).unwrap();
+    check(&file, 2);
+    define(&mut file, b'2');
+    file.sync().unwrap();
+    check(&file, 3);
+    check(&reopened(file, memory), 3);
+}
