@@ -22,6 +22,11 @@ const BLOSC: u16 = 32001;
 const BITSHUFFLE: u16 = 32008;
 const BLOSC2: u16 = 32026;
 
+/// How many parameters the file has before those that are given.
+pub(crate) fn params_added(id: u16) -> usize {
+    if id == BITSHUFFLE { 3 } else { 0 }
+}
+
 /// The filters of a draft as they go into the file. The type of numbers is needed where the default
 /// fill value is one.
 pub(crate) fn stored(draft: &VarDraft, ext: Option<ExtType>) -> Vec<FilterDescription> {
@@ -60,6 +65,7 @@ fn params(
     let bytes = elems.checked_mul(u64::from(size));
     match filter.id {
         SHUFFLE => Some(vec![size]),
+        FLETCHER32 => Some(Vec::new()),
         SZIP => szip(given, datatype, chunk, elems),
         NBIT => {
             let number = Number::of(datatype)?;

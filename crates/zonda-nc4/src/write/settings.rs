@@ -8,7 +8,7 @@ use zonda_model::{ExtType, NcError, VarId};
 
 use super::define::Definer;
 use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
-use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP};
+use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::held::Held;
 use super::measure::check_fill;
 use super::source::Fetch;
@@ -28,8 +28,9 @@ const MOST_COMPACT: u64 = 64 << 10;
 const LAYOUT_HEADER: u64 = 16;
 /// Filters that a pipeline can have.
 const MOST_FILTERS: usize = 32;
-/// Most parameters of a filter: with more its message has no room.
-pub const MOST_FILTER_PARAMS: usize = 16_000;
+/// Most parameters of a filter in a file: netCDF-C asks libhdf5 for as many as there are, and that takes
+/// more for memory that nobody set (`H5Pget_filter2`), so that it could not read the variable.
+pub const MOST_FILTER_PARAMS: usize = 256;
 /// Most bytes of the message that has all filters of a variable.
 const MOST_PIPELINE_BYTES: usize = 65_000;
 /// The last registered number of a filter.
@@ -474,7 +475,8 @@ impl Definer<'_> {
         let others = others.map(|filter| pipeline_bytes(filter.name.len(), filter.params.len()));
         let bytes = others.fold(0, usize::saturating_add);
         let bytes = bytes.saturating_add(pipeline_bytes(spec.name.len(), spec.params.len()));
-        if spec.params.len() > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
+        let n_params = spec.params.len().saturating_add(params_added(id));
+        if n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
             return Err(NcError::Filter);
         }
         let flags = match id {

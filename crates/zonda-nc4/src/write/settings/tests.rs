@@ -122,6 +122,21 @@ fn codes_of_filters() {
     assert_eq!(code(file.def_var_filter(ROOT, scalar, spec(1, &[1]))), -36);
 }
 
+/// With 257 the reference can neither inquire nor get (NC_EHDFERR), also of a variable that it defined.
+#[test]
+fn filters_have_as_many_parameters_as_the_reference_can_read() {
+    let (mut file, memory) = created(false);
+    file.def_dim(ROOT, b"x", 4).unwrap();
+    for (id, most) in [(3, 256), (2, 256), (307, 256), (32004, 256), (32008, 253)] {
+        let v = file.def_var(ROOT, format!("v{id}").as_bytes(), 4, &[0]).unwrap();
+        assert_eq!(code(file.def_var_filter(ROOT, v, spec(id, &vec![1; most + 1]))), -132, "{id}");
+        assert_eq!(code(file.def_var_filter(ROOT, v, spec(id, &vec![1; most]))), 0, "{id}");
+    }
+    let file = reopened(file, memory);
+    let stored = (0..5).map(|v| file.var_info(ROOT, VarId(v)).unwrap().filters[0].params.len());
+    assert_eq!(stored.collect::<Vec<_>>(), [0, 1, 256, 256, 256]);
+}
+
 #[test]
 fn filters_are_applied_in_their_order() {
     let Vars { mut file, v, .. } = vars();
