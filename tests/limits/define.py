@@ -75,8 +75,8 @@ def type_name(lib, nc, number):
 
 
 def text_of(name):
-    """A name. The reference forgets the NUL behind one of 256 bytes."""
-    return name.value.decode("utf-8", "replace")
+    """A name. The reference forgets the NUL behind one of 256 bytes: what follows is no part of it."""
+    return name.value[:256].decode("utf-8", "replace")
 
 
 def atts_of(lib, nc, var, where, found):
