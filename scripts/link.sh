@@ -27,6 +27,16 @@ abi/generate.py --check
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
+# Rust's std has the C library drop thread-local values, which it then does in `exit` before any exit
+# function, on a thread that may have the lock of the allocator. Where there is no such function (the
+# reference is weak), std drops them at the end of each thread by a key of pthread, and in `exit` not
+# at all. So the reference gets a name that nobody has. The format is given because the tools would
+# else take the bitcode of Rust's std for the objects.
+format=$("$cc" -nostdlib -Wl,--print-output-format)
+objcopy -I "$format" -O "$format" \
+    --redefine-sym __cxa_thread_atexit_impl=zonda_no_thread_atexit "$archive" "$scratch/rust.a"
+archive=$scratch/rust.a
+
 "$cc" -std=gnu11 -O2 -g -fPIC -Wall -Wextra -Iinclude \
     -c crates/zonda-capi/csrc/shim.c -o "$scratch/shim.o"
 
@@ -61,8 +71,7 @@ link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsy
 
 # The static library is one object that shows nothing but the symbols of the ABI, so that a program
 # may hold it beside another Rust library. The bitcode of Rust's std goes out: tools with an LLVM
-# plugin of another version choke on it (and so would objcopy, were it left to guess the format).
-format=$("$cc" -nostdlib -Wl,--print-output-format)
+# plugin of another version choke on it.
 grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
 "$cc" -r -nostdlib -o "$scratch/whole.o" "$scratch/shim.o" \
     -Wl,--whole-archive "$archive" -Wl,--no-whole-archive

@@ -74,6 +74,8 @@ extern "C" fn before() {
         // In a signal handler the thread itself may be in the middle of a call, and wait for itself.
         let until = is_inside().then(|| Instant::now() + MOST_WAIT);
         let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet(until))));
+        // Another thread's call may take as long as the storage is slow; one bound for all files.
+        let until = until.or_else(|| Some(Instant::now() + MOST_WAIT));
         let files = handles::all().into_iter().map(|file| Held::new(file, until));
         let _ = HELD.try_with(|held| held.borrow_mut().extend(files));
         let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare()));

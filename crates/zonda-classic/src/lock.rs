@@ -7,33 +7,58 @@
 //! A panic while a lock is held is caught at the C boundary and leaves the file usable, as far as
 //! it is: that is why poisoning is ignored.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use zonda_storage::{attempted, take_until};
 
+/// How often those look who are held back for somebody who waits for a time only.
+const STEP: Duration = Duration::from_micros(50);
+
 /// A reader-writer lock.
 #[derive(Debug)]
-pub(crate) struct RwLock<T>(std::sync::RwLock<T>);
+pub(crate) struct RwLock<T> {
+    inner: std::sync::RwLock<T>,
+    /// Somebody waits for a time only. Std has no such waiting: without this, threads that come and go
+    /// without pause would leave it no moment.
+    closing: AtomicBool,
+}
 
 impl<T> RwLock<T> {
     pub(crate) fn new(value: T) -> RwLock<T> {
-        RwLock(std::sync::RwLock::new(value))
+        RwLock { inner: std::sync::RwLock::new(value), closing: AtomicBool::new(false) }
     }
 
     #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-        zonda_trace::lock(|| self.0.try_read(), || self.0.read())
+        self.come_in();
+        zonda_trace::lock(|| self.inner.try_read(), || self.inner.read())
     }
 
     #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        zonda_trace::lock(|| self.0.try_write(), || self.0.write())
+        self.come_in();
+        self.wait()
     }
 
-    /// The same, not beyond a time.
+    /// The same, not beyond a time. Until then those who come anew are held back.
     pub(crate) fn write_until(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, T>> {
-        take_until(until, || attempted(self.0.try_write()), || self.write())
+        self.closing.store(true, Ordering::Relaxed);
+        let taken = take_until(until, || attempted(self.inner.try_write()), || self.wait());
+        self.closing.store(false, Ordering::Relaxed);
+        taken
+    }
+
+    fn wait(&self) -> RwLockWriteGuard<'_, T> {
+        zonda_trace::lock(|| self.inner.try_write(), || self.inner.write())
+    }
+
+    #[inline]
+    fn come_in(&self) {
+        while self.closing.load(Ordering::Relaxed) {
+            std::thread::sleep(STEP);
+        }
     }
 }
 

@@ -6,10 +6,8 @@
 //! is to be done at the exit. The C library allows that: `exit` within a function that `exit` calls does
 //! what is left.
 //!
-//! What it cannot reach: the C library drops thread-local values before it calls any exit function. A
-//! thread that used netCDF-4 files has some of ours, dropping them takes the allocator's lock, and an exit in
-//! the middle of an allocation then still hangs. Only values that no thread of a program has to drop
-//! would mend that.
+//! The C library drops thread-local values before it calls any exit function, where nobody can step in.
+//! It has none of ours: `scripts/link.sh` sees to that.
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
