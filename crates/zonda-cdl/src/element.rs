@@ -1,6 +1,7 @@
 //! Constants become values in memory: native bytes in the layout of C, strings and sequences beside
 //! them.
 
+use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, default_fill};
 
 use crate::constant::{Constant, Item, Number};
@@ -279,7 +280,7 @@ impl Encoder<'_> {
             let why = format!("the type {} has {} fields only", shown(&ty.name), fields.len());
             return Err(Fault::at(extra.at, why));
         }
-        room(item.at, out.len(), ty.size)?;
+        room(item.at, out, ty.size)?;
         let begin = out.len();
         for (index, field) in fields.iter().enumerate() {
             out.resize(begin + field.offset, 0);
@@ -319,7 +320,9 @@ impl Encoder<'_> {
             for item in items {
                 characters(std::slice::from_ref(item), out)?;
                 let len = out.len() - begin;
-                out.resize(begin + len.next_multiple_of(unit), 0);
+                // What is behind the last row is cut off in the end.
+                let rows = len.checked_next_multiple_of(unit).unwrap_or(n_bytes);
+                out.resize(begin + rows.min(n_bytes), 0);
             }
             out.resize(begin + n_bytes, 0);
             return Ok(());
@@ -340,12 +343,13 @@ fn unexpected(at: u64, found: &Constant, expected: &str) -> Result<(), Fault> {
     Err(Fault::at(at, format!("expected {expected}, found {}", found.what())))
 }
 
-/// Whether so many bytes more can be made.
-fn room(at: u64, so_far: usize, more: usize) -> Result<(), Fault> {
-    match so_far.checked_add(more).filter(|sum| *sum <= MOST_BYTES) {
-        Some(_) => Ok(()),
-        None => Err(Fault::at(at, "these values have too many bytes")),
-    }
+/// Makes room for so many bytes more.
+fn room(at: u64, out: &mut Vec<u8>, more: usize) -> Result<(), Fault> {
+    let Some(sum) = out.len().checked_add(more).filter(|sum| *sum <= MOST_BYTES) else {
+        return Err(Fault::at(at, "these values have too many bytes"));
+    };
+    // More than that is reserved where there is some, since values come one by one.
+    out.try_reserve(more).map_err(|_| Fault::at(at, NoMemory::of::<u8>(sum).to_string()))
 }
 
 /// As many bytes as the type has: what is missing is zero, what is too much is left out.
@@ -355,7 +359,7 @@ fn opaque(size: usize, item: &Item, out: &mut Vec<u8>) -> Result<(), Fault> {
         Constant::Fill => b"",
         other => return unexpected(item.at, other, "an opaque constant such as 0x1a2b"),
     };
-    room(item.at, out.len(), size)?;
+    room(item.at, out, size)?;
     let end = out.len() + size;
     out.extend(digits.as_chunks::<2>().0.iter().take(size).map(|pair| byte_of(*pair)));
     out.resize(end, 0);

@@ -245,6 +245,12 @@ impl Decoder {
         Number::all(self.ty, bytes).map(|number| self.value(number))
     }
 
+    /// Bytes of a stored value.
+    #[must_use]
+    pub fn elem_bytes(&self) -> usize {
+        self.ty.size()
+    }
+
     /// Attributes that were left out of account.
     #[must_use]
     pub fn unused(&self) -> &[Unused] {

@@ -83,6 +83,12 @@ impl From<zonda::Error> for Failure {
     }
 }
 
+impl From<zonda::memory::NoMemory> for Failure {
+    fn from(error: zonda::memory::NoMemory) -> Failure {
+        Failure::Library(error.into())
+    }
+}
+
 impl From<io::Error> for Failure {
     /// For errors of standard output; those of files carry their path, see [`Failure::at`].
     fn from(error: io::Error) -> Failure {

@@ -17,8 +17,11 @@ mod progress;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use signal_hook::consts::SIGABRT;
 
 use failure::{Failure, Result};
 
@@ -47,6 +50,7 @@ const READER_GONE: u8 = 128 + 13;
 const OUTPUT_BUFFER: usize = 64 << 10;
 
 fn main() -> ExitCode {
+    end_without_memory();
     let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(run) = args.first().and_then(|called| classic::tool(called)) {
         return run(&args);
@@ -67,6 +71,15 @@ fn main() -> ExitCode {
         (Err(Failure::ReaderGone), _) if is_asked => ExitCode::from(READER_GONE),
         (Err(failure), _) | (_, Err(failure)) => failure.report(),
     }
+}
+
+/// Where there is not even memory for what takes little (the text of a number, the stack of a thread), Rust
+/// says for how many bytes and aborts. That then ends the program with status 1, as any other failure, and
+/// without a core file. What a copy had written by then has a name of its own, and is removed by the next.
+fn end_without_memory() {
+    let always = Arc::new(AtomicBool::new(true));
+    // Where it cannot be caught it is as it was: the program ends by the signal.
+    let _as_it_was = signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always);
 }
 
 /// Writes the rest of what goes to standard output, and gives what its end reports: some file systems tell

@@ -1,7 +1,7 @@
 //! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
 //! kept beside them.
 
-use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef};
+use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef, memory};
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(crate) fn attribute(
     if att.len > 0 {
         // In its own type nothing is out of range.
         let _ = file.get_att_placed(owner, &att.name, &mut pieces, |len| {
-            out.resize(len, 0);
+            memory::resize(&mut out, len, 0)?;
             Ok(&mut out)
         })?;
     }

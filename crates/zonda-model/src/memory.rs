@@ -91,6 +91,16 @@ pub fn lengthen<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<(), N
     Ok(())
 }
 
+/// Makes `list` just `n` items long; new ones are `value`.
+///
+/// # Errors
+/// [`NoMemory`]; the list is then as it was.
+pub fn resize<T: Clone>(list: &mut Vec<T>, n: usize, value: T) -> Result<(), NoMemory> {
+    lengthen(list, n, value)?;
+    list.truncate(n);
+    Ok(())
+}
+
 /// A copy of `items`.
 ///
 /// # Errors
@@ -117,6 +127,11 @@ mod tests {
         assert_eq!((list.len(), take_refused()), (1, Some(usize::MAX - 1)));
         lengthen(&mut list, 3, 7).unwrap();
         lengthen(&mut list, 2, 9).unwrap();
+        assert_eq!(list, vec![1, 7, 7]);
+        assert!(resize(&mut list, usize::MAX / 2, 0).is_err());
+        assert_eq!((list.len(), take_refused()), (3, Some(usize::MAX - 1)));
+        resize(&mut list, 2, 9).unwrap();
+        resize(&mut list, 3, 7).unwrap();
         assert_eq!((list, copied(&[1u8, 2])), (vec![1, 7, 7], Ok(vec![1, 2])));
         assert_eq!(NcError::from(NoMemory::of::<u8>(1)), NcError::NoMem);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use zonda_classic::ClassicError;
 use zonda_model::NcError;
+use zonda_model::memory::NoMemory;
 use zonda_nc4::{HdfError, Nc4Error};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, Storage, StorageError};
@@ -61,7 +62,19 @@ impl Error {
     }
 
     fn new(cause: Cause) -> Error {
-        Error(Box::new(Failure { path: None, cause }))
+        let error = Error(Box::new(Failure { path: None, cause }));
+        if error.code() != NcError::NoMem {
+            return error;
+        }
+        // The code has no room for the number, and who is told wants one.
+        match zonda_model::memory::take_refused() {
+            Some(bytes) if !error.cause().contains(" bytes") => {
+                let text = format!("{error}: there is no memory for {bytes} bytes");
+                let cause = Cause::Told(NcError::NoMem, text);
+                Error(Box::new(Failure { path: None, cause }))
+            }
+            _ => error,
+        }
     }
 
     /// The code that C sees.
@@ -218,6 +231,12 @@ impl From<SpecError> for Error {
     }
 }
 
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Error {
+        Error::told(NcError::NoMem, error.to_string())
+    }
+}
+
 impl From<NcError> for Error {
     fn from(code: NcError) -> Error {
         Error::new(Cause::Refused(code))
@@ -235,6 +254,25 @@ mod tests {
         assert!(text(NcError::NotBuilt).ends_with("netCDF was built: why"));
         assert_eq!(text(NcError::NotNc), format!("{}: why", NcError::NotNc));
         assert_eq!(Error::from(NcError::NotBuilt).to_string(), NcError::NotBuilt.to_string());
+    }
+
+    #[test]
+    fn what_there_was_no_memory_for_is_said_once() {
+        let _old = zonda_model::memory::take_refused();
+        let refused = || NoMemory::of::<u64>(5);
+        let object = String::from("/v");
+        let cases = [
+            Error::from(refused()),
+            Error::from(NcError::from(refused())),
+            Nc4Error::Refused { object, code: refused().into() }.into(),
+        ];
+        for error in cases {
+            assert_eq!(
+                (error.code(), error.cause().matches("40 bytes").count()),
+                (NcError::NoMem, 1)
+            );
+        }
+        assert!(!Error::from(NcError::NoMem).cause().contains("bytes"));
     }
 
     #[test]

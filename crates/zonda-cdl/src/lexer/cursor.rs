@@ -2,6 +2,8 @@
 
 use std::io;
 
+use zonda_model::memory;
+
 use crate::source::Source;
 
 /// Bytes read at a time.
@@ -60,7 +62,10 @@ impl<'s> Cursor<'s> {
             if want == 0 || self.failed.is_some() {
                 return None;
             }
-            self.bytes.resize(old + want, 0);
+            if let Err(error) = memory::lengthen(&mut self.bytes, old + want, 0) {
+                self.failed = Some(io::Error::new(io::ErrorKind::OutOfMemory, error));
+                return None;
+            }
             match self.source.read_at(from, &mut self.bytes[old..]) {
                 Ok(got) => {
                     self.bytes.truncate(old + got);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda::{Dataset, ExtType, GroupId, Hyperslab, Meta, NC_STRING, Place, VarId, VarRef};
+use zonda::{Dataset, ExtType, GroupId, Hyperslab, Meta, NC_STRING, Place, VarId, VarRef, memory};
 
 use super::blocks::Blocks;
 use super::header::var_id;
@@ -199,7 +199,7 @@ impl Variable {
         let (mut buffer, mut pieces) = (Vec::new(), Pieces::default());
         while let Some((start, count, n_elems)) = blocks.next() {
             let slab = Hyperslab { start, count, stride: None };
-            buffer.resize(n_elems * self.elem_bytes, 0);
+            memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
             // In its own type nothing is out of range.
             let got = file.get_placed(self.var, |_| slab, &mut pieces, |_| Ok(&mut buffer));
@@ -229,7 +229,7 @@ impl Variable {
             if at == block.len() {
                 let Some((start, count, n_elems)) = blocks.next() else { return Ok(None) };
                 let slab = Hyperslab { start, count, stride: None };
-                let mut bytes = vec![0; n_elems * self.elem_bytes];
+                let mut bytes = memory::filled(n_elems.saturating_mul(self.elem_bytes), 0)?;
                 // In its own type nothing is out of range.
                 let _ = file.get_placed(
                     self.var,

@@ -169,9 +169,7 @@ impl Reader<'_> {
             |_| slab,
             &mut Pieces::default(),
             |len| {
-                data.clear();
-                data.try_reserve(len).map_err(|_| zonda_model::NcError::NoMem)?;
-                data.resize(len, 0);
+                zonda_model::memory::resize(data, len, 0)?;
                 Ok(data)
             },
         )?;

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use zonda_model::VarId;
+use zonda_model::{VarId, memory};
 use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
 
 use super::data::{Reader, VarPlace};
@@ -137,7 +137,7 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
             let mut bytes = Vec::new();
             // In its own type nothing is out of range.
             let _ = file.get_att_placed(owner, &name, &mut Pieces::default(), |len| {
-                bytes.resize(len, 0);
+                memory::resize(&mut bytes, len, 0)?;
                 Ok(&mut bytes)
             })?;
             Ok::<_, Error>(())

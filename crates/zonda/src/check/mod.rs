@@ -185,7 +185,7 @@ impl Notes {
         };
         let object = object.or(named).filter(|path| *path != "/" || named != Some("/"));
         let grade = match error.code() {
-            NcError::NoFilter | NcError::NotBuilt => Grade::Unchecked,
+            NcError::NoFilter | NcError::NotBuilt | NcError::NoMem => Grade::Unchecked,
             _ if error.is_refused() => Grade::Unchecked,
             _ if error.is_about_what_is_not_here() => Grade::Unchecked,
             // Other attributes that cannot be read have the code of their damage.

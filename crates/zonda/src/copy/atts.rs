@@ -1,6 +1,6 @@
 //! Attributes from one file to another.
 
-use zonda_model::ExtType;
+use zonda_model::{ExtType, memory};
 
 use super::pieces::Pieces;
 use super::tree::AttDef;
@@ -14,7 +14,7 @@ pub(crate) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(V
     let (mut bytes, mut pieces) = (Vec::new(), Pieces::default());
     // In its own type nothing is out of range.
     let _ = source.get_att_placed(owner, &att.name, &mut pieces, |len| {
-        bytes.resize(len, 0);
+        memory::resize(&mut bytes, len, 0)?;
         Ok(&mut bytes)
     })?;
     Ok((bytes, pieces))

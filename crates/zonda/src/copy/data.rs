@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_model::{Hyperslab, NcError};
+use zonda_model::{Hyperslab, NcError, memory};
 use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::ahead;
@@ -220,7 +220,8 @@ impl Transfer<'_> {
         }
         let old = self.source.nc4()?.read().never_written(from.group, from.var)?;
         let new = self.target.nc4()?.read().never_written(to.group, to.var)?;
-        let (mut a, mut b) = (vec![0; made.var.elem], vec![0; made.var.elem]);
+        let mut a = memory::filled(made.var.elem, 0)?;
+        let mut b = a.clone();
         match (old, new) {
             (NeverWritten::Undefined, _) | (_, NeverWritten::Undefined) => return Ok(old == new),
             (NeverWritten::Value, _) => {
@@ -386,7 +387,7 @@ impl Transfer<'_> {
             transfer.step(made, bytes_of(made, &part.count) / 2)
         })?;
         let get = |part: &mut Part| {
-            part.data.resize(to_len(bytes_of(made, &part.count))?, 0);
+            memory::resize(&mut part.data, to_len(bytes_of(made, &part.count))?, 0)?;
             spill.get((&part.start, &part.count), &mut part.data)
         };
         self.by_parts(made, &last, Walk::new(&lens, &last), get, |transfer, part| {
@@ -465,7 +466,7 @@ fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pie
         |_| slab,
         pieces,
         |len| {
-            data.resize(len, 0);
+            memory::resize(data, len, 0)?;
             Ok(data)
         },
     )?;

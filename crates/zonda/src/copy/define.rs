@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
-use zonda_model::DimId;
+use zonda_model::{DimId, memory};
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
@@ -350,7 +350,7 @@ impl Definer<'_> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
         let of_source = self.source.nc4()?.read().never_written(from.group, from.var)?;
-        let (mut value, mut pieces) = (vec![0; var.elem], Pieces::default());
+        let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
         match of_source {
             NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
                 return Ok(());

@@ -1,7 +1,7 @@
 //! Copies of damaged files: what reads is copied, what does not is told of.
 
 use zonda_classic::Passed;
-use zonda_model::{ExtType, NcError, default_fill};
+use zonda_model::{ExtType, NcError, default_fill, memory};
 use zonda_nc4::{GroupId, NeverWritten};
 
 use super::boxes::{Array, Walk, choose};
@@ -250,11 +250,11 @@ impl Transfer<'_> {
     fn fill_data(&mut self, made: &Made<'_>, bytes: u64) -> Result<()> {
         self.pieces.clear();
         self.data.clear();
-        self.data.resize(to_len(bytes)?, 0);
+        memory::lengthen(&mut self.data, to_len(bytes)?, 0)?;
         if made.var.has_pointers {
             return Ok(());
         }
-        let value = self.fill_of(made);
+        let value = self.fill_of(made)?;
         if value.len() == made.var.elem {
             self.data.chunks_exact_mut(value.len()).for_each(|elem| elem.copy_from_slice(&value));
         }
@@ -262,13 +262,13 @@ impl Transfer<'_> {
     }
 
     /// The fill value of a variable in memory; that of its type where the source does not tell.
-    fn fill_of(&self, made: &Made<'_>) -> Vec<u8> {
+    fn fill_of(&self, made: &Made<'_>) -> Result<Vec<u8>> {
         let var: &VarDef = made.var;
-        let mut value = vec![0; var.elem];
+        let mut value = memory::filled(var.elem, 0)?;
         if self.target.is_hdf5() {
             let of_target = self.target.fill_value(made.target, &mut Pieces::default(), &mut value);
             if of_target.is_ok() {
-                return value;
+                return Ok(value);
             }
         }
         let of_att = |_: &GroupId| {
@@ -279,7 +279,7 @@ impl Transfer<'_> {
         let default = || {
             ExtType::from_nc_type(var.nc_type).map(|ext| default_fill(ext)[..ext.size()].to_vec())
         };
-        of_att(&var.source.group).or_else(default).unwrap_or(value)
+        Ok(of_att(&var.source.group).or_else(default).unwrap_or(value))
     }
 
     fn lose(&mut self, made: &Made<'_>, part: Option<(Vec<u64>, Vec<u64>)>, error: &Error) {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use zonda_model::NcError;
+use zonda_model::{NcError, memory};
 
 use super::boxes::Walk;
 use crate::error::{Error, Result};
@@ -110,7 +110,8 @@ impl Spill {
                 if behind == together.len() {
                     // Whole runs, of what is left of the piece.
                     let most = (TOGETHER / len).max(1) * len;
-                    together.resize(most.min(usize::try_from(left).unwrap_or(most)), 0);
+                    let n = most.min(usize::try_from(left).unwrap_or(most));
+                    memory::resize(&mut together, n, 0)?;
                     self.read(&mut together, &mut at)?;
                     left -= together.len() as u64;
                     behind = 0;

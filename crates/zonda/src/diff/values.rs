@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
 use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::forms::Form;
@@ -437,7 +437,7 @@ fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
         if !matches!(storage, StorageKind::Chunked(_) | StorageKind::Contiguous) {
             return Ok(false);
         }
-        values[side] = vec![0; pair.vars[side].elem];
+        values[side] = memory::filled(pair.vars[side].elem, 0)?;
         let unwritten = file.nc4()?.read().never_written(var.group, var.var)?;
         match unwritten {
             NeverWritten::Value => {
@@ -484,11 +484,10 @@ fn read(
     let (start, count) = (index(start), index(count));
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     let (file, var) = (pair.files[side], pair.vars[side].source);
-    let memory = |data: &mut Vec<u8>, len: usize| data.resize(len, 0);
     // In its own type, and as a double, nothing is out of range.
     let _ = match pair.mem {
         Some(mem) => file.get(var, &slab, Some(mem), |len| {
-            memory(data, len);
+            memory::resize(data, len, 0)?;
             Ok(data)
         })?,
         None => file.get_placed(
@@ -496,7 +495,7 @@ fn read(
             |_| slab,
             pieces,
             |len| {
-                memory(data, len);
+                memory::resize(data, len, 0)?;
                 Ok(data)
             },
         )?,

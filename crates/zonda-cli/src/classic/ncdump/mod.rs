@@ -128,7 +128,12 @@ fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
     let in_memory = options.in_memory.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let file = Dataset::open(&options.file, &open).map_err(|error| {
-        Refusal::Text(format!("{}: {}", options.file.display(), text_of(error.code())))
+        let said = format!("{}: {}", options.file.display(), text_of(error.code()));
+        match error.code() {
+            // How much it was is in no code.
+            zonda::NcError::NoMem => Refusal::Text(format!("{said}\nLocation: {error}")),
+            _ => Refusal::Text(said),
+        }
     })?;
     match options.output {
         Output::Kind => writeln!(out, "{}", file.format().kind())?,

@@ -105,7 +105,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         }
         return crate::done();
     };
-    let chart = chart(&slice, args).map_err(|error| match error {
+    let chart = chart(&slice, args)?.map_err(|error| match error {
         zonda_plot::Error::Width { .. } => wrong_call(error),
         zonda_plot::Error::Empty => {
             Failure::at(input::label(&args.file), format!("{variable}: no values"))
@@ -126,22 +126,23 @@ pub(super) fn write_picture(path: &Path, chart: &Chart, format: Format) -> Resul
     zonda::storage::whole::write(path, &bytes).map_err(|error| Failure::at(path, error))
 }
 
-fn chart(slice: &Slice, args: &Args) -> zonda_plot::Result<Chart> {
+fn chart(slice: &Slice, args: &Args) -> Result<zonda_plot::Result<Chart>> {
     let (title, subtitle) = (slice.title(), slice.subtitle());
     match &slice.axes {
         Picked::One(x) => {
             let coordinates = x.centres.as_deref();
             let place = |index: usize| coordinates.map_or(index as f64, |at| at[index]);
-            let points =
-                slice.values.iter().enumerate().map(|(index, value)| (place(index), *value));
-            let curve = Curve { name: slice.name.clone(), points: points.collect() };
+            let mut points = zonda::memory::room(slice.values.len())?;
+            let each = slice.values.iter().enumerate();
+            points.extend(each.map(|(index, value)| (place(index), *value)));
+            let curve = Curve { name: slice.name.clone(), points };
             let y = Axis::new(slice.named_unit(), AxisKind::Number);
             let options = LineOptions { title, subtitle, x: axis(x), y, width: args.width };
-            zonda_plot::lines(&[curve], &options)
+            Ok(zonda_plot::lines(&[curve], &options))
         }
         Picked::Two { y, x } => {
             let options = MapOptions { title, subtitle, ..map_options(slice, args) };
-            zonda_plot::map(&field(slice, y, x), &options)
+            Ok(zonda_plot::map(&field(slice, y, x), &options))
         }
     }
 }

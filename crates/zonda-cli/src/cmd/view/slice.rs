@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, Meta, VarRef};
+use zonda::{Dataset, DimId, ExtType, GroupId, Hyperslab, Meta, VarRef, memory};
 use zonda_cf::times::Dates;
 use zonda_cf::values::{Decoder, Unused};
 use zonda_plot::AxisKind;
@@ -306,10 +306,12 @@ fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>, decoder: &Decoder) -> 
     let mut bytes = Vec::new();
     // In its own type nothing is out of range.
     let _ = file.get(id, slab, None, |len| {
-        bytes.resize(len, 0);
+        memory::resize(&mut bytes, len, 0)?;
         Ok(&mut bytes)
     })?;
-    Ok(decoder.values(&bytes).collect())
+    let mut values = memory::room(bytes.len() / decoder.elem_bytes())?;
+    values.extend(decoder.values(&bytes));
+    Ok(values)
 }
 
 /// The coordinate variable of a dimension, if it has numbers: in the group that is looked at or one
