@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,7 @@ enum Sink {
     /// The process's trace has it.
     Trace,
     Stderr,
-    File(Mutex<BufWriter<std::fs::File>>),
+    File(Lines),
 }
 
 impl Sink {
@@ -84,7 +85,8 @@ impl Sink {
                     errno: e.raw_os_error().unwrap_or(libc::EIO),
                 }
             })?;
-        let sink = Arc::new(Sink::File(Mutex::new(BufWriter::new(file))));
+        let (file, lost) = (Mutex::new(BufWriter::new(file)), AtomicBool::new(false));
+        let sink = Arc::new(Sink::File(Lines { path: path.to_owned(), file, lost }));
         open.retain(|_, sink| sink.strong_count() > 0);
         open.insert(path.to_owned(), Arc::downgrade(&sink));
         Ok(sink)
@@ -92,17 +94,47 @@ impl Sink {
 
     /// Writes whole lines. A trace that cannot be written never fails the transfer it describes.
     fn write(&self, lines: &str) {
-        let _ = match self {
-            Sink::Trace => Ok(()),
-            Sink::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
-            Sink::File(file) => file.lock().write_all(lines.as_bytes()),
-        };
+        match self {
+            Sink::Trace => {}
+            // Where standard error takes nothing there is nobody to tell.
+            Sink::Stderr => {
+                let _untold = std::io::stderr().lock().write_all(lines.as_bytes());
+            }
+            Sink::File(file) => file.done(|file| file.write_all(lines.as_bytes())),
+        }
     }
 
     fn flush(&self) {
         if let Sink::File(file) = self {
-            // As in `write`.
-            let _ = file.lock().flush();
+            file.done(|file| {
+                file.flush()?;
+                // Some file systems tell only at the close that they could not keep what was written.
+                crate::whole::check_close(file.get_ref())
+            });
+        }
+    }
+}
+
+/// A file of lines. The first one that cannot be written is told of on standard error, and the file then gets
+/// no more: a trace with holes would be taken for a whole one.
+#[derive(Debug)]
+struct Lines {
+    path: PathBuf,
+    file: Mutex<BufWriter<std::fs::File>>,
+    lost: AtomicBool,
+}
+
+impl Lines {
+    fn done(&self, write: impl FnOnce(&mut BufWriter<std::fs::File>) -> std::io::Result<()>) {
+        if self.lost.load(Ordering::Relaxed) {
+            return;
+        }
+        let Err(error) = write(&mut self.file.lock()) else { return };
+        if !self.lost.swap(true, Ordering::Relaxed) {
+            let path = self.path.display();
+            // Where standard error takes nothing there is nobody to tell.
+            let _untold =
+                writeln!(std::io::stderr().lock(), "zonda: {path}: {error}; no further events");
         }
     }
 }
@@ -312,5 +344,22 @@ impl<S: Storage> Storage for Event<S> {
         token(f, self.file.as_deref())?;
         f.write_str(",")?;
         self.inner.describe(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_cannot_be_written_are_told_of_once() {
+        let sink = Sink::open(Some(Path::new("/dev/full"))).unwrap();
+        let Sink::File(lines) = &*sink else { panic!("no file: {sink:?}") };
+        sink.write("a line\n");
+        assert!(!lines.lost.load(Ordering::Relaxed));
+        sink.flush();
+        assert!(lines.lost.load(Ordering::Relaxed));
+        // It gets no more, and nothing fails for that.
+        lines.done(|_| panic!("written to a file that lost lines"));
     }
 }
