@@ -13,7 +13,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
