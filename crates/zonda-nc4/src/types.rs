@@ -28,12 +28,12 @@ pub(crate) struct Types {
     partial: HashMap<i32, usize>,
     /// Number of the first type of each form.
     by_form: HashMap<Box<[u8]>, i32>,
-    /// Types that only variables have, so far.
-    anonymous: HashSet<i32>,
+    /// Types that only variables have, so far, and the group of the first such variable.
+    anonymous: HashMap<i32, GroupId>,
     /// Types of the file that are listed before the walk comes to them.
     foretold: HashMap<(GroupId, Box<[u8]>), i32>,
-    /// A type that only a variable has is not complete.
-    lacks_some: bool,
+    /// Groups of variables whose own types are not complete.
+    lacking: HashSet<GroupId>,
     /// A variable may have a type of the file that came after it.
     misses: bool,
 }
@@ -72,9 +72,11 @@ impl Types {
             return id;
         }
         let first = self.by_form.get(&form.identity());
-        self.misses |= first.is_some_and(|id| self.anonymous.contains(id));
+        // Within one group the order decides, as in the reference: netCDF-C writes types first there.
+        let is_other = |at: &GroupId| *at != group;
+        self.misses |= first.and_then(|id| self.anonymous.get(id)).is_some_and(is_other);
         // It may be what an earlier one lacks to be complete.
-        self.misses |= self.lacks_some;
+        self.misses |= self.lacking.iter().any(is_other);
         self.add(group, key.1, datatype, form).0
     }
 
@@ -86,7 +88,7 @@ impl Types {
         }
         let mut all = Types::default();
         for (id, ty) in (0..).map(number).zip(&self.listed) {
-            if let Some(datatype) = ty.stored.as_deref().filter(|_| !self.anonymous.contains(&id))
+            if let Some(datatype) = ty.stored.as_deref().filter(|_| !self.anonymous.contains_key(&id))
                 && let Some(form) = Form::of(datatype)
             {
                 let (id, _) = all.add(ty.group, ty.name.clone(), datatype, &form);
@@ -114,8 +116,10 @@ impl Types {
         let nth = self.anonymous.len().saturating_add(1);
         let name = format!("_Anonymous{class}{nth}").into_bytes();
         let (id, complete) = self.add(group, name.into(), datatype, form);
-        self.anonymous.insert(id);
-        self.lacks_some |= !complete;
+        self.anonymous.insert(id, group);
+        if !complete {
+            self.lacking.insert(group);
+        }
         complete.then_some(id)
     }
 
