@@ -88,7 +88,8 @@ impl Types {
         }
         let mut all = Types::default();
         for (id, ty) in (0..).map(number).zip(&self.listed) {
-            if let Some(datatype) = ty.stored.as_deref().filter(|_| !self.anonymous.contains_key(&id))
+            if let Some(datatype) =
+                ty.stored.as_deref().filter(|_| !self.anonymous.contains_key(&id))
                 && let Some(form) = Form::of(datatype)
             {
                 let (id, _) = all.add(ty.group, ty.name.clone(), datatype, &form);
