@@ -33,7 +33,7 @@ trap 'rm -rf "$scratch"' EXIT
 # at all. So the reference gets a name that nobody has. The format is given because the tools would
 # else take the bitcode of Rust's std for the objects.
 format=$("$cc" -nostdlib -Wl,--print-output-format)
-objcopy -I "$format" -O "$format" \
+"$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" \
     --redefine-sym __cxa_thread_atexit_impl=zonda_no_thread_atexit "$archive" "$scratch/rust.a"
 archive=$scratch/rust.a
 
@@ -75,7 +75,7 @@ link "$scratch/libzonda-preload.so" libzonda-preload.so abi/preload.map -Wl,-Bsy
 grep -o '^    [^*;]*' abi/netcdf.map | tr -d ' ' >"$scratch/global"
 "$cc" -r -nostdlib -o "$scratch/whole.o" "$scratch/shim.o" \
     -Wl,--whole-archive "$archive" -Wl,--no-whole-archive
-objcopy -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
+"$("$cc" -print-prog-name=objcopy)" -I "$format" -O "$format" -R .llvmbc -R .llvmcmd \
     --keep-global-symbols="$scratch/global" "$scratch/whole.o" "$scratch/netcdf.o"
 ar rcs "$scratch/libnetcdf.a" "$scratch/netcdf.o"
 
