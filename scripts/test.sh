@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Runs the tests, stage by stage, on what `make build` left in dist/. One line per stage: its
-# result, its time, and the last line it printed, which is its own count. The full output of each
-# stage is in out/test/STAGE.log, and is shown at its end if the stage failed.
+# result, how long it took, how long processors were busy with it, and the last line it printed, which is
+# its own count. The full output of each stage is in out/test/STAGE.log, and is shown at its end if the
+# stage failed. Two stages run at a time, since most of them wait as much as they compute.
 #
 #   scripts/test.sh             every stage
 #   scripts/test.sh --quick     those that take about a minute together
 #   scripts/test.sh STAGE...    the stages named
 #
+# ZONDA_TEST_JOBS (2) says how many stages run at a time: 1 is for timings of single stages.
 # ZONDA_CORPUS may name a folder of further test files, see tests/corpus and tests/programs.
 # The last line is `N passed, N failed`; the exit status is 1 if a stage failed.
 set -uo pipefail
@@ -93,25 +95,91 @@ case ${1-} in
     *) stages=("$@") ;;
 esac
 
+# What only one stage at a time can have: the build folder, the build of the reference's tests, the installed wheel.
+needs() {
+    case $1 in
+        lint | unit) echo build ;;
+        python) echo build wheel ;;
+        suites) echo wheel ;;
+        async | conformance | scripts) echo reference ;;
+    esac
+}
+
 logs=out/test
 mkdir -p "$logs"
 passed=0 failed=0
-for name in "${stages[@]}"; do
-    log=$logs/$name.log
-    start=$(date +%s)
-    # A group of its own and no terminal: a stage can neither ask nor draw.
-    if (stage "$name") >"$log" 2>&1 </dev/null; then
+# Of stages that run: names by process, when they began, and what they have for themselves.
+declare -A running=() began=() taken=()
+
+# Starts a stage: no terminal, so that it can neither ask nor draw. The last line of its .time file is what its processes cost.
+start() {
+    local name=$1 need
+    for need in $(needs "$name"); do taken[$need]=$name; done
+    (
+        (stage "$name") >"$logs/$name.log" 2>&1 </dev/null
+        status=$?
+        times >"$logs/$name.time"
+        exit $status
+    ) &
+    running[$!]=$name
+    began[$name]=$(date +%s)
+}
+
+# Processor seconds of a stage, from the second line of `times`: user and system time of all that it ran.
+busy() {
+    awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); s += 60 * t[1] + t[2] } printf "%.0f", s }' "$logs/$1.time"
+}
+
+# Waits for the next stage to end, and says how it did.
+finish() {
+    local pid status=0 name need result
+    wait -n -p pid "${!running[@]}" || status=$?
+    name=${running[$pid]}
+    unset "running[$pid]"
+    for need in $(needs "$name"); do unset "taken[$need]"; done
+    if [ $status -eq 0 ]; then
         result="ok  "
         passed=$((passed + 1))
     else
         result=FAIL
         failed=$((failed + 1))
     fi
-    printf '%s %-12s %5d s  %s\n' "$result" "$name" $(($(date +%s) - start)) "$(summary "$name" "$log")"
+    printf '%s %-12s %5d s, busy %5s s  %s\n' "$result" "$name" $(($(date +%s) - began[$name])) "$(busy "$name")" \
+        "$(summary "$name" "$logs/$name.log")"
     if [ "$result" = FAIL ]; then
-        tail -n 60 "$log" | sed 's/^/       | /'
-        echo "       | (all of it: $log)"
+        tail -n 60 "$logs/$name.log" | sed 's/^/       | /'
+        echo "       | (all of it: $logs/$name.log)"
     fi
+}
+
+# The first stage of those to come that can run beside those that do; empty if there is none.
+next() {
+    local name need free
+    for name in "${stages[@]}"; do
+        free=yes
+        for need in $(needs "$name"); do [ -z "${taken[$need]-}" ] || free=; done
+        [ -z "$free" ] || { echo "$name"; return; }
+    done
+}
+
+# Stages have process groups of their own, so that one that is broken off ends with all that it started.
+set -m
+trap 'for pid in "${!running[@]}"; do kill -- "-$pid" 2>/dev/null; done' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+whole=$(date +%s)
+while [ ${#stages[@]} -gt 0 ] || [ ${#running[@]} -gt 0 ]; do
+    name=
+    [ ${#running[@]} -ge "${ZONDA_TEST_JOBS:-2}" ] || name=$(next)
+    if [ -z "$name" ]; then
+        finish
+        continue
+    fi
+    start "$name"
+    rest=()
+    for other in "${stages[@]}"; do [ "$other" = "$name" ] || rest+=("$other"); done
+    stages=("${rest[@]}")
 done
+printf 'all stages %10d s\n' $(($(date +%s) - whole))
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
