@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, lints, and files that are made from others and must not lag behind.
+# Format, lints, files that are made from others and must not lag behind, and what documents lead to.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -7,6 +7,7 @@ cargo fmt --all --check
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 abi/generate.py --check
 scripts/allocations.py
+scripts/docs.py
 
 # STYLE: a file of more than 900 lines is several things. Generated and tabular files do not count,
 # nor does the one public header, which C programs expect in one piece.

@@ -95,6 +95,12 @@ readme() { # the line of README.md, where paths have no spaces
     gcc "$scratch/hello.c" $("$scratch/plain/bin/nc-config" --cflags --libs) -o "$scratch/readme" || return 1
     prefix="$scratch/plain" by_itself "$scratch/readme"
 }
+fortran() { # a program on the distribution's Fortran library, which knows another libnetcdf
+    [ -e "$scratch/plain" ] || cp -a "$prefix" "$scratch/plain"
+    printf '%s\n' 'program p' 'use netcdf' 'print *, trim(nf90_inq_libvers())' 'end program' >"$scratch/hello.f90"
+    (cd "$scratch" && gfortran hello.f90 $("$scratch/plain/bin/nc-config" --fflags --flibs) -o fortran) || return 1
+    prefix="$scratch/plain" by_itself "$scratch/fortran"
+}
 claims() { # netcdf_meta.h, and nc-config with it, says what the library does
     local folder="$scratch/features" name answer wrong=0
     rm -rf "$folder"
@@ -204,6 +210,11 @@ else
 fi
 check "nc-config" with_nc_config
 check "cc with nc-config, as README.md says it" readme
+if command -v gfortran >/dev/null && command -v nf-config >/dev/null; then
+    check "gfortran with nc-config --fflags --flibs" fortran
+else
+    skip "gfortran with nc-config: no gfortran, or no nf-config"
+fi
 check "netcdf_meta.h and nc-config say what the library does" claims
 check "ncdump, ncgen, ncgen3, nccopy" classic_tools
 if [ -x /usr/bin/nc-config ]; then
