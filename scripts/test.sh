@@ -43,7 +43,10 @@ stage() {
         salvage) tests/salvage/run.py ;;
         ncdump) tests/ncdump/run.py ;;
         cdl) tests/cdl/run.py ;;
-        tools) tests/tools/nccopy.py && tests/tools/memory.py ;;
+        tools)
+            tests/tools/nccopy.py && tests/tools/memory.py && tests/tools/answers.py &&
+                tests/tools/options.py && out/venv/bin/python tests/tools/sparse.py
+            ;;
         ends) tests/ends/run.py ;;
         crash) tests/crash/run.sh ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;

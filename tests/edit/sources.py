@@ -409,6 +409,24 @@ def scales(f, form):
     second.dims[0].attach_scale(x)
 
 
+@source("v1 latest")
+def scale_names_itself(f, form):
+    """Scales in their own lists, as the tools of HDF-EOS5 write them and no function of libhdf5 does."""
+    d = dataset(f, form, data=values((ROWS, COLUMNS)))
+    kind = h5py.vlen_dtype(h5py.ref_dtype)
+    for axis, (name, n) in enumerate([("time", ROWS), ("x", COLUMNS)]):
+        scale = dataset(f, form, name, data=np.arange(n, dtype="f8"))
+        scale.make_scale(name)
+        d.dims[axis].attach_scale(scale)
+        named = np.empty((1,), dtype=kind)
+        named[0] = np.array([scale.ref], dtype=h5py.ref_dtype)
+        scale.attrs.create("DIMENSION_LIST", named, dtype=kind)
+        users = scale.attrs["REFERENCE_LIST"]
+        users = np.append(users, np.array([(scale.ref, 0)], dtype=users.dtype))
+        scale.attrs.create("REFERENCE_LIST", users, dtype=users.dtype)
+    around(f, form, d)
+
+
 # ---- Files
 
 @own("v1 v108 latest")

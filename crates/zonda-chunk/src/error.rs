@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
 
 use crate::filter::FilterError;
@@ -105,6 +105,24 @@ impl ChunkError {
             ChunkError::Request { .. } => NcError::Inval,
             ChunkError::Filter { error, .. } | ChunkError::Encode { error, .. } => error.nc_error(),
             ChunkError::NoMemory { .. } => NcError::NoMem,
+        }
+    }
+
+    /// What kind of answer it is; of an error of the table, and of a source, only the format knows.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self {
+            ChunkError::Storage(error) if error.is_refused() => Answer::Refused,
+            ChunkError::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            ChunkError::Filter { error, .. } => error.answer(),
+            ChunkError::Table(_)
+            | ChunkError::Source(_)
+            | ChunkError::OutOfFile { .. }
+            | ChunkError::Length { .. }
+            | ChunkError::Truncated { .. }
+            | ChunkError::Shape { .. } => Answer::Damaged,
+            ChunkError::Encode { .. } | ChunkError::Request { .. } => Answer::Request,
+            ChunkError::NoMemory { .. } => Answer::NoMemory,
         }
     }
 

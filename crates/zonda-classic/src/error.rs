@@ -1,7 +1,7 @@
 //! What can go wrong with a classic file, each cause with the values that explain it.
 
-use zonda_model::NcError;
 use zonda_model::memory::NoMemory;
+use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
 
 /// A failed operation on a classic file.
@@ -331,6 +331,32 @@ impl ClassicError {
             }
             ClassicError::Forked => NcError::System(ECHILD),
             ClassicError::Length { .. } => NcError::Internal,
+        }
+    }
+
+    /// What kind of answer it is.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self {
+            ClassicError::Storage(error) if error.is_refused() => Answer::Refused,
+            ClassicError::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            ClassicError::NoMemory(_) | ClassicError::SelectionTooLarge { .. } => Answer::NoMemory,
+            ClassicError::BadMagic { .. } => Answer::Unknown,
+            // The limit is this reader's.
+            ClassicError::HeaderTooLong { .. } => Answer::Undecodable,
+            // These are found in headers only; a caller who asks for the like has other errors.
+            ClassicError::Truncated { .. }
+            | ClassicError::BadTag { .. }
+            | ClassicError::BadTypeCode { .. }
+            | ClassicError::CountTooLarge { .. }
+            | ClassicError::BadDimOfVar { .. }
+            | ClassicError::BadOffset { .. }
+            | ClassicError::HalfMoved { in_use: false } => Answer::Damaged,
+            ClassicError::NoDimNamed { .. }
+            | ClassicError::NoVarNamed { .. }
+            | ClassicError::NoAtt { .. } => Answer::Missing,
+            ClassicError::HalfMoved { in_use: true } => Answer::System,
+            _ => Answer::Request,
         }
     }
 

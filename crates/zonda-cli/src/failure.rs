@@ -32,6 +32,7 @@ impl Failure {
     pub(crate) fn within(self, path: &Path) -> Failure {
         match self {
             Failure::InFile(reason) => Failure::at(path, reason),
+            Failure::Library(error) => Failure::Library(error.at(path)),
             other => other,
         }
     }
@@ -49,7 +50,7 @@ impl Failure {
     /// The reason.
     pub(crate) fn into_text(self) -> String {
         match self {
-            Failure::Library(error) => error.to_string(),
+            Failure::Library(error) => error.line(),
             Failure::Failed(text) | Failure::InFile(text) | Failure::Usage(text) => text,
             Failure::NotStarted(text, _) => text,
             Failure::ReaderGone => "nobody reads the output".to_owned(),
@@ -60,7 +61,7 @@ impl Failure {
     /// Says it on standard error, and gives the exit status.
     pub(crate) fn report(self) -> ExitCode {
         let (text, status) = match self {
-            Failure::Library(error) => (error.to_string(), 1),
+            Failure::Library(error) => (error.line(), 1),
             Failure::Failed(text) | Failure::InFile(text) => (text, 1),
             Failure::Usage(text) => (text, 2),
             Failure::NotStarted(text, status) => (text, status),
@@ -74,7 +75,7 @@ impl Failure {
 
 /// Says on standard error what is not shown, for a command that goes on.
 pub(crate) fn warn(what: zonda::Error) {
-    eprintln!("zonda: {what}");
+    eprintln!("zonda: {}", what.line());
 }
 
 impl From<zonda::Error> for Failure {

@@ -1,8 +1,11 @@
 //! Why a file, or a part of it, cannot be read or written.
 
-use zonda_model::NcError;
 use zonda_model::memory::NoMemory;
+use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
+
+/// So many versions behind the newest one that is known are taken for what a later library writes.
+const NEXT_VERSIONS: u32 = 2;
 
 /// What a decoder found. `at` is the byte of the file, counted from its very first one.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -62,6 +65,8 @@ pub enum HdfError {
         at: u64,
         /// The version.
         version: u32,
+        /// The newest one that is known.
+        newest: u32,
     },
     /// The bytes are not those that were written.
     #[error("{structure} at byte {at}: checksum {stored:08x}, but its bytes give {computed:08x}")]
@@ -184,6 +189,39 @@ impl HdfError {
             | HdfError::NoFile
             | HdfError::NoObject
             | HdfError::TooLarge { .. } => NcError::HdfErr,
+        }
+    }
+
+    /// What kind of answer it is.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self {
+            HdfError::Storage(error) if error.is_refused() => Answer::Refused,
+            HdfError::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            HdfError::NotHdf5 => Answer::Unknown,
+            HdfError::Elsewhere { cause, .. } => cause.answer(),
+            HdfError::NoFile | HdfError::NoObject => Answer::Missing,
+            HdfError::NoMemory(_) => Answer::NoMemory,
+            HdfError::Unsupported { .. } => Answer::Undecodable,
+            // One of the next versions of the format, which a later library may have written.
+            HdfError::BadVersion { version, newest, .. }
+                if *version > *newest && version - newest <= NEXT_VERSIONS =>
+            {
+                Answer::Undecodable
+            }
+            // No file has so many, whereas the limits of bytes are this reader's.
+            HdfError::Limit { what: "levels", .. } => Answer::Damaged,
+            HdfError::Limit { .. } => Answer::Undecodable,
+            HdfError::FileTruncated { .. }
+            | HdfError::Truncated { .. }
+            | HdfError::OutOfFile { .. }
+            | HdfError::BadSignature { .. }
+            | HdfError::BadVersion { .. }
+            | HdfError::BadChecksum { .. }
+            | HdfError::BadValue { .. }
+            | HdfError::Cycle { .. }
+            | HdfError::Missing { .. } => Answer::Damaged,
+            HdfError::TooLarge { .. } => Answer::Request,
         }
     }
 

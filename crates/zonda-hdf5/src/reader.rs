@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         if known.contains(&version) {
             Ok(version)
         } else {
-            let version = u32::from(version);
-            Err(HdfError::BadVersion { structure: self.structure, at, version })
+            let (version, newest) = (u32::from(version), u32::from(*known.end()));
+            Err(HdfError::BadVersion { structure: self.structure, at, version, newest })
         }
     }
 

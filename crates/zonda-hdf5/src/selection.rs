@@ -56,6 +56,9 @@ pub enum Selection {
     Blocks(Blocks),
 }
 
+/// The newest version of any kind of selection.
+const NEWEST: u32 = 3;
+
 const NONE: u32 = 0;
 const POINTS: u32 = 1;
 const HYPERSLAB: u32 = 2;
@@ -251,7 +254,7 @@ impl Selection {
         let kind = reader.u32()?;
         let version = reader.u32()?;
         let (structure, at) = (reader.structure(), reader.at());
-        let unknown = HdfError::BadVersion { structure, at, version };
+        let unknown = HdfError::BadVersion { structure, at, version, newest: NEWEST };
         match (kind, version) {
             (NONE, 1) => reader.skip(8).map(|()| Selection::None),
             (ALL, 1) => reader.skip(8).map(|()| Selection::All),

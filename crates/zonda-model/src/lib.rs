@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod answer;
 mod error;
 mod fill;
 pub mod filter_text;
@@ -12,6 +13,7 @@ mod ranks;
 pub mod release;
 mod types;
 
+pub use answer::Answer;
 pub use error::NcError;
 pub use fill::{FillBytes, default_fill};
 pub use hyperslab::Hyperslab;

@@ -133,20 +133,17 @@ impl AttFault {
         match self {
             AttFault::Hdf(error) => Nc4Error::Hdf { object, error },
             AttFault::Refused(code) => Nc4Error::Refused { object, code },
-            AttFault::Shape(name) => Nc4Error::Refused {
-                object: format!(
-                    "{object}: its attribute {} has more dimensions than one",
-                    String::from_utf8_lossy(&name)
-                ),
-                code: NcError::AttMeta,
-            },
-            AttFault::NoWords(name) => Nc4Error::Refused {
-                object: format!(
-                    "{object}: its attribute {} is of a type that netCDF has no words for",
-                    String::from_utf8_lossy(&name)
-                ),
-                code: NcError::AttMeta,
-            },
+            AttFault::Shape(name) => {
+                let name = String::from_utf8_lossy(&name);
+                let what = format!("its attribute {name} has more dimensions than one");
+                Nc4Error::NoWords { object, what, code: NcError::AttMeta }
+            }
+            AttFault::NoWords(name) => {
+                let name = String::from_utf8_lossy(&name);
+                let what =
+                    format!("its attribute {name} is of a type that netCDF has no words for");
+                Nc4Error::NoWords { object, what, code: NcError::AttMeta }
+            }
         }
     }
 }

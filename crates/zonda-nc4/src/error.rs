@@ -2,7 +2,7 @@
 
 use zonda_chunk::ChunkError;
 use zonda_hdf5::HdfError;
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_storage::StorageError;
 
 /// Why an operation failed.
@@ -24,6 +24,16 @@ pub enum Nc4Error {
         /// What the chunk pipeline says.
         error: ChunkError,
     },
+    /// Something that is sound, and that the model of netCDF has no words for.
+    #[error("{object}: {what}")]
+    NoWords {
+        /// Path of the variable or group.
+        object: String,
+        /// What it is.
+        what: String,
+        /// The code that C sees.
+        code: NcError,
+    },
     /// The model of netCDF says no.
     #[error("{object}: {code}")]
     Refused {
@@ -40,7 +50,10 @@ impl Nc4Error {
     pub fn storage(&self) -> Option<&StorageError> {
         match self {
             Nc4Error::Hdf { error: HdfError::Storage(error), .. } => Some(error),
-            Nc4Error::Hdf { .. } | Nc4Error::Chunk { .. } | Nc4Error::Refused { .. } => None,
+            Nc4Error::Hdf { .. }
+            | Nc4Error::Chunk { .. }
+            | Nc4Error::NoWords { .. }
+            | Nc4Error::Refused { .. } => None,
         }
     }
 
@@ -50,7 +63,26 @@ impl Nc4Error {
         match self {
             Nc4Error::Hdf { error, .. } => error.nc_error(),
             Nc4Error::Chunk { error, .. } => error.nc_error(),
-            Nc4Error::Refused { code, .. } => *code,
+            Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => *code,
+        }
+    }
+
+    /// What kind of answer it is.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self {
+            Nc4Error::Hdf { error, .. } => error.answer(),
+            Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
+                error.downcast_ref().map_or(Answer::Damaged, HdfError::answer)
+            }
+            Nc4Error::Chunk { error: ChunkError::Source(error), .. } => {
+                error.downcast_ref().map_or(Answer::Damaged, HdfError::answer)
+            }
+            Nc4Error::Chunk { error, .. } => error.answer(),
+            Nc4Error::NoWords { .. } => Answer::Unrepresentable,
+            // The reference has this code for much that cannot be done.
+            Nc4Error::Refused { code: NcError::HdfErr, .. } => Answer::Request,
+            Nc4Error::Refused { code, .. } => Answer::of_code(*code),
         }
     }
 
@@ -62,7 +94,7 @@ impl Nc4Error {
             Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
                 error.downcast_ref().is_some_and(HdfError::is_lost_sync)
             }
-            Nc4Error::Chunk { .. } | Nc4Error::Refused { .. } => false,
+            Nc4Error::Chunk { .. } | Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } => false,
         }
     }
 
@@ -75,7 +107,7 @@ impl Nc4Error {
                 error.downcast_ref().and_then(HdfError::offset)
             }
             Nc4Error::Chunk { error, .. } => error.offset(),
-            Nc4Error::Refused { .. } => None,
+            Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } => None,
         }
     }
 }

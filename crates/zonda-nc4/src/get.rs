@@ -12,7 +12,7 @@ use crate::data::Data;
 use crate::details::{Details, native_fill};
 use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
-use crate::model::{GroupId, Model, UserClass, Var};
+use crate::model::{Dim, GroupId, Model, UserClass, Var};
 use crate::place::{Place, Target};
 use crate::request::{Request, Written};
 use crate::select::{self, Axis};
@@ -126,7 +126,9 @@ impl Nc4File {
         let rank = var.dims.len();
         let slab = slab(rank);
         let axes = axes(model, var);
-        select::check(&axes, &slab).map_err(refused)?;
+        if let Err(code) = select::check(&axes, &slab) {
+            return Err(short(model, group, var, (&axes, &slab), code).into());
+        }
         let cut = |list: &'s [usize]| list.get(..rank).unwrap_or(list);
         let slab = Hyperslab {
             start: cut(slab.start),
@@ -289,6 +291,34 @@ pub(crate) fn tolerated(
     let is_byte = nc_type == ExtType::Byte.nc_type() || nc_type == ExtType::UByte.nc_type();
     let to_byte = matches!(mem, Some(MemType::I8 | MemType::U8));
     if is_classic && is_byte && to_byte { Converted::default() } else { converted }
+}
+
+/// What is beyond a variable: also beyond a dimension, or only beyond what the variable has of it.
+#[cold]
+fn short(
+    model: &Model,
+    group: GroupId,
+    var: &Var,
+    (axes, slab): (&[Axis], &Hyperslab<'_>),
+    code: NcError,
+) -> Nc4Error {
+    let object = model.var_path(group, var);
+    let dims = || var.dims.iter().map(|&id| model.dim(id));
+    let of_dims = |(axis, dim): (&Axis, Option<&Dim>)| Axis {
+        unlimited: dim.map(|dim| dim.len.max(axis.extent)),
+        ..*axis
+    };
+    let long: Vec<Axis> = axes.iter().zip(dims()).map(of_dims).collect();
+    let is_short = |(axis, dim): (&Axis, Option<&Dim>)| {
+        let dim = dim.filter(|dim| !dim.is_unlimited && axis.extent < dim.len)?;
+        let (name, has, len) = (String::from_utf8_lossy(&dim.name), axis.extent, dim.len);
+        Some(format!("it has {has} elements along {name}, a dimension of {len}"))
+    };
+    let first = axes.iter().zip(dims()).find_map(is_short);
+    match first.filter(|_| select::check(&long, slab).is_ok()) {
+        Some(what) => Nc4Error::NoWords { object, what, code },
+        None => Nc4Error::Refused { object, code },
+    }
 }
 
 fn axes(model: &Model, var: &Var) -> Vec<Axis> {

@@ -151,6 +151,8 @@ pub struct Var {
     pub(crate) at: ObjectAt,
     /// It refers to the scales of its dimensions, or is to do so.
     pub(crate) refers_to_scales: bool,
+    /// It is the scale of its dimension, and refers to itself as others do to it.
+    pub(crate) names_itself: bool,
     pub(crate) details: OnceLock<Arc<Details>>,
     /// What a writer keeps of it.
     pub(crate) draft: Option<Box<VarDraft>>,
@@ -539,6 +541,7 @@ impl Var {
             extent,
             at,
             refers_to_scales: true,
+            names_itself: false,
             details: OnceLock::new(),
             draft: None,
         }

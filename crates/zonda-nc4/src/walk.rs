@@ -404,6 +404,11 @@ impl<'a> Walk<'a> {
         }
         let mut var = Var::new(stripped(name), nc_type, dims, at, space.dims.as_slice());
         var.refers_to_scales = attributes.find(hidden::DIMENSION_LIST).is_some();
+        if var.refers_to_scales && scale.is_some() && rank == 1 {
+            // Nobody needs it for reading, so that damage of it is of no consequence here.
+            let named = hidden::scales(file, &attributes).ok().flatten();
+            var.names_itself = named.is_some_and(|named| named[..] == [Some(at.addr)]);
+        }
         if let Some(scales) = pending.filter(|_| rank > 0) {
             let index = self.model.group(group).map_or(0, |group| group.vars.len());
             let max = space.max_dims.iter();

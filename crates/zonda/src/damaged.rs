@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use zonda_model::Answer;
 use zonda_nc4::{Damaged, Nc4Error, Owner, WhyPassed};
 
 use crate::dataset::Dataset;
@@ -91,8 +92,9 @@ impl Dataset {
 fn of_classic(passed: &zonda_classic::Passed) -> Fault {
     use zonda_classic::Passed;
     let what = match passed {
-        Passed::Header(error) => FaultKind::Damaged(Error::told(
+        Passed::Header(error) => FaultKind::Damaged(Error::answered(
             error.nc_error(),
+            Answer::Damaged,
             format!("definitions from here on, and all records: {error}"),
         )),
         Passed::MoreRecords { counted, found } => FaultKind::Doubtful(format!(

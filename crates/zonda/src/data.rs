@@ -1,7 +1,7 @@
 //! Values of attributes and variables.
 
 use zonda_convert::Converted;
-use zonda_model::{Hyperslab, MemType, NcError};
+use zonda_model::{Answer, Hyperslab, MemType, NcError};
 use zonda_nc4::{Fetch, GroupId, Place, Source, Target};
 
 use crate::behind::{Behind, Went};
@@ -439,7 +439,7 @@ impl<'a, F: FnOnce(usize) -> Result<&'a mut [u8]>> Once<F, &'a mut [u8]> {
             Some(made) if made.len() == len => Ok(made),
             Some(_) | None => {
                 let why = "another program changed the type of the variable";
-                Err(Error::explained(NcError::HdfErr, why))
+                Err(Error::answered(NcError::HdfErr, Answer::Request, why))
             }
         }
     }

@@ -181,14 +181,16 @@ impl Dataset {
         let open = || {
             let inner = match detect_in(&*opened.storage)? {
                 Detected::Classic(_) if damaged != Damaged::Refuse => {
-                    let (file, found) = ClassicFile::open_damaged(opened.storage)?;
+                    let (file, found) = ClassicFile::open_damaged(opened.storage)
+                        .map_err(|error| Error::from(error).in_a_header())?;
                     passed = found;
                     Inner::Classic(file)
                 }
                 Detected::Classic(_) => {
                     let (write, share) = (options.write, options.share);
                     let Opened { storage, beside, .. } = opened;
-                    Inner::Classic(ClassicFile::open(storage, beside, write, share)?)
+                    let file = ClassicFile::open(storage, beside, write, share);
+                    Inner::Classic(file.map_err(|error| Error::from(error).in_a_header())?)
                 }
                 Detected::Hdf5 => {
                     let lock = if options.write { open::lock(&opened)? } else { None };

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use zonda_classic::ClassicError;
-use zonda_model::NcError;
 use zonda_model::memory::NoMemory;
-use zonda_nc4::{HdfError, Nc4Error};
+use zonda_model::{Answer, NcError};
+use zonda_nc4::Nc4Error;
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{SpecError, Storage, StorageError};
 
@@ -39,8 +39,17 @@ enum Cause {
     Refused(NcError),
     #[error("{}: {}", clause(.0), .1)]
     Explained(NcError, &'static str),
-    #[error("{1}")]
-    Told(NcError, String),
+    #[error("{}", .0.text)]
+    Told(Told),
+}
+
+/// An error in words of its own.
+#[derive(Debug)]
+struct Told {
+    code: NcError,
+    text: String,
+    answer: Answer,
+    offset: Option<u64>,
 }
 
 /// The text of a code as the first half of a sentence: some texts of netCDF end in a full stop.
@@ -58,7 +67,33 @@ impl Error {
     /// A refusal in other words than those of its code.
     #[must_use]
     pub fn told(code: NcError, text: impl Into<String>) -> Error {
-        Error::new(Cause::Told(code, text.into()))
+        Error::answered(code, Answer::of_code(code), text)
+    }
+
+    /// The same, where the code does not say what kind of answer it is.
+    pub(crate) fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
+        let text = text.into();
+        Error::new(Cause::Told(Told { code, text, answer, offset: None }))
+    }
+
+    /// The same error in other words: of the same code, about the same byte, as bad as it was.
+    pub(crate) fn retold(self, text: impl Into<String>) -> Error {
+        let (code, answer, offset) = (self.code(), self.answer(), self.offset());
+        let cause = Cause::Told(Told { code, text: text.into(), answer, offset });
+        Error(Box::new(Failure { path: self.0.path, cause }))
+    }
+
+    /// The same error, met in the header of a file: what is no fault of a caller is damage there.
+    pub(crate) fn in_a_header(self) -> Error {
+        if self.answer() != Answer::Request {
+            return self;
+        }
+        let text = self.cause();
+        let mut error = self.retold(text);
+        if let Cause::Told(told) = &mut error.0.cause {
+            told.answer = Answer::Damaged;
+        }
+        error
     }
 
     fn new(cause: Cause) -> Error {
@@ -70,8 +105,7 @@ impl Error {
         match zonda_model::memory::take_refused() {
             Some(bytes) if !error.cause().contains(" bytes") => {
                 let text = format!("{error}: there is no memory for {bytes} bytes");
-                let cause = Cause::Told(NcError::NoMem, text);
-                Error(Box::new(Failure { path: None, cause }))
+                error.retold(text)
             }
             _ => error,
         }
@@ -86,8 +120,31 @@ impl Error {
             Cause::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
             Cause::Storage(error) => NcError::System(error.raw_os_error()),
             Cause::Spec(_) => NcError::Inval,
-            Cause::Refused(code) | Cause::Explained(code, _) | Cause::Told(code, _) => *code,
+            Cause::Refused(code) | Cause::Explained(code, _) => *code,
+            Cause::Told(told) => told.code,
         }
+    }
+
+    /// What kind of answer it is: whether the file is damaged, has what netCDF cannot represent, or what
+    /// cannot be decoded here; or whether it is none about the file at all.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match &self.0.cause {
+            Cause::Classic(error) => error.answer(),
+            Cause::Nc4(error) => error.answer(),
+            Cause::Storage(error) if error.is_refused() => Answer::Refused,
+            Cause::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            Cause::Spec(_) => Answer::Request,
+            Cause::Refused(code) | Cause::Explained(code, _) => Answer::of_code(*code),
+            Cause::Told(told) => told.answer,
+        }
+    }
+
+    /// What a tool says of it: the file, what is wrong, and in brackets which of the three answers about
+    /// files it is, where it is one.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.answer().said_of(self)
     }
 
     /// The file that the operation was on, where one was open.
@@ -103,6 +160,7 @@ impl Error {
         match &self.0.cause {
             Cause::Nc4(Nc4Error::Hdf { error, .. }) => error.is_refused(),
             Cause::Storage(error) => error.is_refused(),
+            Cause::Told(told) => told.answer == Answer::Refused,
             _ => false,
         }
     }
@@ -115,7 +173,8 @@ impl Error {
             Cause::Classic(error) => error.offset(),
             Cause::Nc4(error) => error.offset(),
             Cause::Storage(error) => error.offset(),
-            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => None,
+            Cause::Told(told) => told.offset,
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) => None,
         }
     }
 
@@ -154,14 +213,6 @@ impl Error {
         self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
     }
 
-    /// Whether it is not about damage but about what is not here: a part of a format that Zonda does
-    /// not read, or another file that has the data.
-    #[must_use]
-    pub fn is_about_what_is_not_here(&self) -> bool {
-        let Cause::Nc4(Nc4Error::Hdf { error, .. }) = &self.0.cause else { return false };
-        matches!(error, HdfError::Unsupported { .. }) || error.is_absence()
-    }
-
     /// What is wrong, without the file.
     #[must_use]
     pub fn cause(&self) -> String {
@@ -174,7 +225,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn at(mut self, path: &Path) -> Error {
+    /// Names the file that it is about, unless it has one already.
+    #[must_use]
+    pub fn at(mut self, path: &Path) -> Error {
         self.0.path.get_or_insert_with(|| path.to_owned());
         self
     }
@@ -202,7 +255,8 @@ impl std::error::Error for Error {
             Cause::Nc4(error) => Some(error),
             Cause::Storage(error) => Some(error),
             Cause::Spec(error) => Some(error),
-            Cause::Refused(code) | Cause::Explained(code, _) | Cause::Told(code, _) => Some(code),
+            Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
+            Cause::Told(told) => Some(&told.code),
         }
     }
 }

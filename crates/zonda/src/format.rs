@@ -104,12 +104,11 @@ impl Detected {
     pub(crate) fn refused(self) -> Error {
         match self {
             Detected::Hdf4 => {
-                let why = "an HDF4 file, which this library does not read";
-                Error::explained(NcError::NotBuilt, why)
+                Error::told(NcError::NotBuilt, "an HDF4 file, a format that is not read")
             }
             _ => {
                 let why = "neither a classic netCDF file nor HDF5, by its first bytes";
-                Error::explained(NcError::NotNc, why)
+                Error::told(NcError::NotNc, why)
             }
         }
     }

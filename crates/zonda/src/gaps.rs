@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_nc4::Gap;
 
 use crate::dataset::Dataset;
@@ -33,7 +33,7 @@ pub(crate) fn tell(path: &Path, gaps: &[Gap]) {
     if let Some(more @ 1..) = gaps.len().checked_sub(MOST_NAMED) {
         text.push_str(&format!("; and {more} more"));
     }
-    told(Error::told(NcError::HdfErr, text).at(path));
+    told(Error::answered(NcError::HdfErr, Answer::Missing, text).at(path));
 }
 
 impl Dataset {

@@ -60,8 +60,8 @@ pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
 pub use zonda_model::{
-    DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId, check_name,
-    default_fill, filter_text, memory, normalize_name, release,
+    Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,
+    check_name, default_fill, filter_text, memory, normalize_name, release,
 };
 pub use zonda_nc4::{
     Damaged, Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, MOST_FILTER_PARAMS,

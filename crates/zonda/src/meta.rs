@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use zonda_classic::{AttRef, Header, Layout};
 use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
-use zonda_nc4::{Group, GroupId, Model, Nc4File, UserType};
+use zonda_nc4::{Group, GroupId, Model, Nc4Error, Nc4File, UserType};
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -332,7 +332,8 @@ impl<'a> Meta<'a> {
     }
 
     /// Elements that a variable of a netCDF-4 file has itself along each dimension.
-    pub(crate) fn extent(&self, id: VarId) -> Option<&'a [u64]> {
+    #[must_use]
+    pub fn extent(&self, id: VarId) -> Option<&'a [u64]> {
         match self.of {
             Of::Classic { .. } => None,
             Of::Nc4 { file, group } => file.extent(group, id).ok(),
@@ -511,6 +512,32 @@ impl<'a> Meta<'a> {
         let Some(nc4) = self.nc4() else { return Err(NcError::BadType.into()) };
         let index = nc_type.checked_sub(FIRST_USER_TYPE).and_then(|at| usize::try_from(at).ok());
         Ok(index.and_then(|at| nc4.ok()?.0.types.get(at)).ok_or(NcError::BadType)?)
+    }
+
+    /// Why the definition of a variable is not whole: its type is damaged or one that netCDF has no words
+    /// for, or a dimension of it is none that its group can have. `None` where it is whole.
+    #[must_use]
+    pub fn var_fault(&self, id: VarId) -> Option<Error> {
+        let Of::Nc4 { file, group } = self.of else { return None };
+        let var = self.var(id).ok()?;
+        let object = || {
+            let path = [&self.group_path()[..], b"/", var.name].concat();
+            String::from_utf8_lossy(&path).replacen("//", "/", 1)
+        };
+        if var.ty().is_none() && var.nc_type != NC_STRING && self.user_type(var.nc_type).is_err() {
+            let what = || "its type is one that netCDF has no words for".to_owned();
+            return Some(match file.var_info(group, id) {
+                Err(error) => error.into(),
+                Ok(_) => {
+                    let (object, what, code) = (object(), what(), NcError::BadType);
+                    Nc4Error::NoWords { object, what, code }.into()
+                }
+            });
+        }
+        let axis = var.dims.iter().position(|&dim| self.dim(dim).is_err())?;
+        let what =
+            format!("the scale of its axis {axis} is no dimension of its group, or one around it");
+        Some(Nc4Error::NoWords { object: object(), what, code: NcError::BadDim }.into())
     }
 
     /// Number of the user-defined type with that name, which is normalised first: in this group, in

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
 use zonda_convert::Converted;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError};
+use zonda_model::{Answer, ExtType, Hyperslab, MemType, NcError};
 use zonda_nc4::{
     CreateHow, Damaged, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
     Target, Usage, VarInfo,
@@ -188,7 +188,7 @@ impl Nc4 {
                 MayWrite::NotYet => break,
             }
         }
-        Err(Error::explained(NcError::HdfErr, why))
+        Err(Error::answered(NcError::HdfErr, Answer::Request, why))
     }
 
     /// For a writer that has changed nothing: sees what another writer of the process changed.
@@ -511,7 +511,9 @@ pub fn check_filter(id: u32) -> Result<()> {
     match zonda_plugin::find(id, &[]) {
         Some(Ok(_)) => Ok(()),
         None => Err(NcError::NoFilter.into()),
-        Some(Err(error)) => Err(Error::told(error.nc_error(), error.to_string())),
+        Some(Err(error)) => {
+            Err(Error::answered(error.nc_error(), error.answer(), error.to_string()))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_storage::backend::Memory;
 use zonda_storage::{Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock};
 
@@ -92,7 +92,7 @@ fn open_storage(
 /// a file that it cannot open.
 pub(crate) fn lock(opened: &Opened) -> Result<Option<WriterLock>> {
     opened.lock(Locking::from_env()).map_err(|error| match error {
-        StorageError::Locked { by, .. } => Error::told(NcError::HdfErr, by),
+        StorageError::Locked { by, .. } => Error::answered(NcError::HdfErr, Answer::System, by),
         error => error.into(),
     })
 }

@@ -246,12 +246,12 @@ fn records_that_the_header_does_not_know() {
 }
 
 #[test]
-fn what_is_no_netcdf_is_damaged_and_what_is_not_there_an_error() {
+fn what_is_no_netcdf_cannot_be_judged_and_what_is_not_there_is_an_error() {
     let folder = TempFolder::new("check-other");
     let path = folder.file("text");
     std::fs::write(&path, "no netCDF").unwrap();
     let checked = checked(&path);
-    assert_eq!((checked.format, checked.worst()), (None, Some(Grade::Damage)));
+    assert_eq!((checked.format, checked.worst()), (None, Some(Grade::Unchecked)));
     let go_on = &mut |_: &zonda::copy::Progress<'_>| ControlFlow::Continue(());
     assert_eq!(check(&folder.file("missing"), go_on).unwrap_err().code(), NcError::System(2));
     let stop = &mut |_: &zonda::copy::Progress<'_>| ControlFlow::Break(());

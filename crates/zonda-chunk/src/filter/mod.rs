@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::thread::LocalKey;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 
 pub use pipeline::{Decoded, Pipeline, Scratch};
 
@@ -340,6 +340,22 @@ impl FilterError {
             | FilterError::Unsupported { .. }
             | FilterError::Plugin { .. } => NcError::HdfErr,
             FilterError::Shape { .. } | FilterError::NoMemory { .. } => NcError::NoMem,
+        }
+    }
+
+    /// What kind of answer it is, of a chunk that is read.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match self {
+            FilterError::Missing { .. } | FilterError::Unsupported { .. } => Answer::Undecodable,
+            FilterError::Refused { .. } => Answer::Refused,
+            FilterError::BadParameter { .. }
+            | FilterError::FewParameters { .. }
+            | FilterError::Damaged { .. }
+            | FilterError::WrongLength { .. }
+            | FilterError::Checksum { .. }
+            | FilterError::Plugin { .. } => Answer::Damaged,
+            FilterError::Shape { .. } | FilterError::NoMemory { .. } => Answer::NoMemory,
         }
     }
 }

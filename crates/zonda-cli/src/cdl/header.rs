@@ -75,6 +75,9 @@ pub(crate) fn var_id(index: usize) -> VarId {
 
 fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
     let var = meta.var(id)?;
+    if let Some(error) = meta.var_fault(id) {
+        return Err(error.into());
+    }
     text.push(b'\t');
     types::push_name(text, meta, var.nc_type)?;
     text.push(b' ');

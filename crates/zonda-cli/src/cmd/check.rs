@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::Serialize;
+use zonda::Answer;
 use zonda::check::{Checked, Finding, Grade, check};
 
 use super::info::grouped;
@@ -77,7 +78,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             Err(error) => {
                 // In the order of the files, also where both streams go to one place.
                 out.flush()?;
-                eprintln!("zonda: {error}");
+                eprintln!("zonda: {}", error.line());
                 status = worse(status, UNCHECKED);
             }
         }
@@ -106,6 +107,7 @@ fn write_text(out: &mut dyn Write, path: &Path, checked: &Checked, all: bool) ->
     let count = |grade| checked.findings.iter().filter(|finding| finding.grade == grade).count();
     let verdict = match checked.worst() {
         Some(Grade::Damage) => format!("damaged in {}", places(count(Grade::Damage))),
+        Some(Grade::Unchecked) if checked.format.is_none() => "not checked".to_owned(),
         Some(Grade::Unchecked) => {
             let n = places(count(Grade::Unchecked));
             format!("sound as far as it was checked, but for {n} that cannot be decoded here")
@@ -146,11 +148,11 @@ fn shown(finding: &Finding) -> String {
     }
     text.push_str(&finding.what);
     match finding.grade {
-        Grade::Unchecked => text.push_str(" (cannot be decoded here)"),
-        Grade::NoWords => text.push_str(" (cannot be represented in netCDF)"),
-        Grade::Damage | Grade::Remark => {}
+        Grade::Damage => Answer::Damaged.said_of(text),
+        Grade::Unchecked => Answer::Undecodable.said_of(text),
+        Grade::NoWords => Answer::Unrepresentable.said_of(text),
+        Grade::Remark => text,
     }
-    text
 }
 
 /// What was found in a file, for machines.
@@ -248,7 +250,7 @@ mod tests {
             at: Some(7),
             what: "bad at byte 7".to_owned(),
         };
-        assert_eq!(shown(&finding), "/v: bad at byte 7");
+        assert_eq!(shown(&finding), "/v: bad at byte 7 (damaged)");
         finding.grade = Grade::Unchecked;
         assert_eq!(shown(&finding), "/v: bad at byte 7 (cannot be decoded here)");
         finding.object = None;

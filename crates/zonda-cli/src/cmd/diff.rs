@@ -40,7 +40,7 @@ pub(crate) struct Args {
     exclude: Vec<String>,
 
     /// Not attributes of these names
-    #[arg(short = 'i', long, value_name = "NAME,...")]
+    #[arg(short = 'i', long, value_name = "NAME,...", conflicts_with = "values")]
     ignore: Vec<String>,
 
     /// Numbers that differ by no more than this are the same
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     relative: f64,
 
     /// Only definitions and attributes
-    #[arg(short = 'm', long, conflicts_with = "values")]
+    #[arg(short = 'm', long, conflicts_with_all = ["values", "absolute", "relative"])]
     metadata: bool,
 
     /// Only values of variables that both have

@@ -122,6 +122,9 @@ fn precision(text: &str) -> std::result::Result<Precision, String> {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     zonda::tell_of_gaps(crate::failure::warn);
     let file = input::open(&args.file)?;
+    for (option, than) in args.without_effect() {
+        eprintln!("zonda: {option} has no effect {than}");
+    }
     if args.kind {
         writeln!(out, "{}", file.format().kind())?;
         return crate::done();
@@ -132,6 +135,39 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
 }
 
 impl Args {
+    /// Options of which nothing shows, and beside which others.
+    fn without_effect(&self) -> Vec<(&'static str, &'static str)> {
+        let of_data = [
+            ("-v", self.variables.is_some()),
+            ("-g", self.groups.is_some()),
+            ("-b", self.brief.is_some()),
+            ("-f", self.full.is_some()),
+            ("-c", self.coordinates),
+        ];
+        let of_text = [
+            ("-h", self.header),
+            ("-s", self.special),
+            ("-n", self.name.is_some()),
+            ("-t", self.times),
+            ("-i", self.iso_times),
+            ("-p", self.precision.is_some()),
+        ];
+        let given = |of: &[(&'static str, bool)]| -> Vec<&'static str> {
+            of.iter().filter(|(_, is_given)| *is_given).map(|(option, _)| *option).collect()
+        };
+        let mut without: Vec<(&str, &str)> = Vec::new();
+        if self.kind {
+            let both = [&of_text[..], &of_data].concat();
+            without.extend(given(&both).into_iter().map(|option| (option, "beside -k")));
+        } else if self.header {
+            without.extend(given(&of_data).into_iter().map(|option| (option, "beside -h")));
+        }
+        if self.filters && !self.special {
+            without.push(("-F", "without -s"));
+        }
+        without
+    }
+
     fn options(&self) -> Options {
         let name = match &self.name {
             Some(name) => name.as_bytes().to_vec(),

@@ -104,7 +104,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             Err(error) => {
                 // In the order of the files, also where both streams go to one place.
                 out.flush()?;
-                eprintln!("zonda: {error}");
+                eprintln!("zonda: {}", error.line());
                 if let Some(owner) = error.refused_owner() {
                     foreign(path, owner, out)?;
                 }
@@ -240,19 +240,22 @@ fn shown(lost: &Lost) -> String {
             .collect();
         format!(" {start:?} to {last:?}")
     });
-    format!("{}{part}: {}", lost.path, lost.why)
+    lost.answer.said_of(format!("{}{part}: {}", lost.path, lost.why))
 }
 
 #[cfg(test)]
 mod tests {
+    use zonda::Answer;
+
     use super::*;
 
     #[test]
     fn losses_as_text() {
         let part = Some((vec![0, 40], vec![1, 40]));
-        let mut lost = Lost { path: "/v".to_owned(), part, why: "bad".to_owned() };
-        assert_eq!(shown(&lost), "/v [0, 40] to [0, 79]: bad");
-        lost.part = None;
-        assert_eq!(shown(&lost), "/v: bad");
+        let (path, why, answer) = ("/v".to_owned(), "bad".to_owned(), Answer::Damaged);
+        let mut lost = Lost { path, part, why, answer };
+        assert_eq!(shown(&lost), "/v [0, 40] to [0, 79]: bad (damaged)");
+        (lost.part, lost.answer) = (None, Answer::Undecodable);
+        assert_eq!(shown(&lost), "/v: bad (cannot be decoded here)");
     }
 }

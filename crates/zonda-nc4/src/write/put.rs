@@ -451,7 +451,7 @@ fn code_of(error: Nc4Error) -> GetFault {
     match error {
         Nc4Error::Hdf { error, .. } => GetFault::Hdf(error),
         Nc4Error::Chunk { error, .. } => GetFault::Chunk(error),
-        Nc4Error::Refused { code, .. } => refused(code),
+        Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => refused(code),
     }
 }
 

@@ -148,6 +148,9 @@ fn apart(model: &Model) -> Apart {
             if !var.refers_to_scales && !scales.dim_of.contains_key(&key) {
                 apart.unattached.insert(key);
             }
+            if var.names_itself {
+                apart.selves.insert(key);
+            }
             let has = |dim: &DimId| model.dim(*dim).is_some_and(|dim| dim.at.is_some());
             if !var.dims.iter().all(has) {
                 apart.vars.insert(key);

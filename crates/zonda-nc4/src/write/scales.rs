@@ -46,6 +46,8 @@ pub(crate) struct Apart {
     pub(super) vars: HashSet<ObjectKey>,
     /// Variables that refer to no scales, though there are some, and have not to do so.
     pub(super) unattached: HashSet<ObjectKey>,
+    /// Scales that refer to themselves as other variables do to them.
+    pub(super) selves: HashSet<ObjectKey>,
     /// Number of the types that the file had; not all of them need have names.
     pub(super) n_types: usize,
 }
@@ -74,7 +76,7 @@ impl Scales {
             for (id, var) in (0..).map(VarId).zip(&list.vars) {
                 let key = ObjectKey::Var(group, id);
                 if var.dims.is_empty()
-                    || self.dim_of.contains_key(&key)
+                    || (self.dim_of.contains_key(&key) && !apart.selves.contains(&key))
                     || apart.vars.contains(&key)
                     || apart.unattached.contains(&key)
                 {

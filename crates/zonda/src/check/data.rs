@@ -8,7 +8,7 @@ use zonda_nc4::StorageKind;
 
 use super::{Grade, Notes, step};
 use crate::copy::Progress;
-use crate::copy::boxes::{Array, Walk, add_boxes, choose};
+use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -20,7 +20,9 @@ const GOAL: u64 = 32 << 20;
 const MOST: u64 = 256 << 20;
 /// What a string and its place in a list are taken to need.
 const POINTER_BYTES: u64 = 256;
-/// Boxes that are tried where the index of chunks is damaged.
+/// Chunks that may be looked at for each that is there.
+const MOST_EMPTY: u64 = 64;
+/// Chunks that are tried where their index is damaged.
 const MOST_TRIED: u64 = 1 << 22;
 
 /// A variable that is to be read.
@@ -34,6 +36,8 @@ pub(super) struct VarPlace {
     /// Shape of its chunks; `None` for one run.
     chunks: Option<Vec<u64>>,
     elem: u64,
+    /// A dimension of which it does not have all, or has more: its name, what it has, and its length.
+    pub odd: Option<(String, u64, u64)>,
 }
 
 impl VarPlace {
@@ -42,14 +46,23 @@ impl VarPlace {
     /// # Errors
     /// What reading its definition meets.
     pub(super) fn of(file: &Dataset, var: VarRef) -> Result<VarPlace> {
+        let mut odd = None;
         let (path, lens, elem) = file.in_group(var.group, |meta| {
             let view = meta.var(var.var)?;
             let path = [&meta.group_path()[..], b"/", view.name].concat();
             let path = String::from_utf8_lossy(&path).replacen("//", "/", 1);
             let mut lens = Vec::with_capacity(view.dims.len());
             for (d, &dim) in view.dims.iter().enumerate() {
-                let extent = || meta.extent(var.var).and_then(|extent| extent.get(d).copied());
-                lens.push(meta.dim(dim).ok().map(|dim| dim.len).or_else(extent).unwrap_or(0));
+                let extent = meta.extent(var.var).and_then(|extent| extent.get(d).copied());
+                let dim = meta.dim(dim).ok();
+                let len = dim.as_ref().map(|dim| dim.len);
+                // What is beyond a fixed length cannot be asked for.
+                let fixed = dim.filter(|dim| !dim.is_unlimited);
+                if let (Some(dim), Some(has)) = (&fixed, extent.filter(|has| len != Some(*has))) {
+                    odd = Some((String::from_utf8_lossy(dim.name).into_owned(), has, dim.len));
+                }
+                let own = if fixed.is_some() { extent } else { None };
+                lens.push(own.or(len).or(extent).unwrap_or(0));
             }
             let size = meta.type_size(view.nc_type)? as u64;
             let is_plain = view.ty().is_some();
@@ -63,7 +76,12 @@ impl VarPlace {
             _ => None,
         };
         let is_run = matches!(info.storage, StorageKind::Contiguous);
-        Ok(VarPlace { path, var, lens, is_run, chunks, elem })
+        Ok(VarPlace { path, var, lens, is_run, chunks, elem, odd })
+    }
+
+    fn array(&self) -> Array<'_> {
+        let (lens, from) = (&self.lens[..], self.chunks.as_deref());
+        Array { lens, from, is_plain: false, to: None, elem: self.elem }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -87,18 +105,16 @@ impl Reader<'_> {
     /// # Errors
     /// `EINTR` where the caller has had enough.
     pub(super) fn var(&mut self, place: &VarPlace) -> Result<u64> {
-        let from = place.chunks.as_deref();
-        let array = Array { lens: &place.lens, from, is_plain: false, to: None, elem: place.elem };
-        let shape = choose(&array, GOAL, MOST).shape;
-        let (n_chunks, walk) = match self.walk(place, &shape) {
+        let (n_chunks, walk) = match self.walk(place) {
             Ok(found) => found,
             Err(error) => {
                 self.notes.error(Some(&place.path), &error);
-                let boxes = place.lens.iter().zip(&shape).map(|(len, n)| len.div_ceil((*n).max(1)));
-                if boxes.fold(1, u64::saturating_mul) > MOST_TRIED {
+                let chunk = place.chunks.as_deref().unwrap_or_default();
+                let chunks = place.lens.iter().zip(chunk).map(|(len, n)| len.div_ceil(*n));
+                if chunks.fold(1, u64::saturating_mul) > MOST_TRIED {
                     return Ok(0);
                 }
-                (0, Walk::new(&place.lens, &shape))
+                (0, Walk::new(&place.lens, &choose(&place.array(), GOAL, MOST).shape))
             }
         };
         for (start, count) in walk {
@@ -120,21 +136,22 @@ impl Reader<'_> {
 
     /// How many chunks of a variable are in the file, and the boxes that have something that is: what
     /// was never written is not read, however much that is.
-    fn walk(&self, place: &VarPlace, shape: &[u64]) -> Result<(u64, Walk)> {
-        let stored = || self.file.stored(place.var);
-        let Some(chunk) = &place.chunks else {
-            let nothing = place.is_run && !place.lens.is_empty() && stored()?.bytes == 0;
-            let walk = Walk::new(&place.lens, shape);
-            return Ok((0, if nothing { Walk::over(&[], &[], BTreeSet::new()) } else { walk }));
+    fn walk(&self, place: &VarPlace) -> Result<(u64, Walk)> {
+        let Some(shape) = &place.chunks else {
+            let nothing =
+                place.is_run && !place.lens.is_empty() && self.file.stored(place.var)?.bytes == 0;
+            let shape = choose(&place.array(), GOAL, MOST).shape;
+            let walk = match nothing {
+                true => Walk::over(&[], &[], BTreeSet::new()),
+                false => Walk::new(&place.lens, &shape),
+            };
+            return Ok((0, walk));
         };
-        let (mut n, mut starts) = (0u64, BTreeSet::new());
-        self.file.for_each_chunk(place.var, |key, _| {
-            n += 1;
-            let start: Vec<u64> =
-                key.iter().zip(chunk).map(|(k, n)| k.saturating_mul(*n)).collect();
-            add_boxes(&mut starts, &place.lens, shape, (&start, chunk));
-        })?;
-        Ok((n, Walk::over(&place.lens, shape, starts)))
+        let mut keys = Vec::new();
+        self.file.for_each_chunk(place.var, |key, _| keys.push(key.to_vec()))?;
+        let there = There { shape, keys: &keys };
+        let (_, walk) = choose_around(&place.array(), (GOAL, MOST), &[there], MOST_EMPTY);
+        Ok((keys.len() as u64, walk))
     }
 
     /// Reads the chunks of a box that cannot be read as a whole. `false` where all can be, so that

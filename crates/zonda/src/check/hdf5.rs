@@ -48,6 +48,11 @@ pub(super) fn check(
             match VarPlace::of(file, var) {
                 Ok(place) => {
                     attributes(file, var, &place.path, notes);
+                    if let Some((dim, has, len)) = &place.odd {
+                        let what =
+                            format!("it has {has} elements along {dim}, a dimension of {len}");
+                        notes.add(Grade::NoWords, Some(&place.path), None, what);
+                    }
                     places.push(place);
                 }
                 Err(error) => {

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 use zonda_storage::Neighbour;
 
@@ -41,6 +41,24 @@ pub enum Grade {
     Unchecked,
     /// Something is damaged.
     Damage,
+}
+
+impl Grade {
+    /// How bad it is that reading met an error.
+    fn of(error: &Error) -> Grade {
+        match error.answer() {
+            Answer::Unrepresentable => Grade::NoWords,
+            Answer::Undecodable
+            | Answer::Unknown
+            | Answer::Refused
+            | Answer::Missing
+            | Answer::NoMemory => Grade::Unchecked,
+            // A device that cannot give bytes back has lost them.
+            Answer::System if error.code() != NcError::System(EIO) => Grade::Unchecked,
+            // Nobody asked for anything but what the file says that it has.
+            Answer::System | Answer::Damaged | Answer::Request => Grade::Damage,
+        }
+    }
 }
 
 /// Something that was found.
@@ -125,12 +143,9 @@ pub fn check(
     // Of a classic file everything hangs on the header, so what can be told of it is told by the whole.
     let opened = match detect(path)? {
         Detected::Hdf5 => Dataset::open_damaged(path, Damaged::PassOver),
-        Detected::Hdf4 => {
-            let what = "an HDF4 file, which cannot be decoded here".to_owned();
-            notes.add(Grade::Unchecked, None, None, what);
-            return Ok(finished(checked, notes));
+        Detected::Classic(_) | Detected::Hdf4 | Detected::Unknown => {
+            Dataset::open(path, &OpenOptions::default())
         }
-        Detected::Classic(_) | Detected::Unknown => Dataset::open(path, &OpenOptions::default()),
     };
     match opened {
         Ok(file) => {
@@ -179,25 +194,18 @@ impl Notes {
     fn error(&mut self, object: Option<&str>, error: &Error) -> Grade {
         let text = error.cause();
         // Errors of netCDF-4 files begin with the path of the object.
+        // and those of classic ones with the name of the variable.
         let (named, what) = match text.split_once(": ") {
-            Some((path, rest)) if path.starts_with('/') => (Some(path), rest),
+            Some((path, rest)) if path.starts_with('/') => (Some(path.to_owned()), rest),
+            Some((first, _)) if first.starts_with("variable ") => {
+                (first.strip_prefix("variable ").map(|name| format!("/{name}")), &*text)
+            }
             _ => (None, &*text),
         };
-        let object = object.or(named).filter(|path| *path != "/" || named != Some("/"));
-        let grade = match error.code() {
-            NcError::NoFilter | NcError::NotBuilt | NcError::NoMem => Grade::Unchecked,
-            _ if error.is_refused() => Grade::Unchecked,
-            _ if error.is_about_what_is_not_here() => Grade::Unchecked,
-            // Other attributes that cannot be read have the code of their damage.
-            NcError::AttMeta => Grade::NoWords,
-            _ => Grade::Damage,
-        };
-        // The text of the code says of what is sound that it cannot be opened.
-        let of_code = format!(": {}", NcError::AttMeta);
-        let what = match grade {
-            Grade::NoWords => what.trim_end_matches(&of_code),
-            _ => what,
-        };
+        let grade = Grade::of(error);
+        // What is damaged of the root group is damaged of the file.
+        let is_file = grade != Grade::NoWords && named.as_deref() == Some("/");
+        let object = object.or(named.as_deref()).filter(|path| *path != "/" || !is_file);
         self.add(grade, object, byte_of(what), what.to_owned());
         grade
     }
@@ -232,6 +240,8 @@ fn byte_of(text: &str) -> Option<u64> {
 
 /// `EINTR` of Linux on every architecture.
 const EINTR: i32 = 4;
+/// `EIO`.
+const EIO: i32 = 5;
 
 /// Tells the caller how far a check is.
 ///

@@ -182,8 +182,54 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
     a.max(1)
 }
 
+/// Chunks that a file has of an array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct There<'a> {
+    /// Shape of a chunk.
+    pub shape: &'a [u64],
+    /// Coordinates, counted in chunks.
+    pub keys: &'a [Vec<u64>],
+}
+
+/// The boxes that have an element of a chunk that is there, of a shape that [`choose`] would take, but with
+/// less in them where there would be more than `most_empty` chunks in a box for each that is there: what the
+/// files have decides how long it takes to go through them, not how much the array would have.
+pub(crate) fn choose_around(
+    array: &Array<'_>,
+    (goal, most): (u64, u64),
+    there: &[There<'_>],
+    most_empty: u64,
+) -> (Boxes, Walk) {
+    let n: u64 = there.iter().map(|there| there.keys.len() as u64).sum();
+    let mut goal = goal.min(most);
+    // Where one of the two is in one run, long runs of it are not what it is about.
+    let chunked = Array { from: array.from.or(array.to), to: array.to.or(array.from), ..*array };
+    loop {
+        let boxes = choose(&chunked, goal, most);
+        let mut starts = BTreeSet::new();
+        for There { shape, keys } in there {
+            for key in *keys {
+                let start: Vec<u64> =
+                    key.iter().zip(*shape).map(|(k, n)| k.saturating_mul(*n)).collect();
+                add_boxes(&mut starts, array.lens, &boxes.shape, (&start, shape));
+            }
+        }
+        let in_box = |there: &There<'_>| {
+            let along = boxes.shape.iter().zip(there.shape).map(|(len, n)| len.div_ceil(*n));
+            along.fold(1, u64::saturating_mul)
+        };
+        let looked_at =
+            there.iter().map(in_box).fold(0, u64::max).saturating_mul(starts.len() as u64);
+        if looked_at <= n.saturating_mul(most_empty) || goal <= array.elem {
+            let walk = Walk::over(array.lens, &boxes.shape, starts);
+            return (boxes, walk);
+        }
+        goal = (goal / 8).max(array.elem);
+    }
+}
+
 /// Adds to `starts` where the boxes begin that a slab has elements in.
-pub(crate) fn add_boxes(
+fn add_boxes(
     starts: &mut BTreeSet<Vec<u64>>,
     lens: &[u64],
     shape: &[u64],
@@ -323,6 +369,31 @@ mod tests {
         let mut starts = BTreeSet::new();
         add_boxes(&mut starts, &[1 << 60], &[4], (&[1 << 40], &[4]));
         assert_eq!(Walk::over(&[1 << 60], &[4], starts).count(), 1);
+    }
+
+    #[test]
+    fn boxes_are_small_where_little_is_there() {
+        let (lens, one) = ([900_000_000], [1]);
+        let array =
+            Array { lens: &lens, from: Some(&one), is_plain: false, to: Some(&one), elem: 1 };
+        let sizes = (16 << 20, 64 << 20);
+        let keys: Vec<Vec<u64>> = [0, 3, 450_000_000, 899_999_999].map(|k| vec![k]).into();
+        let (boxes, walk) = choose_around(&array, sizes, &[There { shape: &one, keys: &keys }], 64);
+        assert!(boxes.shape[0] <= 64, "{boxes:?}");
+        assert_eq!(walk.count(), 3);
+        // Also where only one of two is in chunks.
+        let run = Array { to: None, ..array };
+        let (boxes, _) = choose_around(&run, sizes, &[There { shape: &one, keys: &keys }], 64);
+        assert!(boxes.shape[0] <= 64, "{boxes:?}");
+        // As large as ever where much is.
+        let keys: Vec<Vec<u64>> = (0..1_000_000).map(|k| vec![k]).collect();
+        let lens = [1_000_000];
+        let array = Array { lens: &lens, ..array };
+        let (boxes, walk) = choose_around(&array, sizes, &[There { shape: &one, keys: &keys }], 64);
+        assert_eq!((boxes.shape, walk.count()), (vec![1_000_000], 1));
+        // And nothing where nothing is, of two files.
+        let none = There { shape: &one, keys: &[] };
+        assert_eq!(choose_around(&array, sizes, &[none, none], 64).1.count(), 0);
     }
 
     #[test]

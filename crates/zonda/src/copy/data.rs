@@ -8,7 +8,7 @@ use zonda_model::{Hyperslab, NcError, memory};
 use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::ahead;
-use super::boxes::{Array, Boxes, Walk, choose};
+use super::boxes::{Array, Boxes, Walk, choose, choose_around};
 use super::define::{Made, fault};
 use super::pieces::Pieces;
 use super::raw::{self, Chunks};
@@ -26,6 +26,8 @@ const GOAL: u64 = 32 << 20;
 const RUN_GOAL: u64 = 4 << 20;
 /// The same where elements were never written.
 const SPARSE_GOAL: u64 = 1 << 20;
+/// Chunks that may be looked at, and written, for each that the source has.
+const MOST_EMPTY: u64 = 2;
 /// What a string and its place in a list are taken to need.
 const POINTER_BYTES: u64 = 256;
 /// Bytes of strings after which they are written.
@@ -72,9 +74,9 @@ pub(super) struct Transfer<'a> {
 struct Job<'m> {
     made: &'m Made<'m>,
     boxes: Boxes,
+    /// Those that have something: what was never written stays so, where that is the same.
     walk: Walk,
-    /// Chunks of the source, where what is missing is to stay so.
-    sparse: Option<Chunks>,
+    is_sparse: bool,
     index: usize,
 }
 
@@ -100,16 +102,17 @@ impl Transfer<'_> {
                 }
                 begun => begun.map_err(at)?,
             };
+            let reads = boxes.as_ref().map_or(1.0, |(boxes, ..)| boxes.reads);
             copied.vars.push(CopiedVar {
                 path: shown(&made.var.path),
                 bytes: made.var.bytes(),
                 way,
-                reads: boxes.as_ref().map_or(1.0, |boxes| boxes.reads),
+                reads,
                 n_elems: made.var.lens().iter().fold(1, |n, &len| n.saturating_mul(len)),
                 n_lost: 0,
             });
-            let Some(boxes) = boxes else { continue };
-            let job = self.job(made, boxes, index).map_err(at)?;
+            let Some((boxes, walk, is_sparse)) = boxes else { continue };
+            let job = Job { made, boxes, walk, is_sparse, index };
             if interleaves && made.var.is_record() && way == Way::Values {
                 together.push(job);
                 continue;
@@ -124,13 +127,13 @@ impl Transfer<'_> {
     }
 
     /// What becomes of a variable. One whose chunks can be copied as they are is copied; for others
-    /// the boxes are chosen.
+    /// the boxes are chosen, and which of them there are: not all where some were never written.
     fn begin(
         &mut self,
         made: &Made<'_>,
         interleaves: bool,
         n_records: u64,
-    ) -> Result<(Way, Option<Boxes>)> {
+    ) -> Result<(Way, Option<(Boxes, Walk, bool)>)> {
         let (var, lens) = (made.var, made.var.lens());
         if lens.contains(&0) {
             return Ok((Way::Nothing, None));
@@ -164,30 +167,26 @@ impl Transfer<'_> {
             let (group, id) = (made.target.group, made.target.var);
             self.target.change_nc4(|file| file.place_unfilled(group, id))?;
         }
-        let goal = match sparse {
+        let most = self.most();
+        if let Some(chunks) = sparse {
             // What is missing in a box is written with it.
-            Some(_) => SPARSE_GOAL,
-            None if from.is_none() && to.is_none() => RUN_GOAL,
-            None if interleaves && var.is_record() => GOAL / n_records.max(1),
-            None => GOAL,
+            let sizes = (SPARSE_GOAL, most);
+            let (boxes, walk) = choose_around(&array, sizes, &[chunks.there()], MOST_EMPTY);
+            return Ok((Way::Values, Some((boxes, walk, true))));
+        }
+        let goal = match () {
+            () if from.is_none() && to.is_none() => RUN_GOAL,
+            () if interleaves && var.is_record() => GOAL / n_records.max(1),
+            () => GOAL,
         };
-        let boxes = choose(&array, goal.min(self.most()), self.most());
-        Ok((Way::Values, Some(boxes)))
+        let boxes = choose(&array, goal.min(most), most);
+        let walk = Walk::new(&lens, &boxes.shape);
+        Ok((Way::Values, Some((boxes, walk, false))))
     }
 
     /// Bytes of a box: the other half is for chunks that are decoded and filtered.
     pub(super) fn most(&self) -> u64 {
         self.options.memory_bytes / 2
-    }
-
-    fn job<'m>(&self, made: &'m Made<'m>, boxes: Boxes, index: usize) -> Result<Job<'m>> {
-        let sparse = self.sparse(made)?;
-        let lens = made.var.lens();
-        let walk = match &sparse {
-            Some(chunks) => chunks.walk(&lens, &boxes.shape),
-            None => Walk::new(&lens, &boxes.shape),
-        };
-        Ok(Job { made, boxes, walk, sparse, index })
     }
 
     /// The chunks of the source, where some were never written and need not be in the target.
@@ -271,7 +270,7 @@ impl Transfer<'_> {
         if job.boxes.reads > MOST_READS
             && is_large
             && !made.var.has_pointers
-            && job.sparse.is_none()
+            && !job.is_sparse
             && !self.options.salvage
         {
             self.by_file(made)?;
@@ -279,22 +278,11 @@ impl Transfer<'_> {
         }
         let box_bytes = bytes_of(made, &job.boxes.shape);
         if box_bytes < made.var.bytes() && !made.var.has_pointers && !self.options.salvage {
-            let has_some = |start: &[u64], count: &[u64]| {
-                job.sparse.as_ref().is_none_or(|chunks| chunks.has_some_in(start, count))
-            };
             let source = self.source;
-            let read = |part: &mut Part| match has_some(&part.start, &part.count) {
-                true => read_box(source, made, part, &mut Pieces::default()),
-                false => {
-                    part.data.clear();
-                    Ok(())
-                }
-            };
+            let read = |part: &mut Part| read_box(source, made, part, &mut Pieces::default());
             let walk = job.walk.clone();
             self.by_parts(made, &job.boxes.shape, walk, read, |transfer, part| {
-                if has_some(&part.start, &part.count) {
-                    transfer.write_box(made, part)?;
-                }
+                transfer.write_box(made, part)?;
                 transfer.step(made, bytes_of(made, &part.count))
             })?;
             return Ok(Way::Values);
@@ -334,15 +322,13 @@ impl Transfer<'_> {
     fn next_box(&mut self, job: &mut Job<'_>) -> Result<()> {
         let Some((start, count)) = job.walk.next() else { return Ok(()) };
         let made = job.made;
-        if job.sparse.as_ref().is_none_or(|chunks| chunks.has_some_in(&start, &count)) {
-            match self.read(made, &start, &count) {
-                Err(error) if self.options.salvage && !is_ours(&error) => {
-                    self.piecemeal(made, (&start, &count), &error)?;
-                }
-                read => {
-                    read?;
-                    self.write(made, &start, &count)?;
-                }
+        match self.read(made, &start, &count) {
+            Err(error) if self.options.salvage && !is_ours(&error) => {
+                self.piecemeal(made, (&start, &count), &error)?;
+            }
+            read => {
+                read?;
+                self.write(made, &start, &count)?;
             }
         }
         self.step(made, bytes_of(made, &count))

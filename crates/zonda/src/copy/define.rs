@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
-use zonda_model::{DimId, memory};
+use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
@@ -90,7 +90,15 @@ pub(super) fn all<'t>(
         }
     }
     for dim in &tree.dims {
-        definer.def_dim(dim).map_err(|error| fault("dimension", &dim.name, error))?;
+        definer.def_dim(dim).map_err(|error| match error.code() {
+            // That is how long it is.
+            NcError::HdfErr if error.answer() == Answer::Request => {
+                let (name, len) = (shown(&dim.name), dim.len);
+                let text = format!("dimension {name}: no netCDF-4 file can have one of {len}");
+                Error::answered(NcError::HdfErr, Answer::Unrepresentable, text)
+            }
+            _ => fault("dimension", &dim.name, error),
+        })?;
     }
     let mut made = Vec::new();
     for (index, group) in tree.groups.iter().enumerate() {
@@ -115,7 +123,13 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
         Some((path, why)) if path.starts_with('/') => why,
         _ => &cause,
     };
-    Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
+    let text = format!("{kind} {}: {why}", shown(name));
+    // A name that a file has, and no netCDF file can be given.
+    let is_name = matches!(error.code(), NcError::BadName | NcError::MaxName | NcError::NameInUse);
+    if is_name && error.answer() == Answer::Request {
+        return Error::answered(error.code(), Answer::Unrepresentable, text);
+    }
+    error.retold(text)
 }
 
 fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {

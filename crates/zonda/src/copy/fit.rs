@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use zonda_model::{ExtType, NcError};
+use zonda_model::{Answer, ExtType, NcError};
 
 use super::tree::{AttDef, Tree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
@@ -132,15 +132,15 @@ fn check_names(tree: &Tree) -> Result<()> {
     let mut names = BTreeSet::new();
     for dim in &tree.dims {
         if !names.insert((dim.group, &dim.name)) {
-            let text = format!("two dimensions would be called {}", shown(&dim.name));
-            return Err(Error::told(NcError::NameInUse, text));
+            let text = format!("two dimensions would be called {:?}", shown(&dim.name));
+            return Err(Error::answered(NcError::NameInUse, Answer::Unrepresentable, text));
         }
     }
     let mut names = BTreeSet::new();
     for ty in &tree.types {
         if !names.insert((ty.group, &ty.name)) {
-            let text = format!("two types would be called {}", shown(&ty.name));
-            return Err(Error::told(NcError::NameInUse, text));
+            let text = format!("two types would be called {:?}", shown(&ty.name));
+            return Err(Error::answered(NcError::NameInUse, Answer::Unrepresentable, text));
         }
     }
     Ok(())
@@ -153,7 +153,7 @@ fn check_types(tree: &Tree) -> Result<()> {
         Some(var) => {
             let path = shown(&var.path);
             let text = format!("variable {path} is of a type that netCDF has no words for");
-            Err(Error::told(NcError::BadType, text))
+            Err(Error::answered(NcError::BadType, Answer::Unrepresentable, text))
         }
     }
 }

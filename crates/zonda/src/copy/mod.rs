@@ -201,6 +201,7 @@ fn run(
     let at_source = |error: Error| error.at(source.path());
     let mut tree = Tree::read(source, options, rules).map_err(at_source)?;
     gaps(source, &mut tree, options, rules).map_err(at_source)?;
+    let had_unlimited = tree.dims.iter().any(|dim| dim.is_unlimited);
     if options.fix_unlimited {
         tree.fix_unlimited();
     }
@@ -214,7 +215,10 @@ fn run(
     }
     if rules.is_none() {
         named::check(&tree, options).map_err(at_source)?;
-        copied.notes.extend(named::without_effect(&tree, options));
+        copied.notes.extend(named::without_effect(&tree, options, format.is_hdf5()));
+        if options.fix_unlimited && !had_unlimited {
+            copied.notes.push("no dimension gets a fixed length: none is unlimited".to_owned());
+        }
     }
     copied.notes.extend(tree.leave_out_atts());
     copied.lost = std::mem::take(&mut tree.lost);

@@ -2,7 +2,8 @@
 
 use zonda_model::{ExtType, NcError};
 
-use super::options::{CopyOptions, Pattern};
+use super::options::{ChunkRule, CopyOptions, Pattern};
+use super::storage;
 use super::tree::{Tree, VarDef, shown};
 use crate::error::{Error, Result};
 
@@ -47,10 +48,16 @@ pub(super) fn check(tree: &Tree, options: &CopyOptions) -> Result<()> {
     Ok(())
 }
 
-/// What is asked of a variable by its name and cannot be had of it, a line each.
-pub(super) fn without_effect(tree: &Tree, options: &CopyOptions) -> Vec<String> {
+/// What is asked for and cannot be had, a line each: of a variable by its name, or of all and none can
+/// have it.
+pub(super) fn without_effect(tree: &Tree, options: &CopyOptions, is_hdf5: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    let float = [ExtType::Float, ExtType::Double].map(ExtType::nc_type);
+    if !is_hdf5 {
+        if !options.filters.is_empty() {
+            notes.push("no filter is taken away: classic files have none".to_owned());
+        }
+        return notes;
+    }
     // `none` asks for nothing, which every variable can have.
     let asking = CopyOptions {
         filters: options.filters.iter().filter(|rule| !rule.filters.is_empty()).cloned().collect(),
@@ -58,27 +65,93 @@ pub(super) fn without_effect(tree: &Tree, options: &CopyOptions) -> Vec<String> 
         ..options.clone()
     };
     for (what, patterns) in of_storage(&asking) {
-        let by_name = patterns.into_iter().filter(|pattern| pattern.is_name());
-        for pattern in by_name {
-            for var in tree.vars().filter(|var| pattern.matches(&var.path)) {
-                let is_unlimited = var.axes.iter().any(|axis| axis.is_unlimited);
-                let why = match what {
-                    FILTERS if var.axes.is_empty() => "gets no filters: it has no dimensions",
-                    FILTERS if var.has_pointers => {
-                        "gets no filters: its values have no fixed length"
-                    }
-                    CONTIGUOUS if is_unlimited => "stays in chunks: it has an unlimited dimension",
-                    PRECISION if !float.contains(&var.nc_type) => {
-                        "keeps its precision: it is neither float nor double"
-                    }
-                    _ => continue,
-                };
-                notes.push(format!("variable {} {why}", shown(&var.path)));
+        for pattern in patterns {
+            let meant = || tree.vars().filter(|var| pattern.matches(&var.path));
+            let refused: Vec<(&VarDef, &str)> =
+                meant().filter_map(|var| Some((var, refused(what, var, options)?))).collect();
+            // Of those that a pattern means some may be of another kind, but not all of them.
+            if pattern.is_name() || refused.len() == meant().count() {
+                let note =
+                    |(var, why): &(&VarDef, &str)| format!("variable {} {why}", shown(&var.path));
+                notes.extend(refused.iter().take(MOST_NAMED).map(note));
+                if let Some(more @ 1..) = refused.len().checked_sub(MOST_NAMED) {
+                    notes.push(format!("and so it is with {more} more variables"));
+                }
             }
         }
     }
+    let of_all = |what| {
+        let mut vars = tree.vars();
+        !vars.any(|var| refused(what, var, options).is_none())
+    };
+    if asking.filters.iter().any(|rule| rule.vars.is_empty()) && of_all(FILTERS) {
+        notes.push(
+            "no variable gets filters: none has dimensions and values of a fixed length".to_owned(),
+        );
+    }
+    if asking.quantize.iter().any(|rule| rule.vars.is_empty())
+        && !tree.vars().any(|var| storage::quantize(var, options).is_some())
+    {
+        notes.push(
+            "all variables keep their precision: none but coordinates is float or double"
+                .to_owned(),
+        );
+    }
+    for rule in &options.chunks {
+        chunks(tree, options, rule, &mut notes);
+    }
     notes
 }
+
+/// Why a variable does not have what is asked of it.
+fn refused(what: &str, var: &VarDef, options: &CopyOptions) -> Option<&'static str> {
+    let float = [ExtType::Float, ExtType::Double].map(ExtType::nc_type);
+    let is_unlimited = var.axes.iter().any(|axis| axis.is_unlimited);
+    let is_run = Pattern::any(&options.contiguous, &var.path) && !is_unlimited;
+    match what {
+        FILTERS if var.axes.is_empty() => Some("gets no filters: it has no dimensions"),
+        FILTERS if var.has_pointers => Some("gets no filters: its values have no fixed length"),
+        FILTERS if is_run => Some("gets no filters: it is asked to be in one run"),
+        CHUNKS if is_run => Some("is not in chunks: it is asked to be in one run"),
+        CONTIGUOUS if is_unlimited => Some("stays in chunks: it has an unlimited dimension"),
+        PRECISION if !float.contains(&var.nc_type) => {
+            Some("keeps its precision: it is neither float nor double")
+        }
+        _ => None,
+    }
+}
+
+/// Lengths of chunks that no variable has, or that none can have.
+fn chunks(tree: &Tree, options: &CopyOptions, rule: &ChunkRule, notes: &mut Vec<String>) {
+    for (dim, n) in &rule.sizes {
+        let is_meant =
+            |var: &&VarDef| rule.vars.as_ref().is_none_or(|vars| vars.matches(&var.path));
+        let mut has_it = false;
+        let mut longest = Some(0);
+        for var in tree.vars().filter(is_meant) {
+            for (d, axis) in var.axes.iter().enumerate().filter(|(_, axis)| axis.name == *dim) {
+                let asked = storage::asked_of(var, options);
+                has_it |= asked.is_some_and(|asked| asked.get(d).copied().flatten().is_some());
+                // As long as one likes.
+                longest = longest.filter(|_| !axis.is_unlimited).map(|len| axis.len.max(len));
+            }
+        }
+        let dim = shown(dim);
+        if !has_it && rule.vars.is_none() {
+            notes.push(format!(
+                "chunks along dimension {dim} have no effect: no variable that has it is in chunks \
+                 or has at least 8 KiB"
+            ));
+        } else if let Some(len) = longest.filter(|len| has_it && n > len) {
+            notes.push(format!(
+                "chunks along dimension {dim} have {len} elements and not {n}: it has no more"
+            ));
+        }
+    }
+}
+
+/// Variables that are named of those that do not have what is asked for.
+const MOST_NAMED: usize = 8;
 
 const CHUNKS: &str = "chunks";
 const FILTERS: &str = "filters";

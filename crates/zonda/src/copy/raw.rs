@@ -1,12 +1,10 @@
 //! Chunks that are copied as they are stored: no filter is undone and none applied.
 
-use std::collections::BTreeSet;
-
 use zonda_chunk::{ChunkAt, StoredChunks};
 use zonda_nc4::{Nc4File, StorageKind};
 
 use super::ahead;
-use super::boxes::{Walk, add_boxes};
+use super::boxes::There;
 use super::define::Made;
 use crate::dataset::Dataset;
 use crate::error::Result;
@@ -82,35 +80,15 @@ impl Chunks {
         })
     }
 
-    /// The boxes of this shape that have an element of a chunk that is there.
-    pub(super) fn walk(&self, lens: &[u64], shape: &[u64]) -> Walk {
-        let mut starts = BTreeSet::new();
-        for key in &self.keys {
-            let start: Vec<u64> =
-                key.iter().zip(&self.shape).map(|(k, n)| k.saturating_mul(*n)).collect();
-            add_boxes(&mut starts, lens, shape, (&start, &self.shape));
-        }
-        Walk::over(lens, shape, starts)
+    /// The same, for who chooses boxes around them.
+    pub(super) fn there(&self) -> There<'_> {
+        There { shape: &self.shape, keys: &self.keys }
     }
 
     /// Whether all are there.
     pub(super) fn is_complete(&self) -> bool {
         let all = self.grid.iter().fold(1u64, |n, &along| n.saturating_mul(along));
         self.keys.len() as u64 == all
-    }
-
-    /// Whether one is there in a box of elements.
-    pub(super) fn has_some_in(&self, start: &[u64], count: &[u64]) -> bool {
-        let axes = || start.iter().zip(count).zip(&self.shape);
-        let first: Vec<u64> = axes().map(|((start, _), n)| start / n).collect();
-        let last: Vec<u64> =
-            axes().map(|((start, count), n)| (start + count.max(&1) - 1) / n).collect();
-        // Keys ascend, so those of the box are between its corners.
-        let from = self.keys.partition_point(|key| *key < first);
-        self.keys[from..]
-            .iter()
-            .take_while(|key| **key <= last)
-            .any(|key| (0..key.len()).all(|d| (first[d]..=last[d]).contains(&key[d])))
     }
 
     /// Those that are not there.

@@ -1,7 +1,7 @@
 //! Copies of damaged files: what reads is copied, what does not is told of.
 
 use zonda_classic::Passed;
-use zonda_model::{ExtType, NcError, default_fill, memory};
+use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
 use zonda_nc4::{GroupId, NeverWritten};
 
 use super::boxes::{Array, Walk, choose};
@@ -78,12 +78,14 @@ pub struct Lost {
     pub part: Option<(Vec<u64>, Vec<u64>)>,
     /// Why it cannot be read.
     pub why: String,
+    /// What kind of answer that is.
+    pub answer: Answer,
 }
 
 impl Lost {
     /// What is lost as a whole.
     pub(super) fn whole(path: &[u8], error: &Error) -> Lost {
-        Lost { path: shown(path), part: None, why: why(error) }
+        Lost { path: shown(path), part: None, why: why(error), answer: error.answer() }
     }
 }
 
@@ -111,7 +113,9 @@ pub(super) fn is_ours(error: &Error) -> bool {
         NcError::BadType,
     ];
     const EIO: i32 = 5;
-    if error.is_refused() {
+    let of_source =
+        [Answer::Refused, Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable];
+    if of_source.contains(&error.answer()) {
         return false;
     }
     !OF_DAMAGE.contains(&error.code()) && error.code() != NcError::System(EIO)
@@ -291,7 +295,8 @@ impl Transfer<'_> {
         let elems = self.lost_elems.entry(path.clone()).or_default();
         *elems = elems.saturating_add(n_elems);
         if told < MOST_TOLD {
-            self.lost.push(Lost { path, part, why: why(error) });
+            let answer = error.answer();
+            self.lost.push(Lost { path, part, why: why(error), answer });
         }
     }
 }

@@ -67,7 +67,14 @@ impl Stored {
     }
 }
 
-fn quantize(var: &VarDef, options: &CopyOptions) -> Option<Quantize> {
+/// The lengths of a chunk that options ask for along the dimensions of a variable; `None` where it is
+/// stored in one run, whatever they say.
+pub(super) fn asked_of(var: &VarDef, options: &CopyOptions) -> Option<Vec<Option<u64>>> {
+    let stored = Stored::of(var, options).ok()?;
+    (stored.request == StorageRequest::Chunked).then(|| wanted(var, options, true))
+}
+
+pub(super) fn quantize(var: &VarDef, options: &CopyOptions) -> Option<Quantize> {
     let is_float = [ExtType::Float, ExtType::Double].map(ExtType::nc_type).contains(&var.nc_type);
     let rule = options.quantize.iter().rfind(|rule| {
         let is_meant = !rule.vars.is_empty() || !var.is_coordinate();

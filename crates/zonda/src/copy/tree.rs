@@ -387,7 +387,7 @@ impl GroupReader<'_> {
     fn atts(&mut self, meta: &Meta<'_>, owner: VarId, path: &[u8]) -> Result<Vec<AttDef>> {
         let all = |error: Error| {
             let text = format!("{}: its attributes: {error}", shown(path));
-            Error::told(error.code(), text)
+            error.retold(text)
         };
         let n = self.or_lost(path, meta.n_atts(owner).map_err(all))?.unwrap_or(0);
         let mut atts = Vec::with_capacity(n);
@@ -407,7 +407,8 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8], atts: Vec<AttDef>) -> Resu
     let var = meta.var(id)?;
     let path = joined(group, var.name);
     let fault = |what: &str, error: Error| {
-        Error::told(error.code(), format!("variable {}: {what}: {error}", shown(&path)))
+        let text = format!("variable {}: {what}: {error}", shown(&path));
+        error.retold(text)
     };
     let mut axes = Vec::with_capacity(var.dims.len());
     for (d, &dim) in var.dims.iter().enumerate() {
@@ -425,7 +426,13 @@ fn read_var(meta: &Meta<'_>, id: VarId, group: &[u8], atts: Vec<AttDef>) -> Resu
             }
         });
     }
-    let elem = meta.type_size(var.nc_type).map_err(|error| fault("its type", error))?;
+    let elem = match meta.type_size(var.nc_type) {
+        Ok(elem) => elem,
+        Err(error) => {
+            let why = meta.var_fault(id).unwrap_or(error);
+            return Err(super::define::fault("variable", &path, why));
+        }
+    };
     Ok(VarDef {
         source: VarRef { group: meta.group_id(), var: id },
         name: var.name.to_vec(),

@@ -131,7 +131,7 @@ pub enum How {
 /// `progress` is told of the data that were compared, and may end it.
 ///
 /// # Errors
-/// `NC_ENOTVAR` for a name in the options that neither has; what reading meets; `EINTR` where `progress` ended it.
+/// `NC_ENOTVAR` and `NC_ENOTATT` for a name in the options that neither has; what reading meets; `EINTR` where `progress` ended it.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -162,6 +162,16 @@ pub fn diff(
             let name = String::from_utf8_lossy(pattern.text());
             let text = format!("there is no variable {name} in either file");
             return Err(Error::told(NcError::NotVar, text));
+        }
+    }
+    for pattern in &options.ignore_attributes {
+        let groups = || trees.iter().flat_map(|tree| &tree.groups);
+        let of_groups = groups().flat_map(|group| &group.atts);
+        let of_vars = groups().flat_map(|group| &group.vars).flat_map(|var| &var.atts);
+        if !of_groups.chain(of_vars).any(|att| pattern.matches_name(&att.name)) {
+            let name = String::from_utf8_lossy(pattern.text());
+            let text = format!("there is no attribute {name} in either file");
+            return Err(Error::told(NcError::NotAtt, text));
         }
     }
     let mut n = 0;

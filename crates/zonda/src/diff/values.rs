@@ -1,6 +1,5 @@
 //! Values of two files, compared one by one.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
@@ -9,7 +8,7 @@ use zonda_nc4::{NeverWritten, StorageKind};
 use super::forms::Form;
 use super::{Difference, How, Thing, Work};
 use crate::copy::Progress;
-use crate::copy::boxes::{Array, Walk, add_boxes, choose};
+use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::copy::tree::{VarDef, shown};
 use crate::dataset::Dataset;
@@ -17,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// Bytes of a box where more are of no use: enough for all threads.
 const GOAL: u64 = 16 << 20;
+/// Chunks that may be looked at for each that is there.
+const MOST_EMPTY: u64 = 64;
 /// What a string and its place in a list are taken to need.
 const POINTER_BYTES: u64 = 256;
 /// Bytes of a text that are shown.
@@ -364,10 +365,10 @@ impl Work<'_> {
         let array = Array { lens: &lens, from, is_plain: false, to, elem };
         // Two boxes, and as much again for chunks.
         let most = self.options.memory_bytes / 4;
-        let shape = choose(&array, GOAL.min(most), most).shape;
+        let walk = self.walk(pair, &array, most)?;
         let mut differ: Option<ValuesDiffer> = None;
         let mut data = [Vec::new(), Vec::new()];
-        for (start, count) in self.walk(pair, &lens, &shape)? {
+        for (start, count) in walk {
             let mut pieces = [Pieces::default(), Pieces::default()];
             for side in [0, 1] {
                 read(pair, side, (&start, &count), &mut data[side], &mut pieces[side])?;
@@ -399,35 +400,37 @@ impl Work<'_> {
 
     /// The boxes in which the two may differ: where no file has anything, and both have the same for
     /// what was never written, they do not, however much that is.
-    fn walk(&self, pair: &Pair<'_>, lens: &[u64], shape: &[u64]) -> Result<Walk> {
-        let all = Walk::new(lens, shape);
+    fn walk(&self, pair: &Pair<'_>, array: &Array<'_>, most: u64) -> Result<Walk> {
+        let lens = array.lens;
+        let all = || Walk::new(lens, &choose(array, GOAL.min(most), most).shape);
         if lens.is_empty() || !same_unwritten(pair)? {
-            return Ok(all);
+            return Ok(all());
         }
-        let mut starts = BTreeSet::new();
-        for side in [0, 1] {
+        let mut keys = [Vec::new(), Vec::new()];
+        let mut there = Vec::new();
+        for (side, keys) in keys.iter_mut().enumerate() {
             let (file, var) = (pair.files[side], pair.vars[side].source);
-            match (chunks_of(pair, side)?, file.stored(var)?.bytes) {
-                (Some(chunk), _) => file.for_each_chunk(var, |key, _| {
-                    let start: Vec<u64> =
-                        key.iter().zip(&chunk).map(|(k, n)| k.saturating_mul(*n)).collect();
-                    add_boxes(&mut starts, lens, shape, (&start, &chunk));
-                })?,
+            match ([array.from, array.to][side], file.stored(var)?.bytes) {
+                (Some(shape), _) => {
+                    file.for_each_chunk(var, |key, _| keys.push(key.to_vec()))?;
+                    there.push(There { shape, keys });
+                }
                 (None, 0) => {}
-                (None, _) => return Ok(all),
+                (None, _) => return Ok(all()),
             }
         }
-        Ok(Walk::over(lens, shape, starts))
+        Ok(choose_around(array, (GOAL, most), &there, MOST_EMPTY).1)
     }
 }
 
-/// Whether elements that were never written are the same in both files, and all that a file does not
-/// have are such.
+/// Whether elements that were never written are read as the same from both files, and all that a file does
+/// not have are such.
 fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
-    if pair.form.has_pointers() || pair.vars[0].nc_type != pair.vars[1].nc_type {
+    if pair.mem.is_some() {
         return Ok(false);
     }
-    let mut values = [Vec::new(), Vec::new()];
+    let lens = pair.vars[0].lens();
+    let (mut fills, mut extents) = ([None, None], [Vec::new(), Vec::new()]);
     for side in [0, 1] {
         let (file, var) = (pair.files[side], pair.vars[side].source);
         if !file.is_hdf5() {
@@ -437,17 +440,30 @@ fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
         if !matches!(storage, StorageKind::Chunked(_) | StorageKind::Contiguous) {
             return Ok(false);
         }
-        values[side] = memory::filled(pair.vars[side].elem, 0)?;
-        let unwritten = file.nc4()?.read().never_written(var.group, var.var)?;
+        let unwritten = {
+            let nc4 = file.nc4()?.read();
+            extents[side] = nc4.extent(var.group, var.var)?.to_vec();
+            nc4.never_written(var.group, var.var)?
+        };
         match unwritten {
+            NeverWritten::Value if pair.form.has_pointers() => return Ok(false),
             NeverWritten::Value => {
-                file.fill_value(var, &mut Pieces::default(), &mut values[side])?;
+                let mut value = memory::filled(pair.vars[side].elem, 0)?;
+                file.fill_value(var, &mut Pieces::default(), &mut value)?;
+                fills[side] = Some(value);
             }
-            NeverWritten::Zeros => {}
-            NeverWritten::Undefined => return Ok(false),
+            // Whatever was meant, zeros are what is read.
+            NeverWritten::Zeros | NeverWritten::Undefined => {}
         }
     }
-    Ok(values[0] == values[1])
+    Ok(match &fills {
+        [Some(a), Some(b)] => a == b,
+        // Beyond what a variable has of an unlimited dimension, something else than zeros is read.
+        [None, None] => extents[0] == extents[1],
+        [Some(fill), None] | [None, Some(fill)] => {
+            fill.iter().all(|&byte| byte == 0) && extents.iter().all(|extent| *extent == lens)
+        }
+    })
 }
 
 /// Indices of a value of a box.
@@ -466,7 +482,7 @@ fn chunks_of(pair: &Pair<'_>, side: usize) -> Result<Option<Vec<u64>>> {
     }
     let info = pair.files[side].var_info(pair.vars[side].source)?;
     Ok(match &info.storage {
-        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| dim as u64).collect()),
+        StorageKind::Chunked(dims) => Some(dims.iter().map(|&dim| (dim as u64).max(1)).collect()),
         _ => None,
     })
 }

@@ -70,7 +70,7 @@ impl Refusal {
 
 impl From<zonda::Error> for Refusal {
     fn from(error: zonda::Error) -> Refusal {
-        Refusal::code(error.code(), error)
+        Refusal::code(error.code(), error.line())
     }
 }
 

@@ -87,7 +87,7 @@ impl Refusal {
 
 impl From<zonda::Error> for Refusal {
     fn from(error: zonda::Error) -> Refusal {
-        Refusal::Broken(text_of(error.code()), error.to_string())
+        Refusal::Broken(text_of(error.code()), error.line())
     }
 }
 
@@ -131,7 +131,7 @@ fn dump(options: &Options, out: &mut dyn Write) -> Result<(), Refusal> {
         let said = format!("{}: {}", options.file.display(), text_of(error.code()));
         match error.code() {
             // How much it was is in no code.
-            zonda::NcError::NoMem => Refusal::Text(format!("{said}\nLocation: {error}")),
+            zonda::NcError::NoMem => Refusal::Text(format!("{said}\nLocation: {}", error.line())),
             _ => Refusal::Text(said),
         }
     })?;

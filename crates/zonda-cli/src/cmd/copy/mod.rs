@@ -166,6 +166,13 @@ impl Args {
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let options = args.options();
     storage::memory::limit(options.memory_bytes / CACHE_PART);
+    if args.memory < LEAST_MEMORY {
+        eprintln!(
+            "zonda: -m {}: {} MiB are taken, the least that is",
+            args.memory,
+            LEAST_MEMORY >> 20
+        );
+    }
     let source = input::open(&args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
         copy_dataset(&source, &args.target, &options, progress)

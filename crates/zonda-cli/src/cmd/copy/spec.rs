@@ -42,6 +42,9 @@ const FILTERS: [(&str, u32, &[u32]); 14] = [
     ("zstd", 32015, &[3]),
     ("blosc2", 32026, &[0, 0, 0, 0, 5, 1, 1]),
 ];
+/// Levels that there are, of filters whose first parameter is one.
+const LEVELS: [(u32, std::ops::RangeInclusive<i32>); 3] =
+    [(1, 0..=9), (307, 1..=9), (32015, -131_072..=22)];
 /// Number of the checksum, which is never left out.
 const FLETCHER32: u32 = 3;
 
@@ -128,6 +131,14 @@ fn filter(text: &str) -> Parsed<FilterSpec> {
     if let (Some((.., default)), true) = (known, params.is_empty()) {
         params = default.to_vec();
     }
+    let level = params.first().map(|&level| level.cast_signed());
+    let range = LEVELS.iter().find(|(known, _)| *known == id).map(|(_, range)| range.clone());
+    if let (Some(level), Some(range)) = (level, range)
+        && !range.contains(&level)
+    {
+        let (least, most) = (range.start(), range.end());
+        return Err(format!("{text:?}: a level from {least} to {most} is meant, not {level}"));
+    }
     Ok(builtin(id, params))
 }
 
@@ -203,7 +214,8 @@ mod tests {
             Ok(FilterRule { vars: vec![Pattern::new("x")], filters: vec![] })
         );
         assert!(!filters("fletcher32").unwrap().filters[0].optional);
-        for text in ["", "gzap", "deflate,x", "deflate||zstd"] {
+        assert!(filters("zstd,-5").is_ok() && filters("307,9").is_ok());
+        for text in ["", "gzap", "deflate,x", "deflate||zstd", "deflate,10", "zstd,99", "307,10"] {
             assert!(filters(text).is_err(), "{text}");
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
-use zonda::{Dataset, Detected, Format, Meta, OpenOptions, VarId};
+use zonda::{Answer, Dataset, Detected, Format, Meta, OpenOptions, VarId};
 
 use super::hdf5;
 use crate::failure::Failure;
@@ -43,14 +43,22 @@ pub(super) struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) groups: Option<Vec<String>>,
     pub(super) dimensions: Vec<Dimension>,
-    pub(super) global_attributes: usize,
+    /// `null` where they cannot be listed.
+    pub(super) global_attributes: Option<usize>,
     pub(super) variables: Vec<Variable>,
     /// What is in other files that are not there, refused, or not to be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<LeftOut>,
-    /// What is wrong with the file.
+    /// What is wrong with the file: the first thing, where there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
+    /// What kind of answer the first one is: `damaged`, `unrepresentable`, `undecodable`, `unknown`,
+    /// `refused`, `missing`, `memory`, `system`, `request`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<&'static str>,
+    /// All that is wrong, a line each.
+    #[serde(skip)]
+    pub(super) lines: Vec<String>,
 }
 
 /// Something that a file names in another one.
@@ -155,27 +163,42 @@ impl Variable {
 }
 
 impl Facts {
+    /// Something that is wrong. What is told of already is not told again.
+    pub(super) fn wrong(&mut self, error: &zonda::Error) {
+        self.wrong_as(error.to_string(), error.answer());
+    }
+
+    fn wrong_as(&mut self, what: String, answer: Answer) {
+        let line = answer.said_of(&what);
+        if !self.lines.contains(&line) {
+            self.lines.push(line);
+        }
+        self.answer.get_or_insert(answer.name());
+        self.error.get_or_insert(what);
+    }
+
     /// All that can be found out; what went wrong is in `error`.
     pub(super) fn of(path: &Path) -> Facts {
         let shown = input::label(path).display().to_string();
         let blank = || Facts { path: shown.clone(), ..Facts::default() };
+        let mut facts = blank();
         let source = match Source::of(path) {
             Ok(source) => source,
-            Err(failure) => return Facts { error: Some(failure.into_text()), ..blank() },
+            Err(failure) => {
+                facts.wrong_as(failure.into_text(), Answer::System);
+                return facts;
+            }
         };
-        let failure = match source.open() {
+        let error = match source.open() {
             Ok(file) => match describe(&file, blank()) {
                 Ok(facts) => return facts,
-                Err(failure) => return Facts { error: Some(failure.to_string()), ..blank() },
+                Err(error) => error,
             },
-            Err(failure) => failure,
+            Err(error) => error,
         };
-        Facts {
-            format: source.kind(),
-            file_bytes: source.len(),
-            error: Some(failure.to_string()),
-            ..blank()
-        }
+        (facts.format, facts.file_bytes) = (source.kind(), source.len());
+        facts.wrong(&error);
+        facts
     }
 }
 
@@ -235,10 +258,7 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     let facts = file.meta(|meta| {
         let variables = variables(meta)?;
         let layout = layout(meta, &variables, file_bytes)?;
-        let error = (layout.missing_bytes > 0).then(|| {
-            let missing = layout.missing_bytes;
-            format!("{}: {missing} bytes are missing at the end of the file", blank.path)
-        });
+        let missing = layout.missing_bytes;
         let mut dimensions = Vec::with_capacity(meta.n_dims());
         for id in meta.dim_ids() {
             let dim = meta.dim(id)?;
@@ -248,7 +268,7 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
                 unlimited: dim.is_unlimited,
             });
         }
-        zonda::Result::Ok(Facts {
+        let mut facts = Facts {
             format: Some(meta.format().kind()),
             version: Some(version(meta.format())),
             file_bytes: Some(file_bytes),
@@ -256,11 +276,15 @@ fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
             layout: Some(layout),
             records: records(meta)?,
             dimensions,
-            global_attributes: meta.n_atts(VarId::GLOBAL)?,
+            global_attributes: Some(meta.n_atts(VarId::GLOBAL)?),
             variables,
-            error,
             ..blank
-        })
+        };
+        if missing > 0 {
+            let what = format!("{missing} bytes are missing at the end of the file");
+            facts.wrong_as(format!("{}: {what}", facts.path), Answer::Damaged);
+        }
+        zonda::Result::Ok(facts)
     })?;
     file.close()?;
     Ok(facts)

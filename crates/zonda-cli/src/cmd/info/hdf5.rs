@@ -48,6 +48,17 @@ pub(super) struct Stored {
     /// Why something of this is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// What kind of answer that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'static str>,
+}
+
+impl Stored {
+    fn fails(&mut self, error: &zonda::Error, facts: &mut Facts) {
+        self.answer.get_or_insert(error.answer().name());
+        self.error.get_or_insert_with(|| error.to_string());
+        facts.wrong(error);
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -90,15 +101,31 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
         groups: Some(Vec::new()),
         ..blank
     };
-    let usage = file.usage()?;
-    facts.space = Some(Space::of(&usage));
+    let usage = match file.usage() {
+        Ok(usage) => {
+            facts.space = Some(Space::of(&usage));
+            Some(usage)
+        }
+        Err(error) => {
+            facts.wrong(&error);
+            None
+        }
+    };
     let mut groups = vec![GroupId::ROOT];
     // In the order in which a dump shows them.
     while let Some(group) = groups.pop() {
+        let first = facts.variables.len();
         file.in_group(group, |meta| {
             groups.extend(meta.groups().iter().rev());
-            add_group(file, meta, &usage, &mut facts)
+            add_group(file, meta, &mut facts)
         })??;
+        // Where its elements are is no definition, and asked for when nobody looks at these.
+        for (number, id) in (first..facts.variables.len()).zip(0..) {
+            let var = VarRef { group, var: VarId(id) };
+            let (stored, bytes) = stored(file, usage.as_ref(), var, &mut facts);
+            let variable = &mut facts.variables[number];
+            (variable.stored, variable.bytes) = (Some(stored), bytes);
+        }
     }
     set_percents(&mut facts.variables, |variable| {
         variable.stored.as_ref().and_then(|stored| stored.stored_bytes).unwrap_or(0)
@@ -106,28 +133,26 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     for gap in file.gaps()? {
         facts.left_out.push(LeftOut { path: gap.path, why: gap.error.to_string() });
     }
-    let errors = facts.variables.iter().filter_map(|variable| variable.stored.as_ref());
-    facts.error = errors.filter_map(|stored| stored.error.clone()).next();
     facts.format = Some(file.format().kind());
     file.close()?;
     Ok(facts)
 }
 
-fn add_group(
-    file: &Dataset,
-    meta: &Meta<'_>,
-    usage: &Usage,
-    facts: &mut Facts,
-) -> zonda::Result<()> {
+fn add_group(file: &Dataset, meta: &Meta<'_>, facts: &mut Facts) -> zonda::Result<()> {
     let group = meta.group_id();
     let path = text(&meta.group_path());
     let within = |name: &[u8]| match group {
         GroupId::ROOT => text(name),
         _ => format!("{path}/{}", text(name)),
     };
-    if group == GroupId::ROOT {
-        facts.global_attributes = meta.n_atts(VarId::GLOBAL)?;
-    } else if let Some(groups) = &mut facts.groups {
+    match meta.n_atts(VarId::GLOBAL) {
+        Ok(n) if group == GroupId::ROOT => facts.global_attributes = Some(n),
+        Ok(_) => {}
+        Err(error) => facts.wrong(&error.at(file.path())),
+    }
+    if group != GroupId::ROOT
+        && let Some(groups) = &mut facts.groups
+    {
         groups.push(path.clone());
     }
     for id in meta.dim_ids() {
@@ -137,13 +162,17 @@ fn add_group(
     }
     for id in (0..meta.n_vars()).map_while(|id| i32::try_from(id).ok()).map(VarId) {
         let var = meta.var(id)?;
-        let (mut dimensions, mut shape) = (Vec::new(), Vec::new());
-        for &dim in var.dims {
-            let dim = meta.dim(dim)?;
-            dimensions.push(text(dim.name));
-            shape.push(dim.len);
+        if let Err(error) = meta.n_atts(id) {
+            facts.wrong(&error.at(file.path()));
         }
-        let (stored, bytes) = stored(file, usage, VarRef { group, var: id });
+        let extent = meta.extent(id).unwrap_or_default();
+        let (mut dimensions, mut shape) = (Vec::new(), Vec::new());
+        for (axis, &dim) in var.dims.iter().enumerate() {
+            let dim = meta.dim(dim).ok();
+            // A dimension that its file attached to it, and that no group around it has.
+            dimensions.push(dim.as_ref().map_or_else(|| "?".to_owned(), |dim| text(dim.name)));
+            shape.push(dim.map_or(extent.get(axis).copied().unwrap_or(0), |dim| dim.len));
+        }
         facts.variables.push(Variable {
             name: within(var.name),
             r#type: type_name(meta, var.nc_type),
@@ -151,9 +180,9 @@ fn add_group(
             shape,
             part: None,
             begin: None,
-            bytes,
+            bytes: 0,
             percent: 0.0,
-            stored: Some(stored),
+            stored: None,
         });
     }
     Ok(())
@@ -169,7 +198,7 @@ fn type_name(meta: &Meta<'_>, nc_type: i32) -> String {
 }
 
 /// How a variable is stored, and the bytes of its data before filters.
-fn stored(file: &Dataset, usage: &Usage, var: VarRef) -> (Stored, u64) {
+fn stored(file: &Dataset, usage: Option<&Usage>, var: VarRef, facts: &mut Facts) -> (Stored, u64) {
     let mut stored = Stored { storage: "unknown", ..Stored::default() };
     let mut bytes = 0;
     match file.var_info(var) {
@@ -186,7 +215,7 @@ fn stored(file: &Dataset, usage: &Usage, var: VarRef) -> (Stored, u64) {
             }
             stored.filters = info.filters.iter().map(Filter::of).collect();
         }
-        Err(error) => stored.error = Some(error.to_string()),
+        Err(error) => stored.fails(&error, facts),
     }
     match file.stored(var) {
         Ok(found) => {
@@ -197,9 +226,9 @@ fn stored(file: &Dataset, usage: &Usage, var: VarRef) -> (Stored, u64) {
                 stored.ratio = Some(rounded(bytes as f64 / found.bytes as f64));
             }
         }
-        Err(error) => stored.error = stored.error.or_else(|| Some(error.to_string())),
+        Err(error) => stored.fails(&error, facts),
     }
-    if let Some(found) = file.var_usage(usage, var) {
+    if let Some(found) = usage.and_then(|usage| file.var_usage(usage, var)) {
         stored.metadata_bytes = Some(found.metadata_bytes);
         if stored.storage == "chunked" {
             stored.unused_bytes = Some(found.unused_bytes);
@@ -299,7 +328,7 @@ pub(super) fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     if !dims.is_empty() {
         line("dimensions", dims.join(", "))?;
     }
-    line("attributes", format!("{} global", facts.global_attributes))?;
+    line("attributes", super::global(facts))?;
     line("variables", facts.variables.len().to_string())?;
     let heads = ["name", "type", "shape", "storage", "filters", "chunks", "stored", "ratio", "%"];
     let mut table = Table::new(heads, 5);

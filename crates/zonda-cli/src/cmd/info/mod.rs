@@ -11,11 +11,15 @@ use super::table::Table;
 use crate::failure::{Failure, Result};
 use facts::{Facts, Part, Variable};
 
+/// Lines about what is wrong with a file that are shown.
+const MOST_LINES: usize = 20;
+
 /// Shows the format, layout and sizes of files
 ///
 /// Sizes and positions are in bytes. Of netCDF-4 and other HDF5 files, the chunks, filters and stored
-/// bytes of each variable are shown; no data is read. Exit status 1 if a file cannot be read, or is shorter than its
-/// header says.
+/// bytes of each variable are shown; no data is read. What cannot be told is ?, and a line on standard error
+/// says which object it is of, and why: damaged, not to be represented in netCDF, or not to be decoded
+/// here. Exit status 1 then, and if a file is shorter than its header says.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// For machines: a JSON object for each file, one a line
@@ -40,11 +44,16 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
             }
             write_text(out, &facts)?;
         }
-        if let Some(reason) = &facts.error {
+        if !facts.lines.is_empty() {
             // In the order of the files, also where both streams go to one place.
             out.flush()?;
-            eprintln!("zonda: {reason}");
             failed = true;
+        }
+        for line in facts.lines.iter().take(MOST_LINES) {
+            eprintln!("zonda: {line}");
+        }
+        if let Some(more @ 1..) = facts.lines.len().checked_sub(MOST_LINES) {
+            eprintln!("zonda: {}: and {more} more; zonda check tells of all", facts.path);
         }
     }
     if failed { Err(Failure::Reported) } else { crate::done() }
@@ -96,9 +105,14 @@ fn write_text(out: &mut dyn Write, facts: &Facts) -> Result<()> {
     if !dims.is_empty() {
         line("dimensions", dims.join(", "))?;
     }
-    line("attributes", format!("{} global", facts.global_attributes))?;
+    line("attributes", global(facts))?;
     line("variables", facts.variables.len().to_string())?;
     write_variables(out, &facts.variables)
+}
+
+/// `3 global`
+fn global(facts: &Facts) -> String {
+    facts.global_attributes.map_or_else(|| "? global".to_owned(), |n| format!("{n} global"))
 }
 
 fn write_variables(out: &mut dyn Write, variables: &[Variable]) -> Result<()> {

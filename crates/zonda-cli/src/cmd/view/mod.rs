@@ -95,6 +95,10 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let slice =
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;
+    if args.diverging && matches!(slice.axes, Picked::One(_)) {
+        let label = input::label(&args.file).display();
+        eprintln!("zonda: {label}: {variable}: --diverging has no effect: a line has one colour");
+    }
     for note in &slice.notes {
         eprintln!("zonda: {}: {variable}: {note}", input::label(&args.file).display());
     }

@@ -66,7 +66,7 @@ fn datatype(reader: &mut Reader<'_>, budget: &mut Budget<'_>, depth: usize) -> R
     let structure = reader.structure();
     if !(1..=5).contains(&head.version) {
         let version = u32::from(head.version);
-        return Err(HdfError::BadVersion { structure, at, version });
+        return Err(HdfError::BadVersion { structure, at, version, newest: 5 });
     }
     if head.size == 0 {
         return Err(HdfError::BadValue { structure, at, what: "size of a type", value: 0 });
