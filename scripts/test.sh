@@ -62,7 +62,8 @@ stage() {
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
                 tests/async/run.py &&
                 out/venv/bin/python tests/async/helper.py &&
-                out/venv/bin/python tests/async/kills.py
+                out/venv/bin/python tests/async/kills.py &&
+                tests/async/sudden.py
             ;;
         python) python/tests/run.sh ;;
         conformance) tests/conformance/run.py --allowed ;;

@@ -13,6 +13,7 @@ import errno
 import itertools
 import os
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
 CLOBBER, DISKLESS, CDF5, CLASSIC, OFFSET, PERSIST, NC4, SHARE = 0, 8, 0x20, 0x100, 0x200, 0x4000, 0x1000, 0x800
+LINKED = 1 << 20
 FORMATS = {"classic": 0, "64-bit offset": OFFSET, "cdf5": CDF5, "netcdf4": NC4, "netcdf4 classic": NC4 | CLASSIC}
 CAUSES = [errno.EIO, errno.EDQUOT, errno.ENOSPC]
 CDL = "netcdf x { dimensions: y = 4 ; x = 5 ; variables: float v(y, x) ; data: v = %s ; }" % ", ".join(map(str, range(20)))
@@ -99,6 +101,71 @@ def library(place):
         place.clean()
         done = run([place.put, str(mode), "exit", path], **place.failing(errno.EDQUOT))
         check(f"exit without nc_close of {format}", "Disk quota exceeded" in done.stderr and "x.nc" in done.stderr, done.stderr)
+
+
+def journals(place):
+    """A journal that could not be kept is not relied on: the change is refused, whatever is in the file is as it was, and the
+    next call makes the change with another journal."""
+    reference = {tool: shutil.which(tool) for tool in ("ncgen", "ncdump")}
+    if None in reference.values():
+        print("skip journals: there is no ncdump of the distribution")
+        return
+    path = place.out / "x.nc"
+
+    def shown():
+        env = {k: v for k, v in environment().items() if k != "LD_LIBRARY_PATH"}
+        return subprocess.run([reference["ncdump"], path], env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def others(text):
+        return [line for line in text.splitlines() if ":history" not in line]
+
+    def make(mode):
+        place.clean()
+        run([place.put, str(mode & ~LINKED), "wide", path])
+        if mode & NC4:
+            # A file of the reference: the headers of its objects may cross sectors.
+            made = path.with_suffix(".cdl")
+            made.write_text(shown())
+            path.unlink()
+            env = {k: v for k, v in environment().items() if k != "LD_LIBRARY_PATH"}
+            subprocess.run([reference["ncgen"], "-4", "-o", path, made], env=env, check=True, timeout=60)
+            made.unlink()
+        if mode & LINKED:
+            # No copy takes the place of a file with two names.
+            os.link(path, place.out / "y")
+
+    # Which call of close of the journal fails: behind its description, behind the room for what moves, behind a batch.
+    kinds = [("netcdf4", NC4, "grow", 1)]
+    for format in ("classic", "64-bit offset", "cdf5"):
+        kinds += [(format, FORMATS[format], "grow", 1), (f"{format}, data move", FORMATS[format] | LINKED, "move", 3)]
+    for (name, mode, way, n_asked), (level, more), cause in itertools.product(
+        kinds, {"": {}, ", synced": {"ZONDA_SYNC": "full"}}.items(), CAUSES):
+        for nth, always in itertools.product(range(n_asked), (False, True)):
+            make(mode)
+            before = shown()
+            failing = place.failing(cause) | {"CLOSE_SUFFIX": ".zonda-journal", "CLOSE_AFTER": str(nth)} | more
+            if always:
+                failing["CLOSE_ALWAYS"] = "1"
+            done = run([place.put, "0", way, path], **failing)
+            label = f"the journal of {name}{level}, {errno.errorcode[cause]} at its close {nth}, {'always' if always else 'once'}"
+            # Where there is no room for a large one, the move tries smaller ones before it gives up.
+            retried = way == "move" and cause != errno.EIO and nth < 2
+            said = f"{cause} {cause}" if always else "0 0" if retried else f"{cause} 0"
+            check(label, done.stdout == f"{said}\n", f"{done.stdout.strip()} {done.stderr.strip()}")
+            left = [file.name for file in place.out.iterdir() if "zonda" in file.name]
+            if always and nth < 2:
+                check(label + ": the file", shown() == before and not left, f"it was changed, or there is {left}")
+                # Later it can be kept.
+                done = run([place.put, "0", way, path], **more)
+                check(label + ": later", done.stdout == "0 0\n", done.stdout + done.stderr)
+            elif always:
+                # Data may have begun to move: who opens the file next completes it.
+                done = run([place.put, "0", way, path], **more)
+                check(label + ": later", done.stdout == "0 0\n", done.stdout + done.stderr)
+            left = [file.name for file in place.out.iterdir() if "zonda" in file.name]
+            after = shown()
+            check(label + ": the change", "nnnn" in after and others(after) == others(before) and not left,
+                  f"it is not whole, or there is {left}")  # fmt: skip
 
 
 def tools(place):
@@ -202,6 +269,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="zonda-ends-") as folder:
         place = Place(Path(folder).resolve())
         library(place)
+        journals(place)
         tools(place)
         special(place)
     print(f"{n_cases - len(failures)} passed, {len(failures)} failed")

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use zonda::{Frozen, Quiet};
 
-use crate::boundary::is_inside;
 use crate::ending;
 use crate::handles::{self, OpenFile};
 
@@ -69,16 +68,34 @@ pub(crate) fn guarded(body: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
+/// Takes the locks of all files, also of those that other threads open meanwhile, as long as there is time.
+fn hold_all(held: &mut Vec<Held>, until: Option<Instant>) {
+    loop {
+        let n_before = held.len();
+        for file in handles::all() {
+            if !has(held, &file) {
+                held.push(Held::new(file, until));
+            }
+        }
+        let is_over = until.is_some_and(|until| Instant::now() >= until);
+        if held.len() == n_before || is_over {
+            return;
+        }
+    }
+}
+
+fn has(held: &[Held], file: &Arc<OpenFile>) -> bool {
+    held.iter().any(|held| Arc::ptr_eq(&held.file, file))
+}
+
 extern "C" fn before() {
     guarded(|| {
-        // In a signal handler the thread itself may be in the middle of a call, and wait for itself.
-        let until = is_inside().then(|| Instant::now() + MOST_WAIT);
+        // Transfers in the background and calls of other threads may take as long as the storage is slow,
+        // and in a signal handler the thread itself may be in the middle of a call: one bound for all.
+        let until = Some(Instant::now() + MOST_WAIT);
         let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet(until))));
-        // Another thread's call may take as long as the storage is slow; one bound for all files.
-        let until = until.or_else(|| Some(Instant::now() + MOST_WAIT));
-        let files = handles::all().into_iter().map(|file| Held::new(file, until));
-        let _ = HELD.try_with(|held| held.borrow_mut().extend(files));
-        let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare()));
+        let _ = HELD.try_with(|held| hold_all(&mut held.borrow_mut(), until));
+        let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare(until)));
     });
 }
 
@@ -96,7 +113,15 @@ extern "C" fn in_child() {
         let quiet = QUIET.try_with(|held| held.take()).ok().flatten();
         let is_quiet = quiet.as_ref().is_some_and(Quiet::in_child);
         let _ = HELD.try_with(|held| {
-            for held in held.take() {
+            let all_held = held.take();
+            for file in handles::all() {
+                // Another thread opened it in the last moment, and may have been at work with it.
+                if !has(&all_held, &file) {
+                    file.dataset.mark_out_of_reach();
+                    std::mem::forget(file);
+                }
+            }
+            for held in all_held {
                 if is_quiet && held.locks.is_whole() {
                     held.file.dataset.mark_forked();
                 } else {

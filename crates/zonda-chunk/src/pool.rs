@@ -6,12 +6,10 @@
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
-};
-use std::time::Instant;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use zonda_storage::memory;
+use zonda_storage::{Closed, Gate, Inside, memory};
 use zonda_trace::{Args, Kind};
 
 use crate::cache::Cache;
@@ -21,7 +19,7 @@ use crate::cache::Cache;
 pub struct Engine {
     /// Threads that a request may use, the caller's among them.
     threads: usize,
-    pool: Mutex<Option<Pool>>,
+    pool: Arc<Mutex<Option<Pool>>>,
     /// Work handed to the pool and not done.
     busy: Arc<AtomicUsize>,
     budget: Budget,
@@ -33,6 +31,8 @@ pub struct Engine {
 struct Pool {
     pid: u32,
     threads: Arc<rayon::ThreadPool>,
+    /// Somebody asked for it since it was last looked at.
+    is_used: bool,
 }
 
 /// Bytes that decoded chunks may take.
@@ -65,7 +65,7 @@ impl Engine {
     fn with(threads: usize, budget: Budget) -> Engine {
         Engine {
             threads,
-            pool: Mutex::new(None),
+            pool: Arc::default(),
             busy: Arc::default(),
             budget,
             caches: Mutex::default(),
@@ -148,7 +148,8 @@ impl Engine {
     fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
         let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
         let pid = std::process::id();
-        if let Some(pool) = pool.as_ref().filter(|pool| pool.pid == pid) {
+        if let Some(pool) = pool.as_mut().filter(|pool| pool.pid == pid) {
+            pool.is_used = true;
             return Some(Arc::clone(&pool.threads));
         }
         let threads = rayon::ThreadPoolBuilder::new()
@@ -160,10 +161,37 @@ impl Engine {
             .build();
         let threads = Arc::new(threads.ok()?);
         self.busy.store(0, Ordering::Relaxed);
-        let fresh = Pool { pid, threads: Arc::clone(&threads) };
+        let fresh = Pool { pid, threads: Arc::clone(&threads), is_used: true };
         // What a fork left behind waits for threads that are not there: it is not dropped.
         std::mem::forget(pool.replace(fresh));
+        self.have_it_end_when_idle();
         Some(threads)
+    }
+
+    /// Starts a thread that gives the pool up when nobody has asked for it for a while: a program whose own
+    /// threads have all ended has come to its end only when the library's have, too. Without such a thread
+    /// the pool stays.
+    fn have_it_end_when_idle(&self) {
+        let (pool, busy) = (Arc::downgrade(&self.pool), Arc::clone(&self.busy));
+        let watch = move || {
+            loop {
+                std::thread::sleep(IDLE);
+                let Some(pool) = pool.upgrade() else { return };
+                // Not in the middle of a fork, whose child would have the lock for ever.
+                let Some(_inside) = enter() else { continue };
+                let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(now) = &mut *pool else { return };
+                let is_used = std::mem::take(&mut now.is_used)
+                    || busy.load(Ordering::Relaxed) > 0
+                    || Arc::strong_count(&now.threads) > 1;
+                if !is_used {
+                    // Its threads end by themselves.
+                    *pool = None;
+                    return;
+                }
+            }
+        };
+        let _no_watch = zonda_storage::thread::spawn("zonda-idle".to_owned(), watch);
     }
 
     /// Runs `work` on this thread and on up to `more` others that have nothing to do, and returns
@@ -253,16 +281,19 @@ fn threads() -> usize {
     used
 }
 
+/// How long a pool stays that nobody asks for, up to twice that.
+const IDLE: Duration = Duration::from_secs(1);
+
 /// More would not find the memory bandwidth to pay.
 const MOST_THREADS: usize = 1024;
 
-/// Held by work in the background while it has any lock; a fork waits for it.
-static GATE: RwLock<()> = RwLock::new(());
+/// Passed by work in the background while it has any lock; a fork waits for it.
+static GATE: Gate = Gate::new();
 
 /// What holds background work back.
 #[derive(Debug)]
 pub struct Quiet {
-    gate: Option<RwLockWriteGuard<'static, ()>>,
+    gate: Closed,
     /// The threads of storage layers.
     layers: zonda_storage::Quiet,
 }
@@ -271,7 +302,7 @@ impl Quiet {
     /// Whether all of it is held back: not where that could not be had in time.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.gate.is_some() && self.layers.is_whole()
+        self.gate.is_empty() && self.layers.is_whole()
     }
 }
 
@@ -282,18 +313,10 @@ impl Quiet {
 /// for a chunk to be decoded, only for one being read; and not beyond `until`, where that is said.
 #[must_use]
 pub fn quiet(until: Option<Instant>) -> Quiet {
-    let wait = || GATE.write().unwrap_or_else(PoisonError::into_inner);
-    let gate =
-        zonda_storage::take_until(until, || zonda_storage::attempted(GATE.try_write()), wait);
-    Quiet { gate, layers: zonda_storage::quiet(until) }
+    Quiet { gate: GATE.close(until), layers: zonda_storage::quiet(until) }
 }
 
-/// Leave for background work to take locks, while it is kept; `None` during a fork. Never waits:
-/// who forks may be waiting for a thread that waits for this work.
-pub(crate) fn enter() -> Option<RwLockReadGuard<'static, ()>> {
-    match GATE.try_read() {
-        Ok(guard) => Some(guard),
-        Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(std::sync::TryLockError::WouldBlock) => None,
-    }
+/// Leave for background work to take locks, while it is kept; `None` during a fork.
+pub(crate) fn enter() -> Option<Inside> {
+    GATE.enter()
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_storage::neighbour::journal_id;
-use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage};
+use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage, write_journal};
 
 use crate::codec::{self, NUMRECS_AT, encode_header};
 use crate::error::ClassicError;
 use crate::file::{ClassicFile, State};
 use crate::header::{Header, Version};
 use crate::journal::{Body, Kind};
-use crate::moving::{Move, bytes_to_move, read_whole, write_journal};
+use crate::moving::{Move, bytes_to_move, read_whole};
 use crate::rewrite::rewrite;
 
 /// Bytes of new records after which a put that begins another one commits those before it.
@@ -121,7 +121,7 @@ impl ClassicFile {
         let stored = self.storage.len()?;
         let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
         let body = Body { id, kind, old, new, n_records, stored, no_fill };
-        let journal = write_journal(&**neighbours, &body)?;
+        let journal = write_journal(&**neighbours, &body.encode())?;
         state.unfinished = Some(Unfinished::Header(body.new));
         // Without a journal the header is rewritten all the same: as safe as the reference does it.
         self.complete(state)?;

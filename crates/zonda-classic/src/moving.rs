@@ -11,8 +11,8 @@
 
 use std::sync::Arc;
 
-use zonda_storage::neighbour::{journal_id, told};
-use zonda_storage::{Beside, Neighbour, Storage};
+use zonda_storage::neighbour::journal_id;
+use zonda_storage::{Beside, Neighbour, Storage, write_journal};
 
 use crate::codec::{decode_header, encode_header};
 use crate::error::ClassicError;
@@ -121,7 +121,7 @@ impl Move {
 
     /// Writes the journal, with room for all that it will keep.
     fn keep_journal(&mut self, beside: &dyn Beside, body: &Body) -> Result<(), ClassicError> {
-        let Some(journal) = write_journal(beside, body)? else { return Ok(()) };
+        let Some(journal) = write_journal(beside, &body.encode())? else { return Ok(()) };
         let slots = Slots::new(journal, body);
         let (mut even, mut odd) = (0, 0);
         // Nothing is carried out, so this cannot fail.
@@ -261,46 +261,6 @@ const BATCH: ClassicError = ClassicError::Length { what: "data that moves" };
 fn kept(pieces: &[Piece]) -> usize {
     let apart = highest_source(pieces) <= lowest_target(pieces);
     if apart { 0 } else { pieces.iter().fold(0, |sum, piece| sum.saturating_add(piece.len)) }
-}
-
-/// Writes a journal's body; `None` where the folder takes no files, or where somebody else's file has the
-/// name of the journal and cannot be removed, of which a line tells.
-///
-/// # Errors
-/// What the storage reports; there is then no journal.
-pub(crate) fn write_journal(
-    beside: &dyn Beside,
-    body: &Body,
-) -> Result<Option<Arc<dyn Storage>>, ClassicError> {
-    let journal = match beside.create(Neighbour::Journal) {
-        Err(error) if error.is_refused() => {
-            told(&error, "changes of the file's header are made without a journal");
-            return Ok(None);
-        }
-        Err(error) if refused(error.raw_os_error()) => return Ok(None),
-        other => other?,
-    };
-    let write = || {
-        journal.write_at(0, &body.encode())?;
-        journal.sync()?;
-        beside.settle()
-    };
-    match write() {
-        Ok(()) => Ok(Some(journal)),
-        Err(error) => {
-            let _ = beside.remove(Neighbour::Journal);
-            Err(error.into())
-        }
-    }
-}
-
-/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again.
-pub(crate) fn refused(errno: i32) -> bool {
-    const EPERM: i32 = 1;
-    const EACCES: i32 = 13;
-    const EROFS: i32 = 30;
-    const ENAMETOOLONG: i32 = 36;
-    matches!(errno, EPERM | EACCES | EROFS | ENAMETOOLONG)
 }
 
 /// The first `len` bytes of a file.

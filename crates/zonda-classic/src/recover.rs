@@ -5,12 +5,12 @@ use std::sync::Arc;
 #[cfg(doc)]
 use zonda_storage::StorageError;
 use zonda_storage::neighbour::{Refusal, told};
-use zonda_storage::{Beside, Found, Neighbour, Sight, Storage};
+use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, takes_no_files};
 
 use crate::commit::finish_header;
 use crate::error::ClassicError;
 use crate::journal::{BODY_MAX, Body, Kind};
-use crate::moving::{Move, refused};
+use crate::moving::Move;
 
 /// What [`recover`] found, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ fn complete(
     // touched.
     match beside.find(Neighbour::Copy) {
         Ok(Some(copy)) if !copy.in_use => match beside.remove(Neighbour::Copy) {
-            Err(error) if !refused(error.raw_os_error()) => return Err(error.into()),
+            Err(error) if !takes_no_files(error.raw_os_error()) => return Err(error.into()),
             _ => {}
         },
         Err(error) if error.is_refused() => told(&error, "it is left as it is"),

@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use zonda_storage::layer::Adaptive;
-use zonda_storage::{Beside, Neighbour, Storage};
+use zonda_storage::{Beside, Neighbour, Storage, takes_no_files};
 
 use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{common_distance, pairs, refused};
+use crate::moving::{common_distance, pairs};
 use crate::transfer::read_or_zeros;
 
 /// Bytes copied at a time.
@@ -35,7 +35,7 @@ pub(crate) fn rewrite(
 ) -> Result<bool, ClassicError> {
     storage.barrier()?;
     let copy = match beside.create(Neighbour::Copy) {
-        Err(error) if refused(error.raw_os_error()) => return Ok(false),
+        Err(error) if takes_no_files(error.raw_os_error()) => return Ok(false),
         other => other?,
     };
     let made =

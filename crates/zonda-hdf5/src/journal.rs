@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use zonda_storage::neighbour::{Refusal, journal_id, told};
-use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, StorageError};
+use zonda_storage::{Beside, Found, Neighbour, Sight, Storage, StorageError, write_journal};
 
 use crate::checksum::lookup3;
 use crate::space::SECTOR;
@@ -119,17 +119,12 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes the journal beside the file, durable as the file's sync level asks. What it gives holds
-    /// the journal's lock, which says that its writer lives.
+    /// Writes the journal beside the file, as [`write_journal`].
     ///
     /// # Errors
-    /// What the operating system reports. The file is untouched, and the journal worth nothing.
-    pub fn write(&self, beside: &dyn Beside) -> Result<Arc<dyn Storage>> {
-        let journal = beside.create(Neighbour::Journal)?;
-        journal.write_at(0, &self.encode()?)?;
-        journal.barrier()?;
-        beside.settle()?;
-        Ok(journal)
+    /// What the operating system reports. The file is untouched, and there is no journal.
+    pub fn write(&self, beside: &dyn Beside) -> Result<Option<Arc<dyn Storage>>> {
+        Ok(write_journal(beside, &self.encode()?)?)
     }
 
     /// Makes the changes. This can be repeated.
@@ -249,7 +244,8 @@ impl Journal {
 /// takes it, else one after the other. `superblock` is the position of the superblock.
 ///
 /// # Errors
-/// What the storage reports. What was begun is to be repeated.
+/// What the storage reports. What was begun is to be repeated; where the journal could not be written,
+/// nothing was.
 pub fn switch<'a>(
     storage: &dyn Storage,
     beside: Option<&dyn Beside>,
@@ -260,17 +256,9 @@ pub fn switch<'a>(
     let Some(beside) = beside else { return journal.apply(storage) };
     journal.witness(storage, superblock)?;
     // Where the folder takes no files this is as safe as the reference does it.
-    let kept = journal.write(beside);
-    match &kept {
-        Err(HdfError::Storage(error)) if error.is_refused() => {
-            told(error, "changes of headers are made without a journal");
-        }
-        // What there is of a journal must not be taken for one later.
-        Err(_) => beside.remove(Neighbour::Journal)?,
-        Ok(_) => {}
-    }
+    let kept = journal.write(beside)?;
     journal.apply(storage)?;
-    if let Ok(kept) = kept {
+    if let Some(kept) = kept {
         storage.barrier()?;
         drop(kept);
         beside.remove(Neighbour::Journal)?;

@@ -141,6 +141,48 @@ pub trait Beside: Send + Sync + fmt::Debug {
     fn replace(&self) -> Result<(), StorageError>;
 }
 
+/// Writes a journal, which is to be relied on from then on: of these bytes, as durable as the file's sync
+/// level asks, and after the system was asked what it would report at the journal's close. What it gives
+/// holds the journal's lock, which says that its writer lives.
+///
+/// `None` where the folder takes no files, or where somebody else's file has the name of the journal and
+/// cannot be removed, of which a line tells: as safe as the reference does it.
+///
+/// # Errors
+/// What the storage reports; there is then no journal.
+pub fn write_journal(
+    beside: &dyn Beside,
+    bytes: &[u8],
+) -> Result<Option<Arc<dyn Storage>>, StorageError> {
+    let journal = match beside.create(Neighbour::Journal) {
+        Err(error) if error.is_refused() => {
+            told(&error, "changes of the file's headers are made without a journal");
+            return Ok(None);
+        }
+        Err(error) if takes_no_files(error.raw_os_error()) => return Ok(None),
+        other => other?,
+    };
+    let write = || {
+        journal.write_at(0, bytes)?;
+        journal.sync()?;
+        beside.settle()
+    };
+    match write() {
+        Ok(()) => Ok(Some(journal)),
+        Err(error) => {
+            // What there is of it must not be taken for one later.
+            let _ = beside.remove(Neighbour::Journal);
+            Err(error)
+        }
+    }
+}
+
+/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again.
+#[must_use]
+pub fn takes_no_files(errno: i32) -> bool {
+    matches!(errno, libc::EPERM | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG)
+}
+
 /// The neighbours of a file in a folder of the operating system.
 #[derive(Debug)]
 pub(crate) struct InFolder {
@@ -193,6 +235,8 @@ impl Beside for InFolder {
     fn create(&self, which: Neighbour) -> Result<Arc<dyn Storage>, StorageError> {
         let path = which.of(&self.path_now());
         let made = acting::make(&path, self.file.level())?;
+        // A copy is asked when it takes the file's name.
+        let made = if which == Neighbour::Journal { made.asking_close() } else { made };
         made.fd.try_lock();
         let rights = acting::take_rights(&made.fd, &self.file.fd);
         if which == Neighbour::Copy {
@@ -272,7 +316,10 @@ impl InFolder {
     fn look(&self, which: Neighbour, also: Option<u32>) -> Result<Option<Found>, StorageError> {
         let path = which.of(&self.path);
         let found = acting::open(&path, &self.file.fd, also, self.file.level())?;
-        Ok(found.map(|file| Found { in_use: !file.fd.try_lock(), storage: Arc::new(file) }))
+        Ok(found.map(|file| Found {
+            in_use: !file.fd.try_lock(),
+            storage: Arc::new(file.asking_close()),
+        }))
     }
 
     fn remove_at(path: &Path) -> Result<(), StorageError> {

@@ -44,13 +44,13 @@ pub mod temporary;
 pub mod thread;
 pub mod whole;
 
-pub use beside::{Beside, Found, Neighbour, Sight};
+pub use beside::{Beside, Found, Neighbour, Sight, takes_no_files, write_journal};
 pub use error::{Op, StorageError};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
-pub use quiet::{Quiet, attempted, quiet, take_until};
+pub use quiet::{Closed, Gate, Inside, Quiet, attempted, quiet, take_until};
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{Advice, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

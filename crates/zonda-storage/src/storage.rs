@@ -222,6 +222,8 @@ macro_rules! forward {
 
 /// Bytes of a repeated element written at a time.
 const FILL_BLOCK: usize = 256 << 10;
+/// What it may do with.
+const FILL_LEAST: usize = 4096;
 
 /// [`Storage::fill_at`] by [`Storage::write_at`], for storages that do no better.
 ///
@@ -237,7 +239,16 @@ pub fn fill_by_writes(
         return Ok(());
     }
     let longest = usize::try_from(len).unwrap_or(usize::MAX).min(FILL_BLOCK);
-    let block = element.repeat(longest.div_ceil(element.len()));
+    // A shorter block does as well where there is no memory.
+    let mut block = Vec::new();
+    let lengths = [longest, FILL_LEAST.min(longest)].map(|len| len.next_multiple_of(element.len()));
+    let Some(whole) = lengths.into_iter().find(|len| block.try_reserve_exact(*len).is_ok()) else {
+        return Err(StorageError::NoMemory { bytes: lengths[1] as u64 });
+    };
+    block.extend_from_slice(element);
+    while block.len() < whole {
+        block.extend_from_within(..block.len().min(whole - block.len()));
+    }
     let mut done = 0;
     while done < len {
         let left = usize::try_from(len - done).unwrap_or(usize::MAX).min(block.len());

@@ -1,9 +1,14 @@
 //! What the cache promises beyond being a storage: how few calls it makes.
 
-use std::sync::Arc;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Cache, CacheShape, Count, CountHandle};
-use zonda_storage::{Handles, Spec, Storage, StorageError};
+use zonda_storage::{
+    Advice, Handles, Op, ReadRange, Spec, Stamp, Storage, StorageError, WriteRange,
+};
 use zonda_testkit::Rng;
 
 type Counted = Cache<Count<Arc<Memory>>>;
@@ -215,4 +220,137 @@ fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageE
     assert!(base.to_vec()? == data, "there is room again");
     assert!(refused.barrier().is_err());
     Ok(())
+}
+
+/// At the first write of at least a page: runs `meanwhile` on the cache above, then fails.
+struct Interrupted {
+    below: Arc<Memory>,
+    above: OnceLock<Weak<Cache<Interrupted>>>,
+    is_armed: Arc<AtomicBool>,
+    meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>,
+}
+
+impl fmt::Debug for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Interrupted")
+    }
+}
+
+impl Storage for Interrupted {
+    fn read_at(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
+        self.below.read_at(at, buf)
+    }
+    fn read_ranges(&self, ranges: &mut [ReadRange<'_>]) -> Result<(), StorageError> {
+        self.below.read_ranges(ranges)
+    }
+    fn write_at(&self, at: u64, data: &[u8]) -> Result<(), StorageError> {
+        self.write_ranges(&[WriteRange { at, data }])
+    }
+    fn write_ranges(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
+        let is_long = ranges.iter().any(|range| range.data.len() >= 16 << 10);
+        if is_long && self.is_armed.swap(false, Ordering::Relaxed) {
+            let above = self.above.get().and_then(Weak::upgrade).expect("the cache");
+            (self.meanwhile)(&above)?;
+            let (path, errno) = (Path::new("device").into(), 5);
+            return Err(StorageError::Io { path, op: Op::Write, at: 0, len: 0, errno });
+        }
+        self.below.write_ranges(ranges)
+    }
+    fn fill_at(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
+        self.below.fill_at(at, len, element)
+    }
+    fn advise(&self, _: Advice) {}
+    fn rest(&self) {}
+    fn len(&self) -> Result<u64, StorageError> {
+        self.below.len()
+    }
+    fn set_len(&self, len: u64) -> Result<(), StorageError> {
+        self.below.set_len(len)
+    }
+    fn barrier(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn sync(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn invalidate(&self) -> Result<(), StorageError> {
+        Ok(())
+    }
+    fn stamp(&self) -> Result<Stamp, StorageError> {
+        self.below.stamp()
+    }
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+/// Bytes of the element that is laid, 64 KiB of it from byte 3 on.
+const ELEMENT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
+/// A file of fill values, into which a long write failed while `meanwhile` was done; what is below after a sync.
+fn interrupted(meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>) -> Vec<u8> {
+    let below = Arc::new(Memory::new());
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let inner = Interrupted {
+        below: Arc::clone(&below),
+        above: OnceLock::new(),
+        is_armed: Arc::clone(&is_armed),
+        meanwhile,
+    };
+    let cache = Arc::new_cyclic(|this| {
+        inner.above.set(Weak::clone(this)).expect("the only cache");
+        Cache::new(inner, CacheShape::new(1, 32).unwrap()).unwrap()
+    });
+    cache.fill_at(3, 32 << 10, &ELEMENT).unwrap();
+    cache.fill_at(3 + (32 << 10), 32 << 10, &ELEMENT).unwrap();
+    is_armed.store(true, Ordering::Relaxed);
+    assert!(cache.write_at(100, &[9; 32 << 10]).is_err());
+    cache.sync().unwrap();
+    below.to_vec().unwrap()
+}
+
+fn filled(len: usize) -> Vec<u8> {
+    (0..len).map(|at| if at < 3 { 0 } else { ELEMENT[(at - 3) % 8] }).collect()
+}
+
+#[test]
+fn a_write_that_failed_leaves_fill_values_as_they_were() {
+    assert!(interrupted(|_| Ok(())) == filled(3 + (64 << 10)));
+}
+
+/// A cut between a write's beginning and its failure: what it took of fill values does not come back behind the cut.
+#[test]
+fn a_write_that_failed_makes_no_file_longer_that_was_cut_meanwhile() {
+    assert!(interrupted(|cache| cache.set_len(8292)) == filled(8292));
+    assert!(interrupted(|cache| cache.set_len(50)) == filled(50));
+    // In the middle of a page, and longer again: what lies behind the cut is zeros.
+    let expected = |cut: usize| [filled(cut), vec![0; 40_000 - cut]].concat();
+    let longer = interrupted(|cache| cache.set_len(9000).and_then(|()| cache.set_len(40_000)));
+    assert!(longer == expected(9000));
+}
+
+/// What was put there meanwhile stays, and the fill values around it are there.
+#[test]
+fn a_write_that_failed_lays_fill_values_around_what_was_put_meanwhile() {
+    let put = |bytes: &[u8]| {
+        let mut expected = filled(3 + (64 << 10));
+        expected[5000..5000 + bytes.len()].copy_from_slice(bytes);
+        expected
+    };
+    assert!(interrupted(|cache| cache.write_at(5000, &[7; 10])) == put(&[7; 10]));
+    // It is below, and its page forgotten, when the first write fails.
+    let below = interrupted(|cache| {
+        cache.write_at(5000, &[7; 10])?;
+        cache.sync()?;
+        for page in 20..60 {
+            cache.read_at(page * 4096, &mut [0; 1])?;
+            cache.write_at(100_000 + page * 4096, &[0])?;
+        }
+        cache.set_len(3 + (64 << 10))
+    });
+    assert!(below == put(&[7; 10]));
+    assert!(interrupted(|cache| cache.write_at(5000, &[7; 20 << 10])) == put(&[7; 20 << 10]));
+    // Read meanwhile, when nothing was there.
+    let below = interrupted(|cache| cache.read_at(4096, &mut [0; 4096]).map(drop));
+    assert!(below == filled(3 + (64 << 10)));
 }

@@ -10,7 +10,8 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{self, Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::buffer::{self, Buffer};
 use crate::clock;
@@ -24,6 +25,8 @@ use crate::span::Event;
 const MOST_NAMES_BYTES: usize = 16 << 20;
 /// Most bytes of a command line that are kept.
 const MOST_COMMAND_BYTES: usize = 4096;
+/// How often a fork looks that waits for a time only.
+const FORK_STEP: Duration = Duration::from_micros(50);
 
 /// Events that nobody will find in the trace.
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -172,7 +175,7 @@ pub(crate) fn name(record: NameRecord) {
 }
 
 /// What a fork has to hold, so that the child finds all in order.
-pub struct Forking(MutexGuard<'static, State>);
+pub struct Forking(Option<MutexGuard<'static, State>>);
 
 impl std::fmt::Debug for Forking {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -181,16 +184,37 @@ impl std::fmt::Debug for Forking {
 }
 
 /// To be called before a fork; the parent drops what it gets after it, the child gives it to
-/// [`fork_child`].
+/// [`fork_child`]. It waits for others who write to the trace until `until` at most, where that is said; a child
+/// of what could not be had in time records nothing.
 #[must_use]
-pub fn fork_prepare() -> Option<Forking> {
-    crate::on().then(|| Forking(lock()))
+pub fn fork_prepare(until: Option<Instant>) -> Option<Forking> {
+    if !crate::on() {
+        return None;
+    }
+    let Some(until) = until else { return Some(Forking(Some(lock()))) };
+    loop {
+        match STATE.try_lock() {
+            Ok(state) => return Some(Forking(Some(state))),
+            Err(sync::TryLockError::Poisoned(state)) => {
+                return Some(Forking(Some(state.into_inner())));
+            }
+            Err(sync::TryLockError::WouldBlock) if Instant::now() >= until => {
+                return Some(Forking(None));
+            }
+            Err(sync::TryLockError::WouldBlock) => std::thread::sleep(FORK_STEP),
+        }
+    }
 }
 
 /// To be called in the child of a fork: what the parent recorded stays the parent's, and the child
 /// writes a file of its own, named as the parent's with a dot and the child's number behind it.
 pub fn fork_child(held: Option<Forking>) {
-    let Some(Forking(mut state)) = held else { return };
+    let Some(Forking(state)) = held else { return };
+    let Some(mut state) = state else {
+        // Nobody gives its lock back here.
+        crate::stop();
+        return buffer::forget();
+    };
     state.file = None;
     state.end = 0;
     state.origin = now();

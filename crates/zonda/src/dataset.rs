@@ -311,6 +311,7 @@ impl Dataset {
     /// # Errors
     /// What went wrong with puts that were accepted before.
     pub fn set_write_behind(&self, how: WriteBehind) -> Result<()> {
+        let _hold = self.behind().map(Behind::hold);
         if let Some(behind) = self.behind() {
             behind.finish(true)?;
             behind.leave()?;
@@ -458,6 +459,7 @@ impl Dataset {
     pub fn redef(&self) -> Result<()> {
         match &*self.inner {
             Inner::Classic(classic) => {
+                let _hold = self.behind().map(Behind::hold);
                 self.before_change()?;
                 // It commits. What follows may put another file in the place of this one, where a helper
                 // process is to have nothing left to do.
@@ -511,6 +513,7 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
+        let _hold = self.behind().map(Behind::hold);
         if let Some(behind) = self.behind() {
             // What went wrong is lost with the definitions.
             let _ = behind.finish(true);
@@ -537,6 +540,7 @@ impl Dataset {
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
         let Some(behind) = self.behind() else { return self.close_now() };
+        let _hold = behind.hold();
         let told = behind.finish(true);
         if behind.is_stopped() {
             return told;
@@ -680,15 +684,21 @@ impl Dataset {
     /// # Errors
     /// What the storage reports.
     pub fn drain_telling(&self, waits: &dyn Fn(bool)) -> Result<()> {
+        if self.is_forked() {
+            // All that was put is the parent's.
+            return Ok(());
+        }
         let told = self.behind().map_or(Ok(()), |behind| behind.finish(false));
         self.committing(|| match &*self.inner {
             Inner::Classic(classic) => self.here(classic.drain_telling(waits)),
             Inner::Nc4(nc4) if nc4.is_open() && self.is_writable() => {
                 waits(true);
-                self.complete(nc4, |file| {
+                let done = self.complete(nc4, |file| {
                     waits(false);
                     nc4.drain(file)
-                })
+                });
+                // Another thread may have closed it meanwhile, which commits.
+                if nc4.is_open() { done } else { Ok(()) }
             }
             Inner::Nc4(_) => Ok(()),
         })?;

@@ -148,6 +148,9 @@ impl Nc4 {
     pub(crate) fn refresh(&self) -> Result<()> {
         self.come_in();
         let mut file = Entered(self.alone());
+        if !self.is_open() {
+            return Err(NcError::BadId.into());
+        }
         file.refresh()?;
         Ok(())
     }
@@ -260,7 +263,9 @@ impl Nc4 {
             return Err(Error::explained(NcError::System(ECHILD), why));
         }
         self.come_in();
-        Ok(Entered(self.alone()))
+        let file = Entered(self.alone());
+        // Another thread may have closed it since this one found it: what is put now would be nowhere.
+        if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
     /// To be called in a forked child.
@@ -356,6 +361,9 @@ impl Nc4 {
         mem: Option<MemType>,
     ) -> Result<Entered<RwLockReadGuard<'_, Nc4File>>> {
         let file = self.read();
+        if !self.is_open() {
+            return Err(NcError::BadId.into());
+        }
         if !file.get_ends_define_mode() {
             return Ok(file);
         }

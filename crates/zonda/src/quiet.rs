@@ -24,8 +24,9 @@ impl Quiet {
 /// Waits until background work holds no lock that all files share, and keeps it from taking any.
 ///
 /// For the time of a fork: the child then inherits no lock from a thread that it does not have. To be
-/// called before [`Dataset::freeze`](crate::Dataset::freeze), and dropped in parent and child. A thread
-/// that may have such locks itself, as one that forks in a signal handler, says `until` when it waits.
+/// called before [`Dataset::freeze`](crate::Dataset::freeze), and dropped in parent and child. A transfer
+/// in the background may take as long as the storage is slow, and a thread that forks in a signal handler may
+/// have such locks itself: `until` says when it waits no longer.
 #[must_use]
 pub fn quiet(until: Option<Instant>) -> Quiet {
     Quiet { chunks: zonda_chunk::quiet(until), puts: behind::quiet(until) }

@@ -390,14 +390,24 @@ pub(crate) fn with_work<T>(work: impl FnOnce(&mut Work) -> T) -> T {
     result
 }
 
-/// Work with what the thread keeps for it. A process that ends without closing its files stores
-/// chunks when that is gone already: then with something new.
+/// Work with what the thread keeps for it; with something new where that is gone already, since a process that
+/// ends without closing its files stores chunks then, and where the thread is at work with it, as in a
+/// signal handler that came into a call and whose forked child makes files of its own.
 pub(crate) fn with_kept<K, T>(
     kept: &'static LocalKey<RefCell<K>>,
     new: impl FnOnce() -> K,
     work: impl FnOnce(&mut K) -> T,
 ) -> T {
-    if kept.try_with(|_| ()).is_ok() { kept.with_borrow_mut(work) } else { work(&mut new()) }
+    let mut work = Some(work);
+    let done = kept.try_with(|kept| {
+        let mut kept = kept.try_borrow_mut().ok()?;
+        work.take().map(|work| work(&mut kept))
+    });
+    match (done, work) {
+        (Ok(Some(done)), _) => done,
+        (_, Some(work)) => work(&mut new()),
+        (_, None) => unreachable!("what was done has a result"),
+    }
 }
 
 /// The first `len` bytes, made if there are fewer; what they hold is left over.

@@ -4,7 +4,9 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
+use crate::slab;
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
 use parking_lot::RwLock;
@@ -32,6 +34,8 @@ pub struct File {
     /// Bytes written since the device was last set to work.
     waiting: AtomicU64,
     syncs: Syncs,
+    /// Barriers and syncs ask what its close would report, too.
+    asks_close: bool,
     /// The folder still has to be synced, since this open created the file.
     folder_pending: AtomicBool,
     /// For transfers past the system's cache, where they are aligned to blocks in every way.
@@ -95,10 +99,18 @@ impl File {
             level,
             waiting: AtomicU64::new(0),
             syncs: Syncs::default(),
+            asks_close: false,
             folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
         }
+    }
+
+    /// Has each barrier and sync ask what a close would report, too, whatever the sync level: for a file that
+    /// somebody relies on while it is open.
+    pub(crate) fn asking_close(mut self) -> File {
+        self.asks_close = true;
+        self
     }
 
     /// Lets transfers go past the system's cache (`O_DIRECT`) whose place, length and memory are
@@ -202,7 +214,8 @@ impl File {
                 self.fd.sync_all()?;
                 self.sync_new_name()
             }
-        })
+        })?;
+        if self.asks_close { self.check_close() } else { Ok(()) }
     }
 
     /// Runs one sync of the file or of its folder, which is told the sync level; once one has failed
@@ -428,7 +441,12 @@ impl File {
     /// fetched range by range.
     fn read_together(&self, run: &mut [ReadRange<'_>], between: usize) -> Result<(), StorageError> {
         let at = run[0].at;
-        let mut thrown_away = vec![0; between];
+        let Some(mut thrown_away) = slab::zeros(between) else {
+            for range in run {
+                range.got = self.read_at(range.at, range.buf)?;
+            }
+            return Ok(());
+        };
         let got = {
             let mut gaps: &mut [u8] = &mut thrown_away;
             let mut bufs = Vec::with_capacity(run.len());

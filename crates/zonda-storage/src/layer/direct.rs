@@ -10,6 +10,7 @@
 //! layer; so it does on a memory.
 
 use crate::error::{Op, range_end};
+use crate::slab;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, say_once};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, StorageError, backend};
@@ -66,10 +67,12 @@ struct Bounce {
 }
 
 impl Bounce {
-    fn new() -> Bounce {
-        let memory = vec![0; BOUNCE_BYTES + BLOCK];
+    fn new() -> Result<Bounce, StorageError> {
+        let bytes = BOUNCE_BYTES + BLOCK;
+        let no_memory = StorageError::NoMemory { bytes: bytes as u64 };
+        let memory = slab::zeros(bytes).ok_or(no_memory)?;
         let begin = memory.as_ptr().align_offset(BLOCK).min(BLOCK);
-        Bounce { memory, begin }
+        Ok(Bounce { memory, begin })
     }
 
     fn bytes(&mut self) -> &mut [u8] {
@@ -101,9 +104,12 @@ impl<S: Storage> Direct<S> {
     }
 
     /// Runs `body` with aligned memory.
-    fn with_bounce<T>(&self, body: impl FnOnce(&mut [u8]) -> T) -> T {
+    fn with_bounce<T>(
+        &self,
+        body: impl FnOnce(&mut [u8]) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
         let kept = self.kept.lock().pop();
-        let mut bounce = kept.unwrap_or_else(Bounce::new);
+        let mut bounce = kept.map_or_else(Bounce::new, Ok)?;
         let done = body(bounce.bytes());
         let mut kept = self.kept.lock();
         if kept.len() < MOST_KEPT {

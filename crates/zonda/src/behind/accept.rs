@@ -37,12 +37,16 @@ impl Behind {
         let state = self.lock();
         let (group, id) = (usize::from(var.group.0), usize::try_from(var.var.0).ok()?);
         let epoch = state.epoch;
+        if state.n_holds > 0 {
+            return None;
+        }
         if let Some(rules) = super::rules_of(&state.rules, var) {
             return Some(Known { rules: Arc::clone(rules), epoch, n_records });
         }
         drop(state);
         let rules = Arc::new(self.find_rules(var, epoch)?);
         let mut state = self.lock();
+        // Who holds puts back has begun another epoch.
         if state.epoch != epoch || self.is_over() {
             return None;
         }
@@ -240,7 +244,9 @@ impl Behind {
                 let full = state.open.replace(empty);
                 if let Some(full) = full {
                     state.queue.push_back(Arc::new(full));
-                    state = self.schedule(state);
+                    // The lock was given back meanwhile: the file may have changed its mode, or have ended.
+                    drop(self.schedule(state));
+                    continue;
                 }
             }
             let grown_from = self.grow(var, known, fit);

@@ -107,6 +107,17 @@ struct State {
     rules: Vec<Vec<Option<Arc<Rules>>>>,
     /// How often definitions may have changed.
     epoch: u64,
+    /// Who changes the mode of the file, or ends it: until that is done, puts go the ordinary way.
+    n_holds: u32,
+}
+
+/// Keeps puts from being accepted.
+pub(crate) struct Hold<'a>(&'a Behind);
+
+impl Drop for Hold<'_> {
+    fn drop(&mut self) {
+        self.0.lock().n_holds -= 1;
+    }
 }
 
 /// What puts to a variable have to fit, if it was found out.
@@ -332,6 +343,15 @@ impl Behind {
         }
     }
 
+    /// Lets puts go the ordinary way, and so find the file as it is then, while it changes its mode or ends:
+    /// one that was accepted between the last look at the queue and that would find a file that takes it no more.
+    pub(crate) fn hold(&self) -> Hold<'_> {
+        let mut state = self.lock();
+        state.n_holds += 1;
+        self.forget(&mut state);
+        Hold(self)
+    }
+
     /// Forgets what is known of definitions.
     fn forget(&self, state: &mut State) {
         state.rules.clear();
@@ -349,6 +369,9 @@ impl Behind {
         let has_view = || self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
         if !state.rules.is_empty() || has_view() {
             self.forget(&mut state);
+        } else {
+            // Who is finding rules at this moment finds those of before.
+            state.epoch += 1;
         }
         true
     }

@@ -14,6 +14,9 @@ static WORK: Condvar = Condvar::new();
 
 /// Files written at the same time unless the user says so.
 const DEFAULT_THREADS: usize = 2;
+/// How long a thread without work stays. A program whose own threads have all ended has come to its end when the last
+/// of these has.
+const IDLE: Duration = Duration::from_secs(1);
 /// How long all queues are empty before what layers have gathered is written, too.
 const REST_NAP: Duration = Duration::from_millis(5);
 
@@ -90,7 +93,10 @@ fn run() {
     let mut pool = lock();
     loop {
         let Some(file) = pool.ready.pop_front() else {
-            pool = idle(pool);
+            match idle(pool) {
+                Some(still) => pool = still,
+                None => return,
+            }
             continue;
         };
         drop(pool);
@@ -111,12 +117,20 @@ fn run() {
     }
 }
 
-/// Waits for work. Where none comes for a while, files that have nothing more to do are let rest.
-fn idle(mut pool: MutexGuard<'static, Pool>) -> MutexGuard<'static, Pool> {
+/// Waits for work. Where none comes for a while, files that have nothing more to do are let rest; then the thread
+/// ends, and `None` says so.
+fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>> {
     pool.n_idle += 1;
     let mut rests = false;
     if pool.resting.is_empty() {
-        pool = WORK.wait(pool).unwrap_or_else(PoisonError::into_inner);
+        let waited = WORK.wait_timeout(pool, IDLE).unwrap_or_else(PoisonError::into_inner);
+        pool = waited.0;
+        if waited.1.timed_out() && pool.ready.is_empty() && pool.resting.is_empty() {
+            // Who has work from now on starts another one.
+            pool.n_idle -= 1;
+            pool.n_threads -= 1;
+            return None;
+        }
     } else {
         let waited = WORK.wait_timeout(pool, REST_NAP).unwrap_or_else(PoisonError::into_inner);
         rests = waited.1.timed_out() && waited.0.ready.is_empty();
@@ -131,5 +145,5 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> MutexGuard<'static, Pool> {
         drop(file);
         pool = lock();
     }
-    pool
+    Some(pool)
 }

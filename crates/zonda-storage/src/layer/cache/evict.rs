@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::table::{COLD, NO_PAGE, Page, Table};
-use super::{Cache, FIRST_PAGES, LEAST_PAGES, no_hints};
+use super::{Cache, FIRST_PAGES, LEAST_PAGES, more_hints};
 use crate::storage::Storage;
 use crate::{StorageError, memory, slab};
 use parking_lot::RwLockWriteGuard;
@@ -98,7 +98,8 @@ impl<S: Storage> Cache<S> {
         if let Some(id) = table.free.pop().or_else(|| table.take_cold(|id| self.slot(id))) {
             return Some(id);
         }
-        if self.may_have_another(table.in_use()) {
+        let has_slot = !table.given_up.is_empty() || self.has_slot(table.used);
+        if has_slot && self.may_have_another(table.in_use()) {
             return Some(table.given_up.pop().unwrap_or_else(|| {
                 table.used += 1;
                 table.used - 1
@@ -131,7 +132,10 @@ impl<S: Storage> Cache<S> {
             return false;
         }
         if used == FIRST_PAGES {
-            self.more_hints.get_or_init(|| no_hints(self.shape.pages));
+            // Without memory for it the small one goes on.
+            if let Some(hints) = more_hints(self.shape.pages) {
+                let _first = self.more_hints.set(hints);
+            }
         }
         if !self.shape.within_budget {
             return true;

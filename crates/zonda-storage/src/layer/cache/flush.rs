@@ -238,7 +238,9 @@ impl<S: Storage> Cache<S> {
         let follows = |two: &[WriteRange<'_>]| two[0].at + two[0].data.len() as u64 == two[1].at;
         let n_pieces = 1 + ranges.windows(2).filter(|two| !follows(two)).count();
         self.note_handed_down(ranges);
-        self.writes.time_pieces(n_pieces, bytes, || self.inner.write_ranges(ranges))
+        self.writes.time_pieces(n_pieces, bytes, || self.inner.write_ranges(ranges))?;
+        self.lent.written(None, ranges, self.shape.page_bytes);
+        Ok(())
     }
 
     /// Ranges are about to be written below, in ascending order.
@@ -259,6 +261,7 @@ impl<S: Storage> Cache<S> {
     /// Writes back every dirty page from page `first` on, in address order. Pages that fail stay
     /// dirty; the others are written all the same, and the first error is given.
     pub(super) fn flush_from(&self, first: u64) -> Result<(), StorageError> {
+        self.fill_abandoned()?;
         if self.n_dirty.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
@@ -316,6 +319,7 @@ impl<S: Storage> Cache<S> {
         self.flush_from(first)?;
         self.inner.set_len(len)?;
         self.len.store(len, Ordering::Release);
+        self.lent.truncate(len, self.shape.page_bytes);
         self.for_pages_from(first, |id, page| {
             let keep = usize::try_from(len.saturating_sub(self.base(page.index)))
                 .unwrap_or(usize::MAX)

@@ -253,7 +253,7 @@ impl Line {
     }
 
     /// Leave to take locks; `None` when the cache goes first.
-    fn leave(&self) -> Option<std::sync::RwLockReadGuard<'static, ()>> {
+    fn leave(&self) -> Option<quiet::Inside> {
         loop {
             if let Some(gate) = quiet::enter() {
                 return Some(gate);

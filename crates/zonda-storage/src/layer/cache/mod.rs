@@ -24,6 +24,7 @@ mod behind;
 mod evict;
 mod extents;
 mod flush;
+mod lent;
 mod line;
 mod pace;
 mod read;
@@ -36,6 +37,7 @@ mod write;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
+use lent::Lent;
 use line::Line;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -223,6 +225,8 @@ pub struct Cache<S> {
     more_hints: OnceLock<Box<[AtomicU32]>>,
     slots: [OnceLock<Box<[Slot]>>; SEGMENTS],
     table: Mutex<Table>,
+    /// Fill values that pages do not await while something is written past them.
+    lent: Lent,
     /// Held by `set_len`.
     resize: Mutex<()>,
     /// The pages it has together with other caches.
@@ -269,6 +273,7 @@ impl<S: Storage> Cache<S> {
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
             table: Mutex::default(),
+            lent: Lent::default(),
             resize: Mutex::new(()),
             shared,
             line,
@@ -316,9 +321,17 @@ impl<S: Storage> Cache<S> {
 
     fn slot(&self, id: u32) -> &Slot {
         let (segment, place) = segment_of(id);
-        let n = (SEGMENT_SLOTS as usize) << segment;
-        let slots = self.slots[segment].get_or_init(|| (0..n).map(|_| Slot::default()).collect());
-        &slots[place]
+        match self.slots[segment].get() {
+            Some(slots) => &slots[place],
+            None => unreachable!("a number is given only to a slot that is there"),
+        }
+    }
+
+    /// Makes sure that there is a slot of this number; false where there is no memory for it.
+    fn has_slot(&self, id: u32) -> bool {
+        let (segment, _) = segment_of(id);
+        let slots = &self.slots[segment];
+        slots.get().is_some() || new_slots(segment).is_some_and(|new| slots.set(new).is_ok())
     }
 
     /// The most bytes that may be in pages.
@@ -354,10 +367,28 @@ fn segment_of(id: u32) -> (usize, usize) {
     (segment as usize, (id - before) as usize)
 }
 
+/// The slots of a segment, of which later ones are large; `None` where there is no memory for them.
+fn new_slots(segment: usize) -> Option<Box<[Slot]>> {
+    let n = (SEGMENT_SLOTS as usize) << segment;
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(n).ok()?;
+    slots.resize_with(n, Slot::default);
+    Some(slots.into_boxed_slice())
+}
+
 /// An empty hint table for a cache of `pages` pages.
 fn no_hints(pages: u64) -> Box<[AtomicU32]> {
     let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS);
     (0..n_hints).map(|_| AtomicU32::new(0)).collect()
+}
+
+/// The same, where there is memory for it.
+fn more_hints(pages: u64) -> Option<Box<[AtomicU32]>> {
+    let n_hints = (2 * pages).next_power_of_two().min(MAX_HINTS) as usize;
+    let mut hints = Vec::new();
+    hints.try_reserve_exact(n_hints).ok()?;
+    hints.resize_with(n_hints, AtomicU32::default);
+    Some(hints.into_boxed_slice())
 }
 
 impl<S> Drop for Cache<S> {

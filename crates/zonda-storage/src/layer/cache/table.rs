@@ -94,6 +94,42 @@ pub(super) struct Background {
 }
 
 impl Background {
+    /// The part of it at `from..to`, which lies in it; none where that is empty.
+    fn part(&self, from: usize, to: usize) -> Option<Background> {
+        let phase = (self.phase + from.saturating_sub(self.from)) % self.size;
+        (from < to).then_some(Background { from, to, phase, ..*self })
+    }
+
+    /// What of it lies at `a..b`.
+    fn within(&self, a: usize, b: usize) -> Option<Background> {
+        self.part(self.from.max(a), self.to.min(b))
+    }
+
+    /// What is left of it without `a..b`.
+    pub(super) fn without(self, a: usize, b: usize) -> impl Iterator<Item = Background> {
+        let before = self.part(self.from, self.to.min(a));
+        let behind = self.part(self.from.max(b), self.to);
+        // Nothing is taken away, and nothing is there twice.
+        let [before, behind] = if a < b { [before, behind] } else { [Some(self), None] };
+        before.into_iter().chain(behind)
+    }
+
+    /// Forgets what lies behind `end`; false where nothing is left.
+    pub(super) fn truncate(&mut self, end: usize) -> bool {
+        self.to = self.to.min(end);
+        self.from < self.to
+    }
+
+    /// Writes it below, by `fill`, which gets its place, length and element.
+    pub(super) fn fill_by<E>(
+        &self,
+        fill: impl FnOnce(usize, usize, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut element = self.element;
+        element[..self.size].rotate_left(self.phase);
+        fill(self.from, self.to - self.from, &element[..self.size])
+    }
+
     /// Writes the bytes that belong at `a..b` of a page.
     fn paint(&self, a: usize, out: &mut [u8]) {
         let first = (self.phase + a - self.from) % self.size;
@@ -201,10 +237,7 @@ impl Page {
             read.truncate(end);
         }
         self.dirty.truncate(end);
-        self.background.retain_mut(|ground| {
-            ground.to = ground.to.min(end);
-            ground.from < ground.to
-        });
+        self.background.retain_mut(|ground| ground.truncate(end));
     }
 
     /// Whether nothing is to be written back.
@@ -251,28 +284,19 @@ impl Page {
         }
         let mut taken = Vec::new();
         for ground in std::mem::take(&mut self.background) {
-            let part = |from: usize, to: usize| {
-                let phase = (ground.phase + from - ground.from) % ground.size;
-                (from < to).then_some(Background { from, to, phase, ..ground })
-            };
-            let (from, to) = (ground.from.max(a), ground.to.min(b));
-            if from >= to {
-                self.background.push(ground);
-                continue;
-            }
-            taken.extend(part(from, to));
-            self.background.extend(part(ground.from, from));
-            self.background.extend(part(to, ground.to));
+            taken.extend(ground.within(a, b));
+            self.background.extend(ground.without(a, b));
         }
         Some(taken)
     }
 
-    /// Lays what was taken away again, where nothing else was put meanwhile.
+    /// Lays what was taken away again, where nothing else was put meanwhile. What was read meanwhile was
+    /// read without it.
     pub(super) fn cover_again(&mut self, taken: &[Background]) {
+        self.forget_read();
         for ground in taken {
-            if self.valid().gaps(ground.from, ground.to)[..] == [(ground.from, ground.to)] {
-                self.background.push(*ground);
-            }
+            let gaps = self.valid().gaps(ground.from, ground.to);
+            self.background.extend(gaps.into_iter().filter_map(|(a, b)| ground.within(a, b)));
         }
     }
 
@@ -375,10 +399,13 @@ impl Table {
 
     /// Remembers that page `index` had to leave.
     pub(super) fn leave(&mut self, index: u64) {
-        if self.left.is_empty() {
+        // Without memory for it nothing is remembered.
+        if self.left.is_empty() && self.left.try_reserve_exact(REMEMBERED).is_ok() {
             self.left.resize(REMEMBERED, NO_PAGE);
         }
-        self.left[remembered_at(index)] = index;
+        if let Some(place) = self.left.get_mut(remembered_at(index)) {
+            *place = index;
+        }
     }
 
     /// Whether page `index` had to leave not long ago; forgets it.

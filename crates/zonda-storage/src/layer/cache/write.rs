@@ -1,7 +1,8 @@
 //! Writing: into pages, and straight through.
 
 use super::Cache;
-use super::table::{Background, Page, Slot};
+use super::lent::Holder;
+use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange, fill_by_writes};
@@ -123,7 +124,23 @@ impl<S: Storage> Cache<S> {
     }
 
     fn write_together(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
-        let mut uncovered = Vec::new();
+        // What was taken from pages for this goes back when it does not come to be written.
+        let mut holder = None;
+        let outcome = self.write_each(ranges, &mut holder);
+        if let Some(holder) = holder {
+            match &outcome {
+                Ok(()) => self.lent.forget(holder),
+                Err(_) => self.cover_again(holder),
+            }
+        }
+        outcome
+    }
+
+    fn write_each(
+        &self,
+        ranges: &[WriteRange<'_>],
+        holder: &mut Option<Holder>,
+    ) -> Result<(), StorageError> {
         let mut straight = Vec::new();
         let straight_from = match self.writer() {
             Some(_) if self.writes.is_slow() && self.has_room() => {
@@ -166,8 +183,8 @@ impl<S: Storage> Cache<S> {
                 let bytes =
                     |x: u64, y: u64| &range.data[(x - range.at) as usize..(y - range.at) as usize];
                 // What only awaits its fill values need not pass through the page.
-                if let Some(taken) = self.uncover(index, a, a + (stop - begin) as usize) {
-                    uncovered.push((index, taken));
+                let holder = *holder.get_or_insert_with(|| self.lent.begin());
+                if self.uncover(holder, index, a, a + (stop - begin) as usize) {
                     continue;
                 }
                 // Evicted meanwhile and no room again: it goes with the rest.
@@ -191,35 +208,67 @@ impl<S: Storage> Cache<S> {
         let bytes = straight.iter().map(|range| range.data.len()).sum();
         let outcome = self.writes.time(bytes, || self.inner.write_ranges(&straight));
         match &outcome {
-            Ok(()) => self.refresh(&straight),
-            Err(_) => {
-                self.distrust(&straight);
-                self.cover_again(&uncovered);
+            Ok(()) => {
+                self.lent.written(*holder, &straight, self.shape.page_bytes);
+                self.refresh(&straight);
             }
+            Err(_) => self.distrust(&straight),
         }
         outcome
     }
 
-    /// Takes the fill values away that page `index` awaits at `a..b`, if it holds nothing else.
-    fn uncover(&self, index: u64, a: usize, b: usize) -> Option<Vec<Background>> {
-        let id = self.table.lock().map.get(&index).copied()?;
+    /// Takes the fill values away that page `index` awaits at `a..b`, if it holds nothing else; false where
+    /// it does.
+    fn uncover(&self, holder: Holder, index: u64, a: usize, b: usize) -> bool {
+        let Some(id) = self.table.lock().map.get(&index).copied() else { return false };
         let mut page = self.slot(id).page.write();
-        let taken = if page.index == index { page.uncover(a, b)? } else { return None };
+        if page.index != index {
+            return false;
+        }
+        let Some(taken) = page.uncover(a, b) else { return false };
+        self.lent.add(holder, index, &taken);
         if page.is_clean() {
             self.mark_clean(id, &mut page);
         }
-        Some(taken)
+        true
     }
 
-    /// After a straight write that failed: pages await their fill values again.
-    fn cover_again(&self, uncovered: &[(u64, Vec<Background>)]) {
-        for (index, taken) in uncovered {
+    /// After a write that failed: pages await the fill values again that it took from them, as far as no cut
+    /// and nobody else's write came there meanwhile.
+    fn cover_again(&self, holder: Holder) {
+        for index in self.lent.pages_of(holder) {
             // A page that finds no room would need another write on a device that refuses them.
-            if let Ok(Some((id, mut page))) = self.acquire(*index) {
-                page.cover_again(taken);
-                self.mark_dirty(self.slot(id));
+            if let Ok(Some((id, mut page))) = self.acquire(index) {
+                page.cover_again(&self.lent.take(holder, index));
+                if !page.is_clean() {
+                    self.mark_dirty(self.slot(id));
+                }
             }
         }
+        self.lent.abandon(holder);
+    }
+
+    /// Writes fill values below whose pages found no room.
+    ///
+    /// # Errors
+    /// What the storage reports; they are kept then.
+    pub(super) fn fill_abandoned(&self) -> Result<(), StorageError> {
+        for index in self.lent.pages_of(Holder::Nobody) {
+            let base = self.base(index);
+            let taken = self.lent.take(Holder::Nobody, index);
+            for (n, ground) in taken.iter().enumerate() {
+                let fill = |from: usize, len: usize, element: &[u8]| {
+                    self.below_to.fetch_max(base + (from + len) as u64, Ordering::AcqRel);
+                    self.inner.fill_at(base + from as u64, len as u64, element)
+                };
+                if let Err(error) = ground.fill_by(fill) {
+                    self.lent.add(Holder::Nobody, index, &taken[n..]);
+                    return Err(error);
+                }
+            }
+            self.for_pages(index, index, |_, page| page.forget_read());
+        }
+        Ok(())
     }
 
     /// Cuts a range at page borders.

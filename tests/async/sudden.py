@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Programs that end, or fork, when nobody expects it (sudden.c): 200 random exits and 200 random forks with --long.
+
+    tests/async/sudden.py [--long] [--seed N] [--lives N] [--only exit|fork] [--show]
+
+A life is chosen by its seed: the format, ZONDA_ASYNC, ZONDA_SYNC, the storage, how many threads put, get, sync, redefine,
+close and open, and when and how it ends: by exit in main, in a signal handler, in another thread, by return of main, by the
+last thread, by quick_exit; or where it forks, and what the child does. The process and each child end in time and by themselves;
+the child's calls answer; what was synced before is read by the distribution's library. Files of a failure are kept in
+out/async/sudden, and the line says how to lead that life again.
+"""
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+# An end may take 10 s on a machine that does nothing else; lives take up to half a second before it.
+MOST_SECONDS = 30
+# A helper process may have something left to do.
+HELPER_SECONDS = 10
+
+
+class Wrong(Exception):
+    """Not what was promised; the text says what."""
+
+
+def environment(ours, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "NETCDF_"))}
+    if ours:
+        env["LD_LIBRARY_PATH"] = str(LIBRARY)
+    return env | more
+
+
+def stacks(pid):
+    """What all threads of a process that hangs are at, if there is a debugger."""
+    if not shutil.which("gdb"):
+        return ""
+    found = [pid, *(int(child) for child in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split())]
+    said = []
+    for one in found:
+        done = subprocess.run(["gdb", "-p", str(one), "-batch", "-ex", "thread apply all bt 14"], capture_output=True, text=True,
+                              timeout=120, check=False)
+        said.append("\n".join(line for line in done.stdout.splitlines() if line.startswith(("#", "Thread"))))
+    return "\n---\n".join(said)
+
+
+class Lives:
+    def __init__(self, scratch, keep):
+        self.scratch, self.keep = Path(scratch), keep
+        self.program = self.scratch / "sudden"
+        subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I", LIBRARY.parent / "include", HERE / "sudden.c",
+                        "-o", self.program, "-L", LIBRARY, "-l:libnetcdf.so.19", "-lpthread", "-lm"], check=True)
+        done = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False)
+        self.has_reference = "libnetcdf.so.19 " in done.stdout
+        self.n_mended, self.slowest = 0, 0.0
+
+    def call(self, what, seed, kind, stem, ours):
+        return subprocess.run([self.program, what, str(seed), kind, stem], env=environment(ours), capture_output=True, text=True,
+                              timeout=120, check=False)
+
+    def lead(self, seed, kind):
+        folder = self.scratch / f"{kind}-{seed}"
+        folder.mkdir()
+        stem = folder / "life"
+        shown = self.call("show", seed, kind, stem, True).stdout
+        env = dict(line.split("=", 1) for line in shown.splitlines()[:3])
+        env = {k: v for k, v in env.items() if v}
+        try:
+            self.one(seed, kind, stem, env)
+        except Wrong as why:
+            kept = self.keep / folder.name
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(folder, kept)
+            where = " ".join(f"{k}={v}" for k, v in env.items())
+            return f"FAIL {kind} {seed} ({where}; {shown.splitlines()[3]}): {why}"
+        finally:
+            shutil.rmtree(folder)
+        return None
+
+    def one(self, seed, kind, stem, env):
+        began = time.monotonic()
+        with open(f"{stem}.err", "wb") as errors:
+            process = subprocess.Popen([self.program, "live", str(seed), kind, stem], env=environment(True, **env), stdin=subprocess.DEVNULL,
+                                       stdout=errors, stderr=errors, start_new_session=True)
+            try:
+                status = process.wait(MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                at = stacks(process.pid)
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                raise Wrong(f"it does not end\n{at}") from None
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        said = Path(f"{stem}.err").read_text(errors="replace").strip()[-400:]
+        if status not in (0, 7):
+            raise Wrong(f"status {status}: {said}")
+        if "not all kept" in said:
+            raise Wrong(said)
+        is_helper = env.get("ZONDA_ASYNC") == "helper"
+        until = time.monotonic() + (HELPER_SECONDS if is_helper else 0)
+        while True:
+            # A change that was given up is completed by who opens the file for writing.
+            if not is_helper and list(stem.parent.glob("*.zonda-journal")):
+                self.n_mended += 1
+                done = self.call("mend", seed, kind, stem, True)
+                if done.returncode:
+                    raise Wrong(done.stdout[-600:] + said)
+            looked = [self.call("look", seed, kind, stem, ours) for ours in ([False, True] if self.has_reference else [True])]
+            if not any(done.returncode for done in looked):
+                return
+            if time.monotonic() >= until:
+                raise Wrong("\n".join(done.stdout[-600:] for done in looked) + said)
+            time.sleep(0.2)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lives", type=int)
+    parser.add_argument("--only", choices=["exit", "fork"])
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
+    options = parser.parse_args()
+    keep = ROOT / "out/async/sudden"
+    keep.mkdir(parents=True, exist_ok=True)
+    n_lives = options.lives or (250 if options.long else 16)
+    kinds = [options.only] if options.only else ["exit", "fork"]
+    todo = [(seed, kind) for seed in range(options.seed, options.seed + n_lives) for kind in kinds]
+    n_failed = 0
+    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
+        lives = Lives(scratch, keep)
+        if not lives.has_reference:
+            print("skip the distribution's library is not installed: files are read by ours alone")
+        with ThreadPoolExecutor(options.jobs) as pool:
+            for failed in pool.map(lambda life: lives.lead(*life), todo):
+                if failed:
+                    n_failed += 1
+                    print(failed, flush=True)
+        print(f"{len(todo) - n_failed} passed, {n_failed} failed; the longest took {lives.slowest:.1f} s, {lives.n_mended} had a journal left")
+    return bool(n_failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
