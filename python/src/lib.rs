@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod object_storage;
 mod objects;
+mod rules;
 mod tuning;
 mod types;
 
