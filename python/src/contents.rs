@@ -13,6 +13,7 @@ use crate::describe::{Group, Var, group_list, group_of};
 use crate::errors;
 use crate::file::File;
 use crate::names::decoded;
+use crate::rules;
 use crate::types::Form;
 
 /// How a variable is stored, as far as an encoding tells it.
@@ -106,6 +107,33 @@ fn read(dataset: &Dataset, id: GroupId) -> zonda::Result<Contents> {
     Ok(Contents { group, dims, layouts, atts })
 }
 
+/// Single numbers that recur, by their type and bytes.
+#[derive(Default)]
+pub(crate) struct Scalars<'py>(HashMap<(i32, [u8; 8]), Bound<'py, PyAny>>);
+
+impl<'py> Scalars<'py> {
+    /// A number of a type of the file's, which is `ty`.
+    pub(crate) fn one(
+        &mut self,
+        py: Python<'py>,
+        nc_type: i32,
+        ty: ExtType,
+        bytes: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut word = [0; 8];
+        for (to, from) in word.iter_mut().zip(bytes) {
+            *to = *from;
+        }
+        let key = (nc_type, word);
+        if let Some(known) = self.0.get(&key) {
+            return Ok(known.clone());
+        }
+        let made = numbers(py, ty, bytes).get_item(0)?;
+        self.0.insert(key, made.clone());
+        Ok(made)
+    }
+}
+
 /// What recurs, as objects of Python.
 struct Shared<'a, 'py> {
     py: Python<'py>,
@@ -114,7 +142,7 @@ struct Shared<'a, 'py> {
     shapes: HashMap<&'a [i32], [Bound<'py, PyTuple>; 3]>,
     chunks: HashMap<&'a [usize], Bound<'py, PyTuple>>,
     filters: HashMap<&'a [(u32, Vec<u32>)], Bound<'py, PyTuple>>,
-    scalars: HashMap<(i32, &'a [u8]), Bound<'py, PyAny>>,
+    scalars: Scalars<'py>,
     /// Of what cannot be read: variable, attribute (None: all of them), the exception.
     faults: Bound<'py, PyList>,
 }
@@ -179,6 +207,12 @@ impl<'a, 'py> Shared<'a, 'py> {
     ) -> PyResult<Bound<'py, PyTuple>> {
         let py = self.py;
         let [ids, shape, dims] = self.shape(var)?;
+        let rules = match (ExtType::from_nc_type(var.nc_type), atts) {
+            (Some(ty), Ok(atts)) if ty != ExtType::Char => rules::of_xarray(ty, atts),
+            _ => None,
+        };
+        let rules = rules.map(|rules| rules::told_to_xarray(py, &rules, &mut self.scalars));
+        let rules = rules.transpose()?;
         let atts = self.attributes(var.id.into_pyobject(py)?.into_any(), atts)?;
         let name = decoded(py, &var.name)?;
         let (storage, chunks, filters, endian) = match layout {
@@ -194,7 +228,7 @@ impl<'a, 'py> Shared<'a, 'py> {
             }
         };
         let (id, nc_type) = (var.id, var.nc_type);
-        (id, name, nc_type, ids, shape, dims, storage, chunks, filters, endian, atts)
+        (id, name, nc_type, ids, shape, dims, storage, chunks, filters, endian, atts, rules)
             .into_pyobject(py)
     }
 
@@ -235,12 +269,7 @@ impl<'a, 'py> Shared<'a, 'py> {
                 Ok(text(py, bytes, att.name == b"_FillValue")?.into_any())
             }
             Form::Atomic(ty) if bytes.len() == ty.size() => {
-                if let Some(known) = self.scalars.get(&(att.nc_type, bytes)) {
-                    return Ok(known.clone());
-                }
-                let made = numbers(py, *ty, bytes).get_item(0)?;
-                self.scalars.insert((att.nc_type, bytes), made.clone());
-                Ok(made)
+                self.scalars.one(py, att.nc_type, *ty, bytes)
             }
             Form::Atomic(ty) => Ok(numbers(py, *ty, bytes)),
             form => {
@@ -279,7 +308,7 @@ fn text<'py>(py: Python<'py>, bytes: &[u8], keep_nulls: bool) -> PyResult<Bound<
 }
 
 /// An array of its own of numbers one after another.
-fn numbers<'py>(py: Python<'py>, ty: ExtType, bytes: &[u8]) -> Bound<'py, PyAny> {
+pub(crate) fn numbers<'py>(py: Python<'py>, ty: ExtType, bytes: &[u8]) -> Bound<'py, PyAny> {
     macro_rules! array {
         ($number:ty) => {{
             let one = |bytes: &[u8]| {
@@ -318,7 +347,7 @@ impl File {
             shapes: HashMap::new(),
             chunks: HashMap::new(),
             filters: HashMap::new(),
-            scalars: HashMap::new(),
+            scalars: Scalars::default(),
             faults: PyList::empty(py),
         };
         let vars = PyList::empty(py);

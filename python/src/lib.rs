@@ -14,6 +14,7 @@ mod memory;
 mod names;
 mod object_storage;
 mod objects;
+mod rules;
 mod tuning;
 mod types;
 
@@ -43,6 +44,8 @@ mod _zonda {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        // The library of the netCDF4 package whose names `zonda.netcdf4` has: filters of strings are accepted, for one.
+        zonda::release::find_by(|| Some(zonda::release::Release::new(4, 10, 1)));
         let errors = py.import("zonda.errors")?;
         module.add("NetCDFError", errors.getattr("NetCDFError")?)?;
         let hooks = PyDict::new(py);

@@ -48,6 +48,11 @@ impl Store {
         self.parts.get(index).map(Vec::as_slice)
     }
 
+    /// The bytes of a string, which an element has the address of.
+    pub(crate) fn text_of(&self, element: &[u8]) -> &[u8] {
+        self.part(word(element, 0)).unwrap_or(&[])
+    }
+
     fn add(&mut self, part: Vec<u8>) -> u64 {
         self.parts.push(part);
         self.parts.len() as u64

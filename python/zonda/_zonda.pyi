@@ -27,9 +27,11 @@ GroupInfo = tuple[str, str, int | None, list[int], list[tuple[Any, ...]], list[t
 # The same with all that `xarray.open_dataset` shows of it. Tuples and what they hold are shared between variables that
 # are alike; dicts and lists are not.
 #   vars   [(varid, name, typeid, (dimid, ...), (length, ...), (dimension, ...), storage, chunks | None,
-#            ((filter id, name | None, (parameter, ...)), ...), endian, {attribute: value})]
+#            ((filter id, name | None, (parameter, ...)), ...), endian, {attribute: value}, rules)]
 #          of a variable that is damaged `storage` is the NetCDFError
 #   atts   {attribute: value} of the group
+#          `rules` are those of xarray for numbers with a mask or a scale: (dtype of values, fill value | None,
+#          scale | None, offset | None), or () where xarray has to decode; None for all other variables
 #   faults [(varid, attribute | None, NetCDFError)]   attributes that cannot be read (None: all of it); -1: of the group
 # Values of attributes are as netCDF4-python gives them: text is `str` without nulls (`_FillValue` keeps them; what is no
 # UTF-8 is replaced), one number a NumPy scalar, several an array, one string a `str`, several a list.
@@ -131,6 +133,12 @@ class File:
         # value: NC_CHAR -> bytes exactly as stored (decoding is the caller's policy);
         #        NC_STRING -> list[str|None]... decoded utf-8 with surrogateescape; numbers -> 1-D np.ndarray of the native dtype;
         #        compound/enum/opaque -> 1-D np.ndarray of dtype; vlen -> list of np.ndarray
+    def netcdf4_rules(self, group: int, var: int, typeid: int, *, scales: bool, is_filled: bool, by_value: bool) -> tuple[Any, ...]:
+        """What attributes say about values of a type, by netCDF4-python's rules (the crate `zonda-cf`): (letters of the type
+        that bits are taken for, missing values, (fill values, are they the default, do they count), least valid, greatest
+        valid, factor | None, offset | None, letters of the product's type, of the result's, (name of an attribute that
+        is not used, ...), (those that NumPy may raise errors over, ...)). `scales`: values will be scaled; `is_filled`:
+        the file fills what nobody writes; `by_value`: NumPy promotes by values, as it did before 2.0."""
     def put_att(self, group: int, var: int, name: str, typeid: int, value: Any) -> None: ...
         # NC_CHAR from bytes, NC_STRING from list[str], others from 1-D arrays (converted as nc_put_att_<type> does)
     def del_att(self, group: int, var: int, name: str) -> None: ...

@@ -63,3 +63,63 @@ def test_an_exit_commits(tmp_path):
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
     with zonda.open(tmp_path / "e.nc") as ds:
         np.testing.assert_array_equal(ds["v"][...], [1, 2])
+
+
+STUCK = """
+import ctypes, signal, sys
+import numpy as np
+
+libc = ctypes.CDLL(None)
+# Libraries of NumPy (libgfortran) free memory when they are unloaded, and so wait for the lock. They are not what is
+# looked at: the process ends after all that is registered from here on, and before that.
+libc.__cxa_atexit(libc._exit, ctypes.c_void_p(15), None)
+import zonda
+
+number = int(sys.argv[1])
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+libc.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+# Memory is taken from the system each time, under the lock of the allocator.
+libc.mallopt(-3, 32 << 20)
+libc.mallopt(-1, 4096)
+options = {"compression": "zlib", "level": 1, "shuffle": True, "chunks": (1, 20_000)} if number % 4 < 2 else {}
+ds = zonda.create(f"stuck{number}.nc", format="NETCDF4" if number % 4 < 2 else "CDF-5")
+v = ds.create_variable("v", "f8", ("t", "x"), sizes={"t": 20, "x": 200_000}, **options)
+values = np.arange(200_000.0)
+for given in values, values.astype("i4"):
+    v[0] = given
+v[1:, 3] = 1
+v[0, ::2]
+ds.sync()
+# The handler is C's `exit` itself; Python's own handlers never run in the middle of anything.
+libc.signal(signal.SIGALRM, ctypes.cast(libc.exit, ctypes.c_void_p))
+print("ready", flush=True)
+signal.setitimer(signal.ITIMER_REAL, 0.03 + 0.0079 * number)
+row = 0
+while True:
+    row = (row + 1) % 20
+    v[row] = values
+    for _ in range(2000 * (number % 2)):
+        libc.free(libc.malloc(4 << 20))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's allocator is glibc's")
+def test_an_exit_in_the_middle_of_an_allocation_ends(tmp_path):
+    """The lock of the allocator is never given back. Nothing that this package has at exit waits for it."""
+    program = tmp_path / "stuck.py"
+    program.write_text(STUCK)
+    stuck = []
+    for number in range(20):
+        process = subprocess.Popen([sys.executable, program, str(number)], cwd=tmp_path, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"ready\n"
+        try:
+            assert process.wait(10) == 15
+        except subprocess.TimeoutExpired:
+            stuck.append(number)
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        with zonda.open(tmp_path / f"stuck{number}.nc") as ds:
+            np.testing.assert_array_equal(ds["v"][0], np.arange(200_000.0))
+    assert not stuck

@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Automatic masks and scaling: netCDF4-python's rules, in as few passes over the data as they allow.
+"""Automatic masks and scaling by netCDF4-python's rules, in as few passes over the data as they allow.
 
-What to compare with is worked out once per variable and set of attributes (`Rules`). The comparison runs over
+Which attributes count, what is masked, and the types of results is decided in Rust (``zonda_cf::values``, the profile
+``NetCdf4Python``), once per variable and set of attributes. Here NumPy does what the rules say: the comparison runs over
 blocks that fit the cache, and a mask exists only from the first masked element on.
-
-Why these rules are not those of `zonda_cf::values`, which `zonda view` and the tools have (the NetCDF Users Guide):
-they are said in terms of NumPy, and of the NumPy that is installed. An attribute counts if NumPy's cast to the variable's type keeps
-its value (the text "5" does); a default fill value is compared by NumPy's promotion; what is scaled has the type that
-NumPy gives the product, which is another one since NumPy 2; what is under a mask, its fill value, and what raises or
-warns are those of masked arrays. In Rust this would be a copy of NumPy for each of its versions. All of these rules are
-in this module; `python/tests/decoding` compares them with netCDF4-python on a table.
 """
 
 from __future__ import annotations
@@ -39,127 +33,103 @@ def same_values(a: Any, b: Any) -> bool:
             return False
 
 
+# NumPy 1 looks at the values of single numbers when it chooses the type of a result.
+BY_VALUE = int(np.__version__.split(".")[0]) < 2
+SCALES = ("scale_factor", "add_offset")
+
+
 class Rules:
     """What an array of a variable is masked with, and how it is scaled.
 
     Parameters
     ----------
+    found : what `File.netcdf4_rules` gives
     attribute : the value of an attribute of the variable, None if there is none
     dtype : of the variable
-    fills : whether the variable's default fill value counts (when it has no `_FillValue`)
     """
 
-    __slots__ = ("dtype", "warned", "missing", "fill", "fill_is_given", "minimum", "maximum", "default", "signed_as_unsigned", "scale_factor", "add_offset", "scales", "encoding", "fault")  # fmt: skip
+    __slots__ = (
+        "dtype", "taken", "missing", "fill", "fill_is_default", "fill_counts", "least", "most", "factor", "offset",
+        "product", "result", "converts", "warned", "scales", "text", "scale_factor", "add_offset", "encoding", "fault",
+    )  # fmt: skip
 
-    def __init__(self, attribute: Callable[[str], Any], dtype: np.dtype, fills: bool, is_vlen: bool) -> None:
+    def __init__(self, found: tuple[Any, ...], attribute: Callable[[str], Any], dtype: np.dtype) -> None:
+        taken, missing, fill, least, most, self.factor, self.offset, product, result, unused, left = found
         self.dtype = dtype
-        self.warned: list[str] = []
-        self.missing: list[Any] = []
-        self.fill: Any = None
-        self.fill_is_given = False
-        self.minimum: Any = None
-        self.maximum: Any = None
-        self.default: Any = None
         self.encoding = attribute("_Encoding")
-        self.signed_as_unsigned = str(attribute("_Unsigned")) in ("true", "True")
+        # As they are in the file: packing undoes them.
         self.scale_factor, self.add_offset = attribute("scale_factor"), attribute("add_offset")
-        self.scales = True
+        # The type that signed integers are viewed as, if they are meant unsigned.
+        self.taken = None if dtype.kind != "i" or taken == plain(dtype) else taken
+        self.missing = list(missing)
+        self.fill, self.fill_is_default, self.fill_counts = _single(fill[0]), fill[1], fill[2]
+        self.least, self.most = _single(least), _single(most)
+        self.product, self.result = np.dtype(product), np.dtype(result)
+        # Both are there, and change nothing: values get the type of the factor all the same.
+        is_packed = self.scale_factor is not None and self.add_offset is not None
+        self.converts = is_packed and self.factor is None and self.offset is None
+        self.warned = [
+            f"WARNING: {name} not used since it\ncannot be safely cast to variable data type"
+            for name in unused
+            if name not in SCALES
+        ]
+        self.text = any(name in left for name in SCALES)
+        self.scales = not any(name in unused for name in SCALES) and (not self.text or self._are_numbers())
+        self.fault: Exception | None = None
+        for name in left:
+            if name in SCALES or dtype.kind not in "iufcS":
+                continue
+            try:
+                # What can only be an error is one of NumPy's, to the word.
+                np.array(np.array(attribute(name)), dtype)
+            except ValueError:
+                pass
+            except (OverflowError, TypeError) as error:
+                # Of no consequence for who wants no masks.
+                self.fault = error
+
+    def _are_numbers(self) -> bool:
+        """Whether text is a number to Python."""
         try:
             for factor in (self.scale_factor, self.add_offset):
                 if factor is not None:
                     float(factor)
         except (TypeError, ValueError):
-            self.scales = False
-        self.fault: Exception | None = None
-        if is_vlen or dtype.kind not in "iufcS":
-            return
-        try:
-            self._read_masks(attribute, fills)
-        except (OverflowError, TypeError) as error:
-            # Of no consequence for who wants no masks.
-            self.fault = error
+            return False
+        return True
 
-    def _read_masks(self, attribute: Callable[[str], Any], fills: bool) -> None:
-        dtype = self.dtype
-        missing = self._cast(attribute, "missing_value")
-        if missing is not None:
-            self.missing = [missing[()]] if missing.shape == () else list(missing)
-        fill = self._cast(attribute, "_FillValue")
-        is_byte = plain(dtype) in ("u1", "i1")
-        if fill is not None:
-            self.fill = self.default = fill
-            self.fill_is_given = True
-        else:
-            default = np.array(default_fillvals[plain(dtype)], dtype)
-            if fills or not is_byte:
-                self.fill = default
-            self.default = None if is_byte else default
-        valid = self._cast(attribute, "valid_range")
-        low, high = self._cast(attribute, "valid_min"), self._cast(attribute, "valid_max")
-        if valid is not None and valid.size == 2:
-            low, high = np.array(valid.flat[0], dtype), np.array(valid.flat[1], dtype)
-        if dtype.kind not in "Sc":
-            self.minimum, self.maximum = low, high
-
-    def _cast(self, attribute: Callable[[str], Any], name: str) -> np.ndarray | None:
-        """An attribute as the variable's type, if that keeps its value."""
-        given = attribute(name)
-        if given is None:
-            return None
-        array = np.array(given)
-        try:
-            cast = np.array(array, self.dtype)
-            if same_values(array, cast):
-                return cast
-        except ValueError:
-            pass
-        self.warned.append(f"WARNING: {name} not used since it\ncannot be safely cast to variable data type")
-        return None
-
-    def unsigned(self, data: np.ndarray) -> np.ndarray:
+    def as_meant(self, data: np.ndarray) -> np.ndarray:
         """Signed integers that are meant unsigned, as such (`_Unsigned`)."""
-        if self.signed_as_unsigned and data.dtype.kind == "i":
-            return data.view(f"{data.dtype.byteorder}u{data.dtype.itemsize}")
-        return data
+        if self.taken is None or data.dtype.kind != "i":
+            return data
+        # Single elements have the byte order of the machine, arrays that of the file.
+        return data.view(data.dtype.byteorder + self.taken)
 
-    def masked(self, data: Any, scale: bool, always_mask: bool) -> Any:
+    def masked(self, data: Any, always_mask: bool) -> Any:
         """Data as a masked array: missing, never written and invalid values masked."""
         if self.fault is not None:
             raise self.fault.with_traceback(None)
         for text in self.warned:
             warnings.warn(text, stacklevel=4)
-        unsigned = scale and self.signed_as_unsigned and data.dtype.kind == "i"
-        if unsigned:
-            data = self.unsigned(data)
-        as_data: Callable[[Any], Any] = self.unsigned if unsigned else _same
-        mask, hit = self._mask(data, as_data)
+        data = self.as_meant(data)
+        mask, is_missing = self._mask(data)
         if mask is None:
             if not always_mask:
                 return np.asarray(data)
             return ma.masked_array(data)
         # The fill value of the result is that of the first rule that met a value.
-        fill: Any = None
-        if hit == "missing":
-            fill = as_data(np.array(self.missing[0], self.dtype))
-        elif hit == "fill":
-            fill = as_data(self.fill) if self.fill_is_given else self.fill
-        elif self.default is not None:
-            fill = as_data(self.default) if self.fill_is_given else self.default
-        else:
-            fill = default_fillvals[plain(self.dtype)]
+        fill = self.missing[0] if is_missing else self.fill
+        if not is_missing and self.fill_is_default and plain(self.dtype) in ("i1", "u1"):
+            fill = int(fill)
         result = ma.masked_array(data, mask=mask, fill_value=fill)
         return result[()] if data.shape == () and result.mask.all() else result
 
-    def _mask(self, data: Any, as_data: Callable[[Any], Any]) -> tuple[np.ndarray | None, str]:
-        """The mask, None if nothing is masked, and which kind of rule gives the fill value."""
-        values = [as_data(np.array(value, self.dtype)) for value in self.missing]
-        # A default fill value is compared with as it is: of data that are meant unsigned it masks nothing.
-        fill = as_data(self.fill) if self.fill_is_given else self.fill
-        low = None if self.minimum is None else as_data(self.minimum)
-        high = None if self.maximum is None else as_data(self.maximum)
+    def _mask(self, data: Any) -> tuple[np.ndarray | None, bool]:
+        """The mask, None if nothing is masked, and whether it is there for a missing value."""
+        fill, low, high = self.fill if self.fill_counts else None, self.least, self.most
         array = np.asarray(data)
         found: np.ndarray | None = None
-        met_missing = met_fill = False
+        is_missing = False
         if array.flags.c_contiguous and array.size > BLOCK:
             flat = array.reshape(-1)
             pieces = range(0, flat.size, BLOCK)
@@ -169,15 +139,14 @@ class Rules:
         for begin in pieces:
             part = flat[begin : begin + size] if size else flat
             mask: Any = None
-            for value in values:
+            for value in self.missing:
                 equal = _equal(part, value)
                 if equal.any():
-                    met_missing = True
+                    is_missing = True
                     mask = equal if mask is None else mask | equal
             if fill is not None:
                 equal = _equal(part, fill)
                 if equal.any():
-                    met_fill = True
                     mask = equal if mask is None else mask | equal
             for outside, bound in ((np.less, low), (np.greater, high)):
                 if bound is not None:
@@ -194,26 +163,46 @@ class Rules:
             found[begin : begin + size] = mask
         if found is not None:
             found = found.reshape(array.shape)
-        return found, "missing" if met_missing else "fill" if met_fill else "range"
+        return found, is_missing
 
     def scaled(self, data: Any) -> Any:
         """Data times `scale_factor` plus `add_offset`."""
-        factor, offset = self.scale_factor, self.add_offset
         if not self.scales:
             return data
-        if factor is not None and offset is not None:
-            if offset == 0.0 and factor == 1.0:
-                return data.astype(factor.dtype)
-            return _linear(data, factor, offset)
-        if factor is not None and factor != 1.0:
-            return _linear(data, factor, None)
-        if offset is not None and offset != 0.0:
-            return _linear(data, None, offset)
-        return data
+        if self.text:
+            # NumPy's error.
+            data = data if self.scale_factor is None else data * self.scale_factor
+            return data if self.add_offset is None else data + self.add_offset
+        if self.factor is not None or self.offset is not None:
+            return self._linear(data)
+        return data.astype(self.result) if self.converts else data
+
+    def _linear(self, data: Any) -> Any:
+        """`data * factor + offset`; one of them may be None."""
+        factor, offset = self.factor, self.offset
+        mask = data.mask if ma.isMA(data) else None
+        raw = np.asarray(data)
+        if raw.dtype.kind not in "iuf" or raw.ndim == 0:
+            data = data if factor is None else data * factor
+            return data if offset is None else data + offset
+        if self.product != self.result and factor is not None:
+            result = raw * factor
+            result = result + offset
+        else:
+            result = np.empty(raw.shape, self.result)
+            _in_blocks(raw, result, factor, offset)
+        if mask is None:
+            return result
+        if mask is ma.nomask:
+            return ma.masked_array(result)
+        # Under the mask the data stay what they were, as operations of masked arrays leave them.
+        np.copyto(result, raw, where=mask, casting="unsafe")
+        return ma.masked_array(result, mask=mask, fill_value=data.fill_value)
 
 
-def _same(value: Any) -> Any:
-    return value
+def _single(numbers: np.ndarray) -> Any:
+    """One number as such, None of none."""
+    return None if numbers.size == 0 else numbers[0] if numbers.size == 1 else numbers
 
 
 def _equal(part: np.ndarray, value: np.ndarray) -> Any:
@@ -221,36 +210,6 @@ def _equal(part: np.ndarray, value: np.ndarray) -> Any:
     if value.dtype.kind in "fc" and np.isnan(value):
         return np.isnan(part)
     return np.asarray(part == value)
-
-
-def _linear(data: Any, factor: Any, offset: Any) -> Any:
-    """`data * factor + offset`; both may be None. The result's type is NumPy's for these operations."""
-    mask = data.mask if ma.isMA(data) else None
-    plain_data = mask is None or mask is ma.nomask
-    raw = np.asarray(data)
-    scalar_factors = all(np.ndim(x) == 0 for x in (factor, offset) if x is not None)
-    if raw.dtype.kind not in "iuf" or not scalar_factors or raw.ndim == 0:
-        if factor is not None:
-            data = data * factor
-        return data if offset is None else data + offset
-    dtype = raw.dtype
-    for x in (factor, offset):
-        if x is not None:
-            dtype = np.result_type(np.empty(0, dtype), x)
-    inner = dtype if factor is None else np.result_type(np.empty(0, raw.dtype), factor)
-    if inner != dtype:
-        result = raw * factor
-        result = result + offset
-    else:
-        result = np.empty(raw.shape, dtype)
-        _in_blocks(raw, result, factor, offset)
-    if mask is None:
-        return result
-    if plain_data:
-        return ma.masked_array(result)
-    # Under the mask the data stay what they were, as operations of masked arrays leave them.
-    np.copyto(result, raw, where=mask, casting="unsafe")
-    return ma.masked_array(result, mask=mask, fill_value=data.fill_value)
 
 
 def _in_blocks(raw: np.ndarray, result: np.ndarray, factor: Any, offset: Any) -> None:

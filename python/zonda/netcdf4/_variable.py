@@ -15,11 +15,12 @@ from ._attributes import as_name
 from ._definition import Definition
 from ._description import Described
 from ._dimension import Dimension, find_dim
+from ._errors import of_attributes
 from ._handle import Handle
 from ._object import WithAttributes, assign
 from ._selection import FULL, Selection, is_int, reading, writing
 from ._strings import chartostring, stringtochar
-from ._tables import DTYPE_OF_TYPE, default_fillvals, plain
+from ._tables import DTYPE_OF_TYPE, TYPE_OF_DTYPE, default_fillvals, plain
 from ._types import CompoundType, EnumType, VLType, text_view
 
 BYTE_ORDER = {"little": "<", "big": ">"}
@@ -93,7 +94,7 @@ class Variable(WithAttributes, Described):
         for flag in ("scale", "mask", "always_mask", "chartostring", "__orthogonal_indexing__", "_use_get_vars"):
             assign(self, flag, True)
         assign(self, "_ncstring_attrs__", grp._ncstring_attrs__)
-        assign(self, "_rules_kept", (None, None))
+        assign(self, "_rules_kept", (None, None, None))
 
     # ---- what it is --------------------------------------------------------------------------------
 
@@ -249,13 +250,21 @@ class Variable(WithAttributes, Described):
         """Masks and scaling by the attributes as they are now."""
         attributes = self._handle.attributes_of(self._grpid, self._varid)
         rules: _masking.Rules | None
-        known, rules = self._rules_kept
-        if known is not attributes or rules is None:
+        known, scales, rules = self._rules_kept
+        if known is not attributes or scales is not self.scale or rules is None:
+            scales = self.scale
             dtype = np.dtype(object) if self.dtype is str else self.dtype
             # Whether the default fill counts is asked only where bytes make a difference.
-            fills = dtype.itemsize > 1 or "_FillValue" in attributes or not self._info()["no_fill"]
-            rules = _masking.Rules(self._attribute, dtype, fills, self._isvlen)
-            assign(self, "_rules_kept", (attributes, rules))
+            is_filled = dtype.itemsize > 1 or "_FillValue" in attributes or not self._info()["no_fill"]
+            # The rules of complex numbers are those of their parts; where there are no numbers, any do.
+            part = _complex.part(dtype) if dtype.kind == "c" else plain(dtype)
+            with of_attributes():
+                found = self._handle.file.netcdf4_rules(
+                    self._grpid, self._varid, TYPE_OF_DTYPE.get(part, TYPE_OF_DTYPE["f8"]),
+                    scales=scales, is_filled=is_filled, by_value=_masking.BY_VALUE,
+                )  # fmt: skip
+            rules = _masking.Rules(found, self._attribute, dtype)
+            assign(self, "_rules_kept", (attributes, scales, rules))
         return rules
 
     # ---- reading -----------------------------------------------------------------------------------
@@ -277,9 +286,9 @@ class Variable(WithAttributes, Described):
             warnings.warn(UNSCALED, stacklevel=2)
         primitive = self._user_type is None
         if self.mask and (primitive or self._isenum):
-            data = rules.masked(data, self.scale, self.always_mask)
-        elif self.scale and rules.signed_as_unsigned:
-            data = rules.unsigned(data)
+            data = rules.masked(data, self.always_mask)
+        elif self.scale:
+            data = rules.as_meant(data)
         if self.scale and (primitive or (self._isvlen and self.dtype is not str)):
             data = rules.scaled(data)
         if self.chartostring and primitive and rules.encoding is not None and self.dtype.kind == "S":

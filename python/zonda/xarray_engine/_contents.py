@@ -25,6 +25,8 @@ class Stored(NamedTuple):
     kind: VariableType
     attrs: dict[str, Any]
     encoding: dict[str, Any]
+    # What attributes ask for, as `File.contents` tells it: nothing, a decoding, or one that xarray has to do.
+    rules: tuple[Any, ...] | None
 
 
 class Contents(NamedTuple):
@@ -72,7 +74,7 @@ def _is_wanted(var: tuple[Any, ...], drop: Collection[Any]) -> bool:
 def _stored(
     store: ZondaDataStore, opened: Opened, var: tuple[Any, ...], known: dict[Any, tuple[VariableType, dict[str, Any]]]
 ) -> Stored:
-    _, name, typeid, _, shape, dims, _, chunks, filters, endian, attrs = var
+    _, name, typeid, _, shape, dims, _, chunks, filters, endian, attrs, rules = var
     # Most variables of a file are stored alike.
     key = typeid, endian, chunks, filters
     like = known.get(key)
@@ -90,7 +92,7 @@ def _stored(
     encoding["original_shape"] = shape
     if kind.dtype.kind == "S" and isinstance(attrs.get("_FillValue"), str):
         attrs["_FillValue"] = np.bytes_(attrs["_FillValue"].encode())
-    return Stored(name, dims, shape, kind, attrs, encoding)
+    return Stored(name, dims, shape, kind, attrs, encoding, rules)
 
 
 def _like(

@@ -7,9 +7,9 @@ applied by the array that reads. All others (times, text, ``_Unsigned``, fill va
 variables where options differ from one to the other, go through xarray's functions. Both ways give the same dataset
 (``test_decoding.py`` compares them).
 
-That is also why these rules are not those of ``zonda_cf::values`` (the NetCDF Users Guide): they are those of the installed
-xarray, which is asked for the dtype of the result (``maybe_promote``, ``_choose_float_dtype``) and decodes whatever is not plain.
-Which attributes count is decided in ``_decoding`` alone; ``_arrays.Decoding`` does the arithmetic of it.
+What a mask and a scale do to the values of a variable is decided in Rust, while the file is read (``zonda_cf::values``,
+the profile ``Xarray``); ``_arrays.Decoding`` does the arithmetic of it. The installed xarray is asked once for each
+combination of types whether it agrees about the dtype; where it does not, it decodes.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ __all__ = ["dataset", "variable"]
 
 _MASKS = ("missing_value", "_FillValue")  # in xarray's order
 _SCALES = ("scale_factor", "add_offset")
+_MASKS_ALONE = frozenset(_MASKS)
 _MASKS_AND_SCALES = frozenset(_MASKS + _SCALES)
 # Decoders of xarray's go by these; so they do by units of time.
 _ODD = frozenset({"_Encoding", "_Unsigned", "dtype"})
 _TIMES = frozenset({"days", "hours", "minutes", "seconds", "milliseconds", "microseconds", "nanoseconds"})
-_NUMBERS = (np.floating, np.integer)
 
 _CALENDARS = ("standard", "gregorian", "proleptic_gregorian")
 _NANOSECONDS = np.dtype("M8[ns]")
@@ -57,7 +57,8 @@ _FEW = 1024  # dates: more are read when they are needed
 
 # What xarray is asked for once.
 _WHOLE: dict[int, indexing.BasicIndexer] = {}
-_PROMOTED: dict[np.dtype, tuple[np.dtype, Any]] = {}
+_AGREED: dict[tuple[Any, ...], bool] = {}
+_DTYPES = {"f4": np.dtype("f4"), "f8": np.dtype("f8")}
 
 
 def dataset(store: ZondaDataStore, drop_variables: str | Iterable[Any] | None, **options: Any) -> Dataset:
@@ -205,38 +206,35 @@ def _decoded(store: ZondaDataStore, part: Stored, mask_and_scale: Any) -> Variab
 
 
 def _decoding(part: Stored) -> Decoding | None:
-    """What `CFMaskCoder` and `CFScaleOffsetCoder` would do; None for what they warn of, or is no number."""
-    attrs, stored = part.attrs, part.kind.dtype
-    fills: set[Any] = set()
-    has_fill = False
-    for name in _MASKS:
-        fill = attrs.get(name)
-        if fill is None:
-            continue
-        if not isinstance(fill, _NUMBERS):
-            return None
-        has_fill = True
-        if fill == fill:
-            fills.add(fill)
-        elif stored.kind != "f":
-            return None
-    scale, offset = attrs.get("scale_factor"), attrs.get("add_offset")
-    is_packed = scale is not None or offset is not None
-    if len(fills) > 1 or (is_packed and _choose_float_dtype is None):
+    """What `CFMaskCoder` and `CFScaleOffsetCoder` would do; None where they have to."""
+    rules, stored = part.rules, part.kind.dtype
+    if not rules:
         return None
-    if not all(number is None or isinstance(number, _NUMBERS) for number in (scale, offset)):
+    result, fill, scale, offset = rules
+    is_nan_alone = fill is None and not _MASKS_ALONE.isdisjoint(part.attrs)
+    key = stored, result, fill is None, is_nan_alone, type(scale), type(offset)
+    agrees = _AGREED.get(key)
+    if agrees is None:
+        agrees = _AGREED[key] = _agrees(part, *rules, is_nan_alone)
+    if not agrees:
         return None
-    dtype, missing = stored, None
-    if fills:
-        if stored not in _PROMOTED:
-            _PROMOTED[stored] = dtypes.maybe_promote(stored)
-        dtype, missing = _PROMOTED[stored]
-    if is_packed and (fills or not has_fill):
-        dtype = np.dtype(_choose_float_dtype(stored, attrs))
-        missing = dtype.type(np.nan) if fills and dtype.kind == "f" else None
-    if dtype.kind != "f" and (fills or is_packed):
-        return None
-    return Decoding(dtype, fills.pop() if fills else None, missing, scale, offset)
+    dtype = _DTYPES[result]
+    return Decoding(dtype, fill, None if fill is None else dtype.type(np.nan), scale, offset)
+
+
+def _agrees(part: Stored, result: str, fill: Any, scale: Any, offset: Any, is_nan_alone: bool) -> bool:
+    """Whether the installed xarray gives decoded values the same type."""
+    stored = part.kind.dtype
+    if scale is None and offset is None:
+        wanted = stored if fill is None else dtypes.maybe_promote(stored)[0]
+    elif _choose_float_dtype is None:
+        return False
+    elif is_nan_alone:
+        # Fill values that are NaN mask nothing, and then the type stays.
+        wanted = stored
+    else:
+        wanted = _choose_float_dtype(stored, part.attrs)
+    return bool(np.dtype(wanted) == result)
 
 
 def _times(store: ZondaDataStore, part: Stored) -> Variable | None:

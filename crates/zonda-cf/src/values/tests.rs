@@ -2,15 +2,15 @@ use std::convert::Infallible;
 
 use super::*;
 
-fn ints(ty: ExtType, numbers: &[i128]) -> Attribute {
+pub(super) fn ints(ty: ExtType, numbers: &[i128]) -> Attribute {
     Attribute::Numbers(ty, numbers.iter().copied().map(Number::Int).collect())
 }
 
-fn reals(ty: ExtType, numbers: &[f64]) -> Attribute {
+pub(super) fn reals(ty: ExtType, numbers: &[f64]) -> Attribute {
     Attribute::Numbers(ty, numbers.iter().copied().map(Number::Real).collect())
 }
 
-fn text(text: &str) -> Attribute {
+pub(super) fn text(text: &str) -> Attribute {
     Attribute::Text(text.into())
 }
 

@@ -1,0 +1,41 @@
+//! What attributes say, while rules are made of them.
+
+use super::number::Number;
+use super::{Attribute, Factor, Unused};
+use zonda_model::ExtType;
+
+pub(super) struct Reading<A> {
+    pub(super) attribute: A,
+    pub(super) unused: Vec<Unused>,
+}
+
+impl<A, E> Reading<A>
+where
+    A: FnMut(&'static str) -> Result<Attribute, E>,
+{
+    pub(super) fn new(attribute: A) -> Reading<A> {
+        Reading { attribute, unused: Vec::new() }
+    }
+
+    /// The numbers of an attribute, if it has some and `fits` their number.
+    pub(super) fn numbers(
+        &mut self,
+        attribute: &'static str,
+        wanted: &'static str,
+        fits: impl Fn(usize) -> bool,
+    ) -> Result<Option<(ExtType, Vec<Number>)>, E> {
+        Ok(match (self.attribute)(attribute)? {
+            Attribute::Absent => None,
+            Attribute::Numbers(ty, numbers) if fits(numbers.len()) => Some((ty, numbers)),
+            _ => {
+                self.unused.push(Unused { attribute, wanted });
+                None
+            }
+        })
+    }
+
+    pub(super) fn one(&mut self, attribute: &'static str) -> Result<Option<Factor>, E> {
+        let found = self.numbers(attribute, "one number", |n| n == 1)?;
+        Ok(found.and_then(|(ty, numbers)| Some(Factor { ty, number: *numbers.first()? })))
+    }
+}
