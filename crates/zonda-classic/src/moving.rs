@@ -264,7 +264,7 @@ fn kept(pieces: &[Piece]) -> usize {
 }
 
 /// Writes a journal's body; `None` where the folder takes no files, or where somebody else's file has the
-/// name of the journal and cannot be removed, of which a line tells.
+/// name of the journal and cannot be removed or the process may open no more files, of which a line tells.
 ///
 /// # Errors
 /// What the storage reports; there is then no journal.
@@ -273,7 +273,7 @@ pub(crate) fn write_journal(
     body: &Body,
 ) -> Result<Option<Arc<dyn Storage>>, ClassicError> {
     let journal = match beside.create(Neighbour::Journal) {
-        Err(error) if error.is_refused() => {
+        Err(error) if error.is_refused() || has_no_descriptor(error.raw_os_error()) => {
             told(&error, "changes of the file's header are made without a journal");
             return Ok(None);
         }
@@ -294,13 +294,23 @@ pub(crate) fn write_journal(
     }
 }
 
-/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again.
+/// Whether an `errno` means that there may be no more open files. The program need not be able to close
+/// one: all that it has may be waiting for this commit.
+pub(crate) fn has_no_descriptor(errno: i32) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(errno, ENFILE | EMFILE)
+}
+
+/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again. There is none
+/// (`ENOENT`) where the file was removed with its folder.
 pub(crate) fn refused(errno: i32) -> bool {
     const EPERM: i32 = 1;
+    const ENOENT: i32 = 2;
     const EACCES: i32 = 13;
     const EROFS: i32 = 30;
     const ENAMETOOLONG: i32 = 36;
-    matches!(errno, EPERM | EACCES | EROFS | ENAMETOOLONG)
+    matches!(errno, EPERM | ENOENT | EACCES | EROFS | ENAMETOOLONG)
 }
 
 /// The first `len` bytes of a file.

@@ -11,7 +11,7 @@ use crate::codec::encode_header;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::Header;
-use crate::moving::{common_distance, pairs, refused};
+use crate::moving::{common_distance, has_no_descriptor, pairs, refused};
 use crate::transfer::read_or_zeros;
 
 /// Bytes copied at a time.
@@ -35,7 +35,9 @@ pub(crate) fn rewrite(
 ) -> Result<bool, ClassicError> {
     storage.barrier()?;
     let copy = match beside.create(Neighbour::Copy) {
-        Err(error) if refused(error.raw_os_error()) => return Ok(false),
+        Err(error) if refused(error.raw_os_error()) || has_no_descriptor(error.raw_os_error()) => {
+            return Ok(false);
+        }
         other => other?,
     };
     let made =

@@ -5,7 +5,7 @@
 //! living writer holds the `flock` of its neighbour. What is found there is used only if it is to be
 //! trusted, see [`crate::neighbour`].
 
-use crate::backend::{File, sync_folder_of};
+use crate::backend::{File, folder_of, sync_folder};
 use crate::error::Op;
 use crate::neighbour::acting;
 use crate::neighbour::{Refusal, forget, open_at_once, told};
@@ -225,10 +225,11 @@ impl Beside for InFolder {
     }
 
     fn settle(&self) -> Result<(), StorageError> {
-        self.file.sync_by(Op::Sync, |level| match level {
-            SyncLevel::None => Ok(()),
-            SyncLevel::Data | SyncLevel::Full => sync_folder_of(&self.path_now()),
-        })
+        let folder = match self.file.level() {
+            SyncLevel::None => return Ok(()),
+            SyncLevel::Data | SyncLevel::Full => folder_of(&self.path_now())?,
+        };
+        self.file.sync_by(Op::Sync, |_| sync_folder(folder.as_ref()))
     }
 
     fn replaceable(&self) -> bool {

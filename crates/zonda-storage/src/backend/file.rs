@@ -25,7 +25,8 @@ const START_WRITING_BYTES: u64 = 2 << 20;
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]
 pub struct File {
-    pub(crate) fd: Fd,
+    /// Shared with what keeps the locks of the file, which may outlive it.
+    pub(crate) fd: Arc<Fd>,
     path: Arc<Path>,
     writable: bool,
     level: SyncLevel,
@@ -89,7 +90,7 @@ impl File {
     /// A file that is open already.
     pub(crate) fn of_fd(fd: Fd, path: &Path, writable: bool, level: SyncLevel) -> File {
         File {
-            fd,
+            fd: Arc::new(fd),
             path: Arc::from(path),
             writable,
             level,
@@ -198,11 +199,18 @@ impl File {
         self.sync_by(op, |level| match level {
             SyncLevel::None => Ok(()),
             SyncLevel::Data => self.fd.sync_data(),
+        // A new file's name is durable only when its folder is.
+        let is_new = self.level == SyncLevel::Full && self.folder_pending.load(Ordering::Acquire);
+        let folder = if is_new { folder_of(&self.path)? } else { None };
             SyncLevel::Full => {
                 self.fd.sync_all()?;
-                self.sync_new_name()
+                sync_folder(folder.as_ref())
             }
-        })
+        })?;
+        if is_new {
+            self.folder_pending.store(false, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Runs one sync of the file or of its folder, which is told the sync level; once one has failed
@@ -238,6 +246,20 @@ impl File {
     /// Removes the file, for a creation that is given up: an ordinary file that its path still names. What was
     /// there before and stays after a file, such as a device or a pipe, a link, or another file that has got
     /// the name, is left alone.
+    /// Which file it is: device and inode. `None` where the system cannot say.
+    #[must_use]
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        self.fd.status().ok().map(|status| status.identity)
+    }
+
+    /// The open file, for a process that carries on with it when this one is killed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn for_another_process(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.fd.duplicate()
+    }
+
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -249,15 +271,6 @@ impl File {
         std::fs::remove_file(&self.path).map_err(|error| {
             self.error(Op::Remove, 0, 0, Errno(error.raw_os_error().unwrap_or(libc::EIO)))
         })
-    }
-
-    /// A new file's name is durable only when its folder is.
-    fn sync_new_name(&self) -> Result<(), Errno> {
-        if self.folder_pending.load(Ordering::Acquire) {
-            sync_folder_of(&self.path)?;
-            self.folder_pending.store(false, Ordering::Release);
-        }
-        Ok(())
     }
 
     /// Writes buffers that follow one another from `at` on, however short the kernel cuts it.
@@ -293,13 +306,23 @@ impl File {
     }
 }
 
-/// Makes durable which files the folder of `path` has.
-pub(crate) fn sync_folder_of(path: &Path) -> Result<(), Errno> {
+/// The folder of `path`, for a sync, which makes durable which files it has. That it cannot be opened says nothing of
+/// what was written, so it is found out before the sync. `None` where it is gone, with the file.
+pub(crate) fn folder_of(path: &Path) -> Result<Option<Fd>, StorageError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY).and_then(|fd| fd.sync_all())
+    match Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno(libc::ENOENT)) => Ok(None),
+        Err(Errno(errno)) => Err(StorageError::Open { path: Arc::from(folder), errno }),
+    }
+}
+
+/// Syncs a folder, if there is one.
+pub(crate) fn sync_folder(folder: Option<&Fd>) -> Result<(), Errno> {
+    folder.map_or(Ok(()), Fd::sync_all)
 }
 
 /// How many of `ranges` one call can read: each begins where the one before ends, or little after.
