@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  * Descriptors and limits of the process: no file takes the place of a standard stream that the program
  * closed, where messages go; a process that may have no more open files can still commit and close those
- * that it has; a limit of the length of files is met by what is written only. */
+ * that it has; limits of the length of files, of the process and of the file system, are met by what goes beyond
+ * them, and by nothing else. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <errno.h>
@@ -150,9 +151,34 @@ static void no_folder(int flags) {
     OK(nc_close(nc));
 }
 
+/* A place that the file system has in no file: that put is refused, and nothing else suffers. */
+static void far_away(int flags) {
+    const size_t length = (size_t)1 << 60;
+    int nc, dims[2], far, near, got, probe = open("probe", O_RDWR | O_CREAT, 0666);
+    int has_place = lseek(probe, (off_t)length, SEEK_SET) >= 0;
+    close(probe);
+    if (has_place || flags == 0 || flags & (NC_64BIT_OFFSET | NC_CLASSIC_MODEL)) return;
+    OK(nc_create("far.nc", NC_CLOBBER | flags, &nc));
+    OK(nc_set_fill(nc, NC_NOFILL, &got));
+    OK(nc_def_dim(nc, "x", length, &dims[0]));
+    OK(nc_def_var(nc, "near", NC_INT, 0, NULL, &near));
+    OK(nc_def_var(nc, "far", NC_BYTE, 1, dims, &far));
+    if (flags & NC_NETCDF4) OK(nc_def_var_chunking(nc, far, NC_CONTIGUOUS, NULL));
+    OK(nc_enddef(nc));
+    OK(nc_put_var_int(nc, near, (int[]){42}));
+    FAILS(nc_put_var1_schar(nc, far, (size_t[]){length - 1}, (signed char[]){7}), EINVAL);
+    OK(nc_put_var_int(nc, near, (int[]){43}));
+    OK(nc_sync(nc));
+    OK(nc_close(nc));
+    OK(nc_open("far.nc", 0, &nc));
+    OK(nc_get_var_int(nc, near, &got));
+    CHECK(got == 43);
+    OK(nc_close(nc));
+}
+
 int main(void) {
     const int formats[] = {0, NC_64BIT_OFFSET, NC_64BIT_DATA, NC_NETCDF4, NC_NETCDF4 | NC_CLASSIC_MODEL};
-    void (*const parts[])(int) = {streams, open_files, length, no_folder};
+    void (*const parts[])(int) = {streams, open_files, length, no_folder, far_away};
     memset(text, 'x', sizeof text);
     for (size_t k = 0; k < sizeof formats / sizeof *formats; k++)
         for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) apart(parts[part], formats[k]);

@@ -45,7 +45,7 @@ pub mod thread;
 pub mod whole;
 
 pub use beside::{Beside, Found, Neighbour, Sight};
-pub use error::{Op, StorageError};
+pub use error::{Op, StorageError, check_place};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,

@@ -198,6 +198,25 @@ impl Fd {
         retry(|| unsafe { libc::ftruncate64(self.0, len) }).map(drop)
     }
 
+    /// The last place that the file system has in one file, which no call tells: a seek there is refused
+    /// (`EINVAL`) if there is none. Nothing else of ours uses the place where the descriptor is.
+    pub(crate) fn most_len(&self) -> u64 {
+        let is_place = |at: u64| {
+            // SAFETY: lseek takes no pointer.
+            let found = |at| retry(|| unsafe { libc::lseek64(self.0, at, libc::SEEK_SET) });
+            offset(at).and_then(found) != Err(Errno(libc::EINVAL))
+        };
+        let (mut least, mut most) = (0, i64::MAX as u64);
+        if is_place(most) {
+            return u64::MAX;
+        }
+        while most - least > 1 {
+            let middle = least + (most - least) / 2;
+            if is_place(middle) { least = middle } else { most = middle }
+        }
+        least
+    }
+
     /// Which file this is, and what of it a copy must keep.
     pub(crate) fn status(&self) -> Result<Status, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::stat64>::uninit();

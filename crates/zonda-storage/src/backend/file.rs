@@ -11,8 +11,8 @@ use parking_lot::RwLock;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Ranges this close to each other are read in one call, the bytes between thrown away: copying
 /// 4 KiB takes less time than entering the kernel once more.
@@ -38,6 +38,7 @@ pub struct File {
     /// For transfers past the system's cache, where they are aligned to blocks in every way.
     direct: RwLock<Option<Fd>>,
     is_direct: AtomicBool,
+    most_len: OnceLock<u64>,
 }
 
 impl File {
@@ -99,6 +100,7 @@ impl File {
             folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
+            most_len: OnceLock::new(),
         }
     }
 
@@ -196,12 +198,12 @@ impl File {
         if !self.writable {
             return Ok(());
         }
-        self.sync_by(op, |level| match level {
-            SyncLevel::None => Ok(()),
-            SyncLevel::Data => self.fd.sync_data(),
         // A new file's name is durable only when its folder is.
         let is_new = self.level == SyncLevel::Full && self.folder_pending.load(Ordering::Acquire);
         let folder = if is_new { folder_of(&self.path)? } else { None };
+        self.sync_by(op, |level| match level {
+            SyncLevel::None => Ok(()),
+            SyncLevel::Data => self.fd.sync_data(),
             SyncLevel::Full => {
                 self.fd.sync_all()?;
                 sync_folder(folder.as_ref())
@@ -243,9 +245,6 @@ impl File {
         })
     }
 
-    /// Removes the file, for a creation that is given up: an ordinary file that its path still names. What was
-    /// there before and stays after a file, such as a device or a pipe, a link, or another file that has got
-    /// the name, is left alone.
     /// Which file it is: device and inode. `None` where the system cannot say.
     #[must_use]
     pub fn identity(&self) -> Option<(u64, u64)> {
@@ -260,6 +259,9 @@ impl File {
         self.fd.duplicate()
     }
 
+    /// Removes the file, for a creation that is given up: an ordinary file that its path still names. What was
+    /// there before and stays after a file, such as a device or a pipe, a link, or another file that has got
+    /// the name, is left alone.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -417,6 +419,10 @@ impl Storage for File {
 
     fn len(&self) -> Result<u64, StorageError> {
         self.fd.len().map_err(|e| self.error(Op::Len, 0, 0, e))
+    }
+
+    fn most_len(&self) -> u64 {
+        *self.most_len.get_or_init(|| self.fd.most_len())
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
