@@ -13,6 +13,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,10 +45,12 @@ class World:
         subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
                         HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
 
-    def start(self, path, fmt, steps, width, *words, asynchronous="helper", stdin=None, **env):
+    def start(self, path, fmt, steps, width, *words, asynchronous="helper", stdin=None, limits=(), **env):
         env = {**os.environ, "LD_LIBRARY_PATH": str(self.lib), "ZONDA_ASYNC": asynchronous, **env}
         command = [self.model, path, fmt, steps, width, *words]
-        return subprocess.Popen([str(c) for c in command], env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        limit = (lambda: [resource.setrlimit(*one) for one in limits]) if limits else None
+        return subprocess.Popen([str(c) for c in command], env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=limit)
 
     def run(self, *args, status=0, said=b"", **kw):
         """Runs it to its end; its lines. What it says on standard error is to be that."""
@@ -320,6 +323,54 @@ def scenes(world, kills, seed):
             if data["u"].shape[0] != 60:
                 raise Wrong("%d records" % data["u"].shape[0])
 
+    def renamed(fmt, how, words):
+        """The file gets another name while it is written, and another file its name: what the killed program
+        had put is in its file, and nothing in the other one."""
+        folder = world.scratch / "season"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(world.scratch / "done", ignore_errors=True)
+        folder.mkdir()
+        file = folder / "x.nc"
+        world.run(path("other.nc"), fmt, 30, 5000, *words, asynchronous="off")
+        other = (world.scratch / "other.nc").read_bytes()
+        process = world.start(file, fmt, 30, 5000, "hold=10", "end=wait", *words, stdin=subprocess.PIPE, **SLOW)
+        lines = []
+
+        def until(what):
+            while not lines or lines[-1] != what:
+                lines.append(process.stdout.readline().decode().strip())
+                if not lines[-1]:
+                    raise Wrong("ends after %r and says %r" % (lines[-2:], ends(process)[1]))
+
+        until("holds")
+        now = folder / "y.nc"
+        if how == "renamed":
+            file.rename(now)
+        elif how == "linked":
+            now.hardlink_to(file)
+            file.unlink()
+        else:
+            folder.rename(world.scratch / "done")
+            now = world.scratch / "done" / "x.nc"
+            folder.mkdir()
+        file.write_bytes(other)
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        until("all")
+        process.kill()
+        _, err = ends(process)
+        if file.read_bytes() != other:
+            raise Wrong("another file was changed, and it says %r" % err)
+        if b"lost" in err:
+            raise Wrong("says %r" % err)
+        holds(now, lines, 5000)
+
+    def limited(fmt):
+        """`ulimit -f` below the memory that is shared: the program goes on without a helper."""
+        file = path()
+        lines = world.run(file, fmt, 20, 1000, said=None, limits=[(resource.RLIMIT_FSIZE, (32 << 20, 32 << 20))])
+        holds(file, lines, 1000)
+
     def full(fmt):
         """The device is full for both: it is told, and what is there can be read."""
         file = path()
@@ -376,6 +427,10 @@ def scenes(world, kills, seed):
             yield "both-die/%s/%d" % (fmt, k), lambda a=(fmt, 1000 * seed + k): both_die(*a)
         for end, status in (("exit", 0), ("_exit", 0), ("abort", -signal.SIGABRT)):
             yield "ends/%s/%s" % (fmt, end), lambda a=(fmt, end, status): ending(*a)
+        for how in ("renamed", "linked", "folder"):
+            for words in ((), ("redef",)):
+                yield "%s/%s%s" % (how, fmt, "/redef" * bool(words)), lambda a=(fmt, how, words): renamed(*a)
+        yield "limited/" + fmt, lambda f=fmt: limited(f)
         yield "full/" + fmt, lambda f=fmt: full(f)
         for n in (1, 3):
             yield "full-for-a-while/%s/%d" % (fmt, n), lambda a=(fmt, n): full_for_a_while(*a)

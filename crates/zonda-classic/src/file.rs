@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use zonda_storage::{Beside, Storage, StorageError};
+use zonda_storage::{Beside, Storage, StorageError, check_place};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
 use crate::commit::Unfinished;
@@ -460,7 +460,9 @@ impl ClassicFile {
             self.commit(state)?;
         }
         let full = state.header.file_len(self.n_records.load(Ordering::Acquire));
-        if self.storage.len()? < full {
+        // Where no file can be so long nothing was put behind its end, and a reader finds zeros there.
+        let can_be = check_place(0, full, || self.storage.most_len()).is_ok();
+        if can_be && self.storage.len()? < full {
             self.storage.set_len(full)?;
             self.storage.sync()?;
         }

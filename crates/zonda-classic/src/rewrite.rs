@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use zonda_storage::layer::Adaptive;
-use zonda_storage::{Beside, Neighbour, Storage, takes_no_files};
+use zonda_storage::{Beside, Neighbour, Storage, has_no_descriptor, takes_no_files};
 
 use crate::codec::encode_header;
 use crate::error::ClassicError;
@@ -35,7 +35,11 @@ pub(crate) fn rewrite(
 ) -> Result<bool, ClassicError> {
     storage.barrier()?;
     let copy = match beside.create(Neighbour::Copy) {
-        Err(error) if takes_no_files(error.raw_os_error()) => return Ok(false),
+        Err(error)
+            if takes_no_files(error.raw_os_error()) || has_no_descriptor(error.raw_os_error()) =>
+        {
+            return Ok(false);
+        }
         other => other?,
     };
     let made =

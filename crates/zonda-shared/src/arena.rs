@@ -8,6 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::channel::behind_standard;
 
 use crate::layout::{BLOCKS_AT, MAGIC, SLOT, SLOTS, STEP, WORD, slot};
 
@@ -38,7 +42,12 @@ impl Arena {
         let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
         let capacity = capacity.checked_next_multiple_of(STEP).ok_or_else(too_large)?;
         let len = capacity.checked_add(BLOCKS_AT).ok_or_else(too_large)?;
+        // The system ends a program (`SIGXFSZ`) that makes a file longer than it may, this one as well.
+        if getrlimit(Resource::Fsize).current.is_some_and(|most| most < len as u64) {
+            return Err(Errno::FBIG.into());
+        }
         let fd = memfd_create("zonda", MemfdFlags::CLOEXEC)?;
+        let fd = behind_standard(fd)?;
         ftruncate(&fd, len as u64)?;
         let map = MmapRaw::map_raw(&fd)?;
         let gaps = BTreeMap::from([(BLOCKS_AT, capacity)]);

@@ -2,17 +2,17 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
     sockopt::socket_type,
 };
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, setrlimit};
 
 /// Bytes of the longest message.
 const MOST: usize = 64 << 10;
@@ -36,6 +36,22 @@ pub enum Happened {
     Ended,
 }
 
+/// Lets this process have as many open files as it may, and says how many that is.
+#[must_use]
+pub fn raise_open_files() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let most = if raised.is_ok() { maximum } else { current };
+    most.unwrap_or(u64::MAX)
+}
+
+/// Moves a descriptor behind standard input, output and error: what a program writes to one of these that
+/// it has closed is no message, and not for memory that others see.
+pub(crate) fn behind_standard(fd: OwnedFd) -> io::Result<OwnedFd> {
+    const FIRST: i32 = 3;
+    if fd.as_raw_fd() < FIRST { Ok(fcntl_dupfd_cloexec(&fd, FIRST)?) } else { Ok(fd) }
+}
+
 impl Process {
     /// The process of that number; `None` where there is none, or where the system cannot say.
     #[must_use]
@@ -53,7 +69,7 @@ impl Channel {
     pub fn pair() -> io::Result<(Channel, Channel)> {
         let flags = SocketFlags::CLOEXEC;
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        Ok((Channel(one), Channel(other)))
+        Ok((Channel(behind_standard(one)?), Channel(behind_standard(other)?)))
     }
 
     /// An end that this process was started with.

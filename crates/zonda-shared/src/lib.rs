@@ -7,5 +7,5 @@ mod layout;
 mod left;
 
 pub use arena::{Arena, Block, NoRoom};
-pub use channel::{Channel, Happened, Process};
+pub use channel::{Channel, Happened, Process, raise_open_files};
 pub use left::{Left, LeftBlock};

@@ -5,7 +5,7 @@
 //! living writer holds the `flock` of its neighbour. What is found there is used only if it is to be
 //! trusted, see [`crate::neighbour`].
 
-use crate::backend::{File, sync_folder_of};
+use crate::backend::{File, folder_of, sync_folder};
 use crate::error::Op;
 use crate::neighbour::acting;
 use crate::neighbour::{Refusal, forget, open_at_once, told};
@@ -146,7 +146,8 @@ pub trait Beside: Send + Sync + fmt::Debug {
 /// holds the journal's lock, which says that its writer lives.
 ///
 /// `None` where the folder takes no files, or where somebody else's file has the name of the journal and
-/// cannot be removed, of which a line tells: as safe as the reference does it.
+/// cannot be removed, or the process may open no more files, of which a line tells: as safe as the reference
+/// does it.
 ///
 /// # Errors
 /// What the storage reports; there is then no journal.
@@ -155,7 +156,7 @@ pub fn write_journal(
     bytes: &[u8],
 ) -> Result<Option<Arc<dyn Storage>>, StorageError> {
     let journal = match beside.create(Neighbour::Journal) {
-        Err(error) if error.is_refused() => {
+        Err(error) if error.is_refused() || has_no_descriptor(error.raw_os_error()) => {
             told(&error, "changes of the file's headers are made without a journal");
             return Ok(None);
         }
@@ -177,10 +178,21 @@ pub fn write_journal(
     }
 }
 
-/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again.
+/// Whether an `errno` means that a folder takes no files of ours, whatever is tried again. There is none
+/// (`ENOENT`) where the file was removed with its folder.
 #[must_use]
 pub fn takes_no_files(errno: i32) -> bool {
-    matches!(errno, libc::EPERM | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG)
+    matches!(
+        errno,
+        libc::EPERM | libc::ENOENT | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG
+    )
+}
+
+/// Whether an `errno` means that there may be no more open files. The program need not be able to close
+/// one: all that it has may be waiting for this commit.
+#[must_use]
+pub fn has_no_descriptor(errno: i32) -> bool {
+    crate::os::has_no_descriptor(crate::os::Errno(errno))
 }
 
 /// The neighbours of a file in a folder of the operating system.
@@ -269,10 +281,11 @@ impl Beside for InFolder {
     }
 
     fn settle(&self) -> Result<(), StorageError> {
-        self.file.sync_by(Op::Sync, |level| match level {
-            SyncLevel::None => Ok(()),
-            SyncLevel::Data | SyncLevel::Full => sync_folder_of(&self.path_now()),
-        })
+        let folder = match self.file.level() {
+            SyncLevel::None => return Ok(()),
+            SyncLevel::Data | SyncLevel::Full => folder_of(&self.path_now())?,
+        };
+        self.file.sync_by(Op::Sync, |_| sync_folder(folder.as_ref()))
     }
 
     fn replaceable(&self) -> bool {

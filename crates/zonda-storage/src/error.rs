@@ -158,6 +158,18 @@ pub enum StorageError {
         /// Its length.
         len: u64,
     },
+    /// A range ends behind what the file system can hold of one file.
+    #[error(
+        "write of {len} bytes at byte {at}: the file system holds {most} bytes of a file at most"
+    )]
+    NoPlace {
+        /// Where the range begins.
+        at: u64,
+        /// Its length.
+        len: u64,
+        /// How long a file can be.
+        most: u64,
+    },
     /// A memory storage would grow over its limit, or over what the machine can give.
     #[error("memory: {op} of {len} bytes at byte {at}: over the limit of {limit} bytes")]
     MemoryLimit {
@@ -228,6 +240,8 @@ impl StorageError {
             StorageError::Locked { .. } => libc::EACCES,
             StorageError::NothingWritten { .. } => libc::EIO,
             StorageError::TooFar { .. } => libc::EFBIG,
+            // What `lseek` answers, which the reference asks.
+            StorageError::NoPlace { .. } => libc::EINVAL,
             StorageError::MemoryLimit { .. } | StorageError::NoMemory { .. } => libc::ENOMEM,
             StorageError::Refused { .. } => libc::EPERM,
         }
@@ -261,6 +275,7 @@ impl StorageError {
             | StorageError::ReadOnly { at, .. }
             | StorageError::NothingWritten { at, .. }
             | StorageError::TooFar { at, .. }
+            | StorageError::NoPlace { at, .. }
             | StorageError::MemoryLimit { at, .. }
             | StorageError::Injected { at, .. } => Some(*at),
             StorageError::Open { .. }
@@ -289,6 +304,7 @@ impl StorageError {
             | StorageError::Refused { path, .. }
             | StorageError::Trace { path, .. } => Some(path),
             StorageError::TooFar { .. }
+            | StorageError::NoPlace { .. }
             | StorageError::MemoryLimit { .. }
             | StorageError::NoMemory { .. }
             | StorageError::Injected { .. } => None,
@@ -303,6 +319,22 @@ pub(crate) fn range_end(op: Op, at: u64, len: usize) -> Result<u64, StorageError
         Some(end) if end <= i64::MAX as u64 => Ok(end),
         _ => Err(too_far),
     }
+}
+
+/// Places that every file system has.
+const FAR: u64 = u32::MAX as u64;
+
+/// Refuses a range that a storage can never hold, for who writes it later.
+///
+/// # Errors
+/// [`StorageError::NoPlace`].
+pub fn check_place(at: u64, len: u64, most_len: impl FnOnce() -> u64) -> Result<(), StorageError> {
+    let end = at.saturating_add(len);
+    if end <= FAR {
+        return Ok(());
+    }
+    let most = most_len();
+    if end > most { Err(StorageError::NoPlace { at, len, most }) } else { Ok(()) }
 }
 
 /// The system's words for an `errno`.

@@ -44,8 +44,10 @@ pub mod temporary;
 pub mod thread;
 pub mod whole;
 
-pub use beside::{Beside, Found, Neighbour, Sight, takes_no_files, write_journal};
-pub use error::{Op, StorageError};
+pub use beside::{
+    Beside, Found, Neighbour, Sight, has_no_descriptor, takes_no_files, write_journal,
+};
+pub use error::{Op, StorageError, check_place};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,

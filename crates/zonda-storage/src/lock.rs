@@ -73,7 +73,7 @@ pub struct WriterLock(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     /// The open file that was locked, which outlives who opened it.
-    fd: Fd,
+    fd: Arc<Fd>,
     identity: Identity,
     /// Who has them.
     pid: u32,
@@ -287,10 +287,10 @@ enum Failed {
 }
 
 /// Takes both locks, or none, and gives the open file that has them.
-fn lock(file: &File, intent: Intent) -> Result<Fd, Failed> {
+fn lock(file: &File, intent: Intent) -> Result<Arc<Fd>, Failed> {
     const WRITTEN: &str = "another program has it open for writing";
     const OPEN: &str = "another program has it open";
-    let fd = file.fd.again().map_err(Failed::Refused)?;
+    let fd = Arc::clone(&file.fd);
     let failed = |by| {
         move |errno| match errno {
             Errno(libc::EAGAIN | libc::EACCES) => Failed::Taken(by),

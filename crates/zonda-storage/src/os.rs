@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// The most buffers one `preadv` or `pwritev` takes on Linux (`IOV_MAX`).
 pub(crate) const MAX_BUFFERS: usize = 1024;
 
+/// The first descriptor that is not standard input, output or error.
+const FIRST_OF_OURS: libc::c_int = 3;
+
 /// `fcntl`: which signal tells of a lease (`linux/fcntl.h`; the libc crate has no name for it).
 const F_SETSIG: libc::c_int = 10;
 
@@ -35,6 +38,21 @@ fn retry<T: Copy + PartialOrd + Default>(mut call: impl FnMut() -> T) -> Result<
         if errno != libc::EINTR {
             return Err(Errno(errno));
         }
+    }
+}
+
+/// Whether there may be no more descriptors, in the process or in the system.
+pub(crate) fn has_no_descriptor(Errno(errno): Errno) -> bool {
+    matches!(errno, libc::EMFILE | libc::ENFILE)
+}
+
+/// How long the process may make a file (`RLIMIT_FSIZE`).
+fn most_len() -> u64 {
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is valid for a write of one `rlimit64`, which is what getrlimit writes.
+    match retry(|| unsafe { libc::getrlimit64(libc::RLIMIT_FSIZE, &raw mut limit) }) {
+        Ok(_) => limit.rlim_cur,
+        Err(_) => u64::MAX,
     }
 }
 
@@ -69,7 +87,15 @@ impl Fd {
         let mode: libc::c_uint = 0o666;
         // SAFETY: `name` is a NUL-terminated string that lives through the call; open reads no
         // other memory of ours.
-        retry(|| unsafe { libc::open64(name.as_ptr(), flags | libc::O_CLOEXEC, mode) }).map(Fd)
+        let fd = retry(|| unsafe { libc::open64(name.as_ptr(), flags | libc::O_CLOEXEC, mode) });
+        Fd(fd?).behind_standard()
+    }
+
+    /// Moves it behind standard input, output and error. Where the program has closed one of these, the
+    /// system gives its number to the next file, and every message, of this library and of all
+    /// others, would be written into it.
+    fn behind_standard(self) -> Result<Fd, Errno> {
+        if self.0 < FIRST_OF_OURS { self.again() } else { Ok(self) }
     }
 
     /// One `pread`: how many bytes were read, 0 at the end of the file.
@@ -119,9 +145,19 @@ impl Fd {
 
     /// What closing this descriptor would report, while it stays open. Some file systems (NFS, some with
     /// quotas) tell only there that they could not keep what was written; the kernel hands on what it holds at
-    /// the close of each descriptor of an open file, so that of a second one tells.
+    /// the close of each descriptor of an open file, so that of a second one tells. Where the process may not
+    /// have another one, a sync has them hand it on, and tells the same.
     pub(crate) fn check_close(&self) -> Result<(), Errno> {
-        check_close(self.duplicate())
+        let again = self.duplicate();
+        let errno = again.as_ref().err().and_then(std::io::Error::raw_os_error);
+        if !errno.is_some_and(|errno| has_no_descriptor(Errno(errno))) {
+            return check_close(again);
+        }
+        match self.sync_all() {
+            // Of what cannot be synced (a pipe, a device) a close tells nothing either.
+            Err(Errno(libc::EINVAL | libc::EROFS | libc::ENOTSUP)) => Ok(()),
+            told => told,
+        }
     }
 
     /// The length of the file.
@@ -151,11 +187,34 @@ impl Fd {
         Ok(Stamp { len: u64::try_from(stat.st_size).unwrap_or(0), changed })
     }
 
-    /// Cuts or extends the file.
+    /// Cuts or extends the file. To extend it beyond what the process may write is refused (`EFBIG`) before the
+    /// system ends the program for it (`SIGXFSZ`): how long a file is to be is not always the program's choice.
     pub(crate) fn set_len(&self, len: u64) -> Result<(), Errno> {
+        if len > most_len() && len > self.len()? {
+            return Err(Errno(libc::EFBIG));
+        }
         let len = offset(len)?;
         // SAFETY: ftruncate takes no pointer.
         retry(|| unsafe { libc::ftruncate64(self.0, len) }).map(drop)
+    }
+
+    /// The last place that the file system has in one file, which no call tells: a seek there is refused
+    /// (`EINVAL`) if there is none. Nothing else of ours uses the place where the descriptor is.
+    pub(crate) fn most_len(&self) -> u64 {
+        let is_place = |at: u64| {
+            // SAFETY: lseek takes no pointer.
+            let found = |at| retry(|| unsafe { libc::lseek64(self.0, at, libc::SEEK_SET) });
+            offset(at).and_then(found) != Err(Errno(libc::EINVAL))
+        };
+        let (mut least, mut most) = (0, i64::MAX as u64);
+        if is_place(most) {
+            return u64::MAX;
+        }
+        while most - least > 1 {
+            let middle = least + (most - least) / 2;
+            if is_place(middle) { least = middle } else { most = middle }
+        }
+        least
     }
 
     /// Which file this is, and what of it a copy must keep.
@@ -269,7 +328,8 @@ impl Fd {
     /// Another descriptor of the same open file, which is closed by itself.
     pub(crate) fn again(&self) -> Result<Fd, Errno> {
         // SAFETY: fcntl takes no pointer here.
-        retry(|| unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, 0) }).map(Fd)
+        let again = || unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, FIRST_OF_OURS) };
+        retry(again).map(Fd)
     }
 
     /// The same file, opened anew with `flags`, whatever became of its name.

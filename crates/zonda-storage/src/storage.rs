@@ -128,6 +128,12 @@ pub trait Storage: Send + Sync + fmt::Debug {
     /// What the backend reports.
     fn len(&self) -> Result<u64, StorageError>;
 
+    /// The most bytes there can ever be, as far as that is known: what is behind them can never be written. A
+    /// layer that takes data to write it later asks first.
+    fn most_len(&self) -> u64 {
+        u64::MAX
+    }
+
     /// Cuts the storage to `len` bytes, or extends it to `len` bytes with zeros.
     ///
     /// # Errors
@@ -197,6 +203,9 @@ macro_rules! forward {
             }
             fn len(&self) -> Result<u64, StorageError> {
                 (**self).len()
+            }
+            fn most_len(&self) -> u64 {
+                (**self).most_len()
             }
             fn set_len(&self, len: u64) -> Result<(), StorageError> {
                 (**self).set_len(len)

@@ -321,7 +321,8 @@ impl Dataset {
             return Ok(());
         };
         if self.is_writable() && !self.is_forked() && crate::behind::is_possible() {
-            let behind = self.behind.get_or_init(|| Behind::new(&self.inner, self.path.clone()));
+            let new = || Behind::new(&self.inner, self.path.clone(), self.file.clone());
+            let behind = self.behind.get_or_init(new);
             behind.set(how);
             self.is_behind.store(true, Ordering::Relaxed);
         }

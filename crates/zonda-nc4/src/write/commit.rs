@@ -229,9 +229,14 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     let base = file.position(FileAddr(0));
     let len = storage.len()?.saturating_sub(base);
     let ends = Ends { used: space.end(), said: *end, len };
-    let next = ends.next(*n_commits, page.unwrap_or(1));
-    if next.len > len {
-        storage.set_len(file.position(FileAddr(next.len)))?;
+    let mut next = ends.next(*n_commits, page.unwrap_or(1));
+    let set_len = |end: u64| storage.set_len(file.position(FileAddr(end)));
+    if next.len > len && set_len(next.len).is_err() {
+        // A limit of the process (`ulimit -f`) or of the file system. What is used has to fit, no more.
+        next = ends.without_ahead();
+        if next.len > len {
+            set_len(next.len)?;
+        }
     }
     storage.barrier()?;
     if decided.is_first || next.said > *end {

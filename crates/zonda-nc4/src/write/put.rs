@@ -6,7 +6,7 @@ use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
-use super::contiguous::Contiguous;
+use super::contiguous::{Contiguous, take_run};
 use super::linear::{self, Run, Span};
 use super::own::FillCopies;
 use super::store::{Keep, Room, Stores, VarStore};
@@ -390,7 +390,7 @@ fn put_linear(
             let kept = before.filter(|_| stays);
             let at = match kept {
                 Some(at) => at,
-                None => space.alloc(len).map_err(GetFault::Hdf)?,
+                None => take_run(space, file, len).map_err(GetFault::Hdf)?,
             };
             let position = file.position(at);
             if kept.is_none() {

@@ -8,7 +8,7 @@ use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
 
 use super::Writing;
-use super::contiguous::Contiguous;
+use super::contiguous::{Contiguous, take_run};
 use super::store::{Keep, Room, Stores, VarStore};
 use crate::details::as_stored;
 use crate::file::hdf;
@@ -253,7 +253,7 @@ impl Nc4File {
         if let Keep::Contiguous(Contiguous { addr: None, len, .. }) = store.keep
             && !store.data.form.has_pointers()
         {
-            let at = space.alloc(len).map_err(GetFault::Hdf)?;
+            let at = take_run(space, file, len).map_err(GetFault::Hdf)?;
             store.keep_run(at, len, len, file);
         }
         Ok(())

@@ -13,8 +13,8 @@ use parking_lot::RwLock;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Ranges this close to each other are read in one call, the bytes between thrown away: copying
 /// 4 KiB takes less time than entering the kernel once more.
@@ -27,7 +27,8 @@ const START_WRITING_BYTES: u64 = 2 << 20;
 /// A file, opened for reading or for reading and writing.
 #[derive(Debug)]
 pub struct File {
-    pub(crate) fd: Fd,
+    /// Shared with what keeps the locks of the file, which may outlive it.
+    pub(crate) fd: Arc<Fd>,
     path: Arc<Path>,
     writable: bool,
     level: SyncLevel,
@@ -41,6 +42,7 @@ pub struct File {
     /// For transfers past the system's cache, where they are aligned to blocks in every way.
     direct: RwLock<Option<Fd>>,
     is_direct: AtomicBool,
+    most_len: OnceLock<u64>,
 }
 
 impl File {
@@ -93,7 +95,7 @@ impl File {
     /// A file that is open already.
     pub(crate) fn of_fd(fd: Fd, path: &Path, writable: bool, level: SyncLevel) -> File {
         File {
-            fd,
+            fd: Arc::new(fd),
             path: Arc::from(path),
             writable,
             level,
@@ -103,6 +105,7 @@ impl File {
             folder_pending: AtomicBool::new(false),
             direct: RwLock::new(None),
             is_direct: AtomicBool::new(false),
+            most_len: OnceLock::new(),
         }
     }
 
@@ -207,14 +210,20 @@ impl File {
         if !self.writable {
             return Ok(());
         }
+        // A new file's name is durable only when its folder is.
+        let is_new = self.level == SyncLevel::Full && self.folder_pending.load(Ordering::Acquire);
+        let folder = if is_new { folder_of(&self.path)? } else { None };
         self.sync_by(op, |level| match level {
             SyncLevel::None => Ok(()),
             SyncLevel::Data => self.fd.sync_data(),
             SyncLevel::Full => {
                 self.fd.sync_all()?;
-                self.sync_new_name()
+                sync_folder(folder.as_ref())
             }
         })?;
+        if is_new {
+            self.folder_pending.store(false, Ordering::Release);
+        }
         if self.asks_close { self.check_close() } else { Ok(()) }
     }
 
@@ -248,6 +257,20 @@ impl File {
         })
     }
 
+    /// Which file it is: device and inode. `None` where the system cannot say.
+    #[must_use]
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        self.fd.status().ok().map(|status| status.identity)
+    }
+
+    /// The open file, for a process that carries on with it when this one is killed.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn for_another_process(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.fd.duplicate()
+    }
+
     /// Removes the file, for a creation that is given up: an ordinary file that its path still names. What was
     /// there before and stays after a file, such as a device or a pipe, a link, or another file that has got
     /// the name, is left alone.
@@ -262,15 +285,6 @@ impl File {
         std::fs::remove_file(&self.path).map_err(|error| {
             self.error(Op::Remove, 0, 0, Errno(error.raw_os_error().unwrap_or(libc::EIO)))
         })
-    }
-
-    /// A new file's name is durable only when its folder is.
-    fn sync_new_name(&self) -> Result<(), Errno> {
-        if self.folder_pending.load(Ordering::Acquire) {
-            sync_folder_of(&self.path)?;
-            self.folder_pending.store(false, Ordering::Release);
-        }
-        Ok(())
     }
 
     /// Writes buffers that follow one another from `at` on, however short the kernel cuts it.
@@ -306,13 +320,23 @@ impl File {
     }
 }
 
-/// Makes durable which files the folder of `path` has.
-pub(crate) fn sync_folder_of(path: &Path) -> Result<(), Errno> {
+/// The folder of `path`, for a sync, which makes durable which files it has. That it cannot be opened says nothing of
+/// what was written, so it is found out before the sync. `None` where it is gone, with the file.
+pub(crate) fn folder_of(path: &Path) -> Result<Option<Fd>, StorageError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY).and_then(|fd| fd.sync_all())
+    match Fd::open(folder, libc::O_RDONLY | libc::O_DIRECTORY) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(Errno(libc::ENOENT)) => Ok(None),
+        Err(Errno(errno)) => Err(StorageError::Open { path: Arc::from(folder), errno }),
+    }
+}
+
+/// Syncs a folder, if there is one.
+pub(crate) fn sync_folder(folder: Option<&Fd>) -> Result<(), Errno> {
+    folder.map_or(Ok(()), Fd::sync_all)
 }
 
 /// How many of `ranges` one call can read: each begins where the one before ends, or little after.
@@ -407,6 +431,10 @@ impl Storage for File {
 
     fn len(&self) -> Result<u64, StorageError> {
         self.fd.len().map_err(|e| self.error(Op::Len, 0, 0, e))
+    }
+
+    fn most_len(&self) -> u64 {
+        *self.most_len.get_or_init(|| self.fd.most_len())
     }
 
     fn set_len(&self, len: u64) -> Result<(), StorageError> {

@@ -4,5 +4,5 @@ mod file;
 mod memory;
 
 pub use file::File;
-pub(crate) use file::sync_folder_of;
+pub(crate) use file::{folder_of, sync_folder};
 pub use memory::Memory;

@@ -223,6 +223,10 @@ impl<S: Storage> Storage for Count<S> {
         self.note(Op::Len, 0, self.inner.len(), |_| 0)
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.note(Op::SetLen, 0, self.inner.set_len(len), |()| 0)
     }

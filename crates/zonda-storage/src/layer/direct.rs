@@ -257,6 +257,10 @@ impl<S: Storage> Storage for Direct<S> {
         self.inner.len()
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.inner.set_len(len)
     }

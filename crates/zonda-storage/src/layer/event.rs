@@ -320,6 +320,10 @@ impl<S: Storage> Storage for Event<S> {
         self.record(Op::Len, false, &[(0, 0)], || self.inner.len(), |len, _| *len)
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.record(Op::SetLen, false, &[(len, 0)], || self.inner.set_len(len), |(), _| 0)
     }

@@ -280,6 +280,10 @@ impl<S: Storage> Storage for Fault<S> {
         self.inner.len()
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.check(Op::SetLen, len, 0)?;
         self.inner.set_len(len)

@@ -148,6 +148,10 @@ impl Storage for Probe {
         self.record(Kind::Len, || self.below.len(), |len| (len.copied().unwrap_or(0), 0))
     }
 
+    fn most_len(&self) -> u64 {
+        self.below.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.record(Kind::SetLen, || self.below.set_len(len), |_| (len, 0))
     }

@@ -132,6 +132,10 @@ impl<S: Storage> Storage for Throttle<S> {
         self.inner.len()
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.wait(0);
         self.inner.set_len(len)

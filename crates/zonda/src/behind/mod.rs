@@ -43,6 +43,7 @@ use std::time::Instant;
 use arc_swap::{ArcSwap, Guard};
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::View;
+use zonda_storage::backend::File;
 use zonda_storage::{attempted, take_until};
 
 use crate::dataset::Inner;
@@ -62,6 +63,7 @@ pub(crate) struct Behind {
     this: Weak<Behind>,
     inner: Arc<Inner>,
     path: PathBuf,
+    file: Option<Arc<File>>,
     budget: ArcSwap<Budget>,
     /// Threads that there may be; 0 for the default.
     n_threads: AtomicUsize,
@@ -236,12 +238,14 @@ pub(crate) fn quiet(until: Option<Instant>) -> Quiet {
 }
 
 impl Behind {
-    pub(crate) fn new(inner: &Arc<Inner>, path: PathBuf) -> Arc<Behind> {
+    /// `file` is the file of the operating system, if it is one.
+    pub(crate) fn new(inner: &Arc<Inner>, path: PathBuf, file: Option<Arc<File>>) -> Arc<Behind> {
         Arc::new_cyclic(|this| Behind {
             this: Weak::clone(this),
             is_over: AtomicBool::new(false),
             inner: Arc::clone(inner),
             path,
+            file,
             budget: ArcSwap::new(Budget::of_process()),
             n_threads: AtomicUsize::new(0),
             state: Mutex::default(),

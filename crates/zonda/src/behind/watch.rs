@@ -5,7 +5,8 @@
 //! could not find or repeat is committed, that it may be told that a put is done: definitions that
 //! nobody ended, and puts that go the ordinary way.
 
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -107,15 +108,14 @@ impl Behind {
         if known.epoch == Some(epoch) {
             return;
         }
-        let path = self.watch.path.get().map_or(Path::new(""), |path| path);
-        let file = Message::file(known.id, path);
+        // Which file it is says the file itself: another one may have got its name.
+        let identity = self.file.as_ref().and_then(|file| file.identity());
+        let path = self.watch.path.get().cloned().unwrap_or_default();
+        let file = Message::File { file: known.id, identity, path };
         let mut told = known.helper.tell(&file, Some(arena.fd()));
-        if known.epoch.is_none()
-            && let Inner::Nc4(nc4) = &*self.inner
-            && let Some(lock) = nc4.lock_for_another_process()
-        {
-            let lock_of = Message::Lock { file: known.id };
-            told = told && known.helper.tell(&lock_of, Some(std::os::fd::AsFd::as_fd(&lock)));
+        if let Some(open) = self.open_for_helper() {
+            let open_of = Message::Open { file: known.id };
+            told = told && known.helper.tell(&open_of, Some(open.as_fd()));
         }
         known.epoch = Some(epoch);
         drop(with);
@@ -124,6 +124,16 @@ impl Behind {
         } else {
             self.lose_watch();
         }
+    }
+
+    /// What keeps the locks of the file, or else the file itself: by it the helper finds the file whatever it
+    /// is called by then.
+    fn open_for_helper(&self) -> Option<OwnedFd> {
+        let lock = match &*self.inner {
+            Inner::Nc4(nc4) => nc4.lock_for_another_process(),
+            Inner::Classic(_) => None,
+        };
+        lock.or_else(|| self.file.as_ref()?.for_another_process().ok())
     }
 
     /// Tells the helper how a variable is called, whose number may be another one there.

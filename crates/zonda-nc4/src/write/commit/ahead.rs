@@ -54,6 +54,13 @@ impl Ends {
         let said = if len >= least { len } else { round(used.saturating_add(ahead)) };
         Ends { used, said, len: round(said.saturating_add(ahead)) }
     }
+
+    /// What is to be after the next commit where the storage cannot be longer than what is used: readers who
+    /// opened the file before may miss what it adds, which is better than to lose it.
+    pub(super) fn without_ahead(self) -> Ends {
+        let said = self.said.max(self.used);
+        Ends { said, len: self.len.max(said), ..self }
+    }
 }
 
 impl Nc4File {
@@ -106,6 +113,14 @@ mod tests {
         let ends = Ends { used: 1000, said: 600, len: 900 };
         assert_eq!(ends.next(0, 1), Ends { used: 1000, said: 1000, len: 1000 });
         assert_eq!(ends.next(2, 1), Ends { used: 1000, said: 1000, len: 1000 });
+    }
+
+    #[test]
+    fn where_there_is_no_room_nothing_is_ahead() {
+        let ends = Ends { used: 1000, said: 600, len: 900 };
+        assert_eq!(ends.without_ahead(), Ends { used: 1000, said: 1000, len: 1000 });
+        let ends = Ends { used: 1000, said: 1200, len: 1500 };
+        assert_eq!(ends.without_ahead(), ends);
     }
 
     #[test]

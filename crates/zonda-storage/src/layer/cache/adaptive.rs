@@ -152,6 +152,10 @@ impl<S: Storage + Clone + 'static> Storage for Adaptive<S> {
         self.now().len()
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.now().set_len(len)
     }

@@ -216,6 +216,10 @@ impl<S: Storage + 'static> Storage for Behind<S> {
         self.cache.len()
     }
 
+    fn most_len(&self) -> u64 {
+        self.cache.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.cache.set_len(len)
     }

@@ -456,6 +456,10 @@ impl<S: Storage> Storage for Cache<S> {
         Ok(self.len.load(Ordering::Acquire))
     }
 
+    fn most_len(&self) -> u64 {
+        self.inner.most_len()
+    }
+
     fn set_len(&self, len: u64) -> Result<(), StorageError> {
         self.resize_to(len)
     }

@@ -4,7 +4,7 @@ use super::Cache;
 use super::lent::Holder;
 use super::table::{Page, Slot};
 use crate::StorageError;
-use crate::error::{Op, range_end};
+use crate::error::{Op, check_place, range_end};
 use crate::storage::{Storage, WriteRange, fill_by_writes};
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,12 @@ impl<S: Storage> Cache<S> {
     ) -> Result<bool, StorageError> {
         let Some((_, slot)) = self.hinted(index) else { return Ok(false) };
         let end = match range_end(Op::Write, at, data.len()) {
-            Ok(end) if end > at => end,
+            Ok(end)
+                if end > at
+                    && check_place(at, data.len() as u64, || self.inner.most_len()).is_ok() =>
+            {
+                end
+            }
             // An empty or impossible range is the slow path's to judge.
             _ => return Ok(false),
         };
@@ -86,6 +91,7 @@ impl<S: Storage> Cache<S> {
     /// they leave need not be written twice.
     pub(super) fn fill_pages(&self, at: u64, len: u64, element: &[u8]) -> Result<(), StorageError> {
         let end = range_end(Op::Write, at, usize::try_from(len).unwrap_or(usize::MAX))?;
+        check_place(at, len, || self.inner.most_len())?;
         let whole = self.page_bytes();
         let mut from = at;
         while from < end {
@@ -114,6 +120,7 @@ impl<S: Storage> Cache<S> {
     pub(super) fn write_all(&self, ranges: &[WriteRange<'_>]) -> Result<(), StorageError> {
         for range in ranges {
             range_end(Op::Write, range.at, range.data.len())?;
+            check_place(range.at, range.data.len() as u64, || self.inner.most_len())?;
         }
         let ascending =
             ranges.windows(2).all(|two| two[0].at + two[0].data.len() as u64 <= two[1].at);

@@ -2,8 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use zonda_model::VarId;
 use zonda_nc4::GroupId;
@@ -17,8 +16,8 @@ pub(in crate::behind) enum Message {
     Hello { pid: u32 },
     /// A file; comes with the memory in which its values are. Said again when it may have changed.
     File { file: u64, identity: Option<(u64, u64)>, path: PathBuf },
-    /// Comes with what keeps the locks of the file.
-    Lock { file: u64 },
+    /// Comes with the open file: what it is called later, and what keeps its locks.
+    Open { file: u64 },
     /// How a variable is called, and the path of its group.
     Var { file: u64, var: VarRef, group: Vec<u8>, name: Vec<u8> },
     /// The file needs no helper any more.
@@ -26,11 +25,6 @@ pub(in crate::behind) enum Message {
 }
 
 impl Message {
-    /// About the file that is at a path now.
-    pub(in crate::behind) fn file(file: u64, path: &Path) -> Message {
-        Message::File { file, identity: identity(path), path: path.to_owned() }
-    }
-
     pub(super) fn encode(&self) -> Vec<u8> {
         let (kind, words, texts): (u8, Vec<u64>, [&[u8]; 2]) = match self {
             Message::Hello { pid } => (0, vec![u64::from(*pid)], [b"", b""]),
@@ -39,7 +33,7 @@ impl Message {
                 let is_known = u64::from(identity.is_some());
                 (1, vec![*file, is_known, device, inode], [path.as_os_str().as_bytes(), b""])
             }
-            Message::Lock { file } => (2, vec![*file], [b"", b""]),
+            Message::Open { file } => (2, vec![*file], [b"", b""]),
             Message::Var { file, var, group, name } => {
                 let words =
                     vec![*file, u64::from(var.group.0), u64::from(var.var.0.cast_unsigned())];
@@ -71,7 +65,7 @@ impl Message {
                 let identity = (is_known == 1).then_some((device, inode));
                 Message::File { file, identity, path: path.into() }
             }
-            2 => Message::Lock { file: word()? },
+            2 => Message::Open { file: word()? },
             3 => {
                 let (file, group, var) = (word()?, word()?, word()?);
                 let len = usize::try_from(word()?).ok()?;
@@ -86,12 +80,6 @@ impl Message {
     }
 }
 
-/// Device and inode of what is at a path.
-pub(super) fn identity(path: &Path) -> Option<(u64, u64)> {
-    let found = std::fs::metadata(path).ok()?;
-    Some((found.dev(), found.ino()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,9 +89,9 @@ mod tests {
         let var = VarRef { group: GroupId(2), var: VarId(9) };
         let messages = [
             Message::Hello { pid: 17 },
-            Message::file(3, Path::new("/")),
+            Message::File { file: 3, identity: Some((5, 1 << 40)), path: PathBuf::from("/") },
             Message::File { file: 3, identity: None, path: PathBuf::from("/a b") },
-            Message::Lock { file: 4 },
+            Message::Open { file: 4 },
             Message::Var { file: 5, var, group: b"/g".to_vec(), name: b"temp".to_vec() },
             Message::End { file: u64::MAX },
         ];

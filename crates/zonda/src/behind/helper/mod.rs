@@ -6,6 +6,7 @@
 mod find;
 mod message;
 mod patience;
+mod place;
 mod serve;
 
 use std::os::fd::BorrowedFd;
@@ -24,7 +25,7 @@ pub use serve::serve;
 static HELPER: Mutex<Option<(u32, Option<Arc<Helper>>)>> = Mutex::new(None);
 
 /// What a helper says when it is ready.
-const READY: &[u8] = b"zonda iod 1";
+const READY: &[u8] = b"zonda iod 2";
 
 /// A helper that was started.
 #[derive(Debug)]

@@ -1,9 +1,11 @@
 //! The work of the helper process: to wait, and to carry out what a killed program left.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::io::{self, Write};
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use zonda_model::{Hyperslab, NcError};
@@ -11,8 +13,9 @@ use zonda_nc4::{GroupId, Held};
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 
 use super::READY;
-use super::message::{Message, identity};
+use super::message::Message;
 use super::patience::Patience;
+use super::place;
 use crate::behind::WriteBehind;
 use crate::behind::record::{self, Form, Record};
 use crate::dataset::Dataset;
@@ -20,16 +23,38 @@ use crate::error::{Error, Result};
 use crate::open::OpenOptions;
 use crate::refs::VarRef;
 
+/// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
+const SPARE: u64 = 16;
+
 /// A file of the program that is watched.
 #[derive(Debug, Default)]
 struct File {
     path: PathBuf,
     identity: Option<(u64, u64)>,
-    memory: Option<OwnedFd>,
-    /// Keeps other writers away as long as it is open.
-    _lock: Option<OwnedFd>,
+    memory: Option<Rc<fs::File>>,
+    /// Tells what it is called now, and keeps other writers away as long as it is open.
+    open: Option<fs::File>,
     /// Names that variables had, with the paths of their groups; the last ones last.
     names: HashMap<(u16, i32), Vec<Name>>,
+}
+
+/// The memories of a program, which most of its files share. Each is open once.
+#[derive(Debug, Default)]
+struct Memories(Vec<Weak<fs::File>>);
+
+impl Memories {
+    fn keep(&mut self, fd: OwnedFd) -> Option<Rc<fs::File>> {
+        let new = fs::File::from(fd);
+        let identity = place::identity(&new)?;
+        self.0.retain(|known| known.strong_count() > 0);
+        let mut known = self.0.iter().filter_map(Weak::upgrade);
+        if let Some(known) = known.find(|known| place::identity(known) == Some(identity)) {
+            return Some(known);
+        }
+        let new = Rc::new(new);
+        self.0.push(Rc::downgrade(&new));
+        Some(new)
+    }
 }
 
 /// How a variable was called.
@@ -45,6 +70,8 @@ struct Done {
     n_puts: usize,
     n_lost: usize,
     why: Option<String>,
+    /// Where the file is now, if not where the program opened it.
+    moved_to: Option<PathBuf>,
 }
 
 impl Done {
@@ -64,15 +91,22 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
     channel.send(READY, None)?;
     let mut process = None;
     let mut files: BTreeMap<u64, File> = BTreeMap::new();
+    let mut memories = Memories::default();
+    let most = zonda_shared::raise_open_files().saturating_sub(SPARE);
     while let Happened::Message(bytes, fd) = channel.wait(process.as_ref(), true)? {
         match Message::decode(&bytes) {
             Some(Message::Hello { pid }) => process = Process::find(pid),
             Some(Message::File { file, identity, path }) => {
                 let file = files.entry(file).or_default();
                 (file.path, file.identity) = (path, identity);
-                file.memory = fd.or(file.memory.take());
+                file.memory = fd.and_then(|fd| memories.keep(fd)).or(file.memory.take());
             }
-            Some(Message::Lock { file }) => files.entry(file).or_default()._lock = fd,
+            Some(Message::Open { file }) => {
+                let file = files.entry(file).or_default();
+                // Where there are more files than this process may have, its path has to do.
+                let fits = |fd: &OwnedFd| u64::try_from(fd.as_raw_fd()).is_ok_and(|fd| fd < most);
+                file.open = fd.filter(fits).map(fs::File::from);
+            }
             Some(Message::Var { file, var, group, name }) => {
                 let file = files.entry(file).or_default();
                 let names = file.names.entry((var.group.0, var.var.0)).or_default();
@@ -101,7 +135,11 @@ fn tell(file: &File, done: &Done) {
     // Nobody may be there to read it.
     if done.n_puts > 0 {
         let n = done.n_puts;
-        let _ = writeln!(out, "zonda iod: {path}: {n} puts that the program left are in the file");
+        let _ = write!(out, "zonda iod: {path}: {n} puts that the program left are in the file");
+        if let Some(now) = &done.moved_to {
+            let _ = write!(out, ", which is {} now", now.display());
+        }
+        let _ = writeln!(out);
     }
     if done.n_lost > 0 {
         let why = done.why.as_deref().unwrap_or("unknown");
@@ -112,10 +150,8 @@ fn tell(file: &File, done: &Done) {
 /// Carries out what was left for a file, and commits.
 fn carry_out(id: u64, file: &File) -> Done {
     let mut done = Done::default();
-    let Some(memory) = file.memory.as_ref().and_then(|memory| memory.try_clone().ok()) else {
-        return done;
-    };
-    let left = match Left::of(memory) {
+    let Some(memory) = &file.memory else { return done };
+    let left = match memory.try_clone().and_then(|memory| Left::of(memory.into())) {
         Ok(left) => left,
         Err(error) => {
             done.lose(1, error);
@@ -128,16 +164,21 @@ fn carry_out(id: u64, file: &File) -> Done {
         return done;
     }
     if let Err(error) = repeat(file, &left, &blocks, &mut done) {
-        let n_puts = std::mem::take(&mut done.n_puts).max(1);
-        done.lose(n_puts, error);
+        let all = blocks.iter().map(|block| left.read(block).map_or(1, |(_, puts)| puts.len()));
+        done.n_puts = 0;
+        done.n_lost = 0;
+        done.lose(all.sum(), error);
     }
     done
 }
 
 fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Result<()> {
-    if file.identity.is_some() && identity(&file.path) != file.identity {
+    let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else {
         let why = "the file is gone, or another one is in its place";
         return Err(Error::explained(NcError::System(ENOENT), why));
+    };
+    if path != file.path {
+        done.moved_to = Some(path.clone());
     }
     let options =
         OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
@@ -148,7 +189,7 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
         // The error has the path; nobody may be there to read it.
         let _ = writeln!(out, "zonda iod: {error}; it is tried again for {seconds} s");
     };
-    let dataset = patience.with(tell, || Dataset::open(&file.path, &options))?;
+    let dataset = patience.with(tell, || Dataset::open(&path, &options))?;
     let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
     for block in blocks {
         let (bytes, records) = match left.read(block) {
