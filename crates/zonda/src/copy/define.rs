@@ -115,7 +115,13 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
         Some((path, why)) if path.starts_with('/') => why,
         _ => &cause,
     };
-    Error::told(error.code(), format!("{kind} {}: {why}", shown(name)))
+    let named = format!("{kind} {}", shown(name));
+    // What begins with it is no longer to be told what it is about.
+    let text = match why.strip_prefix(&named) {
+        Some(rest) if rest.starts_with(' ') => why.to_owned(),
+        _ => format!("{named}: {why}"),
+    };
+    Error::told(error.code(), text)
 }
 
 fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
