@@ -42,7 +42,14 @@ pub(crate) type CallResult = Result<(), Failure>;
 
 /// The answer for a conversion that delivered everything but met values that did not fit.
 pub(crate) fn ranged(converted: zonda::Converted) -> CallResult {
-    if converted.out_of_range == 0 { Ok(()) } else { Err(NcError::Range.into()) }
+    match converted.out_of_range {
+        0 => Ok(()),
+        n => {
+            let values = if n == 1 { "value does" } else { "values do" };
+            let text = format!("{}: {n} {values} not fit, all others are there", NcError::Range);
+            Err(zonda::Error::told(NcError::Range, text).into())
+        }
+    }
 }
 
 thread_local! {

@@ -27,6 +27,19 @@ pub(crate) fn stdin() -> Result<Arc<Memory>> {
     Ok(Arc::new(Memory::from_slice(&bytes)))
 }
 
+/// Says where a classic file ends before its data do: what is missing reads as zeros, as in the
+/// reference, and nobody should take that for values.
+pub(crate) fn tell_of_missing(file: &Dataset, path: &Path) -> Result<()> {
+    let missing = file.missing_bytes()?;
+    if missing > 0 {
+        let path = label(path).display();
+        eprintln!(
+            "zonda: {path}: {missing} bytes are missing at the end of the file; they read as zeros"
+        );
+    }
+    Ok(())
+}
+
 /// Opens a dataset for reading.
 pub(crate) fn open(path: &Path) -> Result<Dataset> {
     let options = OpenOptions::default();

@@ -114,7 +114,9 @@ fn wrong_call(error: &clap::Error) -> ExitCode {
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .filter(|line| !line.is_empty())
         .collect();
-    Failure::Usage(format!("{}; see --help", cause.join(" "))).report()
+    // Its advice comes on a line of its own.
+    let cause = cause.join(" ").replace(" tip: ", "; tip: ");
+    Failure::Usage(format!("{cause}; see --help")).report()
 }
 
 /// What `main` was built from, for completions and manual pages.

@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use zonda_hdf5::message::{Dataspace, Datatype, SpaceKind};
 use zonda_hdf5::{Attribute, Attributes, File, HdfError, Object};
 use zonda_model::memory::NoMemory;
-use zonda_model::{ExtType, NcError};
+use zonda_model::{ExtType, NcError, shown_name};
 
 use crate::Nc4Error;
 use crate::form::{Form, NC_STRING, Shape};
@@ -76,7 +76,7 @@ impl AttList {
             AttList::Read(list) => list.find(name),
             AttList::Edited(list) => list.find(name),
         };
-        found.ok_or(AttFault::Refused(NcError::NotAtt))
+        found.ok_or_else(|| AttFault::None(name.into()))
     }
 
     /// What the attribute with that number is.
@@ -121,6 +121,8 @@ struct Shown {
 pub(crate) enum AttFault {
     Hdf(HdfError),
     Refused(NcError),
+    /// There is none of this name.
+    None(Box<[u8]>),
     /// The attribute of this name has more dimensions than one.
     Shape(Box<[u8]>),
     /// The attribute of this name is of a type that netCDF has no words for.
@@ -133,6 +135,10 @@ impl AttFault {
         match self {
             AttFault::Hdf(error) => Nc4Error::Hdf { object, error },
             AttFault::Refused(code) => Nc4Error::Refused { object, code },
+            AttFault::None(name) => {
+                let why = format!("no attribute {}", shown_name(&name));
+                Nc4Error::Explained { object, why, code: NcError::NotAtt }
+            }
             AttFault::Shape(name) => {
                 let name = String::from_utf8_lossy(&name);
                 let what = format!("its attribute {name} has more dimensions than one");

@@ -42,6 +42,17 @@ pub enum Nc4Error {
         /// The code that C sees.
         code: NcError,
     },
+    /// The same, in words: the code does not say which argument was meant, or is one that the reference
+    /// gives for many things.
+    #[error("{object}: {why}")]
+    Explained {
+        /// What it was about, as above.
+        object: String,
+        /// What does not fit what.
+        why: String,
+        /// The code that C sees.
+        code: NcError,
+    },
 }
 
 impl Nc4Error {
@@ -53,8 +64,21 @@ impl Nc4Error {
             Nc4Error::Hdf { .. }
             | Nc4Error::Chunk { .. }
             | Nc4Error::NoWords { .. }
-            | Nc4Error::Refused { .. } => None,
+            | Nc4Error::Refused { .. }
+            | Nc4Error::Explained { .. } => None,
         }
+    }
+
+    /// The same about another object.
+    pub(crate) fn about(mut self, other: String) -> Nc4Error {
+        match &mut self {
+            Nc4Error::Hdf { object, .. }
+            | Nc4Error::Chunk { object, .. }
+            | Nc4Error::NoWords { object, .. }
+            | Nc4Error::Refused { object, .. }
+            | Nc4Error::Explained { object, .. } => *object = other,
+        }
+        self
     }
 
     /// The code that C sees.
@@ -63,7 +87,9 @@ impl Nc4Error {
         match self {
             Nc4Error::Hdf { error, .. } => error.nc_error(),
             Nc4Error::Chunk { error, .. } => error.nc_error(),
-            Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => *code,
+            Nc4Error::NoWords { code, .. }
+            | Nc4Error::Refused { code, .. }
+            | Nc4Error::Explained { code, .. } => *code,
         }
     }
 
@@ -82,7 +108,9 @@ impl Nc4Error {
             Nc4Error::NoWords { .. } => Answer::Unrepresentable,
             // The reference has this code for much that cannot be done.
             Nc4Error::Refused { code: NcError::HdfErr, .. } => Answer::Request,
-            Nc4Error::Refused { code, .. } => Answer::of_code(*code),
+            Nc4Error::Refused { code, .. } | Nc4Error::Explained { code, .. } => {
+                Answer::of_code(*code)
+            }
         }
     }
 
@@ -94,7 +122,10 @@ impl Nc4Error {
             Nc4Error::Chunk { error: ChunkError::Table(error), .. } => {
                 error.downcast_ref().is_some_and(HdfError::is_lost_sync)
             }
-            Nc4Error::Chunk { .. } | Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } => false,
+            Nc4Error::Chunk { .. }
+            | Nc4Error::NoWords { .. }
+            | Nc4Error::Refused { .. }
+            | Nc4Error::Explained { .. } => false,
         }
     }
 
@@ -107,7 +138,9 @@ impl Nc4Error {
                 error.downcast_ref().and_then(HdfError::offset)
             }
             Nc4Error::Chunk { error, .. } => error.offset(),
-            Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } => None,
+            Nc4Error::NoWords { .. } | Nc4Error::Refused { .. } | Nc4Error::Explained { .. } => {
+                None
+            }
         }
     }
 }

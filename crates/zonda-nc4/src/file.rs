@@ -379,8 +379,11 @@ impl Nc4File {
         let model = self.model()?;
         let refused = |code| Nc4Error::Refused { object: model.group_path(group), code };
         model.group(group).ok_or_else(|| refused(NcError::BadGrpId))?;
-        let var = model.var(group, var).ok_or_else(|| refused(NcError::NotVar))?;
-        Ok((model, var))
+        let Some(found) = model.var(group, var) else {
+            let (object, why) = (model.group_path(group), format!("no variable {}", var.0));
+            return Err(Nc4Error::Explained { object, why, code: NcError::NotVar });
+        };
+        Ok((model, found))
     }
 
     /// The fields of a compound that has members of types that netCDF has not.
@@ -434,7 +437,7 @@ impl Nc4File {
     }
 
     /// The path of what an attribute belongs to.
-    fn path(&self, owner: Owner) -> String {
+    pub(crate) fn path(&self, owner: Owner) -> String {
         match self.model.get() {
             None => String::from("/"),
             Some(model) => match model.var(owner.group, owner.var) {

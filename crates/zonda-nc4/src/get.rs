@@ -15,7 +15,7 @@ use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Dim, GroupId, Model, UserClass, Var};
 use crate::place::{Place, Target};
 use crate::request::{Request, Written};
-use crate::select::{self, Axis};
+use crate::select::{self, Axis, Misfit};
 use crate::values::{Fault, Values, until_nul};
 use crate::write::{Typed, VarDraft, Writing, draft_fill};
 use crate::{Nc4Error, Result};
@@ -26,6 +26,8 @@ pub(crate) enum GetFault {
     Hdf(HdfError),
     Chunk(ChunkError),
     Refused(NcError),
+    /// The same, in words.
+    Explained(NcError, String),
     /// What was made elsewhere and cannot be changed here, and why.
     Unwritable(&'static str),
 }
@@ -43,6 +45,7 @@ impl GetFault {
             GetFault::Hdf(error) => Nc4Error::Hdf { object, error },
             GetFault::Chunk(error) => Nc4Error::Chunk { object, error },
             GetFault::Refused(code) => Nc4Error::Refused { object, code },
+            GetFault::Explained(code, why) => Nc4Error::Explained { object, why, code },
             GetFault::Unwritable(why) => Nc4Error::Refused {
                 object: format!("{object}: cannot be changed: {why}"),
                 code: NcError::NotBuilt,
@@ -57,6 +60,12 @@ impl From<Fault> for GetFault {
             Fault::Hdf(error) => GetFault::Hdf(error),
             Fault::NoMemory => GetFault::Refused(NcError::NoMem),
         }
+    }
+}
+
+impl From<Misfit> for GetFault {
+    fn from(misfit: Misfit) -> GetFault {
+        GetFault::Explained(misfit.code, misfit.to_string())
     }
 }
 
@@ -126,8 +135,8 @@ impl Nc4File {
         let rank = var.dims.len();
         let slab = slab(rank);
         let axes = axes(model, var);
-        if let Err(code) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), code).into());
+        if let Err(misfit) = select::check(&axes, &slab) {
+            return Err(short(model, group, var, (&axes, &slab), misfit).into());
         }
         let cut = |list: &'s [usize]| list.get(..rank).unwrap_or(list);
         let slab = Hyperslab {
@@ -300,8 +309,9 @@ fn short(
     group: GroupId,
     var: &Var,
     (axes, slab): (&[Axis], &Hyperslab<'_>),
-    code: NcError,
+    misfit: Misfit,
 ) -> Nc4Error {
+    let code = misfit.code;
     let object = model.var_path(group, var);
     let dims = || var.dims.iter().map(|&id| model.dim(id));
     let of_dims = |(axis, dim): (&Axis, Option<&Dim>)| Axis {
@@ -317,7 +327,7 @@ fn short(
     let first = axes.iter().zip(dims()).find_map(is_short);
     match first.filter(|_| select::check(&long, slab).is_ok()) {
         Some(what) => Nc4Error::NoWords { object, what, code },
-        None => Nc4Error::Refused { object, code },
+        None => Nc4Error::Explained { object, why: misfit.to_string(), code },
     }
 }
 

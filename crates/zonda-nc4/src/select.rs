@@ -3,6 +3,8 @@
 //! A dimension that can grow bounds a variable by its own length, which may be beyond what the
 //! variable has: the rest reads as fill values. Any other bounds it by what the variable has.
 
+use std::fmt;
+
 use zonda_model::{Hyperslab, NcError};
 
 /// One axis of a variable.
@@ -14,30 +16,95 @@ pub(crate) struct Axis {
     pub(crate) unlimited: Option<u64>,
 }
 
+/// Where a hyperslab leaves a variable, in the words of classic files.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Misfit {
+    pub(crate) code: NcError,
+    axis: usize,
+    first: u64,
+    count: u64,
+    stride: isize,
+    /// Of the dimension; `None` for one that can grow.
+    len: Option<u64>,
+}
+
+impl Misfit {
+    #[cold]
+    pub(crate) fn new(
+        code: NcError,
+        slab: &Hyperslab<'_>,
+        axis: usize,
+        len: Option<u64>,
+    ) -> Misfit {
+        let (first, count, _) = selected(slab, axis);
+        let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
+        Misfit { code, axis, first, count, stride, len }
+    }
+
+    /// Lists that are shorter than the variable's rank.
+    #[cold]
+    pub(crate) fn short() -> Misfit {
+        Misfit { code: NcError::Inval, axis: 0, first: 0, count: 0, stride: 1, len: None }
+    }
+
+    /// The first stride that is none.
+    #[cold]
+    pub(crate) fn stride(slab: &Hyperslab<'_>) -> Misfit {
+        let first = |stride: &[isize]| stride.iter().position(|&stride| stride <= 0);
+        let axis = slab.stride.and_then(first).unwrap_or(0);
+        Misfit::new(NcError::Stride, slab, axis, None)
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misfit { code, axis, first, count, stride, len } = *self;
+        match code {
+            NcError::Inval => {
+                write!(f, "start, count or stride has fewer numbers than the variable dimensions")
+            }
+            NcError::Stride => write!(f, "stride {stride} in dimension {axis}"),
+            NcError::InvalidCoords => {
+                write!(f, "start {first} in dimension {axis} of length {}", len.unwrap_or(0))
+            }
+            _ => {
+                write!(f, "start {first} + count {count}")?;
+                if stride != 1 {
+                    write!(f, " at stride {stride}")?;
+                }
+                match len {
+                    Some(len) => write!(f, " in dimension {axis} of length {len}"),
+                    None => write!(f, " in dimension {axis}: no dimension can be as long"),
+                }
+            }
+        }
+    }
+}
+
 /// Checks strides, then axis by axis the first and the last element.
-pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), NcError> {
+pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
     let rank = axes.len();
     let fits = slab.start.len() >= rank
         && slab.count.len() >= rank
         && slab.stride.is_none_or(|stride| stride.len() >= rank);
     if !fits {
-        return Err(NcError::Inval);
+        return Err(Misfit::short());
     }
     if slab.stride.is_some_and(|stride| stride.iter().take(rank).any(|&stride| stride <= 0)) {
-        return Err(NcError::Stride);
+        return Err(Misfit::stride(slab));
     }
     for (axis, index) in axes.iter().zip(0..) {
         let (start, count, stride) = selected(slab, index);
         let len = axis.unlimited.unwrap_or(axis.extent);
         if start > len || (start == len && count > 0) {
-            return Err(NcError::InvalidCoords);
+            return Err(Misfit::new(NcError::InvalidCoords, slab, index, Some(len)));
         }
         let Some(steps) = count.checked_sub(1) else {
             continue;
         };
         let last = steps.checked_mul(stride).and_then(|span| span.checked_add(start));
         if last.is_none_or(|last| last >= len) {
-            return Err(NcError::Edge);
+            return Err(Misfit::new(NcError::Edge, slab, index, Some(len)));
         }
     }
     Ok(())
@@ -69,7 +136,8 @@ mod tests {
     use super::*;
 
     fn code(axes: &[Axis], start: &[usize], count: &[usize], stride: Option<&[isize]>) -> i32 {
-        check(axes, &Hyperslab { start, count, stride }).map_or_else(NcError::code, |()| 0)
+        check(axes, &Hyperslab { start, count, stride })
+            .map_or_else(|misfit| misfit.code.code(), |()| 0)
     }
 
     #[test]
@@ -88,6 +156,20 @@ mod tests {
         assert_eq!(code(&[grown, fixed], &[3, 5], &[3, 1], None), NcError::InvalidCoords.code());
         assert_eq!(code(&[grown, fixed], &[3, 0], &[4, 9], None), NcError::Edge.code());
         assert_eq!(code(&[], &[], &[], None), 0);
+    }
+
+    #[test]
+    fn what_leaves_the_variable_is_said() {
+        let axes = [Axis { extent: 4, unlimited: None }, Axis { extent: 2, unlimited: Some(6) }];
+        let said = |start: &[usize], count: &[usize], stride: Option<&[isize]>| {
+            check(&axes, &Hyperslab { start, count, stride }).unwrap_err().to_string()
+        };
+        assert_eq!(said(&[0, 3], &[1, 4], None), "start 3 + count 4 in dimension 1 of length 6");
+        assert_eq!(said(&[4, 0], &[1, 1], None), "start 4 in dimension 0 of length 4");
+        assert_eq!(said(&[0, 0], &[1, 1], Some(&[1, -2])), "stride -2 in dimension 1");
+        let strided = said(&[1, 0], &[2, 1], Some(&[3, 1]));
+        assert_eq!(strided, "start 1 + count 2 at stride 3 in dimension 0 of length 4");
+        assert!(said(&[0], &[1], None).contains("fewer numbers"));
     }
 
     #[test]

@@ -182,10 +182,7 @@ pub fn write_journal(
 /// (`ENOENT`) where the file was removed with its folder.
 #[must_use]
 pub fn takes_no_files(errno: i32) -> bool {
-    matches!(
-        errno,
-        libc::EPERM | libc::ENOENT | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG
-    )
+    matches!(errno, libc::EPERM | libc::ENOENT | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG)
 }
 
 /// Whether an `errno` means that there may be no more open files. The program need not be able to close

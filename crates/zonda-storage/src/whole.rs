@@ -9,14 +9,20 @@ use std::path::Path;
 use crate::os;
 
 /// Makes a file of these bytes in the place of what is there, as [`std::fs::write`], and gives what
-/// closing it reports.
+/// closing it reports. A part of them helps nobody: a file that cannot be completed is removed.
 ///
 /// # Errors
-/// What the operating system reports; a part may be written.
+/// What the operating system reports.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create(path)?;
-    file.write_all(bytes)?;
-    close(file)
+    let written = file.write_all(bytes);
+    let done = close(file);
+    let done = written.and(done);
+    // No link, device or pipe, whose name is not ours.
+    if done.is_err() && std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+        let _as_good_as_done = std::fs::remove_file(path);
+    }
+    done
 }
 
 /// Closes a file that was written.

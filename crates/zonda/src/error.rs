@@ -243,7 +243,11 @@ impl fmt::Display for Error {
             (Some(_), Cause::Storage(_) | Cause::Classic(_), _) | (_, _, None) => {
                 self.0.cause.fmt(f)
             }
-            (_, cause, Some(path)) => write!(f, "{}: {cause}", path.display()),
+            (_, cause, Some(path)) => {
+                // The storage may have named the file once more, behind the object.
+                let own = format!("{}: ", path.display());
+                write!(f, "{own}{}", cause.to_string().replacen(&own, "", 1))
+            }
         }
     }
 }

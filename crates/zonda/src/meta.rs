@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use zonda_classic::{AttRef, Header, Layout};
-use zonda_model::{DimId, ExtType, NcError, VarId, sought_name};
+use zonda_model::{DimId, ExtType, NcError, VarId, shown_name, sought_name};
 use zonda_nc4::{Group, GroupId, Model, Nc4Error, Nc4File, UserType};
 
 use crate::error::{Error, Result};
@@ -113,6 +113,18 @@ impl<'a> Meta<'a> {
 }
 
 /// The model of a netCDF-4 file and the group looked at.
+/// Nothing has that name.
+#[cold]
+fn no_such(code: NcError, what: &str, name: &[u8]) -> Error {
+    Error::told(code, format!("no {what} {:?}", shown_name(name)))
+}
+
+/// No variable has that number.
+#[cold]
+pub(crate) fn no_var(id: VarId) -> Error {
+    Error::told(NcError::NotVar, format!("no variable {}", id.0))
+}
+
 fn model_of(file: &Nc4File, group: GroupId) -> Result<(&Model, &Group)> {
     let model = file.model()?;
     let found = model.groups.get(usize::from(group.0));
@@ -250,7 +262,7 @@ impl<'a> Meta<'a> {
         }
         let name = sought_name(name, NcError::BadDim)?;
         let found = model.lineage_ids(group).find_map(|group| model.find_dim(group, &name));
-        Ok(found.ok_or(NcError::BadDim)?)
+        found.ok_or_else(|| no_such(NcError::BadDim, "dimension", &name))
     }
 
     /// The variable of this group with that id.
@@ -276,7 +288,7 @@ impl<'a> Meta<'a> {
             Of::Nc4 { file, group } => {
                 let (_, group) = model_of(file, group)?;
                 let found = usize::try_from(id.0).ok().and_then(|id| group.vars.get(id));
-                let var = found.ok_or(NcError::NotVar)?;
+                let var = found.ok_or_else(|| no_var(id))?;
                 Ok(VarView {
                     name: &var.name,
                     nc_type: var.nc_type,
@@ -300,7 +312,7 @@ impl<'a> Meta<'a> {
                 let missing = || match model.gap(group, &name) {
                     // What the link leads to may be a variable.
                     Some(gap) => Error::told(NcError::NotVar, gap.to_string()),
-                    None => NcError::NotVar.into(),
+                    None => no_such(NcError::NotVar, "variable", &name),
                 };
                 inner.find_var(&name).ok_or_else(missing)
             }
@@ -409,7 +421,8 @@ impl<'a> Meta<'a> {
 /// The dimension with that id in a netCDF-4 file.
 pub(crate) fn dim_of(model: &Model, id: DimId) -> Result<&zonda_nc4::Dim> {
     let found = usize::try_from(id.0).ok().and_then(|id| model.dims.get(id));
-    Ok(found.and_then(Option::as_ref).ok_or(NcError::BadDim)?)
+    let none = || Error::told(NcError::BadDim, format!("no dimension {}", id.0));
+    found.and_then(Option::as_ref).ok_or_else(none)
 }
 
 /// A group, the one around it, and so on to the root.
@@ -489,7 +502,8 @@ impl<'a> Meta<'a> {
     pub fn find_group(&self, name: &[u8]) -> Result<GroupId> {
         let (model, _) = self.nc4().ok_or(NcError::NoGrp)??;
         let name = sought_name(name, NcError::NoGrp)?;
-        Ok(model.find_child(self.group_id(), &name).ok_or(NcError::NoGrp)?)
+        let found = model.find_child(self.group_id(), &name);
+        found.ok_or_else(|| no_such(NcError::NoGrp, "group", &name))
     }
 
     /// Numbers of the types defined in this group.
@@ -552,7 +566,7 @@ impl<'a> Meta<'a> {
         let near = model.lineage_ids(self.group_id()).find_map(named);
         let all = (0..=u16::MAX).map(GroupId).zip(&model.groups);
         let any = || all.map(|(group, _)| group).find_map(named);
-        Ok(near.or_else(any).ok_or(NcError::BadType)?)
+        near.or_else(any).ok_or_else(|| no_such(NcError::BadType, "type", &name))
     }
 
     /// Bytes of an element in memory, of any type; a string is an address, a sequence a length and

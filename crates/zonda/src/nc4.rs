@@ -447,7 +447,7 @@ impl<'f> Asked<'f> {
     fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
         let vars = &self.group(group)?.groups[usize::from(group.0)].vars;
         let found = usize::try_from(var.0).ok().and_then(|id| vars.get(id));
-        Ok(found.ok_or(NcError::NotVar)?.nc_type)
+        Ok(found.ok_or_else(|| crate::meta::no_var(var))?.nc_type)
     }
 
     pub(crate) fn get<'a, 's>(

@@ -56,8 +56,13 @@ PYTHON
 
     head -c 1000 sound.nc >cut.nc
     told "check of a short file" "$here/damage/cut.txt" "$zonda" check cut.nc
+    # No writer left anything, which does not make it sound.
+    told "recover of a short file" "$here/damage/recover-cut.txt" "$zonda" recover cut.nc
     # Three records; the last one is not complete.
     head -c -20 classic.nc >cut-classic.nc
+    told "recover of a short classic file" "$here/damage/recover-cut-classic.txt" "$zonda" recover cut-classic.nc
+    told "copy of a short classic file" "$here/damage/copy-cut-classic.txt" "$zonda" copy -q -f cut-classic.nc short-copy.nc
+    told "diff of a short classic file" "$here/damage/diff-cut-classic.txt" "$zonda" diff -v w cut-classic.nc cut-classic.nc
     told "check of a short classic file" "$here/damage/cut-classic.txt" "$zonda" check cut-classic.nc
     told "recover --records" "$here/damage/records.txt" "$zonda" recover --records cut-classic.nc
     told "check of records that were counted" "$here/damage/counted.txt" "$zonda" check cut-classic.nc

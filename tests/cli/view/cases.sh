@@ -71,6 +71,14 @@ CASES
     golden "view in text where all is missing" "$here/view/text-missing.txt" "$zonda" view field.nc filled --text
     "$zonda" view field.nc T -o one.png && "$zonda" view - T -o two.PNG <field.nc
     is_png "view as PNG" one.png
+    # No device but a limit that is met: the output is a pipe, for which there is none.
+    (trap '' XFSZ; ulimit -f 0; "$zonda" view field.nc T -o cut.png 2>&1; echo "status $?") | cat >told
+    if [ ! -e cut.png ] && grep -q "^zonda: cut.png: File too large" told && grep -q "^status 1" told; then
+        pass "view leaves no part of a picture"
+    else
+        fail "view leaves no part of a picture"
+        sed 's/^/        /' told
+    fi
     if cmp -s one.png two.PNG; then pass "view gives the same bytes"; else fail "view gives the same bytes"; fi
     unset ZONDA_IO
 }

@@ -107,6 +107,10 @@ fn compare(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     };
     zonda::storage::memory::limit(options.memory_bytes / 4);
     let (first, second) = (input::open(&args.first)?, input::open(&args.second)?);
+    if options.values && !args.quiet {
+        input::tell_of_missing(&first, &args.first)?;
+        input::tell_of_missing(&second, &args.second)?;
+    }
     let mut written: Result<()> = Ok(());
     let mut seen = false;
     let is_enough = std::cell::Cell::new(false);

@@ -167,8 +167,17 @@ fn repair(
         })?,
     };
     let (what, right) = told(done);
-    if !records || !right {
+    if !right {
         return Ok((what.to_owned(), right));
+    }
+    if !records {
+        return Ok(match damage(path) {
+            None => (what.to_owned(), true),
+            Some(cause) => (
+                format!("{what}, and it is damaged: {cause}; --to NEW saves what can be read"),
+                false,
+            ),
+        });
     }
     let counted = match zonda::set_records(path)? {
         None => "no variable has records".to_owned(),
@@ -180,6 +189,23 @@ fn repair(
         }
     };
     Ok((format!("{what}; {counted}"), true))
+}
+
+/// What shows at the first look that a file is damaged otherwise than by its writer's death, so that
+/// nobody takes the answer that nothing was left to complete for one that it is sound.
+fn damage(path: &Path) -> Option<String> {
+    let look = || {
+        let file = Dataset::open(path, &zonda::OpenOptions::default())?;
+        file.in_group(zonda::GroupId::ROOT, |_| ())?;
+        let missing = file.missing_bytes()?;
+        file.close()?;
+        zonda::Result::Ok(missing)
+    };
+    match look() {
+        Ok(0) => None,
+        Ok(missing) => Some(format!("{missing} bytes are missing at its end")),
+        Err(error) => Some(error.cause()),
+    }
 }
 
 /// Copies what can be read.

@@ -61,7 +61,7 @@ impl Nc4File {
             Source::Natural(_) => ExtType::from_nc_type(nc_type).map(ExtType::natural_mem),
         };
         let is_natural = matches!(source, Source::Natural(_));
-        let (stored, form, len) = self.define(owner.group, name, |definer| {
+        let (stored, form, len) = self.define_att(owner, name, |definer| {
             let stored = definer.check_put(owner, name, nc_type, n_values, mem, is_natural)?;
             let mut len = n_values.checked_mul(mem.map_or(0, MemType::size));
             let mut form = None;
@@ -77,7 +77,7 @@ impl Nc4File {
         })?;
         let bytes = values(len)?;
         let mut converted = Converted::default();
-        let done = self.define(owner.group, name, |definer| {
+        let done = self.define_att(owner, name, |definer| {
             let bytes = bytes.get(..len).ok_or(NcError::Inval)?;
             let held = match (form, source) {
                 (Some(form), Source::Natural(fetch)) => Held::take(&form, fetch, bytes)?,
@@ -111,7 +111,7 @@ impl Nc4File {
     /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
     /// `NC_ENOTATT`.
     pub fn del_att(&mut self, owner: Owner, name: &[u8]) -> Result<()> {
-        self.define(owner.group, name, |definer| {
+        self.define_att(owner, name, |definer| {
             definer.group(owner.group)?;
             definer.writing()?;
             definer.begin_definitions()?;
@@ -131,7 +131,7 @@ impl Nc4File {
     /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
     /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
     pub fn rename_att(&mut self, owner: Owner, name: &[u8], new_name: &[u8]) -> Result<()> {
-        self.define(owner.group, name, |definer| {
+        self.define_att(owner, name, |definer| {
             definer.group(owner.group)?;
             if new_name.len() > MAX_NAME_BYTES {
                 return Err(NcError::MaxName.into());

@@ -47,8 +47,44 @@ impl Nc4File {
             }
             match stop {
                 Stop::Code(code) => Nc4Error::Refused { object, code },
+                Stop::Explained(code, why) => Nc4Error::Explained { object, why, code },
                 Stop::Fault(fault) => fault.at(|| object),
             }
+        })
+    }
+
+    /// The same about a variable that is there.
+    pub(crate) fn define_of_var<T>(
+        &mut self,
+        group: GroupId,
+        var: VarId,
+        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+    ) -> Result<T> {
+        let done = self.define(group, b"", work);
+        done.map_err(|error| {
+            match self.model.get().and_then(|model| Some((model, model.var(group, var)?))) {
+                Some((model, var)) => error.about(model.var_path(group, var)),
+                None => match error {
+                    Nc4Error::Refused { object, code: code @ NcError::NotVar } => {
+                        Nc4Error::Explained { object, why: format!("no variable {}", var.0), code }
+                    }
+                    error => error,
+                },
+            }
+        })
+    }
+
+    /// The same about an attribute, which may not be there yet.
+    pub(crate) fn define_att<T>(
+        &mut self,
+        owner: Owner,
+        name: &[u8],
+        work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
+    ) -> Result<T> {
+        let done = self.define(owner.group, b"", work);
+        done.map_err(|error| {
+            let object = format!("{}: attribute {}", self.path(owner), shown_name(name));
+            error.about(object)
         })
     }
 
@@ -77,6 +113,8 @@ impl Nc4File {
 #[derive(Debug)]
 pub(crate) enum Stop {
     Code(NcError),
+    /// The same, in words.
+    Explained(NcError, String),
     Fault(AttFault),
 }
 

@@ -3,7 +3,7 @@
 use zonda_model::{DimId, NcError};
 
 use super::ObjectKey;
-use super::define::stored_name;
+use super::define::{Stop, stored_name};
 use crate::Result;
 use crate::file::Nc4File;
 use crate::model::{Dim, GroupId};
@@ -35,12 +35,14 @@ impl Nc4File {
             }
             let name = definer.stored_name(name, true)?;
             if definer.is_classic() && len > u64::from(u32::MAX) {
-                return Err(NcError::DimSize.into());
+                let why = format!("length {len} is beyond what the classic model can hold");
+                return Err(Stop::Explained(NcError::DimSize, why));
             }
             // Without a variable it becomes a dataset of four bytes for each; the reference finds out
             // when definitions end.
             if len >= LONGEST {
-                return Err(NcError::HdfErr.into());
+                let why = format!("length {len} is beyond what HDF5 can hold");
+                return Err(Stop::Explained(NcError::HdfErr, why));
             }
             if definer.model.find_dim(group, &name).is_some() {
                 return Err(NcError::NameInUse.into());

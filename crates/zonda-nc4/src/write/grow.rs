@@ -4,7 +4,7 @@ use zonda_model::{Hyperslab, NcError, VarId};
 
 use super::store::VarStore;
 use crate::model::{GroupId, Model};
-use crate::select::selected;
+use crate::select::{Misfit, selected};
 
 /// Checks strides, then axis by axis the first and the last element, as the reference does. `fixed`
 /// has the length of each axis that cannot grow. Gives the hyperslab with no more than its rank.
@@ -12,13 +12,14 @@ use crate::select::selected;
 pub(super) fn check<'s>(
     fixed: &[Option<u64>],
     slab: &Hyperslab<'s>,
-) -> Result<Hyperslab<'s>, NcError> {
+) -> Result<Hyperslab<'s>, Misfit> {
     let rank = fixed.len();
-    let cut = |list: &'s [usize]| list.get(..rank).ok_or(NcError::Inval);
-    let stride = slab.stride.map(|stride| stride.get(..rank).ok_or(NcError::Inval)).transpose()?;
+    let cut = |list: &'s [usize]| list.get(..rank).ok_or_else(Misfit::short);
+    let stride =
+        slab.stride.map(|stride| stride.get(..rank).ok_or_else(Misfit::short)).transpose()?;
     let slab = Hyperslab { start: cut(slab.start)?, count: cut(slab.count)?, stride };
     if stride.is_some_and(|stride| stride.iter().any(|&stride| stride <= 0)) {
-        return Err(NcError::Stride);
+        return Err(Misfit::stride(&slab));
     }
     for (len, axis) in fixed.iter().zip(0..) {
         let (start, count, stride) = selected(&slab, axis);
@@ -28,13 +29,15 @@ pub(super) fn check<'s>(
         match *len {
             Some(len) => {
                 if start > len || (start == len && count > 0) {
-                    return Err(NcError::InvalidCoords);
+                    return Err(Misfit::new(NcError::InvalidCoords, &slab, axis, Some(len)));
                 }
                 if count > 0 && last.is_none_or(|last| last >= len) {
-                    return Err(NcError::Edge);
+                    return Err(Misfit::new(NcError::Edge, &slab, axis, Some(len)));
                 }
             }
-            None if last.is_none() => return Err(NcError::HdfErr),
+            None if last.is_none() => {
+                return Err(Misfit::new(NcError::HdfErr, &slab, axis, None));
+            }
             None => {}
         }
     }
@@ -120,7 +123,8 @@ mod tests {
         count: &[usize],
         stride: Option<&[isize]>,
     ) -> i32 {
-        check(fixed, &Hyperslab { start, count, stride }).map_or_else(NcError::code, |_| 0)
+        check(fixed, &Hyperslab { start, count, stride })
+            .map_or_else(|misfit| misfit.code.code(), |_| 0)
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Nc4File {
         }
         let rank = var.dims.len();
         let slab = slab(rank);
-        let slab = grow::check(&store.fixed, &slab).map_err(refused)?;
+        let slab = grow::check(&store.fixed, &slab)?;
         if !element::can_encode(&store.data.form) {
             return Err(GetFault::Unwritable(element::NOT_WRITTEN));
         }
@@ -160,7 +160,13 @@ impl Nc4File {
         }
         let fixed = super::store::fixed(model, var);
         let checked = grow::check(&fixed, &slab(var.dims.len()));
-        refused(checked.err().unwrap_or(NcError::HdfErr))
+        match checked {
+            Err(misfit) => misfit.into(),
+            Ok(_) => {
+                let why = "the file was opened for reading only";
+                GetFault::Explained(NcError::HdfErr, why.to_owned())
+            }
+        }
     }
 
     /// What the first put to a variable does, or the first one in define mode.
@@ -452,6 +458,7 @@ fn code_of(error: Nc4Error) -> GetFault {
         Nc4Error::Hdf { error, .. } => GetFault::Hdf(error),
         Nc4Error::Chunk { error, .. } => GetFault::Chunk(error),
         Nc4Error::NoWords { code, .. } | Nc4Error::Refused { code, .. } => refused(code),
+        Nc4Error::Explained { code, why, .. } => GetFault::Explained(code, why),
     }
 }
 

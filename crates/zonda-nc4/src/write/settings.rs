@@ -6,7 +6,7 @@ use zonda_hdf5::message::FilterDescription;
 use zonda_model::release::{Release, answers_as};
 use zonda_model::{ExtType, NcError, VarId};
 
-use super::define::Definer;
+use super::define::{Definer, Stop};
 use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::held::Held;
@@ -20,9 +20,9 @@ use crate::{Nc4Error, Result};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
-/// Compact data are at most so long ...
 /// The first release that gives filters to variables of strings and sequences.
 const ANY_TYPE_FILTERED: Release = Release::new(4, 9, 3);
+/// Compact data are at most so long ...
 const MOST_COMPACT: u64 = 64 << 10;
 /// ... and with their header in a message of 64 KiB.
 const LAYOUT_HEADER: u64 = 16;
@@ -59,11 +59,11 @@ impl Nc4File {
         deflate: bool,
         level: i32,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             let is_scalar = definer.rank_of_draft(group, var)? == 0;
             if shuffle {
                 if is_scalar {
-                    return Err(NcError::Inval.into());
+                    return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
                 }
                 definer.add_filter(group, var, builtin(SHUFFLE, Vec::new()), true)?;
             }
@@ -81,10 +81,10 @@ impl Nc4File {
     /// # Errors
     /// As [`Nc4File::def_var_deflate`].
     pub fn def_var_fletcher32(&mut self, group: GroupId, var: VarId, on: bool) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             let is_scalar = definer.rank_of_draft(group, var)? == 0;
             if on && is_scalar {
-                return Err(NcError::Inval.into());
+                return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
             }
             if on {
                 definer.add_filter(group, var, builtin(FLETCHER32, Vec::new()), true)?;
@@ -109,7 +109,7 @@ impl Nc4File {
     ) -> Result<()> {
         let find = self.how.find_filter.clone();
         let mut refused = None;
-        let done = self.define(group, b"", |definer| {
+        let done = self.define_of_var(group, var, |definer| {
             let is_own = is_builtin(filter.id);
             let found = if is_own { None } else { find.and_then(|find| find(&filter)) };
             let found = found.and_then(|found| found.map_err(|error| refused = Some(error)).ok());
@@ -119,11 +119,11 @@ impl Nc4File {
                 let name = found.map(|found| found.name()).or_else(|| builtin_name(filter.id));
                 filter.name = name.unwrap_or_default().to_owned();
             }
-            Ok(definer.add_filter(group, var, filter, is_there)?)
+            definer.add_filter(group, var, filter, is_there)
         });
         match (done, refused) {
             // It may be in a file that is not to be trusted: that is to be known.
-            (Err(Nc4Error::Refused { object, code: NcError::NoFilter }), Some(error)) => {
+            (Err(Nc4Error::Explained { object, code: NcError::NoFilter, .. }), Some(error)) => {
                 let error = ChunkError::Filter { chunk: Vec::new(), at: 0, error };
                 Err(Nc4Error::Chunk { object, error })
             }
@@ -143,7 +143,7 @@ impl Nc4File {
         var: VarId,
         pipeline: Vec<FilterSpec>,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             if definer.rank_of_draft(group, var)? == 0 {
                 return Err(NcError::Inval.into());
             }
@@ -179,7 +179,7 @@ impl Nc4File {
         storage: StorageRequest,
         sizes: Option<&[usize]>,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             let rank = definer.rank_of_draft(group, var)?;
             let lens = definer.lens(group, var)?;
             let draft = definer.draft(group, var)?;
@@ -187,11 +187,17 @@ impl Nc4File {
             if storage != StorageRequest::Chunked
                 && (!draft.filters.is_empty() || lens.contains(&None))
             {
-                return Err(NcError::Inval.into());
+                let why = "with filters or unlimited dimensions, only chunks are possible";
+                return Err(Stop::Explained(NcError::Inval, why.to_owned()));
             }
             let mut checked = Ok(());
             match storage {
-                StorageRequest::Chunked if rank == 0 => return Err(NcError::Inval.into()),
+                StorageRequest::Chunked if rank == 0 => {
+                    return Err(Stop::Explained(
+                        NcError::Inval,
+                        "a scalar has no chunks".to_owned(),
+                    ));
+                }
                 StorageRequest::Chunked => {
                     draft.storage = storage;
                     if let Some(sizes) = sizes {
@@ -221,7 +227,7 @@ impl Nc4File {
                 StorageRequest::Unknown => {}
             }
             definer.refresh(group, var)?;
-            Ok(checked?)
+            checked
         })
     }
 
@@ -236,7 +242,7 @@ impl Nc4File {
         var: VarId,
         endianness: Endianness,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             definer.draft(group, var)?;
             let nc_type = definer.var(group, var)?.nc_type;
             let ext = ExtType::from_nc_type(nc_type).filter(|&ext| ext != ExtType::Char);
@@ -263,7 +269,7 @@ impl Nc4File {
         no_fill: bool,
         value: Option<(&[u8], &mut dyn Fetch)>,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             if var == VarId::GLOBAL {
                 return Err(NcError::Global.into());
             }
@@ -316,7 +322,7 @@ impl Nc4File {
         mode: i32,
         kept: i32,
     ) -> Result<()> {
-        self.define(group, b"", |definer| {
+        self.define_of_var(group, var, |definer| {
             if var == VarId::GLOBAL {
                 return Err(NcError::Global.into());
             }
@@ -380,6 +386,9 @@ impl Nc4File {
     }
 }
 
+/// Why a filter is refused, where nobody says more.
+const SCALAR: &str = "a scalar has no filters";
+
 fn builtin(id: u16, params: Vec<u32>) -> FilterSpec {
     FilterSpec { id: u32::from(id), optional: id != FLETCHER32, name: String::new(), params }
 }
@@ -399,9 +408,9 @@ fn check_chunk(
     sizes: &[u64],
     lens: &[Option<u64>],
     elem_size: u64,
-) -> std::result::Result<(), NcError> {
+) -> std::result::Result<(), Stop> {
     if sizes.len() != lens.len() {
-        return Err(NcError::Inval);
+        return Err(NcError::Inval.into());
     }
     let bytes = sizes.iter().try_fold(elem_size, |bytes, &size| bytes.checked_mul(size));
     let is_short = bytes.is_some_and(|bytes| bytes <= u64::from(u32::MAX));
@@ -409,8 +418,16 @@ fn check_chunk(
     let fits = sizes.iter().all(|&size| size <= u64::from(u32::MAX));
     let is_longer =
         |(&size, len): (&u64, &Option<u64>)| len.is_some_and(|len| len > 0 && size > len);
-    if !is_short || !fits || sizes.iter().zip(lens).any(is_longer) {
-        return Err(NcError::BadChunk);
+    let longer = sizes.iter().zip(lens).position(is_longer);
+    if let (Some(axis), true) = (longer, is_short && fits) {
+        let (size, len) = (sizes.get(axis), lens.get(axis).copied().flatten());
+        let (size, len) = (size.copied().unwrap_or(0), len.unwrap_or(0));
+        let why = format!("chunks of {size} along dimension {axis} of length {len}");
+        return Err(Stop::Explained(NcError::BadChunk, why));
+    }
+    if longer.is_some() || !is_short || !fits {
+        let why = String::from("a chunk has less than 4 GiB");
+        return Err(Stop::Explained(NcError::BadChunk, why));
     }
     Ok(())
 }
@@ -447,27 +464,33 @@ impl Definer<'_> {
         var: VarId,
         spec: FilterSpec,
         is_there: bool,
-    ) -> std::result::Result<(), NcError> {
+    ) -> std::result::Result<(), Stop> {
         let known = self.var(group, var)?;
         // What lies in the heap is not filtered, only where it is. Releases since 4.9.3 accept that.
         if !self.is_fixed_size(known.nc_type) && answers_as() < ANY_TYPE_FILTERED {
-            return Err(NcError::Filter);
+            let why = String::from("strings and sequences have no filters");
+            return Err(Stop::Explained(NcError::Filter, why));
         }
         if !self.is_defining() {
-            return Err(NcError::InDefine);
+            return Err(NcError::InDefine.into());
         }
         if known.dims.is_empty() {
-            return Err(NcError::Inval);
+            return Err(Stop::Explained(NcError::Inval, SCALAR.to_owned()));
         }
         let dim_len = |&id| self.model.dim(id).map(|dim| dim.len).filter(|&len| len > 0);
         let elems = known.dims.iter().filter_map(dim_len);
         let elems = elems.fold(1u64, |n, len| n.saturating_mul(len));
         let draft = self.draft(group, var)?;
         if spec.id > LAST_FILTER {
-            return Err(NcError::HdfErr);
+            let why = format!("filter {} is beyond {LAST_FILTER}, the last number", spec.id);
+            return Err(Stop::Explained(NcError::HdfErr, why));
         }
         if !is_there {
-            return Err(NcError::NoFilter);
+            let why = format!(
+                "filter {} is not built in, and HDF5_PLUGIN_PATH leads to no plugin for it",
+                spec.id
+            );
+            return Err(Stop::Explained(NcError::NoFilter, why));
         }
         let id = u16::try_from(spec.id).map_err(|_| NcError::HdfErr)?;
         check_params(draft, id, &spec.params, elems)?;
@@ -477,7 +500,7 @@ impl Definer<'_> {
         let bytes = bytes.saturating_add(pipeline_bytes(spec.name.len(), spec.params.len()));
         let n_params = spec.params.len().saturating_add(params_added(id));
         if n_params > MOST_FILTER_PARAMS || bytes > MOST_PIPELINE_BYTES {
-            return Err(NcError::Filter);
+            return Err(NcError::Filter.into());
         }
         let flags = match id {
             DEFLATE | SHUFFLE | SZIP => 1,
@@ -493,7 +516,7 @@ impl Definer<'_> {
         insert(&mut draft.filters, filter)?;
         draft.filters_are_stored = false;
         draft.storage = StorageRequest::Chunked;
-        self.refresh(group, var)
+        Ok(self.refresh(group, var)?)
     }
 }
 
@@ -503,21 +526,29 @@ fn check_params(
     id: u16,
     params: &[u32],
     elems: u64,
-) -> std::result::Result<(), NcError> {
+) -> std::result::Result<(), Stop> {
     let has = |id| draft.filters.iter().any(|filter| filter.id == id);
     // The message has 16 bits for their number.
     if u16::try_from(params.len()).is_err() {
-        return Err(NcError::Filter);
+        return Err(NcError::Filter.into());
     }
     match (id, params) {
-        (DEFLATE, &[level]) if level > 9 || has(SZIP) => Err(NcError::Inval),
+        (DEFLATE, &[level]) if level > 9 => {
+            let level = i32::from_ne_bytes(level.to_ne_bytes());
+            let why = format!("deflate has levels 0 to 9, not {level}");
+            Err(Stop::Explained(NcError::Inval, why))
+        }
+        (DEFLATE, &[_]) if has(SZIP) => {
+            let why = String::from("deflate and szip are not possible at once");
+            Err(Stop::Explained(NcError::Inval, why))
+        }
         (SZIP, &[_, pixels]) => {
             let is_bad = pixels == 0 || pixels % 2 == 1 || pixels > MOST_PIXELS;
             let is_bad = is_bad || has(DEFLATE) || u64::from(pixels) > elems;
-            if is_bad { Err(NcError::Inval) } else { Ok(()) }
+            if is_bad { Err(NcError::Inval.into()) } else { Ok(()) }
         }
         (DEFLATE, &[_]) => Ok(()),
-        (DEFLATE | SZIP, _) => Err(NcError::Filter),
+        (DEFLATE | SZIP, _) => Err(NcError::Filter.into()),
         _ => Ok(()),
     }
 }

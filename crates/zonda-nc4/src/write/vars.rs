@@ -131,7 +131,7 @@ impl Nc4File {
     /// # Errors
     /// `NC_EINVAL`, `NC_EHDFERR` for a user-defined type that is not complete.
     pub(crate) fn settle_var(&mut self, group: GroupId, var: VarId) -> Result<()> {
-        self.define(group, b"", |definer| definer.settle(group, var))
+        self.define_of_var(group, var, |definer| definer.settle(group, var))
     }
 }
 

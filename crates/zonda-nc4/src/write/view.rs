@@ -56,7 +56,7 @@ impl PutRules {
     /// # Errors
     /// As [`Nc4File::put`].
     pub fn check<'s>(&self, slab: &Hyperslab<'s>) -> std::result::Result<Hyperslab<'s>, NcError> {
-        grow::check(&self.fixed, slab)
+        grow::check(&self.fixed, slab).map_err(|misfit| misfit.code)
     }
 
     /// What is told of values that did not fit.

@@ -68,7 +68,8 @@ pub(super) fn check(
         let more = behind.checked_div(layout.record_len).unwrap_or(0);
         if more > 0 {
             let what = format!(
-                "the file has room for {more} more record{} than the {n_records} of its header",
+                "the file has room for {more} more record{} than the {n_records} of its header, which \
+                 zonda recover --records counts",
                 if more == 1 { "" } else { "s" }
             );
             notes.add(Grade::Remark, None, Some(records_end), what);
@@ -77,6 +78,32 @@ pub(super) fn check(
     }
     checked.unaccounted_bytes = checked.file_bytes.saturating_sub(used);
     read_all(file, checked.file_bytes, notes, progress)
+}
+
+impl Dataset {
+    /// Bytes that the definitions of a classic file place behind its end: they read as zeros, as the
+    /// reference reads them. 0 for others, which say so themselves.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    pub fn missing_bytes(&self) -> Result<u64> {
+        if self.is_hdf5() {
+            return Ok(0);
+        }
+        let len = self.storage().len()?;
+        self.meta(|meta| {
+            let record_len = meta.layout().unwrap_or_default().record_len;
+            let mut end = 0;
+            for number in (0..meta.n_vars()).map_while(|number| i32::try_from(number).ok()) {
+                let Some(var) = meta.var(VarId(number))?.classic else { continue };
+                let records = if var.is_record { meta.n_records() } else { 1 };
+                let Some(before) = records.checked_sub(1) else { continue };
+                let begin = var.begin.saturating_add(before.saturating_mul(record_len));
+                end = end.max(begin.saturating_add(var.slab_bytes));
+            }
+            Ok(u64::saturating_sub(end, len))
+        })
+    }
 }
 
 /// What is not there at the end of the file.

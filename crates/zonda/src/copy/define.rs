@@ -123,7 +123,12 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
         Some((path, why)) if path.starts_with('/') => why,
         _ => &cause,
     };
-    let text = format!("{kind} {}: {why}", shown(name));
+    let named = format!("{kind} {}", shown(name));
+    // What begins with it is no longer to be told what it is about.
+    let text = match why.strip_prefix(&named) {
+        Some(rest) if rest.starts_with(' ') => why.to_owned(),
+        _ => format!("{named}: {why}"),
+    };
     // A name that a file has, and no netCDF file can be given.
     let is_name = matches!(error.code(), NcError::BadName | NcError::MaxName | NcError::NameInUse);
     if is_name && error.answer() == Answer::Request {

@@ -174,6 +174,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         );
     }
     let source = input::open(&args.source)?;
+    input::tell_of_missing(&source, &args.source)?;
     let copied = progress::watched(args.quiet, |progress| {
         copy_dataset(&source, &args.target, &options, progress)
     })??;

@@ -92,6 +92,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         file.close()?;
         return crate::done();
     };
+    input::tell_of_missing(&file, &args.file)?;
     let slice =
         Slice::read(&file, variable, &args.at).map_err(|failure| failure.within(file.path()))?;
     file.close()?;

@@ -483,7 +483,10 @@ impl Planner<'_> {
             GetFault::Refused(NcError::NoMem) => {
                 HdfError::NoMemory(NoMemory { bytes: take_refused().unwrap_or(usize::MAX) })
             }
-            GetFault::Chunk(_) | GetFault::Refused(_) | GetFault::Unwritable(_) => {
+            GetFault::Chunk(_)
+            | GetFault::Refused(_)
+            | GetFault::Explained(..)
+            | GetFault::Unwritable(_) => {
                 HdfError::Missing { structure: "object", at: 0, what: "its definition" }
             }
         })
