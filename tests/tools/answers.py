@@ -55,7 +55,7 @@ TOOLS = {
 STATUSES = {"check": {0, 1, 2, 3}, "check --json": {0, 1, 2, 3}, "diff": {0, 2}, "recover": {0, 1, 3}}
 # What names an object, or a byte, where the message is not about the whole file.
 OBJECT = re.compile(
-    r"(^|[ \"(:])/\S|\bbytes? \d+\b|\b(variable|attribute|dimension|group|type|definitions|records?)\b|^\w[^:]*: "
+    r"(^|[ \"(:])/\S|\bbytes? \d+\b|\b(variable|attribute|dimension|group|type|definition|record)s?\b"
 )
 WHOLE = re.compile(
     r"neither a classic netCDF file nor HDF5|an HDF4 file|bytes are missing at the end|bytes of the \d+ that it had"
@@ -66,7 +66,7 @@ ANSWER = re.compile(
     r"\(damaged\)|\(cannot be represented in netCDF\)|\(cannot be decoded here\)|refused|left out:"
     r"|neither a classic netCDF file nor HDF5|cannot hold|no memory|there is no such file|has no such object"
     # Of what a tool was to write.
-    r"|is not supported$",
+    r"|is not supported$|would be called",
     re.MULTILINE,
 )
 JSON_ANSWERS = {

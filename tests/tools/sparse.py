@@ -77,8 +77,7 @@ def values(path, places):
     with h5py.File(path) as file:
         dataset = file["v"]
         fill = None if dataset.fillvalue is None else float(dataset.fillvalue)
-        stored = dataset.id.get_storage_size()
-        return [float(dataset[place]) for place in places], float(dataset[(1,) * dataset.ndim]), fill, stored
+        return [float(dataset[place]) for place in places], float(dataset[(1,) * dataset.ndim]), fill
 
 
 class Tally:
@@ -125,7 +124,8 @@ def main():
                 at = (5,) * len(dataset["shape"])
                 if "chunks" in dataset:
                     file["v"][at] = 9
-            limit = os.path.getsize(path)
+            # Arrays of places are as long as what they could hold, and mostly holes.
+            limit = min(os.path.getsize(path), 200 * len(places) + 8000)
             run(tally, f"{case}: info", ["info", path])
             run(tally, f"{case}: check", ["check", path])
             run(tally, f"{case}: dump -h", ["dump", "-h", path])
@@ -134,7 +134,7 @@ def main():
             done = run(tally, f"{case}: diff", ["diff", path, other], (1,) if "chunks" in dataset else (0,))
             if done and "chunks" in dataset and "1 of " not in done.stdout:
                 tally.tell(f"{case}: diff", f"not one difference: {done.stdout[:300]}")
-            asked, _, fill, _ = values(path, places)
+            asked, _, fill = values(path, places)
             dims = ",".join(f"phony_dim_{d}/{n}" for d, n in enumerate([300, 7][: len(dataset["shape"])]))
             copies = {
                 "copy": (["copy", "-q"], limit),
@@ -153,14 +153,14 @@ def main():
                 args = [*words, "--to", *ends] if words[0] == "recover" else [*words, *ends]
                 if run(tally, f"{case}: {name}", args) is None:
                     continue
-                found, untouched, _, stored = values(copy, places)
+                found, untouched, _ = values(copy, places)
                 what = None
                 if found != asked:
                     what = f"values {found[:5]} of {asked[:5]}"
                 elif fill is not None and untouched != fill and (1,) * len(dataset["shape"]) not in places:
                     what = f"what was never written is {untouched} and was {fill}"
                 elif os.path.getsize(copy) > most + (64 << 10):
-                    what = f"{os.path.getsize(copy)} bytes of {limit}, {stored} of elements"
+                    what = f"{os.path.getsize(copy)} bytes, and {most} are plenty"
                 tally.tell(f"{case}: {name}, as h5py sees it", what)
                 run(tally, f"{case}: diff of the {name}", ["diff", path, copy])
             for path in (path, other, copy):

@@ -334,6 +334,58 @@ mod tests {
     }
 
     #[test]
+    fn the_answer_is_known_through_all_layers() {
+        use zonda_chunk::{ChunkError, FilterError};
+        use zonda_hdf5::HdfError;
+        let hdf = |error| Error::from(Nc4Error::Hdf { object: String::from("/v"), error });
+        let chunk = |error| Error::from(Nc4Error::Chunk { object: String::from("/v"), error });
+        let filter = |error| chunk(ChunkError::Filter { chunk: vec![0], at: 5, error });
+        let cycle = || HdfError::Cycle { structure: "tree", at: 9 };
+        let version =
+            |version| HdfError::BadVersion { structure: "tree", at: 9, version, newest: 5 };
+        let elsewhere = |cause| HdfError::Elsewhere {
+            what: "external file",
+            name: "x".into(),
+            cause: Box::new(cause),
+        };
+        let words = String::from("its attribute a has more dimensions than one");
+        let no_words =
+            Nc4Error::NoWords { object: String::from("/v"), what: words, code: NcError::AttMeta };
+        let missing = FilterError::Missing { id: 60_000, name: String::new() };
+        let unsupported = HdfError::Unsupported { structure: "tree", at: 9, what: "it" };
+        let cases = [
+            (hdf(cycle()), Answer::Damaged),
+            (chunk(ChunkError::Table(Box::new(cycle()))), Answer::Damaged),
+            (chunk(ChunkError::Truncated { at: 11, len: 1 }), Answer::Damaged),
+            (
+                ClassicError::BadTag { production: "att", at: 8, expected: 1, found: 2 }.into(),
+                Answer::Damaged,
+            ),
+            (hdf(version(200)), Answer::Damaged),
+            (hdf(version(6)), Answer::Undecodable),
+            (hdf(unsupported.clone()), Answer::Undecodable),
+            (chunk(ChunkError::Table(Box::new(unsupported))), Answer::Undecodable),
+            (filter(missing), Answer::Undecodable),
+            (no_words.into(), Answer::Unrepresentable),
+            (hdf(elsewhere(HdfError::NoFile)), Answer::Missing),
+            (hdf(elsewhere(cycle())), Answer::Damaged),
+            (ClassicError::BadMagic { found: vec![1] }.into(), Answer::Unknown),
+            (ClassicError::ReadOnly.into(), Answer::Request),
+            (Error::from(ClassicError::ReadOnly).in_a_header(), Answer::Damaged),
+            (NoMemory::of::<u64>(5).into(), Answer::NoMemory),
+            (NcError::System(2).into(), Answer::Missing),
+        ];
+        for (error, answer) in cases {
+            assert_eq!(error.answer(), answer, "{error}");
+            // In other words it is the same.
+            let (code, offset) = (error.code(), error.offset());
+            let retold = error.retold("in other words");
+            assert_eq!((retold.answer(), retold.code(), retold.offset()), (answer, code, offset));
+            assert_eq!(retold.line(), answer.said_of("in other words"));
+        }
+    }
+
+    #[test]
     fn the_byte_is_known_through_all_layers() {
         let far = || StorageError::TooFar { op: zonda_storage::Op::Read, at: 7, len: 1 };
         let cycle = || zonda_hdf5::HdfError::Cycle { structure: "tree", at: 9 };

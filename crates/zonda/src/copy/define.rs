@@ -130,11 +130,17 @@ pub(super) fn fault(kind: &str, name: &[u8], error: Error) -> Error {
         _ => format!("{named}: {why}"),
     };
     // A name that a file has, and no netCDF file can be given.
-    let is_name = matches!(error.code(), NcError::BadName | NcError::MaxName | NcError::NameInUse);
+    let is_name = matches!(error.code(), NcError::BadName | NcError::MaxName);
     if is_name && error.answer() == Answer::Request {
         return Error::answered(error.code(), Answer::Unrepresentable, text);
     }
     error.retold(text)
+}
+
+/// An error about something that was asked for: nothing is wrong with the file.
+fn of_request(error: Error) -> Error {
+    let text = error.cause();
+    Error::answered(error.code(), Answer::Request, text)
 }
 
 fn dim_paths(tree: &Tree) -> BTreeMap<i32, Vec<u8>> {
@@ -275,7 +281,8 @@ impl Definer<'_> {
                 for filter in filters {
                     let number = filter.id.to_string();
                     let defined = target.def_var_filter(id, filter.clone());
-                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+                    defined
+                        .map_err(|error| of_request(fault("filter", number.as_bytes(), error)))?;
                 }
             }
             (None, Some(info)) => self.keep_filters(made, stored.chunks.as_ref(), info)?,
@@ -353,7 +360,8 @@ impl Definer<'_> {
                 for filter in filters {
                     let number = filter.id.to_string();
                     let defined = target.def_var_filter(id, filter);
-                    defined.map_err(|error| fault("filter", number.as_bytes(), error))?;
+                    defined
+                        .map_err(|error| of_request(fault("filter", number.as_bytes(), error)))?;
                 }
             }
             (RuledFilters::Kept, Some(info)) if !info.filters.is_empty() => {

@@ -133,14 +133,14 @@ fn check_names(tree: &Tree) -> Result<()> {
     for dim in &tree.dims {
         if !names.insert((dim.group, &dim.name)) {
             let text = format!("two dimensions would be called {:?}", shown(&dim.name));
-            return Err(Error::answered(NcError::NameInUse, Answer::Unrepresentable, text));
+            return Err(Error::told(NcError::NameInUse, text));
         }
     }
     let mut names = BTreeSet::new();
     for ty in &tree.types {
         if !names.insert((ty.group, &ty.name)) {
             let text = format!("two types would be called {:?}", shown(&ty.name));
-            return Err(Error::answered(NcError::NameInUse, Answer::Unrepresentable, text));
+            return Err(Error::told(NcError::NameInUse, text));
         }
     }
     Ok(())

@@ -41,7 +41,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_model::NcError;
+use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 
 pub use options::{ChunkRule, CopyOptions, FilterRule, Pattern, QuantizeRule};
@@ -258,8 +258,14 @@ fn run(
         }
         file.close()
     };
-    // The target has no name of its own so far: what is wrong is said of the one it is to have.
-    fill().map_err(|error| error.anew_at(target))?;
+    // What is wrong with the source is said of it. The target has no name of its own so far: what is wrong
+    // with it is said of the one it is to have.
+    let of_source =
+        [Answer::Damaged, Answer::Undecodable, Answer::Unrepresentable, Answer::Refused];
+    fill().map_err(|error| match of_source.contains(&error.answer()) {
+        true => error.anew_at(source.path()),
+        false => error.anew_at(target),
+    })?;
     temporary.finish()?;
     Ok(copied)
 }

@@ -168,7 +168,7 @@ pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     storage::memory::limit(options.memory_bytes / CACHE_PART);
     if args.memory < LEAST_MEMORY {
         eprintln!(
-            "zonda: -m {}: {} MiB are taken, the least that is",
+            "zonda: -m {}: {} MiB are taken, which is the least",
             args.memory,
             LEAST_MEMORY >> 20
         );

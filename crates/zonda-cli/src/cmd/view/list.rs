@@ -26,6 +26,9 @@ pub(super) fn write(file: &Dataset, out: &mut dyn Write) -> Result<()> {
                     left_out += 1;
                     continue;
                 }
+                if let Some(error) = meta.var_fault(id) {
+                    return Err(error);
+                }
                 let mut shape = Vec::with_capacity(var.dims.len());
                 for &dim in var.dims {
                     let dim = meta.dim(dim)?;

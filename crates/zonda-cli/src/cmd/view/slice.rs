@@ -266,6 +266,9 @@ fn variable(file: &Dataset, name: &str) -> Result<(VarRef, ExtType, Vec<Dim>)> {
     file.in_group(group, |meta| {
         let id = meta.find_var(own.as_bytes()).map_err(|_| missing())?;
         let var = meta.var(id)?;
+        if let Some(error) = meta.var_fault(id) {
+            return Err(error.into());
+        }
         let no_number = || Failure::InFile(format!("{name}: no numbers, which a picture needs"));
         let ty = var.ty().ok_or_else(no_number)?;
         if ty == ExtType::Char {
