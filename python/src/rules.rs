@@ -120,9 +120,7 @@ impl File {
         let fill = rules.fill.as_ref();
         let fill = match fill {
             None => None,
-            Some(fill) => {
-                Some((array(py, fill.ty, &fill.numbers)?, fill.is_default, fill.counts))
-            }
+            Some(fill) => Some((array(py, fill.ty, &fill.numbers)?, fill.is_default, fill.counts)),
         };
         let (taken, scaling) = (rules.taken_as, &rules.scaling);
         let one = |factor: Option<Factor>| {

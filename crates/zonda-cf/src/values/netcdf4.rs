@@ -40,11 +40,14 @@ pub(super) fn rules<E>(
     let mut reading = Reading::new(attribute);
     let mut left = Vec::new();
     let taken_as = match (reading.attribute)("_Unsigned")? {
-        Attribute::Text(text) if session.scales && is_signed(ty) && is_true(&text) => other_sign(ty),
+        Attribute::Text(text) if session.scales && is_signed(ty) && is_true(&text) => {
+            other_sign(ty)
+        }
         _ => ty,
     };
     let as_taken = |numbers: Vec<Number>| -> Vec<Number> {
-        let wrapped = |number: Number| if taken_as == ty { number } else { number.wrapped(taken_as) };
+        let wrapped =
+            |number: Number| if taken_as == ty { number } else { number.wrapped(taken_as) };
         numbers.into_iter().map(wrapped).collect()
     };
 

@@ -68,7 +68,8 @@ impl Number {
     /// Whether two numbers are the same, exactly. NaN is none.
     pub(super) fn equals(self, other: Number) -> bool {
         match (self, other) {
-            (Number::Int(integer), Number::Real(real)) | (Number::Real(real), Number::Int(integer)) => {
+            (Number::Int(integer), Number::Real(real))
+            | (Number::Real(real), Number::Int(integer)) => {
                 real.fract() == 0.0 && real as i128 == integer
             }
             _ => self == other,

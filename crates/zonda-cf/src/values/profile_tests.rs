@@ -63,7 +63,10 @@ fn netcdf4_counts_what_keeps_its_value() {
     };
     assert!(fits(ExtType::Short, ints(ExtType::Int, &[-32768])));
     assert!(!fits(ExtType::Short, ints(ExtType::Int, &[32768])));
-    assert!(!fits(ExtType::Short, ints(ExtType::Int, &[1, 32768])), "one that does not fit spoils all");
+    assert!(
+        !fits(ExtType::Short, ints(ExtType::Int, &[1, 32768])),
+        "one that does not fit spoils all"
+    );
     assert!(fits(ExtType::Short, reals(ExtType::Double, &[-0.0])));
     assert!(!fits(ExtType::Short, reals(ExtType::Double, &[0.5])));
     assert!(!fits(ExtType::Short, reals(ExtType::Double, &[f64::NAN])));
@@ -80,7 +83,10 @@ fn netcdf4_counts_what_keeps_its_value() {
     assert_eq!(netcdf4(ExtType::Short, &[("missing_value", text("5"))]).left, ["missing_value"]);
     // Characters: bytes of one alone.
     let fill = |value| netcdf4(ExtType::Char, &[("_FillValue", value)]).fill.unwrap();
-    assert_eq!((fill(text("x\0")).numbers, fill(text("x")).is_default), (vec![Number::Int(120)], false));
+    assert_eq!(
+        (fill(text("x\0")).numbers, fill(text("x")).is_default),
+        (vec![Number::Int(120)], false)
+    );
     assert!(fill(text("xy")).is_default && fill(ints(ExtType::Short, &[1])).is_default);
     assert!(!fits(ExtType::Char, text("x")));
 }
@@ -98,14 +104,16 @@ fn netcdf4_default_fill_values() {
     // As it is, it equals no unsigned number.
     let unsigned = [("_Unsigned", text("true"))];
     let fill = default(ExtType::Short, &unsigned);
-    assert_eq!((fill.counts, fill.ty, fill.numbers), (false, ExtType::Short, vec![Number::Int(-32767)]));
+    assert_eq!(
+        (fill.counts, fill.ty, fill.numbers),
+        (false, ExtType::Short, vec![Number::Int(-32767)])
+    );
 }
 
 #[test]
 fn netcdf4_unsigned() {
-    let given = |word: &str| {
-        [("_Unsigned", text(word)), ("_FillValue", ints(ExtType::Byte, &[-1]))]
-    };
+    let given =
+        |word: &str| [("_Unsigned", text(word)), ("_FillValue", ints(ExtType::Byte, &[-1]))];
     for (word, taken_as) in [
         ("true", ExtType::UByte),
         ("True\0", ExtType::UByte),
@@ -125,7 +133,12 @@ fn netcdf4_unsigned() {
 }
 
 /// The types of product and result.
-fn types(session: NetCdf4, ty: ExtType, factor: Option<Attribute>, offset: Option<Attribute>) -> (ExtType, ExtType) {
+fn types(
+    session: NetCdf4,
+    ty: ExtType,
+    factor: Option<Attribute>,
+    offset: Option<Attribute>,
+) -> (ExtType, ExtType) {
     let attribute = |name, value: Option<Attribute>| (name, value.unwrap_or(Attribute::Absent));
     let given = [attribute("scale_factor", factor), attribute("add_offset", offset)];
     let scaling = rules(Profile::NetCdf4Python(session), ty, &given).scaling;
@@ -141,7 +154,11 @@ fn netcdf4_types_of_results() {
         assert_eq!(types(session, Short, one(Float, 0.5), None), (Float, Float));
         assert_eq!(types(session, Int, one(Float, 0.5), None), (Double, Double));
         assert_eq!(types(session, Short, one(Double, 0.5), None), (Double, Double));
-        assert_eq!(types(session, Short, one(Double, 1.0), None), (Short, Short), "nothing to multiply");
+        assert_eq!(
+            types(session, Short, one(Double, 1.0), None),
+            (Short, Short),
+            "nothing to multiply"
+        );
         assert_eq!(types(session, Short, one(Float, 1.0), one(Double, 0.0)), (Float, Float));
         assert_eq!(types(session, Short, None, one(Double, 0.0)), (Short, Short));
     }

@@ -17,9 +17,9 @@ pub(super) fn rules<E>(
     let given = reading.one("_FillValue")?.map(|fill| as_stored(fill.number));
     // A byte may have any of its values.
     let by_default = || {
-        Some(ty)
-            .filter(|ty| ty.size() > 1)
-            .and_then(|ty| Number::native(ty, &default_fill(ty)).map(|number| wrapped(taken_as, number)))
+        Some(ty).filter(|ty| ty.size() > 1).and_then(|ty| {
+            Number::native(ty, &default_fill(ty)).map(|number| wrapped(taken_as, number))
+        })
     };
     let fill = given.or_else(by_default).map(|number| Fill {
         ty: taken_as,
