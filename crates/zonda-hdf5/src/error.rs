@@ -205,7 +205,9 @@ impl HdfError {
             HdfError::Unsupported { .. } => Answer::Undecodable,
             // One of the next versions of the format, which a later library may have written.
             HdfError::BadVersion { version, newest, .. }
-                if *version > *newest && version - newest <= NEXT_VERSIONS =>
+                if version
+                    .checked_sub(*newest)
+                    .is_some_and(|more| (1..=NEXT_VERSIONS).contains(&more)) =>
             {
                 Answer::Undecodable
             }
