@@ -70,6 +70,9 @@ pub(super) struct Transfer<'a> {
     pub tries: u64,
 }
 
+/// Boxes, a walk through those that are to be copied, and whether these are not all.
+type Chosen = (Boxes, Walk, bool);
+
 /// A variable that travels in boxes.
 struct Job<'m> {
     made: &'m Made<'m>,
@@ -133,7 +136,7 @@ impl Transfer<'_> {
         made: &Made<'_>,
         interleaves: bool,
         n_records: u64,
-    ) -> Result<(Way, Option<(Boxes, Walk, bool)>)> {
+    ) -> Result<(Way, Option<Chosen>)> {
         let (var, lens) = (made.var, made.var.lens());
         if lens.contains(&0) {
             return Ok((Way::Nothing, None));
