@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use zonda::{Dataset, Quiet};
@@ -14,6 +15,9 @@ use crate::memory::Frozen;
 
 /// Every open file.
 static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::new(Vec::new());
+
+/// How long a fork waits for the locks of all files together.
+const MOST_WAIT: Duration = Duration::from_secs(2);
 
 struct Held {
     trace: Option<zonda_trace::Forking>,
@@ -53,9 +57,11 @@ pub(crate) fn before_fork(py: Python<'_>) {
     }
     py.detach(|| {
         let list = list();
-        let quiet = zonda::quiet(None);
-        let files = all(&list).into_iter().map(Frozen::new).collect();
-        let trace = zonda_trace::fork_prepare();
+        // As in C: a file that a long call of another thread has is out of the child's reach.
+        let until = Instant::now() + MOST_WAIT;
+        let quiet = zonda::quiet(Some(until));
+        let files = all(&list).into_iter().map(|file| Frozen::new(file, until)).collect();
+        let trace = zonda_trace::fork_prepare(Some(until));
         let held = Held { trace, files, quiet, _list: list };
         HELD.with(|slot| slot.replace(Some(held)));
     });

@@ -84,9 +84,12 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
-    /// Takes all locks of a dataset.
-    pub(crate) fn new(dataset: std::sync::Arc<zonda::Dataset>) -> Frozen {
-        let locks = dataset.freeze(None);
+    /// Takes all locks of a dataset, as far as they are to be had until then.
+    pub(crate) fn new(
+        dataset: std::sync::Arc<zonda::Dataset>,
+        until: std::time::Instant,
+    ) -> Frozen {
+        let locks = dataset.freeze(Some(until));
         // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `Frozen` until
         // they are given back: fields are dropped in order.
         let locks =
