@@ -38,6 +38,7 @@ mod quiet;
 mod slab;
 pub mod spec;
 mod storage;
+mod sync;
 mod sync_level;
 mod syncs;
 pub mod temporary;

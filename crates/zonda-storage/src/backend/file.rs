@@ -7,9 +7,9 @@ use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::slab;
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 
+use crate::sync::RwLock;
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
-use parking_lot::RwLock;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;

@@ -5,7 +5,7 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-use parking_lot::RwLock;
+use crate::sync::RwLock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

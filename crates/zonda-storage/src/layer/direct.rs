@@ -13,8 +13,8 @@ use crate::error::{Op, range_end};
 use crate::slab;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, say_once};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::sync::Mutex;
 use crate::{BLOCK_BYTES, StorageError, backend};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 

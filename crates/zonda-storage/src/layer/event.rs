@@ -10,8 +10,8 @@
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
+use crate::sync::Mutex;
 use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{BufWriter, Write};

@@ -12,9 +12,9 @@ pub use log::{Entry, Log, WriteLog};
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
+use crate::sync::Mutex;
 use crate::syncs::Syncs;
 use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 

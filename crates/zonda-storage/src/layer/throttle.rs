@@ -5,8 +5,8 @@
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
 use crate::storage::fill_by_writes;
+use crate::sync::Mutex;
 use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

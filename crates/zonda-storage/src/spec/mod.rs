@@ -17,8 +17,8 @@ pub(crate) use args::{Args, parse_bytes, size_text};
 
 use crate::neighbour::from_env;
 use crate::storage::Storage;
+use crate::sync::Mutex;
 use crate::{StorageError, backend, layer};
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;

@@ -4,8 +4,8 @@ use super::line::Line;
 use super::table::{COLD, NO_PAGE, Page, Table};
 use super::{Cache, FIRST_PAGES, LEAST_PAGES, more_hints};
 use crate::storage::Storage;
+use crate::sync::RwLockWriteGuard;
 use crate::{StorageError, memory, slab};
-use parking_lot::RwLockWriteGuard;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 

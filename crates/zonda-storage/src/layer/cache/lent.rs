@@ -7,7 +7,7 @@
 
 use super::table::Background;
 use crate::WriteRange;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Who has what was lent.

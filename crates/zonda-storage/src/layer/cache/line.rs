@@ -3,18 +3,18 @@
 //! The thread is a help and never a need: nobody waits for it to begin something, and what it does
 //! not do its users do, when a page has to leave or at a barrier. So a forked child, which has no such
 //! thread, works as a cache without one, and it never takes the locks in here, which the thread
-//! may have held.
+//! may have held. They are std's: those of parking_lot keep who waits in one table of the process, a part of
+//! which a child would find locked for ever where the thread was just going to wait or to wake somebody.
 //!
 //! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
 //! was told, or (`When::Worthwhile`) until somebody else's write succeeded.
 
 use crate::{StorageError, quiet, thread};
-use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -155,6 +155,11 @@ impl Line {
         let _ = self.worker.set(worker);
     }
 
+    /// A panic of the thread leaves the list as it is, which is in order between any two calls.
+    fn lock(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Leaves a complete page to the thread; false if there is none.
     pub(super) fn complete(self: &Arc<Self>, index: u64) -> bool {
         self.add(|tasks| {
@@ -202,7 +207,7 @@ impl Line {
         if self.is_inherited() {
             return false;
         }
-        let mut tasks = self.tasks.lock();
+        let mut tasks = self.lock();
         if tasks.stop || (!tasks.running && !self.start(&mut tasks)) {
             return false;
         }
@@ -234,7 +239,7 @@ impl Line {
         struct Gone<'a>(&'a Line);
         impl Drop for Gone<'_> {
             fn drop(&mut self) {
-                self.0.tasks.lock().running = false;
+                self.0.lock().running = false;
                 self.0.bell.notify_all();
             }
         }
@@ -243,7 +248,7 @@ impl Line {
             let Some(_gate) = self.leave() else { return };
             let Some(worker) = worker.upgrade() else { return };
             if self.has_failed() && !matches!(task, Task::Ahead(_) | Task::Block(_)) {
-                self.tasks.lock().forget_writes();
+                self.lock().forget_writes();
             } else {
                 worker.work(task, self);
             }
@@ -258,7 +263,7 @@ impl Line {
             if let Some(gate) = quiet::enter() {
                 return Some(gate);
             }
-            if self.tasks.lock().stop {
+            if self.lock().stop {
                 return None;
             }
             std::thread::sleep(FORK_NAP);
@@ -268,7 +273,7 @@ impl Line {
     /// The next thing to do; `None` if there is none for a while or the cache goes, and then the thread
     /// counts as gone.
     fn next(&self) -> Option<Task> {
-        let mut tasks = self.tasks.lock();
+        let mut tasks = self.lock();
         while !tasks.stop {
             if let Some(task) = tasks.take() {
                 return Some(task);
@@ -278,7 +283,10 @@ impl Line {
                 When::Always => REST_NAP,
                 When::Worthwhile => SLOW_REST_NAP,
             };
-            if self.bell.wait_for(&mut tasks, nap).timed_out() && !tasks.stop {
+            let waited = self.bell.wait_timeout(tasks, nap);
+            let (again, has_ended) = waited.unwrap_or_else(PoisonError::into_inner);
+            tasks = again;
+            if has_ended.timed_out() && !tasks.stop {
                 match tasks.take().or_else(|| tasks.rest.pop_first().map(Task::Rest)) {
                     None => break,
                     some => return some,
@@ -296,11 +304,11 @@ impl Line {
         if self.is_inherited() {
             return;
         }
-        let mut tasks = self.tasks.lock();
+        let mut tasks = self.lock();
         tasks.stop = true;
         self.bell.notify_all();
         while tasks.running {
-            self.bell.wait(&mut tasks);
+            tasks = self.bell.wait(tasks).unwrap_or_else(PoisonError::into_inner);
         }
         tasks.join();
     }
@@ -322,7 +330,10 @@ impl Line {
 
     /// Keeps an error until it is told. A second one before that adds nothing.
     pub(super) fn fail(&self, error: &StorageError) {
-        self.failed.lock().get_or_insert_with(|| error.clone());
+        self.failed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get_or_insert_with(|| error.clone());
         self.has_failed.store(true, Ordering::Release);
     }
 
@@ -335,7 +346,7 @@ impl Line {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());
         }
-        let mut failed = self.failed.lock();
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         self.has_failed.store(false, Ordering::Release);
         failed.take().map_or(Ok(()), Err)
     }

@@ -36,11 +36,11 @@ mod write;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::sync::Mutex;
 use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
 use lent::Lent;
 use line::Line;
 use pace::Pace;
-use parking_lot::Mutex;
 use shared::Shared;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

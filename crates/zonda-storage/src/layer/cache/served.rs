@@ -9,7 +9,7 @@ use super::table::Slot;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::storage::{ReadRange, Storage};
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::{Deref, Range};

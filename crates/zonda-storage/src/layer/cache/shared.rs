@@ -5,7 +5,7 @@
 //! the file that has most.
 
 use super::CacheShape;
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

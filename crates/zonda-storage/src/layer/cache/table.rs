@@ -4,7 +4,7 @@ use super::extents::Extents;
 use crate::copy::copy_past_cache;
 use crate::error::StorageError;
 use crate::slab::{self, SlabPage};
-use parking_lot::RwLock;
+use crate::sync::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,8 +3,8 @@
 use super::page_cuts;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::fill_by_writes;
+use crate::sync::Mutex;
 use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 
