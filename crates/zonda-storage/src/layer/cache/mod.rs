@@ -35,7 +35,7 @@ mod write;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
+use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError};
 use line::Line;
 use pace::Pace;
 use parking_lot::Mutex;
@@ -45,6 +45,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 use visits::{Returns, Visits};
+use zonda_runtime::memory;
 
 pub use adaptive::Adaptive;
 pub use behind::Behind;
