@@ -169,7 +169,8 @@ fn every_flipped_byte_of_the_metadata_is_found_or_harmless() {
         std::fs::write(&path, &flipped).unwrap();
         tried += 1;
         let checked = checked(&path);
-        if checked.worst() == Some(Grade::Damage) {
+        // One of the first bytes makes it a file of no known format, which is told, and cannot be checked.
+        if checked.worst() >= Some(Grade::Unchecked) {
             found += 1;
         } else {
             let mut differences = 0;
