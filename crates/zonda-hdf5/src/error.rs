@@ -167,6 +167,8 @@ impl HdfError {
     pub fn nc_error(&self) -> NcError {
         match self {
             HdfError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            // As the reference answers, to which all that libhdf5 refuses is the same.
+            HdfError::Storage(StorageError::NoPlace { .. }) => NcError::HdfErr,
             HdfError::Storage(error) => NcError::System(error.raw_os_error()),
             HdfError::NotHdf5 => NcError::NotNc,
             // What was opened is an HDF5 file; a part of it cannot be had.
