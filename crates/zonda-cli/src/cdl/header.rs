@@ -73,11 +73,14 @@ pub(crate) fn var_id(index: usize) -> VarId {
     VarId(i32::try_from(index).unwrap_or(i32::MAX))
 }
 
+/// Writes as much of a variable's definition as there is, and says why where it is not whole.
 fn push_var(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
+    push_definition(text, meta, id)
+        .map_err(|error| meta.var_fault(id).map_or(error, |why| why.into()))
+}
+
+fn push_definition(text: &mut Vec<u8>, meta: &Meta<'_>, id: VarId) -> Result<()> {
     let var = meta.var(id)?;
-    if let Some(error) = meta.var_fault(id) {
-        return Err(error.into());
-    }
     text.push(b'\t');
     types::push_name(text, meta, var.nc_type)?;
     text.push(b' ');
