@@ -165,27 +165,10 @@ static void types(void) {
     lap("inq_type");
 }
 
-/* Attributes one by one, each with a commit, of a file with data. */
-static void commits(void) {
-    int id, dim;
-    double values[10] = {0};
-    OK(nc_def_dim(nc, "x", 10, &dim));
-    OK(nc_def_var(nc, "v", NC_DOUBLE, 1, &dim, &id));
-    OK(nc_enddef(nc));
-    OK(nc_put_var_double(nc, id, values));
-    lap(NULL);
-    EACH {
-        OK(nc_redef(nc));
-        OK(nc_put_att_int(nc, NC_GLOBAL, name("attribute", i), NC_INT, 1, &i));
-        OK(nc_enddef(nc));
-    }
-    lap("commits");
-}
-
 static const struct {
     const char *name;
     void (*run)(void);
-} all[] = {{"vars", vars}, {"dims", dims}, {"global", global}, {"var_atts", var_atts}, {"grp", grps}, {"type", types}, {"commits", commits}};
+} all[] = {{"vars", vars}, {"dims", dims}, {"global", global}, {"var_atts", var_atts}, {"grp", grps}, {"type", types}};
 
 int main(int argc, char **argv) {
     size_t n_all = sizeof all / sizeof *all;

@@ -15,10 +15,6 @@ Work: many.c defines, asks, renames, overwrites and deletes n and 4n objects. Pr
 to grow twelvefold, work that grows with the square does sixteenfold; what takes less than a tenth of a
 second is not judged, and everything has a generous bound.
 
-Commits: attributes added one by one, each with a commit, beside the reference. Both write all of a header, or of the
-attributes' heap, at each, so that the work of the loop grows with the square; the processor time is at most so many times
-the reference's (COMMITS).
-
 Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no copy of the file.
 """
 import argparse
@@ -39,9 +35,6 @@ PROMISED = 4 << 20
 # Where a few bytes are a multiple: ours and the reference's have other least lengths.
 SLACK = 4096
 SLOWER, JUDGED_SECONDS, MOST_SECONDS = 12.0, 0.1, 60
-# A commit of ours leaves a whole file at any instant, so what is there is not written over: in netCDF-4 files the heap of
-# attributes and its index are made anew, where the reference changes a block of them in place.
-COMMITS, N_COMMITS, SPARE_SECONDS = {"classic": 2, "cdf5": 2, "netcdf4": 12}, 1500, 0.2
 MOVED_KB, LEAST_MORE_KB = 6 << 10, 48
 
 passed = failed = skipped = 0
@@ -140,7 +133,7 @@ def work(options):
         for what in run(False, program).stdout.split():
             if options.only and not re.search(options.only, what):
                 continue
-            if what == "commits" or mode != "netcdf4" and what in ("grp", "type"):
+            if mode != "netcdf4" and what in ("grp", "type"):
                 continue
             few, many = (times(program, mode, n, what) for n in sizes)
             for step, seconds in many.items():
@@ -155,24 +148,6 @@ def work(options):
             n = 1000000 if mode != "netcdf4" else 65000
             for step, seconds in times(program, mode, n if options.long else n // 5, what).items():
                 say(seconds <= MOST_SECONDS, f"{mode} {what} {step}: {seconds:.1f} s for {n} attributes")
-
-
-# ---- Commits
-
-def commits(options):
-    if options.only and not re.search(options.only, "commits"):
-        return
-    program = compile_program(HERE / "many.c")
-    for mode, most in COMMITS.items():
-        def seconds(ours, mode=mode):
-            result = run(ours, program, mode, N_COMMITS, SCRATCH / "commits.nc", "commits")
-            return next(float(line.split()[1]) for line in result.stdout.splitlines() if line.startswith("commits "))
-        found = [(seconds(True), seconds(False)) for _ in range(3)]
-        ours, theirs = (min(times) for times in zip(*found))
-        say(ours <= most * theirs + SPARE_SECONDS,
-            f"{mode}: {ours:.3f} s for {N_COMMITS} commits of an attribute, {theirs:.3f} s by the reference")
-        if options.table:
-            print(f"{mode}: {ours:.3f} s, {theirs:.3f} s by the reference")
 
 
 # ---- Room
@@ -215,14 +190,14 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", help="a pattern of loops, kinds of objects, or `room`")
-    parser.add_argument("--parts", default="files,work,commits,room")
+    parser.add_argument("--parts", default="files,work,room")
     options = parser.parse_args()
     SCRATCH.mkdir(parents=True, exist_ok=True)
     if not ctypes.util.find_library("netcdf") or not shutil.which("ncdump"):
         skip("all: there is no libnetcdf of the distribution to compare with")
     else:
         for part in options.parts.split(","):
-            {"files": files, "work": work, "commits": commits, "room": room}[part](options)
+            {"files": files, "work": work, "room": room}[part](options)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 

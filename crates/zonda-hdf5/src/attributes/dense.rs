@@ -15,41 +15,6 @@ const NO_ORDER: u32 = 0xffff;
 /// Message flags of an attribute that is in its object's own heap.
 const FLAGS: u8 = 0;
 
-/// An attribute whose message is made already.
-#[derive(Clone, Copy, Debug)]
-pub struct Encoded<'a> {
-    /// Its name.
-    pub name: &'a [u8],
-    /// The creation index, where its object keeps them.
-    pub creation_order: Option<u32>,
-    /// What [`Attribute::encode`] writes.
-    pub body: &'a [u8],
-}
-
-/// As [`write_encoded`], of attributes whose messages are yet to be made.
-///
-/// # Errors
-/// As [`write_encoded`], and those of [`Attribute::encode`].
-pub fn write_dense(
-    attributes: &[Attribute],
-    info: &AttributeInfo,
-    sizes: Sizes,
-    fresh: &mut Fresh<'_>,
-) -> Result<AttributeInfo> {
-    let encode = |attribute: &Attribute| {
-        let mut writer = Writer::new(ATTRIBUTE, sizes);
-        attribute.encode(&mut writer)?;
-        Ok(writer.finish())
-    };
-    let bodies = attributes.iter().map(encode).collect::<Result<Vec<_>>>()?;
-    let encoded = attributes.iter().zip(&bodies).map(|(attribute, body)| Encoded {
-        name: &attribute.name,
-        creation_order: attribute.creation_order,
-        body,
-    });
-    write_encoded(&encoded.collect::<Vec<_>>(), info, sizes, fresh)
-}
-
 /// Puts the attributes of an object into a heap of their own, with an index by name, and one by
 /// creation order where `info` says that there is one.
 ///
@@ -59,29 +24,26 @@ pub fn write_dense(
 /// # Errors
 /// [`HdfError::Missing`] for an attribute without creation order of an object that tracks it;
 /// [`HdfError::TooLarge`] where the next creation index would not fit into 16 bits; those of
-/// [`fractal_heap::build`].
-pub fn write_encoded(
-    attributes: &[Encoded<'_>],
+/// [`Attribute::encode`] and of [`fractal_heap::build`].
+pub fn write_dense(
+    attributes: &[Attribute],
     info: &AttributeInfo,
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<AttributeInfo> {
     let mut messages = Messages::new(ATTRIBUTE, sizes);
     for attribute in attributes {
-        messages.push(|writer| {
-            writer.put(attribute.body);
-            Ok(())
-        })?;
+        messages.push(|writer| attribute.encode(writer))?;
     }
     let heap = fractal_heap::build(&messages.all(), &HeapParams::ATTRIBUTES, sizes, fresh)?;
     let missing = HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the creation order" };
-    let order = |attribute: &Encoded<'_>| match info.tracked {
+    let order = |attribute: &Attribute| match info.tracked {
         true => attribute.creation_order,
         false => Some(NO_ORDER),
     };
     let orders = attributes.iter().map(order).collect::<Option<Vec<u32>>>().ok_or(missing)?;
 
-    let names: Vec<&[u8]> = attributes.iter().map(|attribute| attribute.name).collect();
+    let names: Vec<&[u8]> = attributes.iter().map(|attribute| &*attribute.name).collect();
     let order = by_name(&names);
     let mut names = Writer::new(ATTRIBUTE, sizes);
     for (hash, i) in order {

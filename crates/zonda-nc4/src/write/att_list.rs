@@ -17,7 +17,6 @@ use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
 use super::held::Held;
-use super::objects::AttMessage;
 use super::source::Fetch;
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
@@ -28,9 +27,6 @@ use crate::types::Types;
 
 /// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
 const MOST_ATTS: usize = 65_500;
-
-/// Messages up to so many bytes are kept beside the values: making them costs more than copying them.
-const MOST_KEPT: usize = 1024;
 
 /// The attributes of an object, to be changed.
 #[derive(Clone, Debug)]
@@ -55,8 +51,6 @@ pub(crate) struct Att {
     nc_type: i32,
     len: u64,
     value: Value,
-    /// Its message, once it was made, where that stays the same until it is changed.
-    message: OnceLock<AttMessage>,
     /// What the file has of it; `None` where it is new there.
     placed: Option<Placed>,
 }
@@ -122,7 +116,6 @@ impl EditedAtts {
                         nc_type: meaning.nc_type,
                         len: meaning.len,
                         value: Value::Stored(Box::new(attribute)),
-                        message: OnceLock::new(),
                         placed: None,
                     };
                     att.put_at(place);
@@ -196,7 +189,6 @@ impl EditedAtts {
             if let Some(Some(att)) = self.shown.get_mut(slot) {
                 self.released.extend(att.committed());
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
-                att.message = OnceLock::new();
             }
             return Ok(());
         }
@@ -205,8 +197,7 @@ impl EditedAtts {
         }
         self.give_way(name);
         self.names.insert(name, u32::try_from(self.shown.len()).unwrap_or(u32::MAX));
-        let message = OnceLock::new();
-        let att = Att { name: name.into(), nc_type, len, value, message, placed: None };
+        let att = Att { name: name.into(), nc_type, len, value, placed: None };
         self.shown.push(Some(Box::new(att)));
         if let Some(ranks) = &mut self.ranks {
             ranks.push();
@@ -244,7 +235,6 @@ impl EditedAtts {
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
         att.placed = None;
-        att.message = OnceLock::new();
         if let Value::Stored(attribute) = &mut att.value {
             attribute.name = name.clone();
             attribute.charset = charset_of(&name);
@@ -268,21 +258,21 @@ impl EditedAtts {
     ///
     /// # Errors
     /// Types that are not complete, and those of `encode`.
-    pub(crate) fn messages(
+    pub(crate) fn attributes(
         &self,
         model: &Model,
         encode: &mut Encode<'_>,
-    ) -> Result<Vec<AttMessage>, AttFault> {
+    ) -> Result<Vec<Attribute>, AttFault> {
         let mut all = Vec::with_capacity(self.len().saturating_add(self.others.len()));
         for (place, attribute) in &self.others {
-            all.push((*place, AttMessage::new(&self.file, attribute)?));
+            all.push((*place, attribute.clone()));
         }
         for att in self.shown.iter().flatten() {
             // New ones after those that are there; the sort keeps their order.
-            all.push((att.place().unwrap_or(u32::MAX), att.message(&self.file, model, encode)?));
+            all.push((att.place().unwrap_or(u32::MAX), att.attribute(model, encode)?));
         }
         all.sort_by_key(|(place, _)| *place);
-        Ok(all.into_iter().map(|(_, message)| message).collect())
+        Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
     }
 
     /// The file counts users of committed types as there are now.
@@ -290,7 +280,7 @@ impl EditedAtts {
         self.released.clear();
     }
 
-    /// The file has them now, in the order in which [`EditedAtts::messages`] gave them.
+    /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
     pub(crate) fn stored(&mut self) {
         enum Of<'a> {
             Other(&'a mut u32),
@@ -353,27 +343,6 @@ impl Att {
                 None => true,
             },
         }
-    }
-
-    /// Its message. An object may have thousands of attributes, and each commit of one that changed needs all.
-    fn message(
-        &self,
-        file: &File,
-        model: &Model,
-        encode: &mut Encode<'_>,
-    ) -> Result<AttMessage, AttFault> {
-        if let Some(message) = self.message.get() {
-            return Ok(message.clone());
-        }
-        let attribute = self.attribute(model, encode)?;
-        let message = AttMessage::new(file, &attribute)?;
-        // Other types may get another place in the file, or may be changed.
-        let is_fixed =
-            attribute.committed.is_none() && ExtType::from_nc_type(self.nc_type).is_some();
-        if is_fixed && message.body.len() <= MOST_KEPT {
-            let _first = self.message.set(message.clone());
-        }
-        Ok(message)
     }
 
     fn attribute(&self, model: &Model, encode: &mut Encode<'_>) -> Result<Attribute, AttFault> {

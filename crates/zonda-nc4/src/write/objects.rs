@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use zonda_hdf5::message::{AttributeInfo, LinkInfo, SymbolTableMessage, kind};
+use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::symbol_table::symbol_table_extents;
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
@@ -13,7 +13,7 @@ use crate::hidden;
 /// An attribute message with its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct AttMessage {
-    pub(super) name: Arc<[u8]>,
+    pub(super) name: Box<[u8]>,
     pub(super) body: Arc<[u8]>,
 }
 
@@ -255,14 +255,13 @@ impl AttMessage {
     pub(super) fn new(file: &File, attribute: &Attribute) -> Result<AttMessage, HdfError> {
         let mut writer = zonda_hdf5::Writer::new("attribute message", file.sizes());
         attribute.encode(&mut writer)?;
-        Ok(AttMessage { name: (&*attribute.name).into(), body: writer.finish().into() })
+        Ok(AttMessage { name: attribute.name.clone(), body: writer.finish().into() })
     }
 
     /// The attribute again.
-    #[cfg(test)]
     pub(super) fn decode(&self, file: &File) -> Result<Attribute, HdfError> {
         let reader = zonda_hdf5::Reader::new("attribute message", &self.body, 0, file.sizes());
-        let message = zonda_hdf5::message::AttributeMessage::decode(file, reader)?;
+        let message = AttributeMessage::decode(file, reader)?;
         Ok(Attribute {
             name: message.name.into(),
             charset: message.charset,

@@ -31,8 +31,7 @@ fn shown(list: &EditedAtts) -> Vec<String> {
 
 fn made(list: &EditedAtts) -> Vec<Attribute> {
     let mut encode = |_: &Form, _: &mut dyn Fetch, _: &[u8], _: &mut [u8]| panic!("no pointers");
-    let messages = list.messages(&Model::default(), &mut encode).unwrap();
-    messages.iter().map(|message| message.decode(list.file()).unwrap()).collect()
+    list.attributes(&Model::default(), &mut encode).unwrap()
 }
 
 /// As the file has them.
@@ -149,32 +148,4 @@ fn what_the_file_has_of_values() {
         ]
     );
     assert_eq!((found[0].charset, found[5].charset), (Charset::Ascii, Charset::Utf8));
-}
-
-/// A message is made once, and anew when its attribute was changed in any way.
-#[test]
-fn kept_messages_follow_their_attributes() {
-    let mut list = list();
-    put(&mut list, "a", 4, 1);
-    put(&mut list, "b", 6, 2);
-    let message = |list: &EditedAtts, name: &str| {
-        let found = made(list).into_iter().find(|att| *att.name == *name.as_bytes()).unwrap();
-        (found.datatype.size, found.data)
-    };
-    for _ in 0..2 {
-        assert_eq!(message(&list, "a"), (4, vec![1; 4]));
-    }
-    list.put(b"a", 4, 1, Held::plain(vec![2; 4])).unwrap();
-    assert_eq!(message(&list, "a"), (4, vec![2; 4]));
-    list.put(b"a", 3, 2, Held::plain(vec![3; 4])).unwrap();
-    assert_eq!(message(&list, "a"), (2, vec![3; 4]));
-    list.stored();
-    rename(&mut list, "a", "c");
-    assert_eq!(in_file(&list), ["b", "c"]);
-    assert_eq!(message(&list, "c"), (2, vec![3; 4]));
-    put(&mut list, "a", 4, 1);
-    assert_eq!(message(&list, "a"), (4, vec![1; 4]));
-    delete(&mut list, "c");
-    put(&mut list, "c", 5, 1);
-    assert_eq!(message(&list, "c"), (4, vec![1; 4]));
 }

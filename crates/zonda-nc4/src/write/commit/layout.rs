@@ -12,7 +12,7 @@ use zonda_hdf5::object_header::{
 };
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::symbol_table::write_symbol_table;
-use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes, Writer, attributes, links};
+use zonda_hdf5::{Attribute, File, FileAddr, Fresh, HdfError, Sizes, Writer, attributes, links};
 
 use super::plan::{Made, Plan};
 use super::{Decided, Laid};
@@ -332,14 +332,12 @@ impl Layout<'_> {
                 info = same;
                 dense.push(before.clone());
             } else {
-                let encoded = (0..).zip(atts).map(|(order, att)| attributes::Encoded {
-                    name: &att.name,
-                    creation_order: Some(order),
-                    body: &att.body,
-                });
-                let list: Vec<_> = encoded.collect();
+                let mut list = Vec::with_capacity(atts.len());
+                for (order, att) in (0..).zip(atts) {
+                    list.push(Attribute { creation_order: Some(order), ..att.decode(self.file)? });
+                }
                 let mut fresh = Fresh::new(&mut self.writing.space);
-                info = attributes::write_encoded(&list, &info, self.sizes, &mut fresh)?;
+                info = attributes::write_dense(&list, &info, self.sizes, &mut fresh)?;
                 let blocks = fresh.into_blocks();
                 let extents = self.out.take(blocks);
                 dense.push(Dense { hash, what: Outside::Attributes(info), extents });

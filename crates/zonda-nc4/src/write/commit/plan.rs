@@ -560,7 +560,7 @@ impl Planner<'_> {
         let mut out = Vec::new();
         if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
             let (heap, space) = self.writing.heap_and_space();
-            let attributes = list.messages(self.model, &mut |form, fetch, src, dst| {
+            let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
             let attributes = attributes.map_err(|fault| fault.at(|| self.path(key)))?;
@@ -568,7 +568,11 @@ impl Planner<'_> {
                 let count = self.released.entry(*addr).or_default();
                 *count = count.saturating_add(1);
             }
-            return Ok(attributes);
+            for attribute in attributes {
+                let message = AttMessage::new(file, &attribute);
+                out.push(message.map_err(|error| hdf(self.path(key), error))?);
+            }
+            return Ok(out);
         }
         let fail = |error| hdf(self.path(key), error);
         let Some(at) = self.place(key) else { return Ok(out) };
