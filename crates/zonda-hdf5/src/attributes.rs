@@ -22,7 +22,7 @@ use crate::{File, FileAddr, HdfError, Object, Reader, Result, Sizes};
 
 mod dense;
 
-pub use dense::{dense_extents, write_dense};
+pub use dense::{DenseAttributes, DenseChange, NewAttribute, dense_extents, write_dense};
 
 const ATTRIBUTE: &str = "attribute message";
 

@@ -11,8 +11,10 @@ use crate::guard::{Budget, verified};
 use crate::{File, FileAddr, HdfError, Reader, Result, Sizes};
 
 mod build;
+mod tree;
 
 pub use build::build;
+pub(crate) use tree::{Extent, Record, Tree};
 
 const HEADER: &str = "version 2 B-tree header";
 const INTERNAL: &str = "version 2 B-tree internal node";
@@ -20,6 +22,14 @@ const LEAF: &str = "version 2 B-tree leaf node";
 
 /// Bytes of a node around its records and pointers: signature, version, type, checksum.
 const NODE_FRAME: u64 = 10;
+
+/// What the HDF5 library has in the trees of groups, attributes and heaps: bytes of a node, and
+/// how full nodes are, in percent, when it splits or merges them.
+const NODE_SIZE: u32 = 512;
+const SPLIT_PERCENT: u8 = 100;
+const MERGE_PERCENT: u8 = 40;
+
+const TREE: &str = "version 2 B-tree";
 
 /// What the records are (the specification's "type").
 pub mod record_type {
@@ -406,7 +416,7 @@ mod tests {
     use super::*;
     use crate::built::{Built, at, le};
 
-    const NODE_SIZE: u64 = 64;
+    const SMALL_NODE: u64 = 64;
     const KIND: u64 = 6;
 
     /// A tree of records of 8 bytes, numbers from 0 on, as full as nodes of 64 bytes get: 6
@@ -464,7 +474,7 @@ mod tests {
             let mut tree = Tree { built: Built::default(), next: 0 };
             let root = tree.node(depth);
             let mut bytes = b"BTHD".to_vec();
-            bytes.extend(le(&[(0, 1), (KIND, 1), (NODE_SIZE, 4), (8, 2), (depth as u64, 2)]));
+            bytes.extend(le(&[(0, 1), (KIND, 1), (SMALL_NODE, 4), (8, 2), (depth as u64, 2)]));
             bytes.extend(le(&[(100, 1), (40, 1), (root.0, 8), (root.1, 2), (root.2, 8)]));
             let header = tree.built.put_checked(&bytes);
             (tree, header)
@@ -521,7 +531,7 @@ mod tests {
         // Each level refers twice to the one below: 2^29 leaves in a few kilobytes.
         let header = |root: u64| {
             let mut bytes = b"BTHD".to_vec();
-            bytes.extend(le(&[(0, 1), (KIND, 1), (NODE_SIZE, 4), (8, 2), (29, 2)]));
+            bytes.extend(le(&[(0, 1), (KIND, 1), (SMALL_NODE, 4), (8, 2), (29, 2)]));
             bytes.extend(le(&[(100, 1), (40, 1), (root, 8), (1, 2), (1, 8)]));
             bytes
         };

@@ -2,7 +2,7 @@
 //! messages of groups and objects that have many.
 //! Spec: HDF5 File Format, "Disk Format: Level 1G - Fractal Heap".
 //! Managed, huge and tiny objects are read, filtered heaps too; free space is ignored. Heaps are
-//! written whole, and without filters.
+//! written without filters: whole, or with objects that come to those that are there.
 //! Watch: heap offsets count the headers of blocks, so offset 0 is the first byte of a "FHDB".
 //! Watch: the checksum of a direct block stands in its header and covers it as zeros.
 
@@ -22,6 +22,7 @@ mod build;
 pub(crate) mod extents;
 mod table;
 
+pub(crate) use build::GrowingHeap;
 pub use build::{BuiltHeap, HeapParams, build};
 use table::Table;
 

@@ -125,6 +125,17 @@ impl Space {
         self.take_low(len, place)
     }
 
+    /// Space for `len` bytes of what the next commits may give back: where it fits best, however short
+    /// it is.
+    ///
+    /// # Errors
+    /// As [`Space::alloc`].
+    pub fn alloc_passing(&mut self, len: u64) -> Result<FileAddr> {
+        let (threshold, alignment) = self.aligned;
+        let multiple = if len >= threshold && alignment > 1 { alignment } else { ALIGN };
+        self.take(len, |at| at.checked_next_multiple_of(multiple))
+    }
+
     /// Headers and a few elements stay where they are, lists come and go: what is short keeps to the
     /// front, so that it does not lie behind the holes of what went.
     fn take_low(&mut self, len: u64, place: impl Fn(u64) -> Option<u64>) -> Result<FileAddr> {
@@ -379,6 +390,16 @@ impl<'a> Fresh<'a> {
     /// As [`Space::alloc`].
     pub fn put(&mut self, bytes: Vec<u8>) -> Result<FileAddr> {
         let addr = self.space.alloc(bytes.len() as u64)?;
+        self.blocks.push((addr, bytes));
+        Ok(addr)
+    }
+
+    /// Puts a structure somewhere that the next commits may give back.
+    ///
+    /// # Errors
+    /// As [`Space::alloc`].
+    pub fn put_passing(&mut self, bytes: Vec<u8>) -> Result<FileAddr> {
+        let addr = self.space.alloc_passing(bytes.len() as u64)?;
         self.blocks.push((addr, bytes));
         Ok(addr)
     }

@@ -1,10 +1,22 @@
 //! Attributes of an object that has many or long ones, written: messages in a heap, with indexes
 //! over it.
+//!
+//! Such a list is made whole, and then goes on with what changes. Then all that is new goes to places
+//! where nothing was (the end of the heap, new nodes of the indexes, their headers), but for the header
+//! of the heap, which all blocks of the heap name: it is written over, within one sector, when the rest
+//! is in the file, and before the object's header says of the new indexes. In between the old indexes
+//! find all that they found before, since objects of the heap stay what they are, whatever becomes
+//! of the attribute. Those that no index finds any more still count as objects of the heap, until
+//! [`DenseAttributes::can_take`] says no and the list is made anew.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::{ATTRIBUTE, Attribute};
-use crate::btree_v2::{self, record_type};
+use crate::btree_v2::{Extent, Record, Tree, record_type};
+use crate::checksum::lookup3;
 use crate::dense::{Messages, by_name, extents};
-use crate::fractal_heap::{self, HeapParams};
+use crate::fractal_heap::{GrowingHeap, HeapParams};
 use crate::message::AttributeInfo;
 use crate::sohm::HEAP_ID_LEN;
 use crate::{File, FileAddr, Fresh, HdfError, Result, Sizes, Writer};
@@ -15,16 +27,265 @@ const NO_ORDER: u32 = 0xffff;
 /// Message flags of an attribute that is in its object's own heap.
 const FLAGS: u8 = 0;
 
-/// Puts the attributes of an object into a heap of their own, with an index by name, and one by
-/// creation order where `info` says that there is one.
-///
-/// Of `info`, what it says of creation order is kept, the next creation index growing where an
-/// attribute has that or a later one; its addresses are replaced. No two attributes have one name.
+/// Bytes of records of the indexes by name and by creation order.
+const NAME_LEN: u16 = 17;
+const ORDER_LEN: u16 = 13;
+
+/// Bytes of attributes that are no more which are no reason to make a list anew, and which part of
+/// those that are there may come to that.
+const FEW_DEAD: u64 = 4096;
+const DEAD_PART: u64 = 2;
+
+/// An id in the heap.
+type Id = [u8; HEAP_ID_LEN];
+
+/// A record of the index by name.
+#[derive(Clone, Debug)]
+struct Named {
+    id: Id,
+    order: u32,
+    hash: u32,
+    name: Arc<[u8]>,
+    /// Bytes of the message.
+    len: u64,
+}
+
+impl Named {
+    fn stands(&self, hash: u32, name: &[u8]) -> Ordering {
+        self.hash.cmp(&hash).then_with(|| (*self.name).cmp(name))
+    }
+}
+
+impl Record for Named {
+    fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.put(&self.id).u8(FLAGS).u32(self.order).u32(self.hash);
+        Ok(())
+    }
+}
+
+/// A record of the index by creation order.
+#[derive(Clone, Debug)]
+struct Ordered {
+    id: Id,
+    order: u32,
+}
+
+impl Record for Ordered {
+    fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.put(&self.id).u8(FLAGS).u32(self.order);
+        Ok(())
+    }
+}
+
+/// An attribute that is to come into a list.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAttribute<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its message.
+    pub message: &'a [u8],
+    /// When it was made; nothing where the object keeps no order.
+    pub order: Option<u32>,
+}
+
+/// What changed of a list.
+#[derive(Clone, Debug, Default)]
+pub struct DenseChange {
+    /// What is to be written over the header of the heap, which lies within one sector: when all that
+    /// is new is in the file, and before the object's header is. A new list has nothing of that.
+    pub heap_header: Option<(FileAddr, Vec<u8>)>,
+    /// Space that nothing refers to when the object's header is in the file.
+    pub freed: Vec<(FileAddr, u64)>,
+}
+
+/// The attributes of an object in a heap of their own, with an index by name, and one by creation order
+/// where the object has one. Copies share what is the same in both.
+#[derive(Clone, Debug)]
+pub struct DenseAttributes {
+    info: AttributeInfo,
+    sizes: Sizes,
+    heap: GrowingHeap,
+    names: Tree<Named>,
+    orders: Option<Tree<Ordered>>,
+    /// The next creation index.
+    next: u32,
+    /// Bytes of messages, and of those in the heap that are no more.
+    live: u64,
+    dead: u64,
+}
+
+impl DenseAttributes {
+    /// A list of these attributes, of which no two have one name. Of `info`, what it says of creation
+    /// order is kept, the next creation index growing where an attribute has that or a later one.
+    ///
+    /// # Errors
+    /// [`HdfError::Missing`] for an attribute without creation order of an object that tracks it;
+    /// [`HdfError::TooLarge`] where the next creation index would not fit into 16 bits, and for more
+    /// than heap, indexes or file can hold.
+    pub fn new(
+        attributes: &[NewAttribute<'_>],
+        info: &AttributeInfo,
+        sizes: Sizes,
+        fresh: &mut Fresh<'_>,
+    ) -> Result<DenseAttributes> {
+        let mut heap = GrowingHeap::new(&HeapParams::ATTRIBUTES, sizes, fresh)?;
+        let mut next = u32::from(info.max_creation_index.unwrap_or(0));
+        let (mut ids, mut live) = (Vec::with_capacity(attributes.len()), 0u64);
+        for attribute in attributes {
+            let missing =
+                HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the creation order" };
+            let order = if info.tracked { attribute.order } else { Some(NO_ORDER) };
+            let order = order.ok_or(missing)?;
+            next = next.max(order.saturating_add(1));
+            live = live.saturating_add(attribute.message.len() as u64);
+            ids.push(Ordered { id: put(&mut heap, attribute.message, sizes, fresh)?, order });
+        }
+        let all: Vec<&[u8]> = attributes.iter().map(|attribute| attribute.name).collect();
+        let named = |(hash, i): (u32, usize)| {
+            let (attribute, Ordered { id, order }) = (attributes.get(i)?, ids.get(i)?);
+            let (name, len) = (attribute.name.into(), attribute.message.len() as u64);
+            Some(Named { id: *id, order: *order, hash, name, len })
+        };
+        let named = by_name(&all).into_iter().filter_map(named).collect();
+        let names = Tree::of(record_type::ATTRIBUTE_NAME, NAME_LEN, sizes, named)?;
+        let mut orders = None;
+        if info.indexed {
+            ids.sort_by_key(|record| record.order);
+            orders = Some(Tree::of(record_type::ATTRIBUTE_ORDER, ORDER_LEN, sizes, ids)?);
+        }
+        let mut list =
+            DenseAttributes { info: *info, sizes, heap, names, orders, next, live, dead: 0 };
+        let _all_is_new = list.write(fresh)?;
+        Ok(list)
+    }
+
+    /// Where it is, for the header of the object.
+    #[must_use]
+    pub fn info(&self) -> &AttributeInfo {
+        &self.info
+    }
+
+    /// How many attributes there are.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.names.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.names.len() == 0
+    }
+
+    /// Whether so many attributes may come or change: there are creation indexes for them, and what is
+    /// no more is not much beside what there is. Else the list is to be made anew, which costs no more
+    /// than what was put since it was.
+    #[must_use]
+    pub fn can_take(&self, n: usize) -> bool {
+        let next = u64::from(self.next).saturating_add(n as u64);
+        let has_orders = !self.info.tracked || next <= u64::from(u16::MAX);
+        has_orders && self.dead <= FEW_DEAD.max(self.live / DEAD_PART)
+    }
+
+    /// Whether the heap has attributes that are no more.
+    #[must_use]
+    pub fn has_dead(&self) -> bool {
+        self.dead > 0
+    }
+
+    /// Puts an attribute. One of its name goes; the new one comes in its place, or last.
+    ///
+    /// # Errors
+    /// As [`DenseAttributes::new`].
+    pub fn set(
+        &mut self,
+        name: &[u8],
+        message: &[u8],
+        stays_in_place: bool,
+        fresh: &mut Fresh<'_>,
+    ) -> Result<()> {
+        let before = self.take(name);
+        let id = put(&mut self.heap, message, self.sizes, fresh)?;
+        let len = message.len() as u64;
+        self.live = self.live.saturating_add(len);
+        let order = match before {
+            _ if !self.info.tracked => NO_ORDER,
+            Some(order) if stays_in_place => order,
+            _ => {
+                let order = self.next;
+                self.next = order.saturating_add(1);
+                order
+            }
+        };
+        let hash = lookup3(name, 0);
+        let record = Named { id, order, hash, name: name.into(), len };
+        self.names.insert(record, &|other| other.stands(hash, name))?;
+        if let Some(orders) = &mut self.orders {
+            orders.insert(Ordered { id, order }, &|other| other.order.cmp(&order))?;
+        }
+        Ok(())
+    }
+
+    /// Takes an attribute from the list, if it is there.
+    pub fn remove(&mut self, name: &[u8]) {
+        let _order = self.take(name);
+    }
+
+    /// Takes an attribute from the indexes, and says its creation index.
+    fn take(&mut self, name: &[u8]) -> Option<u32> {
+        let hash = lookup3(name, 0);
+        let Named { order, len, .. } = self.names.remove(&|other| other.stands(hash, name))?;
+        if let Some(orders) = &mut self.orders {
+            orders.remove(&|other| other.order.cmp(&order));
+        }
+        (self.live, self.dead) = (self.live.saturating_sub(len), self.dead.saturating_add(len));
+        Some(order)
+    }
+
+    /// Gives what changed to `fresh`, at new places.
+    ///
+    /// # Errors
+    /// As [`DenseAttributes::new`].
+    pub fn write(&mut self, fresh: &mut Fresh<'_>) -> Result<DenseChange> {
+        let mut freed = Vec::new();
+        let heap_header = self.heap.write(fresh, &mut freed)?;
+        self.info.heap = Some(self.heap.addr());
+        self.info.name_index = Some(self.names.write(fresh, &mut freed)?);
+        let orders = self.orders.as_mut().map(|orders| orders.write(fresh, &mut freed));
+        self.info.order_index = orders.transpose()?;
+        if self.info.tracked {
+            let too_large = HdfError::TooLarge { structure: ATTRIBUTE, value: self.next.into() };
+            self.info.max_creation_index = Some(u16::try_from(self.next).map_err(|_| too_large)?);
+        }
+        Ok(DenseChange { heap_header, freed })
+    }
+
+    /// All that it takes of the file.
+    #[must_use]
+    pub fn extents(&self) -> Vec<(FileAddr, u64)> {
+        let mut out: Vec<Extent> = Vec::new();
+        self.heap.extents(&mut out);
+        self.names.extents(&mut out);
+        if let Some(orders) = &self.orders {
+            orders.extents(&mut out);
+        }
+        out
+    }
+}
+
+/// Puts a message into the heap.
+fn put(heap: &mut GrowingHeap, message: &[u8], sizes: Sizes, fresh: &mut Fresh<'_>) -> Result<Id> {
+    let mut id = Writer::with_room(ATTRIBUTE, sizes, HEAP_ID_LEN);
+    heap.put(message, &mut id, fresh)?;
+    let too_long = HdfError::TooLarge { structure: ATTRIBUTE, value: id.len() as u64 };
+    id.bytes().try_into().map_err(|_| too_long)
+}
+
+/// Puts the attributes of an object into a heap of their own, as [`DenseAttributes::new`] does, and says
+/// where it is.
 ///
 /// # Errors
-/// [`HdfError::Missing`] for an attribute without creation order of an object that tracks it;
-/// [`HdfError::TooLarge`] where the next creation index would not fit into 16 bits; those of
-/// [`Attribute::encode`] and of [`fractal_heap::build`].
+/// Those of [`DenseAttributes::new`] and of [`Attribute::encode`].
 pub fn write_dense(
     attributes: &[Attribute],
     info: &AttributeInfo,
@@ -35,49 +296,13 @@ pub fn write_dense(
     for attribute in attributes {
         messages.push(|writer| attribute.encode(writer))?;
     }
-    let heap = fractal_heap::build(&messages.all(), &HeapParams::ATTRIBUTES, sizes, fresh)?;
-    let missing = HdfError::Missing { structure: ATTRIBUTE, at: 0, what: "the creation order" };
-    let order = |attribute: &Attribute| match info.tracked {
-        true => attribute.creation_order,
-        false => Some(NO_ORDER),
-    };
-    let orders = attributes.iter().map(order).collect::<Option<Vec<u32>>>().ok_or(missing)?;
-
-    let names: Vec<&[u8]> = attributes.iter().map(|attribute| &*attribute.name).collect();
-    let order = by_name(&names);
-    let mut names = Writer::new(ATTRIBUTE, sizes);
-    for (hash, i) in order {
-        let order = orders.get(i).copied().unwrap_or(NO_ORDER);
-        names.put(heap.id(i)).u8(FLAGS).u32(order).u32(hash);
-    }
-    let record_len = u16::try_from(HEAP_ID_LEN).unwrap_or(u16::MAX).saturating_add(9);
-    let kind = record_type::ATTRIBUTE_NAME;
-    let names = btree_v2::build(kind, record_len, names.bytes(), sizes, fresh)?;
-
-    let mut info = AttributeInfo {
-        heap: Some(heap.addr()),
-        name_index: Some(names),
-        order_index: None,
-        ..*info
-    };
-    if info.tracked {
-        let next = orders.iter().max().map_or(0, |last| last.saturating_add(1));
-        let too_large = HdfError::TooLarge { structure: ATTRIBUTE, value: next.into() };
-        let next = u16::try_from(next).map_err(|_| too_large)?;
-        info.max_creation_index = Some(info.max_creation_index.unwrap_or(0).max(next));
-    }
-    if info.indexed {
-        let mut places: Vec<_> = orders.iter().zip(0usize..).collect();
-        places.sort_unstable();
-        let mut records = Writer::new(ATTRIBUTE, sizes);
-        for (&order, i) in places {
-            records.put(heap.id(i)).u8(FLAGS).u32(order);
-        }
-        let (kind, record_len) = (record_type::ATTRIBUTE_ORDER, record_len.saturating_sub(4));
-        let tree = btree_v2::build(kind, record_len, records.bytes(), sizes, fresh)?;
-        info.order_index = Some(tree);
-    }
-    Ok(info)
+    let new = attributes.iter().zip(messages.all()).map(|(attribute, message)| NewAttribute {
+        name: &attribute.name,
+        message,
+        order: attribute.creation_order,
+    });
+    let new: Vec<_> = new.collect();
+    Ok(DenseAttributes::new(&new, info, sizes, fresh)?.info)
 }
 
 /// All that the heap of an object's attributes and the indexes over it take of the file; nothing
@@ -90,3 +315,6 @@ pub fn dense_extents(file: &File, info: &AttributeInfo) -> Result<Vec<(FileAddr,
     let orders = (info.order_index, record_type::ATTRIBUTE_ORDER);
     extents(file, info.heap, [names, orders])
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,16 +1,18 @@
-//! A heap made whole from all its objects.
+//! A heap made from its objects, whole or one after the other.
 //!
 //! Objects go into direct blocks one after the other. Where one does not fit into the next block of
 //! the doubling table, blocks are passed over until one is long enough; they take no space in the
 //! file. The HDF5 library goes on behind the last block: what is left free in the blocks is counted
 //! in the header, and no free space manager says where it is.
 
+use std::collections::BTreeMap;
+
 use super::table::Table;
 use super::{
     DIRECT, HEADER, INDIRECT, OBJECT, bytes_of_bits, huge_number_width, huge_place_len,
     length_width, plain_header_len,
 };
-use crate::btree_v2::{self, record_type};
+use crate::btree_v2::{Extent, Record, Tree, record_type};
 use crate::checksum::lookup3;
 use crate::{FileAddr, Fresh, HdfError, Result, Sizes, Writer};
 
@@ -88,49 +90,156 @@ pub fn build(
     sizes: Sizes,
     fresh: &mut Fresh<'_>,
 ) -> Result<BuiltHeap> {
-    let header_len = plain_header_len(sizes).saturating_add(4);
-    let addr = fresh.space().alloc(header_len)?;
-    let id_len = usize::from(params.id_len);
+    let mut heap = GrowingHeap::new(params, sizes, fresh)?;
     let mut ids = Writer::new(OBJECT, sizes);
-    let mut blocks = Blocks::new(params, sizes, addr)?;
-    let mut huge = Huge::new(params, sizes);
-    let length_width = byte(length_width(params.max_direct, params.max_managed.into()));
-    let (mut tiny, mut tiny_len) = (0u64, 0u64);
-    let max_managed = usize::try_from(params.max_managed).unwrap_or(usize::MAX);
     for object in objects {
-        let (start, len) = (ids.len(), object.len());
-        if len < id_len && len <= TINY_MAX {
-            let short = len.checked_sub(1).and_then(|len| u8::try_from(len).ok());
-            let (at, what) = (addr.0, "the length");
-            let empty = HdfError::BadValue { structure: OBJECT, at, what, value: 0 };
-            ids.u8(TINY_ID | short.ok_or(empty)?).put(object);
-            (tiny, tiny_len) = (tiny.saturating_add(1), tiny_len.saturating_add(len as u64));
-        } else if len > max_managed {
-            huge.put(object, &mut ids, fresh)?;
-        } else {
-            let offset = blocks.put(object)?;
-            ids.u8(0).uint(offset, blocks.offset_width)?.uint(len as u64, length_width)?;
-        }
-        ids.zeros(start.saturating_add(id_len).saturating_sub(ids.len()));
+        heap.put(object, &mut ids, fresh)?;
+    }
+    let _new_header = heap.write(fresh, &mut Vec::new())?;
+    Ok(BuiltHeap { addr: heap.addr, id_len: heap.id_len, ids: ids.finish() })
+}
+
+/// A heap in memory that knows which of its blocks the file has, and where.
+///
+/// Objects only come; those that are there keep their bytes and their ids. When the heap is written, the
+/// last direct block goes to a new place with what came to it, and all indirect blocks above it. The
+/// blocks say where the header is, so that stays where it is and is written over: it lies within a
+/// sector, and what it says before and after holds for all objects that were there before.
+#[derive(Clone, Debug)]
+pub(crate) struct GrowingHeap {
+    params: HeapParams,
+    sizes: Sizes,
+    /// Where the header is.
+    addr: FileAddr,
+    /// The file has a header there.
+    is_there: bool,
+    is_changed: bool,
+    id_len: usize,
+    blocks: Blocks,
+    huge: Huge,
+    /// Objects that are in their ids, and bytes of them.
+    tiny: u64,
+    tiny_len: u64,
+    /// Blocks of the file that are no more.
+    dropped: Vec<Extent>,
+}
+
+impl GrowingHeap {
+    /// A heap without objects, whose header gets a place.
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub(crate) fn new(
+        params: &HeapParams,
+        sizes: Sizes,
+        fresh: &mut Fresh<'_>,
+    ) -> Result<GrowingHeap> {
+        let header_len = plain_header_len(sizes).saturating_add(4);
+        let addr = fresh.space().alloc_in_sector(header_len)?;
+        Ok(GrowingHeap {
+            params: *params,
+            sizes,
+            addr,
+            is_there: false,
+            is_changed: true,
+            id_len: usize::from(params.id_len),
+            blocks: Blocks::new(params, sizes, addr)?,
+            huge: Huge::new(params, sizes)?,
+            tiny: 0,
+            tiny_len: 0,
+            dropped: Vec::new(),
+        })
     }
 
-    let managed = blocks.finish(fresh)?;
-    let (huge_count, huge_len) = (huge.records.len() as u64, huge.len);
-    let huge_tree = huge.finish(fresh)?;
-    let mut header = Writer::new(HEADER, sizes);
-    header.put(b"FRHP").u8(0).u16(params.id_len).u16(0).u8(CHECKSUMS).u32(params.max_managed);
-    header.length(huge_tree.map_or(0, |_| huge_count))?.addr(huge_tree)?;
-    header.length(managed.free)?.addr(None)?;
-    for value in [managed.span, managed.allocated, managed.next, managed.count] {
-        header.length(value)?;
+    /// Where its header is.
+    pub(crate) fn addr(&self) -> FileAddr {
+        self.addr
     }
-    for value in [huge_len, huge_count, tiny_len, tiny] {
-        header.length(value)?;
+
+    /// Puts an object into the heap, and its id behind others.
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub(crate) fn put(
+        &mut self,
+        object: &[u8],
+        ids: &mut Writer,
+        fresh: &mut Fresh<'_>,
+    ) -> Result<()> {
+        self.is_changed = true;
+        let (start, len) = (ids.len(), object.len());
+        let max_managed = usize::try_from(self.params.max_managed).unwrap_or(usize::MAX);
+        if len < self.id_len && len <= TINY_MAX {
+            let short = len.checked_sub(1).and_then(|len| u8::try_from(len).ok());
+            let (at, what) = (self.addr.0, "the length");
+            let empty = HdfError::BadValue { structure: OBJECT, at, what, value: 0 };
+            ids.u8(TINY_ID | short.ok_or(empty)?).put(object);
+            self.tiny = self.tiny.saturating_add(1);
+            self.tiny_len = self.tiny_len.saturating_add(len as u64);
+        } else if len > max_managed {
+            self.huge.put(object, ids, fresh)?;
+        } else {
+            let offset = self.blocks.put(object, fresh, &mut self.dropped)?;
+            let (max_direct, max_managed) = (self.params.max_direct, self.params.max_managed);
+            let length_width = byte(length_width(max_direct, max_managed.into()));
+            ids.u8(0).uint(offset, self.blocks.offset_width)?.uint(len as u64, length_width)?;
+        }
+        ids.zeros(start.saturating_add(self.id_len).saturating_sub(ids.len()));
+        Ok(())
     }
-    header.u16(params.width).length(params.start_block)?.length(params.max_direct)?;
-    header.u16(params.max_bits).u16(1).addr(managed.root)?.uint(managed.rows.into(), 2)?;
-    fresh.put_at(addr, header.finish_checked());
-    Ok(BuiltHeap { addr, id_len, ids: ids.finish() })
+
+    /// Gives what changed to `fresh`, at new places, and what was there before to `freed`. What it
+    /// returns is to be written over the header when all that is in the file, and before anything says
+    /// an id that was not there before; nothing where the file has no header yet.
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub(crate) fn write(
+        &mut self,
+        fresh: &mut Fresh<'_>,
+        freed: &mut Vec<Extent>,
+    ) -> Result<Option<(FileAddr, Vec<u8>)>> {
+        if !std::mem::take(&mut self.is_changed) {
+            return Ok(None);
+        }
+        let managed = self.blocks.write(fresh, &mut self.dropped)?;
+        freed.append(&mut self.dropped);
+        let (huge, huge_len) = (self.huge.records.len(), self.huge.len);
+        let huge_tree = match huge {
+            0 => None,
+            _ => Some(self.huge.records.write(fresh, freed)?),
+        };
+        let params = &self.params;
+        let mut header = Writer::new(HEADER, self.sizes);
+        header.put(b"FRHP").u8(0).u16(params.id_len).u16(0).u8(CHECKSUMS).u32(params.max_managed);
+        header.length(huge)?.addr(huge_tree)?;
+        header.length(managed.free)?.addr(None)?;
+        for value in [managed.span, managed.allocated, managed.next, managed.count] {
+            header.length(value)?;
+        }
+        for value in [huge_len, huge, self.tiny_len, self.tiny] {
+            header.length(value)?;
+        }
+        header.u16(params.width).length(params.start_block)?.length(params.max_direct)?;
+        header.u16(params.max_bits).u16(1).addr(managed.root)?.uint(managed.rows.into(), 2)?;
+        let header = header.finish_checked();
+        if std::mem::replace(&mut self.is_there, true) {
+            return Ok(Some((self.addr, header)));
+        }
+        fresh.put_at(self.addr, header);
+        Ok(None)
+    }
+
+    /// What the file has of it.
+    pub(crate) fn extents(&self, out: &mut Vec<Extent>) {
+        out.push((self.addr, plain_header_len(self.sizes).saturating_add(4)));
+        out.extend(self.blocks.direct.iter().filter_map(|block| Some((block.addr?, block.len))));
+        out.extend(self.blocks.indirect.values());
+        if self.huge.records.len() > 0 {
+            self.huge.records.extents(out);
+        }
+        out.extend(&self.huge.places);
+    }
 }
 
 /// A width of at most 8 bytes.
@@ -139,16 +248,17 @@ fn byte(width: usize) -> u8 {
 }
 
 /// A direct block.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Block {
     /// The heap offset where it begins.
     offset: u64,
     len: u64,
-    /// Where it is among the bytes of all.
-    at: u64,
+    /// Where the file has it.
+    addr: Option<FileAddr>,
 }
 
 /// The blocks of managed objects.
+#[derive(Clone, Debug)]
 struct Blocks {
     table: Table,
     sizes: Sizes,
@@ -156,15 +266,23 @@ struct Blocks {
     offset_width: u8,
     /// Bytes of a direct block before its objects.
     overhead: u64,
-    /// The direct blocks in the order of their offsets, and their bytes, the last unfinished.
+    /// The direct blocks in the order of their offsets.
     direct: Vec<Block>,
-    bytes: Vec<u8>,
+    /// The bytes of the last one so far.
+    last: Vec<u8>,
+    /// The file has them all.
+    last_is_there: bool,
+    /// All blocks that begin at lower offsets are where they were when indirect blocks were written.
+    changed_from: u64,
+    /// Indirect blocks by the offsets where they begin.
+    indirect: BTreeMap<u64, Extent>,
     /// Objects, and bytes of them.
     count: u64,
     used: u64,
 }
 
 /// What the header says of managed objects.
+#[derive(Default)]
 struct Managed {
     root: Option<FileAddr>,
     /// Rows of the root; 0 where it is a direct block.
@@ -193,26 +311,34 @@ impl Blocks {
             offset_width,
             overhead: u64::from(sizes.offset).saturating_add(offset_width.into()).saturating_add(9),
             direct: Vec::new(),
-            bytes: Vec::new(),
+            last: Vec::new(),
+            last_is_there: true,
+            changed_from: 0,
+            indirect: BTreeMap::new(),
             count: 0,
             used: 0,
         })
     }
 
     /// Puts an object into a block and gives its offset.
-    fn put(&mut self, object: &[u8]) -> Result<u64> {
+    fn put(
+        &mut self,
+        object: &[u8],
+        fresh: &mut Fresh<'_>,
+        dropped: &mut Vec<Extent>,
+    ) -> Result<u64> {
         let len = object.len() as u64;
-        let mut block = match self.direct.last() {
-            Some(&block) => block,
-            None => self.begin(len)?,
+        let block = match self.direct.last() {
+            Some(&block) if (self.last.len() as u64).saturating_add(len) <= block.len => block,
+            _ => {
+                self.end(fresh, dropped)?;
+                self.begin(len)?
+            }
         };
-        let mut inside = (self.bytes.len() as u64).saturating_sub(block.at);
-        if inside.saturating_add(len) > block.len {
-            self.end();
-            block = self.begin(len)?;
-            inside = self.overhead;
-        }
-        self.bytes.extend_from_slice(object);
+        let inside = self.last.len() as u64;
+        self.last.extend_from_slice(object);
+        self.last_is_there = false;
+        self.changed_from = self.changed_from.min(block.offset);
         self.count = self.count.saturating_add(1);
         self.used = self.used.saturating_add(len);
         Ok(block.offset.saturating_add(inside))
@@ -230,55 +356,45 @@ impl Blocks {
             }
             offset = offset.saturating_add(block_len);
         };
-        let block = Block { offset, len: block_len, at: self.bytes.len() as u64 };
+        let block = Block { offset, len: block_len, addr: None };
         let mut head = Writer::new(DIRECT, self.sizes);
         head.put(b"FHDB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?.u32(0);
-        self.bytes.extend(head.finish());
+        self.last = head.finish();
         self.direct.push(block);
         Ok(block)
     }
 
-    /// Fills the last block with zeros and gives it its checksum.
-    fn end(&mut self) {
-        let Some(block) = self.direct.last() else { return };
-        let start = usize::try_from(block.at).unwrap_or(usize::MAX);
-        let end = usize::try_from(block.at.saturating_add(block.len)).unwrap_or(usize::MAX);
-        self.bytes.resize(end, 0);
-        let Some(bytes) = self.bytes.get_mut(start..) else { return };
-        let sum = lookup3(bytes, 0).to_le_bytes();
+    /// Gives the last block to `fresh`, with zeros behind its objects, unless the file has it so.
+    fn end(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<()> {
+        let Some(block) = self.direct.last_mut().filter(|_| !self.last_is_there) else {
+            return Ok(());
+        };
+        let len = usize::try_from(block.len).unwrap_or(usize::MAX);
+        let mut bytes = Vec::with_capacity(len);
+        bytes.extend_from_slice(&self.last);
+        bytes.resize(len, 0);
+        let sum = lookup3(&bytes, 0).to_le_bytes();
         let field = usize::try_from(self.overhead).unwrap_or(usize::MAX).saturating_sub(4);
         bytes.iter_mut().skip(field).zip(sum).for_each(|(byte, sum)| *byte = sum);
+        let addr = fresh.put(bytes)?;
+        dropped.extend(block.addr.replace(addr).map(|addr| (addr, block.len)));
+        self.last_is_there = true;
+        Ok(())
     }
 
-    /// Puts all blocks into the file.
-    fn finish(mut self, fresh: &mut Fresh<'_>) -> Result<Managed> {
-        self.end();
-        let bytes = std::mem::take(&mut self.bytes);
-        let (count, allocated) = (self.count, bytes.len() as u64);
-        let (Some(first), Some(last)) = (self.direct.first(), self.direct.last()) else {
-            return Ok(Managed {
-                root: None,
-                rows: 0,
-                span: 0,
-                allocated: 0,
-                free: 0,
-                next: 0,
-                count: 0,
-            });
+    /// Gives all that changed to `fresh`.
+    fn write(&mut self, fresh: &mut Fresh<'_>, dropped: &mut Vec<Extent>) -> Result<Managed> {
+        self.end(fresh, dropped)?;
+        let count = self.count;
+        let lens = self.direct.iter().map(|block| block.len);
+        let allocated = lens.fold(0, u64::saturating_add);
+        let (Some(&first), Some(&last)) = (self.direct.first(), self.direct.last()) else {
+            return Ok(Managed::default());
         };
-        let start = fresh.put(bytes)?;
         if self.direct.len() == 1 && first.offset == 0 {
             let free = first.len.saturating_sub(self.overhead).saturating_sub(self.used);
-            let span = first.len;
-            return Ok(Managed {
-                root: Some(start),
-                rows: 0,
-                span,
-                allocated,
-                free,
-                next: 0,
-                count,
-            });
+            let (root, span) = (first.addr, first.len);
+            return Ok(Managed { root, rows: 0, span, allocated, free, next: 0, count });
         }
         let next = last.offset.saturating_add(last.len);
         let full = HdfError::TooLarge { structure: HEADER, value: next };
@@ -286,21 +402,20 @@ impl Blocks {
         // The HDF5 library doubles the rows of the root when all are in use.
         let rows = rows.and_then(u32::checked_next_power_of_two).ok_or_else(|| full.clone())?;
         let rows = rows.min(self.table.max_rows);
-        let root = self.indirect(&mut self.direct.as_slice(), start, 0, rows, fresh)?;
+        let root = self.indirect(0, rows, fresh, dropped)?;
+        self.changed_from = u64::MAX;
         let span = self.table.span(rows).ok_or(full)?;
         let free = self.table.room(rows, self.overhead).saturating_sub(self.used);
         Ok(Managed { root: Some(root), rows, span, allocated, free, next, count })
     }
 
-    /// Puts an indirect block and all under it into the file. The first of the `direct` blocks,
-    /// which are behind byte `start` of the file, are taken away where they belong to it.
+    /// Gives an indirect block to `fresh`, and all under it that changed.
     fn indirect(
-        &self,
-        direct: &mut &[Block],
-        start: FileAddr,
+        &mut self,
         offset: u64,
         rows: u32,
         fresh: &mut Fresh<'_>,
+        dropped: &mut Vec<Extent>,
     ) -> Result<FileAddr> {
         let mut block = Writer::new(INDIRECT, self.sizes);
         block.put(b"FHIB").u8(0).addr(Some(self.heap))?.uint(offset, self.offset_width)?;
@@ -310,85 +425,93 @@ impl Blocks {
             let len = self.table.block_len(row).ok_or_else(|| full.clone())?;
             for _ in 0..self.table.width {
                 let behind = at.saturating_add(len);
-                let child = match direct.split_first() {
-                    Some((first, rest)) if first.offset < behind => {
-                        if row < self.table.direct_rows {
-                            *direct = rest;
-                            Some(FileAddr(start.0.saturating_add(first.at)))
-                        } else {
-                            let below = self.table.rows_of(len).filter(|&below| below < rows);
-                            let below = below.ok_or_else(|| full.clone())?;
-                            Some(self.indirect(direct, start, at, below, fresh)?)
-                        }
+                let i = self.direct.partition_point(|block| block.offset < at);
+                let first = self.direct.get(i).filter(|first| first.offset < behind);
+                let child = match (first, self.indirect.get(&at)) {
+                    (None, _) => None,
+                    (Some(first), _) if row < self.table.direct_rows => first.addr,
+                    (_, Some((addr, _))) if behind <= self.changed_from => Some(*addr),
+                    _ => {
+                        let below = self.table.rows_of(len).filter(|&below| below < rows);
+                        let below = below.ok_or_else(|| full.clone())?;
+                        Some(self.indirect(at, below, fresh, dropped)?)
                     }
-                    _ => None,
                 };
                 block.addr(child)?;
                 at = behind;
             }
         }
-        fresh.put(block.finish_checked())
+        let bytes = block.finish_checked();
+        let len = bytes.len() as u64;
+        let addr = fresh.put_passing(bytes)?;
+        dropped.extend(self.indirect.insert(offset, (addr, len)));
+        Ok(addr)
     }
 }
 
 /// The objects that are too long for blocks.
+#[derive(Clone, Debug)]
 struct Huge {
-    sizes: Sizes,
     /// Whether ids say where objects are, and not their numbers.
     in_id: bool,
     number_width: u8,
-    /// Addresses and lengths of the objects.
-    records: Vec<(FileAddr, u64)>,
+    records: Tree<HugeRecord>,
+    /// The objects themselves.
+    places: Vec<Extent>,
     len: u64,
 }
 
-impl Huge {
-    fn new(params: &HeapParams, sizes: Sizes) -> Huge {
-        let id_len = usize::from(params.id_len);
-        Huge {
-            sizes,
-            in_id: huge_place_len(sizes, false) < id_len,
-            number_width: byte(huge_number_width(sizes, id_len)),
-            records: Vec::new(),
-            len: 0,
+/// Where one of them is, and its number, where ids say that.
+#[derive(Clone, Debug)]
+struct HugeRecord {
+    addr: FileAddr,
+    len: u64,
+    number: Option<u64>,
+}
+
+impl Record for HugeRecord {
+    fn encode(&self, writer: &mut Writer) -> Result<()> {
+        writer.addr(Some(self.addr))?.length(self.len)?;
+        if let Some(number) = self.number {
+            writer.length(number)?;
         }
+        Ok(())
+    }
+}
+
+impl Huge {
+    fn new(params: &HeapParams, sizes: Sizes) -> Result<Huge> {
+        let id_len = usize::from(params.id_len);
+        let in_id = huge_place_len(sizes, false) < id_len;
+        let numbers = if in_id { 0 } else { u16::from(sizes.length) };
+        let len = u16::from(sizes.offset).saturating_add(sizes.length.into());
+        let kind = if in_id { record_type::HUGE_DIRECT } else { record_type::HUGE_INDIRECT };
+        Ok(Huge {
+            in_id,
+            number_width: byte(huge_number_width(sizes, id_len)),
+            records: Tree::new(kind, len.saturating_add(numbers), sizes)?,
+            places: Vec::new(),
+            len: 0,
+        })
     }
 
     /// Puts an object into the file and what finds it into its id.
     fn put(&mut self, object: &[u8], id: &mut Writer, fresh: &mut Fresh<'_>) -> Result<()> {
         let len = object.len() as u64;
         let addr = fresh.put(object.to_vec())?;
-        self.records.push((addr, len));
+        self.places.push((addr, len));
         self.len = self.len.saturating_add(len);
+        let number = self.places.len() as u64;
         id.u8(HUGE_ID);
         if self.in_id {
             id.addr(Some(addr))?.length(len)?;
         } else {
-            id.uint(self.records.len() as u64, self.number_width)?;
+            id.uint(number, self.number_width)?;
         }
+        let record = HugeRecord { addr, len, number: (!self.in_id).then_some(number) };
+        let key = (record.number, addr);
+        self.records.insert(record, &|other| (other.number, other.addr).cmp(&key))?;
         Ok(())
-    }
-
-    /// Makes the tree over the objects.
-    fn finish(mut self, fresh: &mut Fresh<'_>) -> Result<Option<FileAddr>> {
-        if self.records.is_empty() {
-            return Ok(None);
-        }
-        let mut kind = record_type::HUGE_INDIRECT;
-        if self.in_id {
-            kind = record_type::HUGE_DIRECT;
-            self.records.sort_unstable();
-        }
-        let mut records = Writer::new(OBJECT, self.sizes);
-        for (number, &(addr, len)) in (1u64..).zip(&self.records) {
-            records.addr(Some(addr))?.length(len)?;
-            if !self.in_id {
-                records.length(number)?;
-            }
-        }
-        let len = records.len().checked_div(self.records.len()).unwrap_or(0);
-        let len = u16::try_from(len).unwrap_or(u16::MAX);
-        btree_v2::build(kind, len, records.bytes(), self.sizes, fresh).map(Some)
     }
 }
 
