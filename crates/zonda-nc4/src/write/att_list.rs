@@ -8,6 +8,8 @@
 //! that is put with another type or length, or gets another name, is a new one: it comes after the
 //! others when the file is opened again, as in the reference.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
@@ -42,6 +44,44 @@ pub(crate) struct EditedAtts {
     /// Committed types that attributes which are no more had, once for each. They count who has them.
     released: Vec<FileAddr>,
     names: Names,
+    /// What changed since a commit laid the list out.
+    since: Since,
+}
+
+/// What changed of a list since a commit laid it out.
+#[derive(Clone, Debug, Default)]
+struct Since {
+    /// Which list in the file it is that this one was then; `None` where that is not known, or not
+    /// what changed since.
+    stamp: Option<Stamp>,
+    /// Slots whose attributes changed or are new, with the places that they had then.
+    slots: BTreeMap<usize, Option<u32>>,
+    /// Names that are no more, or were not for a while.
+    gone: Vec<Box<[u8]>>,
+    /// The place of what comes last.
+    next_place: u32,
+}
+
+/// A list of attributes outside of a header, as one commit laid it out: no two are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// Another one.
+    pub(crate) fn new() -> Stamp {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Stamp(LAST.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// How a list differs from the one that is in the file.
+#[derive(Debug, Default)]
+pub(crate) struct ChangedAtts {
+    /// Names that are no more, before all else.
+    pub(crate) gone: Vec<Box<[u8]>>,
+    /// Those that are new or have changed, in their order, and whether they stay where the file has
+    /// them. The others come last.
+    pub(crate) set: Vec<(Attribute, bool)>,
 }
 
 /// An attribute that is shown.
@@ -92,6 +132,7 @@ impl EditedAtts {
             others: Vec::new(),
             released: Vec::new(),
             names: Names::default(),
+            since: Since::default(),
         }
     }
 
@@ -186,6 +227,7 @@ impl EditedAtts {
     ) -> Result<(), NcError> {
         let value = Value::Held { held, encoded: OnceLock::new() };
         if let Some(slot) = self.find_slot(name) {
+            self.touch(slot);
             if let Some(Some(att)) = self.shown.get_mut(slot) {
                 self.released.extend(att.committed());
                 (att.nc_type, att.len, att.value) = (nc_type, len, value);
@@ -202,7 +244,24 @@ impl EditedAtts {
         if let Some(ranks) = &mut self.ranks {
             ranks.push();
         }
+        self.touch(self.shown.len().saturating_sub(1));
         Ok(())
+    }
+
+    /// The attribute of a slot will not be what the file has.
+    fn touch(&mut self, slot: usize) {
+        if self.since.stamp.is_some() {
+            let att = self.shown.get(slot).and_then(Option::as_ref);
+            let place = att.and_then(|att| att.placed).map(|placed| placed.place);
+            self.since.slots.entry(slot).or_insert(place);
+        }
+    }
+
+    /// The file may have an attribute of this name that is no more.
+    fn is_gone(&mut self, name: &[u8]) {
+        if self.since.stamp.is_some() {
+            self.since.gone.push(name.into());
+        }
     }
 
     /// Takes an attribute from the list; those after it get the numbers before theirs.
@@ -217,20 +276,25 @@ impl EditedAtts {
         let Some((slot, att)) = att else { return };
         self.released.extend(att.committed());
         self.names.remove(&att.name, u32::try_from(slot).unwrap_or(u32::MAX));
+        self.is_gone(&att.name);
+        self.since.slots.remove(&slot);
         // Empty slots are no more than half of all.
         let n_left = self.len();
         if n_slots.saturating_sub(n_left) > n_left {
             self.shown.retain(Option::is_some);
             self.ranks = None;
             self.names.forget();
+            // Which slots changed is not known any more.
+            self.since.stamp = None;
         }
     }
 
     /// Gives an attribute another name.
     pub(crate) fn rename(&mut self, number: usize, name: Box<[u8]>) {
-        let slot = self.slot(number);
-        let att = slot.and_then(|slot| Some((slot, self.shown.get_mut(slot)?.as_mut()?)));
-        let Some((slot, att)) = att else { return };
+        let Some((slot, before)) = self.slot(number).zip(self.info(number)) else { return };
+        self.touch(slot);
+        self.is_gone(&before.name);
+        let Some(Some(att)) = self.shown.get_mut(slot) else { return };
         let place = u32::try_from(slot).unwrap_or(u32::MAX);
         self.names.remove(&att.name, place);
         self.names.insert(&name, place);
@@ -245,8 +309,12 @@ impl EditedAtts {
 
     /// One that cannot be shown gives way to one of its name.
     fn give_way(&mut self, name: &[u8]) {
+        let n = self.others.len();
         let gone = self.others.extract_if(.., |(_, attribute)| *attribute.name == *name);
         self.released.extend(gone.filter_map(|(_, attribute)| attribute.committed));
+        if self.others.len() < n {
+            self.is_gone(name);
+        }
     }
 
     /// The committed types that the file counts more users of than there then are, once for each.
@@ -275,13 +343,60 @@ impl EditedAtts {
         Ok(all.into_iter().map(|(_, attribute)| attribute).collect())
     }
 
-    /// The file counts users of committed types as there are now.
-    pub(crate) fn counted(&mut self) {
-        self.released.clear();
+    /// How many attributes go into the file, those included that are not shown.
+    pub(crate) fn n_stored(&self) -> usize {
+        self.len().saturating_add(self.others.len())
     }
 
-    /// The file has them now, in the order in which [`EditedAtts::attributes`] gave them.
+    /// How many changed, if this is what became of a list in the file since that was laid out.
+    pub(crate) fn n_changed(&self, since: Stamp) -> Option<usize> {
+        let n = self.since.slots.len().saturating_add(self.since.gone.len());
+        (self.since.stamp == Some(since)).then_some(n)
+    }
+
+    /// What changed since the list was laid out that it has the stamp of.
+    ///
+    /// # Errors
+    /// As [`EditedAtts::attributes`].
+    pub(crate) fn changes(
+        &self,
+        model: &Model,
+        encode: &mut Encode<'_>,
+    ) -> Result<ChangedAtts, AttFault> {
+        let mut set = Vec::with_capacity(self.since.slots.len());
+        for (slot, filed) in &self.since.slots {
+            let Some(Some(att)) = self.shown.get(*slot) else { continue };
+            let (place, attribute) = (att.place(), att.attribute(model, encode)?);
+            set.push((place.unwrap_or(u32::MAX), (attribute, place.is_some() && place == *filed)));
+        }
+        set.sort_by_key(|(place, _)| *place);
+        let set = set.into_iter().map(|(_, one)| one).collect();
+        Ok(ChangedAtts { gone: self.since.gone.clone(), set })
+    }
+
+    /// A commit has laid the list out: the file counts users of committed types as there are now, and
+    /// has the list of this stamp, if it is outside of the header.
+    pub(crate) fn laid_out(&mut self, stamp: Option<Stamp>) {
+        self.released.clear();
+        let next_place = self.since.next_place;
+        self.since = Since { stamp, next_place, ..Since::default() };
+    }
+
+    /// The file has them now, in the order in which [`EditedAtts::attributes`] gives them.
     pub(crate) fn stored(&mut self) {
+        if self.since.stamp.is_some() {
+            // The others have their places.
+            for slot in self.since.slots.keys() {
+                let Some(Some(att)) = self.shown.get_mut(*slot) else { continue };
+                let place = att.place().unwrap_or_else(|| {
+                    let place = self.since.next_place;
+                    self.since.next_place = place.saturating_add(1);
+                    place
+                });
+                att.put_at(place);
+            }
+            return;
+        }
         enum Of<'a> {
             Other(&'a mut u32),
             Shown(&'a mut Att),
@@ -291,12 +406,15 @@ impl EditedAtts {
         let shown = shown.map(|att| (att.place().unwrap_or(u32::MAX), Of::Shown(att)));
         let mut all: Vec<_> = others.chain(shown).collect();
         all.sort_by_key(|(place, _)| *place);
-        for (place, (_, of)) in (0u32..).zip(all) {
+        let mut next = 0u32;
+        for (_, of) in all {
             match of {
-                Of::Other(other) => *other = place,
-                Of::Shown(att) => att.put_at(place),
+                Of::Other(other) => *other = next,
+                Of::Shown(att) => att.put_at(next),
             }
+            next = next.saturating_add(1);
         }
+        self.since.next_place = next;
     }
 }
 

@@ -1,8 +1,8 @@
 //! Commits: what was defined and put becomes what a reader finds, whatever happens meanwhile.
 //!
 //! Everything new goes to fresh space first, then the superblock says how long the file is, then nodes
-//! of chunk trees that grew where they are count their new entries, then the first blocks of the
-//! headers that changed are written over, each by one write within a sector. Headers of others need
+//! of chunk trees that grew where they are count their new entries and headers of heaps of attributes say
+//! where these are that came to them, then the first blocks of the headers that changed are written over, each by one write within a sector. Headers of others need
 //! not lie within one: then all that is written over goes by a journal. Nothing that the last commit
 //! refers to is written over before. All is laid out in memory before the first byte is written; from
 //! then on a commit is decided, and what an error stops the next commit completes.
@@ -26,6 +26,7 @@ pub(super) use self::ahead::is_often;
 use self::layout::lay_out;
 use self::plan::Plan;
 use super::define::owned;
+use super::objects::Stored;
 use super::store::TreeBlocks;
 use super::{EditedAtts, ObjectKey, Writing};
 use crate::attribute::AttList;
@@ -47,6 +48,8 @@ pub(crate) struct Decided {
     blocks: Vec<(FileAddr, Vec<u8>)>,
     /// What changes of nodes of chunk trees where they are.
     trees: TreeCommit,
+    /// Headers of heaps that stay where they are, each within a sector.
+    heaps: Vec<(FileAddr, Vec<u8>)>,
     /// First blocks of groups with new dimensions or types, which others may refer to, by how deep
     /// the groups are: each depth before the next one.
     defining: BTreeMap<usize, Vec<Switch>>,
@@ -144,8 +147,9 @@ fn decide(files: &Files, file: &Arc<File>, model: &mut Model, writing: &mut Writ
     writing.decided = Some(decided);
     for key in std::mem::take(&mut writing.changed) {
         attributes_are_laid_out(model, key);
+        let stamp = writing.objects.get(&key).and_then(Stored::att_list).map(|list| list.stamp);
         if let Some(list) = edited_atts(model, key) {
-            list.counted();
+            list.laid_out(stamp);
         }
     }
     writing.is_new = false;
@@ -244,9 +248,11 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
         storage.barrier()?;
         *end = next.said;
     }
-    if !decided.trees.switches.is_empty() || heap.hides_some() {
+    let has_words = !decided.trees.switches.is_empty() || !decided.heaps.is_empty();
+    if has_words || heap.hides_some() {
         heap.show(file)?;
         put(&decided.trees.switches)?;
+        put(&decided.heaps)?;
         storage.barrier()?;
     }
     let at = |(addr, bytes): &'_ Switch| (file.position(*addr), bytes.len() as u64);

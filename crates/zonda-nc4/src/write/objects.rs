@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use zonda_hdf5::message::{AttributeInfo, AttributeMessage, LinkInfo, SymbolTableMessage, kind};
+use zonda_hdf5::attributes::DenseAttributes;
+use zonda_hdf5::message::{AttributeInfo, LinkInfo, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{HeaderSpace, HeaderStyle, NewMessage};
 use zonda_hdf5::symbol_table::symbol_table_extents;
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object, attributes, links};
 
+use super::att_list::Stamp;
 use crate::files::ObjectAt;
 use crate::hidden;
 
@@ -39,13 +41,37 @@ impl Block {
 }
 
 /// Attributes or links outside of a header.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dense {
     /// Of what is in there, where it was written since the file was opened.
     pub(super) hash: Option<u64>,
     pub(super) what: Outside,
-    /// The space it takes.
+    /// The space it takes, where `list` does not say that.
     pub(super) extents: Vec<(FileAddr, u64)>,
+    /// Attributes that were written since the file was opened: they can go on from there.
+    pub(super) list: Option<DenseList>,
+}
+
+/// The attributes of an object outside of its header, as a commit laid them out.
+#[derive(Clone, Debug)]
+pub(crate) struct DenseList {
+    pub(super) stamp: Stamp,
+    pub(super) atts: Arc<DenseAttributes>,
+}
+
+impl Dense {
+    /// The space it takes.
+    pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
+        self.list.as_ref().map_or_else(|| self.extents.clone(), |list| list.atts.extents())
+    }
+
+    /// Whether it is the other one, or what became of that where it was.
+    pub(super) fn goes_on_from(&self, before: &Dense) -> bool {
+        match (&self.what, &before.what) {
+            (Outside::Attributes(now), Outside::Attributes(before)) => now.heap == before.heap,
+            (now, before) => now == before,
+        }
+    }
 }
 
 /// What a header says of attributes or links that are outside of it.
@@ -204,7 +230,7 @@ impl Stored {
     pub(super) fn extents(&self) -> Vec<(FileAddr, u64)> {
         let mut out = vec![(self.space.addr, self.space.len)];
         out.extend(self.continuation.iter().map(Block::extent));
-        out.extend(self.dense.iter().flat_map(|dense| &dense.extents));
+        out.extend(self.dense.iter().flat_map(Dense::extents));
         out.extend(&self.others);
         out
     }
@@ -218,6 +244,11 @@ impl Stored {
     pub(super) fn has_several_links(&self) -> bool {
         self.style.reference_count > 1
             || self.messages.iter().any(|message| message.kind == kind::REFERENCE_COUNT)
+    }
+
+    /// The attributes outside of the header, where what changes of them can be written alone.
+    pub(super) fn att_list(&self) -> Option<&DenseList> {
+        self.dense.iter().find_map(|dense| dense.list.as_ref())
     }
 
     /// The first message of a type, attributes and links excepted.
@@ -257,21 +288,6 @@ impl AttMessage {
         attribute.encode(&mut writer)?;
         Ok(AttMessage { name: attribute.name.clone(), body: writer.finish().into() })
     }
-
-    /// The attribute again.
-    pub(super) fn decode(&self, file: &File) -> Result<Attribute, HdfError> {
-        let reader = zonda_hdf5::Reader::new("attribute message", &self.body, 0, file.sizes());
-        let message = AttributeMessage::decode(file, reader)?;
-        Ok(Attribute {
-            name: message.name.into(),
-            charset: message.charset,
-            creation_order: None,
-            datatype: message.datatype,
-            committed: message.committed,
-            dataspace: message.dataspace,
-            data: message.data.to_vec(),
-        })
-    }
 }
 
 /// The attributes and links of an object that are outside of its header.
@@ -282,17 +298,17 @@ fn outside(file: &File, object: &Object) -> Result<Vec<Dense>, HdfError> {
     if let Some(reader) = reader(kind::ATTRIBUTE_INFO) {
         let info = AttributeInfo::decode(reader)?;
         let extents = attributes::dense_extents(file, &info)?;
-        out.push(Dense { hash: None, what: Outside::Attributes(info), extents });
+        out.push(Dense { hash: None, what: Outside::Attributes(info), extents, list: None });
     }
     if let Some(reader) = reader(kind::LINK_INFO) {
         let info = LinkInfo::decode(reader)?;
         let extents = links::dense_extents(file, &info)?;
-        out.push(Dense { hash: None, what: Outside::Links(info), extents });
+        out.push(Dense { hash: None, what: Outside::Links(info), extents, list: None });
     }
     if let Some(reader) = reader(kind::SYMBOL_TABLE) {
         let table = SymbolTableMessage::decode(reader)?;
         let extents = symbol_table_extents(file, &table)?;
-        out.push(Dense { hash: None, what: Outside::Symbols(table), extents });
+        out.push(Dense { hash: None, what: Outside::Symbols(table), extents, list: None });
     }
     // With no space of its own all is in the header.
     out.retain(|dense| !dense.extents.is_empty());

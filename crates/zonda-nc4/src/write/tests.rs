@@ -4,6 +4,7 @@ mod costs;
 mod crash;
 mod data;
 mod foreign;
+mod many_atts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

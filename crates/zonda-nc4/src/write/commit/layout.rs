@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use zonda_hdf5::attributes::{DenseAttributes, DenseChange, NewAttribute};
 use zonda_hdf5::global_heap::HeapId;
 use zonda_hdf5::message::{AttributeInfo, Link, LinkInfo, LinkTarget, SymbolTableMessage, kind};
 use zonda_hdf5::object_header::{
@@ -12,16 +13,17 @@ use zonda_hdf5::object_header::{
 };
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::symbol_table::write_symbol_table;
-use zonda_hdf5::{Attribute, File, FileAddr, Fresh, HdfError, Sizes, Writer, attributes, links};
+use zonda_hdf5::{File, FileAddr, Fresh, HdfError, Sizes, Writer, links};
 
-use super::plan::{Made, Plan};
+use super::plan::{ChangedMessages, Made, MadeAtts, Plan};
 use super::{Decided, Laid};
 use crate::files::ObjectAt;
 use crate::hidden;
 use crate::model::{GroupId, Model};
+use crate::write::att_list::Stamp;
 use crate::write::create::ROOT_LEN;
 use crate::write::links::Entry;
-use crate::write::objects::{AttMessage, Block, Dense, Outside, Stored};
+use crate::write::objects::{AttMessage, Block, Dense, DenseList, Outside, Stored};
 use crate::write::scales::{self, Scales, User};
 use crate::write::{ObjectKey, Writing, header};
 
@@ -278,9 +280,16 @@ impl Layout<'_> {
                     | hidden::STRICT
             )
         };
+        let all = match &object.atts {
+            MadeAtts::All(all) => all,
+            MadeAtts::Changed(changed) => {
+                self.changed_attributes(object.key, changed, stored, dense, &mut out)?;
+                return Ok(out);
+            }
+        };
         let first = stored.hidden.iter().filter(|att| !is_last(att));
         let last = stored.hidden.iter().filter(is_last);
-        let atts: Vec<_> = first.chain(&object.atts).chain(last).collect();
+        let atts: Vec<_> = first.chain(all).chain(last).collect();
         if !atts.is_empty() {
             let moves = self.writing.tidying.contains(&object.key);
             self.attributes(&atts, stored, moves, dense, &mut out)?;
@@ -332,15 +341,63 @@ impl Layout<'_> {
                 info = same;
                 dense.push(before.clone());
             } else {
-                let mut list = Vec::with_capacity(atts.len());
-                for (order, att) in (0..).zip(atts) {
-                    list.push(Attribute { creation_order: Some(order), ..att.decode(self.file)? });
-                }
+                let new = (0..).zip(atts).map(|(order, att)| NewAttribute {
+                    name: &att.name,
+                    message: &att.body,
+                    order: Some(order),
+                });
+                let new: Vec<_> = new.collect();
                 let mut fresh = Fresh::new(&mut self.writing.space);
-                info = attributes::write_dense(&list, &info, self.sizes, &mut fresh)?;
+                let list = DenseAttributes::new(&new, &info, self.sizes, &mut fresh)?;
                 let blocks = fresh.into_blocks();
-                let extents = self.out.take(blocks);
-                dense.push(Dense { hash, what: Outside::Attributes(info), extents });
+                self.out.take(blocks);
+                info = *list.info();
+                dense.push(attribute_list(hash, list));
+            }
+        }
+        out.push(header::attribute_info(&info, self.sizes)?);
+        Ok(())
+    }
+
+    /// What changed of the attributes that are outside of the header and stay there, and what is said
+    /// of them.
+    fn changed_attributes(
+        &mut self,
+        key: ObjectKey,
+        changed: &ChangedMessages,
+        stored: &Stored,
+        dense: Option<&mut Vec<Dense>>,
+        out: &mut Vec<NewMessage>,
+    ) -> Laid<()> {
+        let before = stored.dense.iter().find_map(|dense| Some((dense, dense.list.as_ref()?)));
+        let missing = HdfError::Missing { structure: "object", at: 0, what: "its attributes" };
+        let (before, list) = before.ok_or(missing)?;
+        let mut info = *list.atts.info();
+        if let Some(dense) = dense {
+            // What netCDF does not show is not among what changed.
+            let known = self.writing.objects.get(&key).map_or(&[][..], |known| &known.hidden);
+            let is_new = |att: &&AttMessage| !known.contains(att);
+            let is_gone = |att: &&AttMessage| !stored.says(&att.name);
+            let new: Vec<_> = stored.hidden.iter().filter(is_new).collect();
+            let gone: Vec<_> = known.iter().filter(is_gone).map(|att| &att.name).collect();
+            let n = [new.len(), gone.len(), changed.set.len(), changed.gone.len()];
+            if n == [0; 4] {
+                dense.push(before.clone());
+            } else {
+                let mut atts = DenseAttributes::clone(&list.atts);
+                gone.into_iter().chain(&changed.gone).for_each(|name| atts.remove(name));
+                let mut fresh = Fresh::new(&mut self.writing.space);
+                let set = changed.set.iter().map(|(att, stays)| (att, *stays));
+                for (att, stays) in new.into_iter().map(|att| (att, true)).chain(set) {
+                    atts.set(&att.name, &att.body, stays, &mut fresh)?;
+                }
+                let DenseChange { heap_header, freed } = atts.write(&mut fresh)?;
+                let blocks = fresh.into_blocks();
+                self.out.take(blocks);
+                self.out.freed.extend(freed);
+                self.out.decided.heaps.extend(heap_header);
+                info = *atts.info();
+                dense.push(attribute_list(None, atts));
             }
         }
         out.push(header::attribute_info(&info, self.sizes)?);
@@ -360,7 +417,7 @@ impl Layout<'_> {
             stored.dense.iter().find(|dense| !matches!(dense.what, Outside::Attributes(_)));
         let stays = |before: &&Dense| {
             is_same && !self.writing.tidying.contains(&ObjectKey::Group(id))
-                || before.extents.is_empty()
+                || before.extents().is_empty()
         };
         if let Some(before) = before.filter(stays) {
             out.insert(0, self.link_message(&before.what)?);
@@ -408,7 +465,7 @@ impl Layout<'_> {
                 };
                 let blocks = fresh.into_blocks();
                 let extents = self.out.take(blocks);
-                dense.push(Dense { hash, what: what.clone(), extents });
+                dense.push(Dense { hash, what: what.clone(), extents, list: None });
             }
         }
         out.insert(0, self.link_message(&what)?);
@@ -461,8 +518,8 @@ impl Layout<'_> {
             freed.push(block.extent());
         }
         freed.append(&mut stored.others);
-        let gone = stored.dense.iter().filter(|before| !dense.contains(before));
-        freed.extend(gone.flat_map(|before| &before.extents));
+        let is_gone = |before: &&Dense| !dense.iter().any(|now| now.goes_on_from(before));
+        freed.extend(stored.dense.iter().filter(is_gone).flat_map(Dense::extents));
         stored.dense = dense;
         let addr = stored.space.addr;
         if let ObjectKey::Group(id) = key
@@ -558,6 +615,13 @@ impl Laying {
         self.taken.extend(&extents);
         extents
     }
+}
+
+/// Attributes outside of a header that were laid out.
+fn attribute_list(hash: Option<u64>, atts: DenseAttributes) -> Dense {
+    let what = Outside::Attributes(*atts.info());
+    let list = Some(DenseList { stamp: Stamp::new(), atts: Arc::new(atts) });
+    Dense { hash, what, extents: Vec::new(), list }
 }
 
 fn hash_of<T: Hash + ?Sized>(what: &T) -> u64 {

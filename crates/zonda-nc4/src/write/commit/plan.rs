@@ -10,11 +10,12 @@ use zonda_hdf5::{FileAddr, HdfError, Sizes, shared};
 use zonda_model::memory::{NoMemory, take_refused};
 use zonda_model::{DimId, NcError, VarId};
 
+use super::super::att_list::ChangedAtts;
 use super::super::links::{Entry, name, wanted};
 use super::super::objects::{AttMessage, Fixed, SHARED, Stored};
 use super::super::recipe::Recipe;
 use super::super::scales::{Apart, Scales, User};
-use super::super::{ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
+use super::super::{EditedAtts, ObjectKey, VarDraft, VarStore, Writing, element, header, scales};
 use super::{Switch, root_error};
 use crate::attribute::AttList;
 use crate::file::hdf;
@@ -32,12 +33,28 @@ pub(super) struct Made {
     pub(super) stored: Stored,
     /// Its first block is at a new place.
     pub(super) is_fresh: bool,
-    /// Its attributes that are shown.
-    pub(super) atts: Vec<AttMessage>,
+    /// Its attributes but those that netCDF does not show.
+    pub(super) atts: MadeAtts,
     /// Scales that `DIMENSION_LIST` is to name, where that changes.
     pub(super) list: Option<Vec<ObjectKey>>,
     /// Variables that `REFERENCE_LIST` is to name, where that changes.
     pub(super) users: Option<Vec<User>>,
+}
+
+/// The attributes of an object that is written.
+#[derive(Debug)]
+pub(super) enum MadeAtts {
+    /// All of them.
+    All(Vec<AttMessage>),
+    /// What changed of those that the file has outside of the header.
+    Changed(ChangedMessages),
+}
+
+/// What changed of attributes: see [`ChangedAtts`].
+#[derive(Debug, Default)]
+pub(super) struct ChangedMessages {
+    pub(super) gone: Vec<Box<[u8]>>,
+    pub(super) set: Vec<(AttMessage, bool)>,
 }
 
 /// What a commit writes.
@@ -57,6 +74,9 @@ pub(super) struct Plan {
 /// Why an object that is two variables is not changed by both.
 const TWO_NAMES: &str =
     "it goes by another name, too, and what changes by each of them cannot be brought together";
+
+/// Attributes that netCDF does not show which an object can get.
+const MARKS: usize = 8;
 
 /// A plan in the making.
 struct Planner<'a> {
@@ -548,7 +568,7 @@ impl Planner<'_> {
     }
 
     /// Attributes that are shown, or that netCDF has no type for.
-    fn attributes(&mut self, key: ObjectKey) -> Result<Vec<AttMessage>> {
+    fn attributes(&mut self, key: ObjectKey) -> Result<MadeAtts> {
         let details = match key {
             ObjectKey::Group(id) => self.model.group(id).and_then(|group| group.details.get()),
             ObjectKey::Var(group, id) => {
@@ -557,25 +577,29 @@ impl Planner<'_> {
             ObjectKey::Scale(_) | ObjectKey::Type(_) => None,
         };
         let file = self.files.main();
+        let edited = match details.map(|details| &details.atts) {
+            Some(Ok(AttList::Edited(list))) => Some(&**list),
+            _ => None,
+        };
+        if let Some(changed) = self.changed_attributes(key, edited)? {
+            return Ok(MadeAtts::Changed(changed));
+        }
         let mut out = Vec::new();
-        if let Some(Ok(AttList::Edited(list))) = details.map(|details| &details.atts) {
+        if let Some(list) = edited {
             let (heap, space) = self.writing.heap_and_space();
             let attributes = list.attributes(self.model, &mut |form, fetch, src, dst| {
                 element::encode(form, heap, space, fetch, src, dst)
             });
             let attributes = attributes.map_err(|fault| fault.at(|| self.path(key)))?;
-            for addr in list.released() {
-                let count = self.released.entry(*addr).or_default();
-                *count = count.saturating_add(1);
-            }
+            self.count_released(list);
             for attribute in attributes {
                 let message = AttMessage::new(file, &attribute);
                 out.push(message.map_err(|error| hdf(self.path(key), error))?);
             }
-            return Ok(out);
+            return Ok(MadeAtts::All(out));
         }
         let fail = |error| hdf(self.path(key), error);
-        let Some(at) = self.place(key) else { return Ok(out) };
+        let Some(at) = self.place(key) else { return Ok(MadeAtts::All(out)) };
         let attributes = file.object(at.addr).and_then(|object| object.attributes(file));
         let attributes = attributes.map_err(fail)?;
         for index in 0..attributes.len() {
@@ -584,7 +608,56 @@ impl Planner<'_> {
                 out.push(AttMessage::new(file, &attribute).map_err(fail)?);
             }
         }
-        Ok(out)
+        Ok(MadeAtts::All(out))
+    }
+
+    /// What changed of the attributes of an object that has them outside of its header, where that is
+    /// known and they stay there. Many changes are better laid out with all the rest.
+    fn changed_attributes(
+        &mut self,
+        key: ObjectKey,
+        edited: Option<&EditedAtts>,
+    ) -> Result<Option<ChangedMessages>> {
+        let stored = self.writing.objects.get(&key);
+        let known = stored.and_then(|stored| Some((stored, stored.att_list()?)));
+        let Some((stored, before)) = known.filter(|_| !self.writing.tidying.contains(&key)) else {
+            return Ok(None);
+        };
+        let n_hidden = stored.hidden.len();
+        let n_before = usize::try_from(before.atts.len()).unwrap_or(usize::MAX);
+        let (n_left, n_changed) = match edited {
+            Some(list) => (list.n_stored(), list.n_changed(before.stamp)),
+            None => (n_before.saturating_sub(n_hidden), Some(0)),
+        };
+        let Some(n_changed) = n_changed.filter(|n| *n <= n_before / 4) else { return Ok(None) };
+        // What netCDF does not show may change, too.
+        let can_take =
+            before.atts.can_take(n_changed.saturating_add(n_hidden).saturating_add(MARKS));
+        if n_left <= usize::from(header::PHASE_CHANGE.0) || !can_take {
+            return Ok(None);
+        }
+        let mut out = ChangedMessages::default();
+        let Some(list) = edited else { return Ok(Some(out)) };
+        let (heap, space) = self.writing.heap_and_space();
+        let changes = list.changes(self.model, &mut |form, fetch, src, dst| {
+            element::encode(form, heap, space, fetch, src, dst)
+        });
+        let ChangedAtts { gone, set } = changes.map_err(|fault| fault.at(|| self.path(key)))?;
+        self.count_released(list);
+        out.gone = gone;
+        for (attribute, stays) in set {
+            let message = AttMessage::new(self.files.main(), &attribute);
+            out.set.push((message.map_err(|error| hdf(self.path(key), error))?, stays));
+        }
+        Ok(Some(out))
+    }
+
+    /// Counts what a list has no more of committed types.
+    fn count_released(&mut self, list: &EditedAtts) {
+        for addr in list.released() {
+            let count = self.released.entry(*addr).or_default();
+            *count = count.saturating_add(1);
+        }
     }
 
     /// The path of an object, for messages.

@@ -4,6 +4,9 @@
 //! is not that of the last two: so they end up behind holes of their own size. Who closes the file puts
 //! them into these holes, by a commit as any other, and cuts off what is then free at the end. What is
 //! given back for that is what definitions gave back; what waits of data stays as it is, for readers.
+//!
+//! Attributes outside of headers whose heaps have some that are no more are laid out anew, too: what
+//! others find has no more than they can see.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +14,7 @@ use std::sync::Arc;
 use zonda_hdf5::usage::Usage;
 use zonda_hdf5::{File, FileAddr, Space};
 
-use super::super::objects::{Block, Outside, Stored};
+use super::super::objects::{Block, Dense, Outside, Stored};
 use super::super::{ObjectKey, Writing};
 use crate::Result;
 use crate::file::Nc4File;
@@ -39,7 +42,12 @@ impl Nc4File {
             writing.space.release_definitions();
             writing.space.cut_end();
             find_free(self.files.main(), writing);
-            let moving = find(writing);
+            let mut moving = find(writing);
+            let with_dead = movable(writing).filter(|(_, stored)| has_dead(stored));
+            let with_dead: Vec<_> = with_dead.map(|(key, _)| *key).collect();
+            // What is laid out anew for that may come to lie at the end; the next round moves it.
+            let goes_on = !with_dead.is_empty();
+            moving.extend(with_dead);
             if moving.is_empty() {
                 return Ok(());
             }
@@ -54,7 +62,7 @@ impl Nc4File {
                 writing.space.release_definitions();
                 writing.space.cut_end();
                 done?;
-                if writing.space.end() >= end {
+                if writing.space.end() >= end && !goes_on {
                     return Ok(());
                 }
             }
@@ -88,19 +96,25 @@ fn has_moves(stored: &Stored) -> bool {
     moves(stored).next().is_some()
 }
 
+/// Whether the heap of its attributes has some that are no more.
+fn has_dead(stored: &Stored) -> bool {
+    stored.att_list().is_some_and(|list| list.atts.has_dead())
+}
+
+/// Objects of which all is known that is outside of their first blocks.
+fn movable(writing: &Writing) -> impl Iterator<Item = (&ObjectKey, &Stored)> {
+    writing.objects.iter().filter(|(key, stored)| match key {
+        ObjectKey::Group(id) => writing.links.contains_key(id) && !stored.has_symbols,
+        _ => true,
+    })
+}
+
 /// Objects whose lists and further blocks are the last of the file, and have room before.
 fn find(writing: &Writing) -> Vec<ObjectKey> {
     let mut by_end = BTreeMap::new();
-    for (key, stored) in &writing.objects {
-        let knows_links = match key {
-            ObjectKey::Group(id) => writing.links.contains_key(id) && !stored.has_symbols,
-            _ => true,
-        };
-        if knows_links {
-            for (addr, len) in moves(stored) {
-                by_end
-                    .insert(writing.space.padded(addr.0, addr.0.saturating_add(len)), (addr, *key));
-            }
+    for (key, stored) in movable(writing) {
+        for (addr, len) in moves(stored) {
+            by_end.insert(writing.space.padded(addr.0, addr.0.saturating_add(len)), (addr, *key));
         }
     }
     let (mut found, mut space) = (Vec::new(), writing.space.clone());
@@ -141,5 +155,5 @@ fn moves(stored: &Stored) -> impl Iterator<Item = (FileAddr, u64)> {
     let blocks = stored.continuation.iter();
     let blocks = blocks.map(Block::extent);
     let lists = stored.dense.iter().filter(|dense| !matches!(dense.what, Outside::Symbols(_)));
-    blocks.chain(lists.flat_map(|dense| dense.extents.iter().copied()))
+    blocks.chain(lists.flat_map(Dense::extents))
 }
