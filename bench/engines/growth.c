@@ -134,6 +134,37 @@ static void loop_att_again(int n) {
     }
 }
 
+/* Among as many others one gets another text, some of them as long as before. */
+static void loop_att_one_of_many(int n) {
+    char text[600];
+    memset(text, 'h', sizeof text);
+    redef();
+    for (int i = 0; i < n; i++) OK(nc_put_att_int(nc, NC_GLOBAL, name("a", i), NC_INT, 1, &i));
+    commit();
+    for (int i = 0; i < n; i++) {
+        redef();
+        OK(nc_put_att_text(nc, NC_GLOBAL, name("a", i % 100), 1 + (size_t)(i * 37 % 7), text));
+        commit();
+    }
+}
+
+/* Two come, one is made anew, one goes. */
+static void loop_att_del(int n) {
+    for (int i = 0; i < n; i++) {
+        redef();
+        OK(nc_put_att_int(nc, NC_GLOBAL, name("a", i), NC_INT, 1, &i));
+        commit();
+        redef();
+        OK(nc_put_att_int(nc, NC_GLOBAL, name("b", i), NC_INT, 1, &i));
+        commit();
+        redef();
+        OK(nc_del_att(nc, NC_GLOBAL, name("b", i / 2)));
+        OK(nc_put_att_int(nc, NC_GLOBAL, name("b", i / 2), NC_INT, 1, &i));
+        OK(nc_del_att(nc, NC_GLOBAL, name("a", i)));
+        commit();
+    }
+}
+
 static void loop_att_longer(int n) {
     char *text = malloc(40 * (size_t)n + 40);
     memset(text, 'h', 40 * (size_t)n + 40);
@@ -234,6 +265,7 @@ static const struct {
 } loops[] = {
     {"var", loop_var}, {"var_of_dim", loop_var_of_dim}, {"dim", loop_dim}, {"grp", loop_grp},
     {"type", loop_type}, {"att", loop_att}, {"var_att", loop_var_att}, {"att_again", loop_att_again},
+    {"att_one_of_many", loop_att_one_of_many}, {"att_del", loop_att_del},
     {"att_longer", loop_att_longer}, {"rename", loop_rename}, {"string", loop_string},
     {"vlen", loop_vlen}, {"chunk", loop_chunk}, {"record", loop_record},
 };

@@ -282,11 +282,61 @@ static void counted(struct plan *p) {
     }
 }
 
+/* Of attributes beyond what headers hold a few change in each commit: added, put again with as many
+ * values, and with more, deleted, renamed, one that is long. */
+static void few_of_many(struct plan *p) {
+    char name[NAME_BYTES];
+    create(p, 0);
+    const int time = dim(p, "time", 0), x = dim(p, "x", 5);
+    add_var(p, 0, "first", NC_INT, x, -1);
+    add_var(p, 0, "rows", NC_DOUBLE, time, x);
+    for (int i = 0; i < 100; i++) {
+        indexed(name, "note_", i);
+        att(p, NC_GLOBAL, name, NC_CHAR, 20 + (size_t)i % 7);
+        att(p, 1, name, i % 9 ? NC_DOUBLE : NC_STRING, 2);
+    }
+    enddef_plain(p);
+    put_record(p, 0);
+    add(p, OP_SYNC);
+    for (int i = 0; i < p->rounds; i++) {
+        const int to = i % 3 == 2 ? NC_GLOBAL : 1;
+        add(p, OP_REDEF);
+        indexed(name, "more_", i);
+        att(p, to, name, NC_DOUBLE, 1 + (size_t)i % 3);
+        if (i % 4 == 1) {
+            indexed(name, "note_", 3 * i + 1);
+            att(p, 1, name, NC_DOUBLE, 2);
+            att(p, NC_GLOBAL, name, NC_CHAR, 40);
+        }
+        if (i % 4 == 2) {
+            indexed(name, "note_", 3 * i + 2);
+            del_att(p, to, name);
+        }
+        if (i % 4 == 3) {
+            indexed(name, "note_", 3 * i);
+            rename_it(p, OP_RENAME_ATT, to, name, "another");
+            del_att(p, to, "another");
+        }
+        if (i % 8 == 5) att(p, to, "large", NC_DOUBLE, 600 + 10 * (size_t)i);
+        enddef_plain(p);
+        if (i % 5 == 4) put_record(p, p->n_records);
+        if (i % 5 == 4) add(p, OP_SYNC);
+    }
+    reopen(p, 0);
+    add(p, OP_REDEF);
+    att(p, 1, "last", NC_INT, 3);
+    enddef_plain(p);
+    add(p, OP_REDEF);
+    att(p, 1, "very_last", NC_INT, 3);
+    enddef_plain(p);
+}
+
 const struct scene scenes4[] = {
     {"model4", whole_model, 3, ONLY},
     {"filtered", filtered, 12, ONLY},
     {"in-place", in_place, 9, ONLY},
     {"dense", dense, 5, ONLY},
+    {"few-of-many", few_of_many, 24, ONLY},
     {"scales", scales, 5, ONLY},
     {"many4", many, 2, ONLY},
     {"strings", strings, 5, ONLY},

@@ -138,6 +138,44 @@ static void var_atts(void) {
     atts_of(id);
 }
 
+/* Each change is a commit of its own: of few, since each costs more than a definition. */
+static void committed_to(int to, const char *put, const char *again, const char *longer, const char *del) {
+    const int few = n / 4;
+    for (int i = 0; i < few; i++) {
+        OK(nc_redef(nc));
+        OK(nc_put_att_int(nc, to, name("attribute", i), NC_INT, 1, &i));
+        OK(nc_enddef(nc));
+    }
+    lap(put);
+    for (int i = 0; i < few; i++) {
+        OK(nc_put_att_int(nc, to, name("attribute", i * 7 % few), NC_INT, 1, &i));
+        OK(nc_sync(nc));
+    }
+    lap(again);
+    for (int i = 0; i < few; i++) {
+        OK(nc_redef(nc));
+        OK(nc_put_att_int(nc, to, name("attribute", i * 7 % few), NC_INT, 2, (int[]){i, 2}));
+        OK(nc_enddef(nc));
+    }
+    lap(longer);
+    for (int i = 0; i < few; i++) {
+        OK(nc_redef(nc));
+        OK(nc_del_att(nc, to, name("attribute", i * 7 % few)));
+        OK(nc_enddef(nc));
+    }
+    lap(del);
+}
+
+static void commits(void) {
+    int id;
+    OK(nc_def_var(nc, "v", NC_INT, 0, NULL, &id));
+    OK(nc_enddef(nc));
+    lap(NULL);
+    committed_to(NC_GLOBAL, "commit_att", "commit_att_again", "commit_att_longer", "commit_del_att");
+    committed_to(id, "commit_var_att", "commit_var_att_again", "commit_var_att_longer", "commit_del_var_att");
+    OK(nc_redef(nc));
+}
+
 static void grps(void) {
     int id;
     EACH OK(nc_def_grp(nc, name("group", i), &id));
@@ -168,7 +206,7 @@ static void types(void) {
 static const struct {
     const char *name;
     void (*run)(void);
-} all[] = {{"vars", vars}, {"dims", dims}, {"global", global}, {"var_atts", var_atts}, {"grp", grps}, {"type", types}};
+} all[] = {{"vars", vars}, {"dims", dims}, {"global", global}, {"var_atts", var_atts}, {"commits", commits}, {"grp", grps}, {"type", types}};
 
 int main(int argc, char **argv) {
     size_t n_all = sizeof all / sizeof *all;

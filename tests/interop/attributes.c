@@ -180,6 +180,52 @@ static int no_order(const char *path) {
     return nc;
 }
 
+/* Many, by commits of few: more come, some are put again, as long as before or longer, some go. (netCDF-C
+ * keeps some of those in the file that get another name.) */
+static void few_at_a_time(int nc, int v) {
+    char name[40];
+    double values[700];
+    for (size_t i = 0; i < COUNT(values); i++) values[i] = (double)i / 8;
+    for (int i = 0; i < 330; i++) {
+        MUST(nc_redef(nc));
+        snprintf(name, sizeof name, "attribute_%d", i);
+        MUST(nc_put_att_double(nc, v, name, NC_DOUBLE, (size_t)i % 5, values + i));
+        snprintf(name, sizeof name, "attribute_%d", i / 2);
+        if (i % 3 == 1) MUST(nc_put_att_double(nc, v, name, NC_DOUBLE, (size_t)(i / 2) % 5, values));
+        snprintf(name, sizeof name, "attribute_%d", i / 3);
+        if (i % 5 == 2 && nc_inq_attid(nc, v, name, NULL) == NC_NOERR)
+            MUST(nc_put_att_double(nc, v, name, NC_FLOAT, 3 + (size_t)i % 40, values));
+        snprintf(name, sizeof name, "attribute_%d", i / 5 * 2);
+        if (i % 6 == 5 && nc_inq_attid(nc, v, name, NULL) == NC_NOERR) MUST(nc_del_att(nc, v, name));
+        if (i % 50 == 20) MUST(nc_put_att_double(nc, v, "long", NC_DOUBLE, 400 + (size_t)i / 2, values));
+        MUST(nc_enddef(nc));
+    }
+}
+
+static int many_committed(const char *path) {
+    int nc = create(path, 0), x = dim(nc, "x", 2), v = var(nc, "v", NC_INT, x);
+    few_at_a_time(nc, NC_GLOBAL);
+    few_at_a_time(nc, v);
+    fill_all(nc, v, 4);
+    return nc;
+}
+
+/* The same, gone on with by another session. */
+static int many_committed_again(const char *path) {
+    int nc = create(path, 0), x = dim(nc, "x", 2), v = var(nc, "v", NC_INT, x);
+    few_at_a_time(nc, v);
+    fill_all(nc, v, 4);
+    MUST(nc_close(nc));
+    nc = reopen(path);
+    for (int i = 0; i < 20; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "more_%d", i);
+        text_att(nc, v, name, name);
+        MUST(nc_sync(nc));
+    }
+    return nc;
+}
+
 const case_t ATTRIBUTE_CASES[] = {
     {"att-types", types},
     {"att-large", large},
@@ -189,5 +235,7 @@ const case_t ATTRIBUTE_CASES[] = {
     {"att-names", names},
     {"longest-names", longest_names},
     {"att-no-order", no_order},
+    {"att-many-committed", many_committed},
+    {"att-many-committed-again", many_committed_again},
     {NULL, NULL},
 };

@@ -89,6 +89,16 @@ static void change_attributes(int nc, int v) {
         snprintf(name, sizeof name, "new attribute %d", i);
         TRY(nc_put_att_text(nc, v, name, (size_t)i * 9, "a text that gets longer from one attribute to the next, and ends after the hundredth letter, so far."));
     }
+    if (n > 150) {
+        /* So many that others edit their list where it is. */
+        for (int i = 0; i < 60; i++) {
+            if (nc_inq_attname(nc, v, 2 * i + 3, name)) continue;
+            if (i % 3 == 0) TRY(nc_del_att(nc, v, name));
+            if (i % 3 == 1) TRY(nc_put_att_int(nc, v, name, NC_SHORT, 3, (int[]){i, 2, 3}));
+            snprintf(name, sizeof name, "one of many %d", i);
+            TRY(nc_put_att_int(nc, v, name, NC_SHORT, 3, (int[]){i, 2, 3}));
+        }
+    }
     snprintf(name, sizeof name, "new numbers");
     TRY(nc_put_att_int(nc, v, name, NC_SHORT, 3, (int[]){1, 2, 3}));
 }

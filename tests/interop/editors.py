@@ -89,6 +89,19 @@ def by_h5py(path):
             if n.islower() and n not in ("edited", "_fillvalue") and not n.startswith("_"):
                 attempt(lines, "delete " + n, lambda: d.attrs.__delitem__(n))
                 break
+    for o in [f] + datasets:
+        if len(o.attrs) < 150:
+            continue
+        # So many that they are edited where they are.
+        for i, n in enumerate(sorted(n for n in o.attrs if n.islower() and not n.startswith("_"))):
+            if i % 3 == 0:
+                attempt(lines, "delete " + n, lambda: o.attrs.__delitem__(n))
+            elif i % 3 == 1:
+                attempt(lines, "rename " + n, lambda: h5py.h5a.rename(o.id, n.encode(), b"by h5py, " + n.encode()))
+            elif i % 6 == 2:
+                attempt(lines, "longer " + n, lambda: o.attrs.create(n, np.arange(i % 90)))
+        for i in range(200):
+            attempt(lines, "create", lambda: o.attrs.create("created %d" % i, np.arange(i % 90)))
     for n in range(20):
         f.attrs["from h5py %d" % n] = "x" * n
     g = f.create_group("h5py group", track_order=True)
