@@ -2,6 +2,7 @@
 """What the crash tests share: programs, logs, and states of a folder."""
 
 import collections
+import hashlib
 import os
 import random
 import shutil
@@ -227,6 +228,25 @@ class Tree:
         for fd in self.fds.values():
             os.close(fd)
         self.fds = {}
+
+
+def digest(folder):
+    """What tells two folders apart: names, links, owners, modes and bytes."""
+    told, inodes = hashlib.blake2b(), {}
+    for at, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files) + folders:
+            path = os.path.join(at, name)
+            about = os.lstat(path)
+            first = inodes.setdefault(about.st_ino, path)
+            said = (os.path.relpath(path, folder), about.st_mode, about.st_uid, about.st_gid, about.st_size)
+            told.update(repr((*said, os.path.relpath(first, folder))).encode())
+            if os.path.islink(path):
+                told.update(os.readlink(path).encode())
+            elif first == path and not os.path.isdir(path):
+                with open(path, "rb") as f:
+                    told.update(f.read())
+    return told.digest()
 
 
 def contents(folder):
