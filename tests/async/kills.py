@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import h5py
@@ -79,15 +80,17 @@ def contents(path):
     return found
 
 
-def compare(expected, got, is_hdf5):
-    texts = []
-    for path in (expected, got):
-        code, out, err = run(["ncdump", "-p", "9,17", "-n", "x", path])
-        if code:
-            raise Wrong("ncdump: %s: %r" % (path, err[-300:]))
-        texts.append(out)
-    if texts[0] != texts[1]:
-        one, other = (text.decode(errors="replace").splitlines() for text in texts)
+def dump(path):
+    """Its exit code, what it shows and what it complains of, by the distribution's ncdump."""
+    return run(["ncdump", "-p", "9,17", "-n", "x", path])
+
+
+def compare(expected, shown, got, is_hdf5):
+    code, out, err = dump(got)
+    if code:
+        raise Wrong("ncdump: %s: %r" % (got, err[-300:]))
+    if shown != out:
+        one, other = (text.decode(errors="replace").splitlines() for text in (shown, out))
         at = next((k for k, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
         raise Wrong("line %d of ncdump: %r, and not %r" % (at + 1, other[at:at + 2], one[at:at + 2]))
     if is_hdf5:
@@ -107,18 +110,22 @@ def case(world, fmt, seed, n_puts, setting):
     code, _, err = run([program, expected, fmt, seed, n_puts, "close"], LD_LIBRARY_PATH=str(distribution))
     if code:
         raise Wrong("the reference ends with %d: %r" % (code, err[-300:]))
-    if run(["ncdump", expected])[0]:
+    code, shown, _ = dump(expected)
+    if code:
         # What 4.9.0 makes of strings that nobody put it cannot read itself.
         code, _, err = run([program, expected, fmt, seed, n_puts, "close"], LD_LIBRARY_PATH=str(lib), ZONDA_ASYNC="off")
         if code:
             raise Wrong("without a helper it ends with %d: %r" % (code, err[-300:]))
+        code, shown, err = dump(expected)
+        if code:
+            raise Wrong("ncdump: %s: %r" % (expected, err[-300:]))
     # Its standard error ends when the helper does.
     code, _, err = run([program, got, fmt, seed, n_puts, "kill"], LD_LIBRARY_PATH=str(lib), ZONDA_ASYNC=how, **env)
     if code != -9:
         raise Wrong("ends with %d: %r" % (code, err[-300:]))
     if b"lost" in err or b"not `off`" in err:
         raise Wrong("says %r" % err[-300:])
-    compare(expected, got, fmt in "4c")
+    compare(expected, shown, got, fmt in "4c")
 
 
 def main():
@@ -128,6 +135,7 @@ def main():
     p.add_argument("--every", type=int, help="kills after every so many puts")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", default=FORMATS)
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="kills at a time")
     a = p.parse_args()
     n_programs = a.programs or (400 if a.long else 15)
     every = a.every or (2 if a.long else 8)
@@ -137,28 +145,38 @@ def main():
         print("skipped: the distribution's library is not installed")
         return 0
     kept = ROOT / "out" / "async" / "kills"
-    n_kills, failed, begin = 0, 0, time.monotonic()
+    begin = time.monotonic()
     with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        scratch = Path(scratch)
-        program = compile_program(scratch, lib)
-        world = program, lib, distribution, scratch
+        program = compile_program(Path(scratch), lib)
+        kills = []
         for k in range(n_programs):
             fmt, seed = a.only[k % len(a.only)], a.seed * 100_000 + k
             n_all = int(run([program, "x", fmt, seed, 0, "-"], LD_LIBRARY_PATH=str(lib))[1])
             chance = random.Random(seed)
             for n_puts in range(1 + chance.randrange(every), n_all + 1, every):
-                setting = chance.choice(SETTINGS)
-                n_kills += 1
+                kills.append((fmt, seed, n_puts, chance.choice(SETTINGS)))
+
+        def some(first):
+            """Every jobs-th kill, one after another, in a folder of their own; how many failed."""
+            folder, failed = Path(scratch) / ("part-%d" % first), 0
+            folder.mkdir()
+            for kill in kills[first::a.jobs]:
                 try:
-                    case(world, fmt, seed, n_puts, setting)
+                    case((program, lib, distribution, folder), *kill)
                 except (Wrong, subprocess.TimeoutExpired, OSError) as why:
                     failed += 1
-                    folder = kept / ("%s-%d-%d" % (fmt, seed, n_puts))
-                    folder.mkdir(parents=True, exist_ok=True)
-                    for file in scratch.glob("*.nc*"):
-                        shutil.copy(file, folder)
+                    fmt, seed, n_puts, (how, storage) = kill
+                    files = kept / ("%s-%d-%d" % (fmt, seed, n_puts))
+                    files.mkdir(parents=True, exist_ok=True)
+                    for file in folder.glob("*.nc*"):
+                        shutil.copy(file, files)
                     print("FAIL %s seed %d, %d puts, ZONDA_ASYNC=%s ZONDA_IO=%s (files in %s): %s"
-                          % (fmt, seed, n_puts, *setting, folder.relative_to(ROOT), why), flush=True)
+                          % (fmt, seed, n_puts, how, storage, files.relative_to(ROOT), why), flush=True)
+            return failed
+
+        with ThreadPoolExecutor(a.jobs) as pool:
+            failed = sum(pool.map(some, range(a.jobs)))
+    n_kills = len(kills)
     print("%d programs (seeds from %d) killed %d times in %d s: %d passed, %d failed"
           % (n_programs, a.seed * 100_000, n_kills, time.monotonic() - begin, n_kills - failed, failed))
     return 1 if failed else 0
