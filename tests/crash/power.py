@@ -127,8 +127,7 @@ def build(folder, names, files, rng, unit):
         elif what in written:
             os.link(written[what], to)
         else:
-            with open(to, "wb") as f:
-                f.write(files[what].landed(rng, unit))
+            lab.write_sparse(to, files[what].landed(rng, unit))
             written[what] = to
 
 
