@@ -21,7 +21,7 @@
 //! ```
 //!
 //! System calls go through the libc symbols, so that outside tracers and fault shims see them.
-//! Threads are started only for layers that are named for them, and block all signals.
+//! Threads are started only for layers that are named for them, by `zonda-runtime`.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -30,7 +30,6 @@ mod copy;
 mod error;
 pub mod layer;
 pub mod lock;
-pub mod memory;
 pub mod neighbour;
 mod open;
 mod os;
@@ -41,7 +40,6 @@ mod storage;
 mod sync_level;
 mod syncs;
 pub mod temporary;
-pub mod thread;
 pub mod whole;
 
 pub use beside::{

@@ -413,7 +413,7 @@ fn whole_blocks(file: &File) -> io::Result<u64> {
 /// What a process begins with.
 fn section() -> Vec<u8> {
     let clock = u8::from(clock::is_counter());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = zonda_runtime::threads();
     let unix_ns = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let mut bytes = Vec::with_capacity(256);
     bytes.extend_from_slice(&format::VERSION.to_le_bytes());

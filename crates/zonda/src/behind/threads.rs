@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use zonda_runtime::worker::{self, Purpose};
 use zonda_storage::{attempted, take_until};
 
 use super::Behind;
@@ -74,7 +75,7 @@ pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
     pool.most = pool.most.max(threads);
     if pool.n_idle <= pool.ready.len() && pool.n_threads < pool.most {
         let name = format!("zonda-io-{}", pool.n_threads);
-        if zonda_storage::thread::spawn(name, run).is_ok() {
+        if worker::spawn(name, Purpose::WriteBehind, run).is_ok() {
             pool.n_threads += 1;
         }
     }

@@ -8,7 +8,7 @@
 //! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
 //! was told, or (`When::Worthwhile`) until somebody else's write succeeded.
 
-use crate::{StorageError, quiet, thread};
+use crate::{StorageError, quiet};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::ManuallyDrop;
@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use zonda_runtime::worker::{self, Purpose};
 
 /// How long a thread that met a fork waits before it looks again.
 const FORK_NAP: Duration = Duration::from_micros(100);
@@ -223,7 +224,9 @@ impl Line {
         let name = format!("zonda-io-{}", STARTED.fetch_add(1, Ordering::Relaxed));
         // One that had nothing to do for long.
         tasks.join();
-        tasks.thread = thread::spawn(name, move || line.serve(&worker)).ok().map(ManuallyDrop::new);
+        tasks.thread = worker::spawn(name, Purpose::Layer, move || line.serve(&worker))
+            .ok()
+            .map(ManuallyDrop::new);
         tasks.running = tasks.thread.is_some();
         tasks.running
     }
