@@ -36,4 +36,19 @@ if [ -n "$debug_only" ]; then
     exit 1
 fi
 
+# One crate starts threads and asks how many cores there are; tests may do so for themselves.
+threads=$(git grep -nE 'thread::(spawn|Builder)|scope\.spawn\(|available_parallelism|rayon::' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE "$(paste -sd '|' <<'ALLOWED'
+^crates/zonda-runtime/
+^crates/zonda-testkit/
+^crates/zonda-capi/src/handles\.rs:[0-9]+:.*scope\.spawn\((\|\| insert|close)
+^crates/zonda-storage/src/(temporary|layer/mmap)\.rs:[0-9]+: *scope\.spawn\(\|\| \{$
+ALLOWED
+)" || true)
+if [ -n "$threads" ]; then
+    echo "threads are started, and cores are counted, by zonda-runtime only (worker::spawn, threads()):" >&2
+    echo "$threads" >&2
+    exit 1
+fi
+
 echo "format, clippy, generated files and lengths are fine"
