@@ -6,8 +6,9 @@
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
+use zonda_runtime::lock::Mutex;
 
 use zonda_runtime::{Pool, memory};
 use zonda_storage::{Closed, Gate, Inside};
@@ -121,7 +122,7 @@ impl Engine {
     }
 
     pub(crate) fn add_cache(&self, cache: &Arc<Cache>) {
-        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caches = self.caches.lock();
         if caches.len() == caches.capacity() {
             caches.retain(|cache| cache.strong_count() > 0);
         }
@@ -130,7 +131,7 @@ impl Engine {
 
     /// The cache that holds the chunk longest unused, and since when, `but` excepted.
     pub(crate) fn oldest_cache(&self, but: &Cache) -> Option<(u64, Arc<Cache>)> {
-        let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let caches = self.caches.lock();
         let others = caches.iter().filter(|cache| !std::ptr::eq(cache.as_ptr(), but));
         let aged = others.filter_map(|cache| {
             let cache = cache.upgrade()?;
@@ -141,7 +142,7 @@ impl Engine {
 
     /// The pool, made if this process has none.
     fn pool(&self) -> Arc<Pool> {
-        let mut made = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = self.pool.lock();
         let pid = std::process::id();
         if let Some(made) = made.as_ref().filter(|made| made.pid == pid) {
             return Arc::clone(&made.pool);

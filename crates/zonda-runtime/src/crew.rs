@@ -4,9 +4,10 @@
 //! counted as running, it is counted only while the crew is open, and the caller does not go on, by no
 //! way out, before it has closed the crew and nobody is running.
 
+use crate::lock::{Condvar, Mutex, MutexGuard};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// The work of one call.
 pub(crate) struct Crew {
@@ -71,7 +72,7 @@ impl Crew {
 
     /// Nothing that can panic runs under the lock, so a poisoned one is whole.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Does the work on this thread, if the crew is still open.
@@ -104,7 +105,7 @@ impl Crew {
         let mut state = self.lock();
         state.is_open = false;
         while state.n_running > 0 {
-            state = self.done.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.done.wait(state);
         }
     }
 }

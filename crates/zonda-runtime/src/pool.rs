@@ -5,10 +5,11 @@
 //! else. So it may hold locks, it may be made on any thread (one of another pool, one of this one), and
 //! work that nobody began costs nothing. What a call must never count on is that anybody helps.
 
+use crate::lock::{Condvar, Mutex, MutexGuard};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::crew::Crew;
@@ -66,7 +67,7 @@ const IDLE: Duration = Duration::from_millis(500);
 impl Shared {
     /// No code that can panic runs under the lock, so a poisoned one is whole.
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 
     /// The life of a thread.
@@ -97,10 +98,7 @@ impl Shared {
                 queue.n_threads -= 1;
                 return;
             } else {
-                let woken = self.bell.wait_timeout(queue, IDLE);
-                let (now, slept) = woken.unwrap_or_else(PoisonError::into_inner);
-                is_late = slept.timed_out();
-                queue = now;
+                (queue, is_late) = self.bell.wait_timeout(queue, IDLE);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Settings from the environment: numbers, with units, and what is said of those that are none.
 
+use crate::lock::Mutex;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 
 /// What a variable of the environment says, without blanks around it. `None` also where it is empty:
 /// launchers set variables to nothing where they mean the default.
@@ -54,7 +54,7 @@ pub fn warn_once(variable: &str, text: &str, why: &dyn fmt::Display, used: &dyn 
 /// One line on standard error, once in a process.
 pub fn say_once(line: String) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut said = SAID.lock();
     if !said.contains(&line) {
         use std::io::Write;
         // A program whose standard error is closed still runs.

@@ -37,10 +37,10 @@ fn tasks_of_a_callers_pool_share_a_file() {
     let file = create(&path);
     callers.install(|| {
         (0..RECORDS).into_par_iter().for_each(|record| {
-            let values: Vec<u8> =
-                (0..LEN).flat_map(|k| value(record, k).to_ne_bytes()).collect();
+            let values: Vec<u8> = (0..LEN).flat_map(|k| value(record, k).to_ne_bytes()).collect();
             let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-            file.put(VAR, &slab, Some(MemType::F32), |len| Ok(&values[..len])).unwrap();
+            let put = file.put(VAR, &slab, Some(MemType::F32), |len| Ok(&values[..len]));
+            assert_eq!(put.unwrap().out_of_range, 0);
         });
     });
     file.close().unwrap();
@@ -50,7 +50,8 @@ fn tasks_of_a_callers_pool_share_a_file() {
         (0..RECORDS).into_par_iter().for_each(|record| {
             let mut bytes = vec![0; 4 * LEN];
             let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-            file.get(VAR, &slab, Some(MemType::F32), |len| Ok(&mut bytes[..len])).unwrap();
+            let got = file.get(VAR, &slab, Some(MemType::F32), |len| Ok(&mut bytes[..len]));
+            assert_eq!(got.unwrap().out_of_range, 0);
             for (k, found) in bytes.chunks_exact(4).enumerate() {
                 assert_eq!(found, value(record, k).to_ne_bytes(), "record {record} element {k}");
             }

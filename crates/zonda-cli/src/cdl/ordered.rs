@@ -1,9 +1,9 @@
 //! Work for all cores, the results of which are taken in order.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
+use zonda_runtime::lock::Mutex;
 
 use zonda_runtime::worker::{self, Purpose};
 
@@ -95,7 +95,7 @@ fn alone<J, R>(
 
 /// The next job, `None` when there will be no more.
 fn receive<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
-    from.lock().ok()?.recv().ok()
+    from.lock().recv().ok()
 }
 
 /// A thread that panicked has said why.

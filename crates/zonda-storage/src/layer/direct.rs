@@ -14,9 +14,9 @@ use crate::slab;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, StorageError, backend};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 use zonda_runtime::setting::say_once;
 
 /// How a spec names this layer.

@@ -1,7 +1,8 @@
 //! Reading ahead of writing: while one thread writes what a buffer holds, another reads the next.
 
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::thread;
+use zonda_runtime::lock::Mutex;
 
 use zonda_runtime::worker::{self, Purpose};
 
@@ -20,7 +21,7 @@ pub(super) fn run<B: Send>(
     mut empty: impl FnMut(&mut B) -> Result<()>,
 ) -> Result<()> {
     let fill = Mutex::new(fill);
-    let fill = &|buffer: &mut B| (fill.lock().unwrap_or_else(PoisonError::into_inner))(buffer);
+    let fill = &|buffer: &mut B| (fill.lock())(buffer);
     if buffers.len() > 1 && zonda_runtime::threads() > 1 {
         let beside = thread::scope(|scope| {
             let (give_back, to_fill) = mpsc::channel();

@@ -8,7 +8,7 @@ use zonda_runtime::{CpuSet, Decision, Machine, memory, setting};
 
 use super::super::table::Table;
 use super::grouped;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 
 /// All of it, as JSON has it.
 #[derive(Serialize)]
@@ -36,7 +36,9 @@ impl Facts {
         let text = |set: &Option<CpuSet>| set.as_ref().map(CpuSet::to_string);
         let threads = machine.threads();
         let memory = match setting::text("ZONDA_MEMORY") {
-            Some(_) => Decision { value: memory::budget(), because: "ZONDA_MEMORY says so".to_owned() },
+            Some(_) => {
+                Decision { value: memory::budget(), because: "ZONDA_MEMORY says so".to_owned() }
+            }
             None => machine.default_memory(),
         };
         Facts {
@@ -64,8 +66,8 @@ impl Facts {
 pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
     let facts = Facts::of(Machine::of_process());
     if json {
-        let json = serde_json::to_string(&facts).map_err(Failure::text)?;
-        writeln!(out, "{json}")?;
+        serde_json::to_writer(&mut *out, &facts).map_err(std::io::Error::from)?;
+        writeln!(out)?;
         return Ok(());
     }
     let none = || "no limit".to_owned();
@@ -84,7 +86,8 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
     line("  memory", bytes(facts.cgroup_memory_bytes))?;
     line("machine's memory", bytes(facts.machine_memory_bytes))?;
     line("ulimit's memory", bytes(facts.ulimit_memory_bytes))?;
-    let told_by = facts.ranks_told_by.map_or("no launcher says so".to_owned(), |by| format!("by {by}"));
+    let told_by =
+        facts.ranks_told_by.map_or("no launcher says so".to_owned(), |by| format!("by {by}"));
     line("ranks on this node", format!("{} ({told_by})", facts.ranks))?;
     writeln!(out, "  kinds of threads")?;
     let mut table = Table::new(["name", "now", "what they do", "how they end"], 3);

@@ -5,9 +5,9 @@ use super::table::{COLD, NO_PAGE, Page, Table};
 use super::{Cache, FIRST_PAGES, LEAST_PAGES, more_hints};
 use crate::storage::Storage;
 use crate::{StorageError, slab};
-use parking_lot::RwLockWriteGuard;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use zonda_runtime::lock::RwLockWriteGuard;
 use zonda_runtime::memory;
 
 /// The part of the pages that are written back together before they have to leave.

@@ -9,11 +9,11 @@ use super::table::Slot;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::storage::{ReadRange, Storage};
-use parking_lot::Mutex;
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use zonda_runtime::lock::Mutex;
 
 /// A program that has written so much goes on to do so.
 const LONG_STREAM_BYTES: u64 = 16 << 20;
