@@ -36,4 +36,28 @@ if [ -n "$debug_only" ]; then
     exit 1
 fi
 
+# One crate starts threads and asks how many cores there are; tests may do so for themselves.
+threads=$(git grep -nE 'thread::(spawn|Builder)|scope\.spawn\(|available_parallelism|rayon::' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE "$(paste -sd '|' <<'ALLOWED'
+^crates/zonda-runtime/
+^crates/zonda-testkit/
+^crates/zonda-capi/src/handles\.rs:[0-9]+:.*scope\.spawn\((\|\| insert|close)
+^crates/zonda-storage/src/(temporary|layer/mmap)\.rs:[0-9]+: *scope\.spawn\(\|\| \{$
+ALLOWED
+)" || true)
+if [ -n "$threads" ]; then
+    echo "threads are started, and cores are counted, by zonda-runtime only (worker::spawn, threads()):" >&2
+    echo "$threads" >&2
+    exit 1
+fi
+
+# One module takes locks from std, without poisoning, and says why no other ones do (zonda-runtime/src/lock.rs).
+locks=$(git grep -nE 'parking_lot|PoisonError|sync::(Mutex|RwLock|Condvar)|sync::\{[^}]*\b(Mutex|RwLock|Condvar)\b' -- 'crates/*/src/*.rs' 'crates/*/Cargo.toml' 'python/src/*.rs' |
+    grep -vE '^crates/(zonda-runtime/src/lock\.rs|zonda-testkit/)' || true)
+if [ -n "$locks" ]; then
+    echo "locks are those of zonda_runtime::lock:" >&2
+    echo "$locks" >&2
+    exit 1
+fi
+
 echo "format, clippy, generated files and lengths are fine"

@@ -5,8 +5,9 @@
 //! file may be read through an object of Python.
 
 use std::cell::RefCell;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
 use zonda::{Dataset, Quiet};
@@ -32,7 +33,7 @@ thread_local! {
 }
 
 fn list() -> MutexGuard<'static, Vec<Weak<Dataset>>> {
-    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+    FILES.lock()
 }
 
 /// Notes an open file. Not to be called with the GIL: a thread that forks has the list.

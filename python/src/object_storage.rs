@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -40,7 +41,7 @@ impl Object {
 
     /// What the object raised since the last time.
     pub(crate) fn take_raised(&self) -> Option<PyErr> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.raised.lock().take()
     }
 
     fn read_from(&self, file: &Bound<'_, PyAny>, at: u64, buf: &mut [u8]) -> PyResult<usize> {
@@ -87,11 +88,11 @@ impl Source for Object {
 
     fn read(&self, at: u64, buf: &mut [u8]) -> Result<usize, StorageError> {
         let len = buf.len() as u64;
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn.lock();
         let read = Python::try_attach(|py| {
             self.read_from(turn.bind(py), at, buf).inspect_err(|error| {
                 let error = error.clone_ref(py);
-                *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                *self.raised.lock() = Some(error);
             })
         });
         match read {

@@ -1,6 +1,6 @@
 //! What holds for files that are opened or created later.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use pyo3::prelude::*;
 use zonda::NcError;
@@ -20,7 +20,7 @@ static SETTINGS: Mutex<Settings> =
     Mutex::new(Settings { chunk_cache: (16_777_216, 4133, 0.75), threshold: 0, alignment: 0 });
 
 fn settings() -> MutexGuard<'static, Settings> {
-    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+    SETTINGS.lock()
 }
 
 impl Settings {

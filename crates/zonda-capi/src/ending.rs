@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use stuck::Watch;
+use zonda_runtime::worker::{self, Purpose};
 
 use crate::boundary::is_inside;
 use crate::fork::{MOST_WAIT, guarded};
@@ -141,7 +142,7 @@ fn in_time(files: Vec<Arc<OpenFile>>, is_inside: bool) {
 /// Starts a thread; false where there is none.
 fn start(body: impl FnOnce() + Send + 'static) -> bool {
     let guarded_body = move || guarded(body);
-    zonda::storage::thread::spawn("zonda-exit".to_owned(), guarded_body).is_ok()
+    worker::spawn("zonda-exit".to_owned(), Purpose::Exit, guarded_body).is_ok()
 }
 
 impl Work {

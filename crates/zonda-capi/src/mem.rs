@@ -7,8 +7,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::fmt;
 use std::ptr::null_mut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use zonda_runtime::lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
 use zonda::storage::{
@@ -88,11 +89,11 @@ impl MallocMemory {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Buffer> {
-        self.buffer.read().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Buffer> {
-        self.buffer.write().unwrap_or_else(PoisonError::into_inner)
+        self.buffer.write()
     }
 
     /// Hands the memory out; the storage is empty from now on.

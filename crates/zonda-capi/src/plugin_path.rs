@@ -2,7 +2,8 @@
 
 use std::ffi::{OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda::NcError;
 use zonda::storage::neighbour::from_env;
@@ -31,7 +32,6 @@ fn list() -> MutexGuard<'static, Vec<Vec<u8>>> {
         Mutex::new(split(path.as_deref().unwrap_or(DEFAULT_DIR), b':'))
     })
     .lock()
-    .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The folders of a path list; none for an empty text.

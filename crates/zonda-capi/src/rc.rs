@@ -7,7 +7,8 @@
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda::NcError;
 use zonda::storage::neighbour::trusts_environment;
@@ -36,7 +37,7 @@ fn table() -> Option<MutexGuard<'static, Table>> {
         }
         Some(Mutex::new(table))
     });
-    table.as_ref().map(|table| table.lock().unwrap_or_else(PoisonError::into_inner))
+    table.as_ref().map(|table| table.lock())
 }
 
 fn paths() -> Vec<PathBuf> {

@@ -4,7 +4,7 @@
 //! when it was opened. Those of a variable are refused for classic files.
 
 use std::ffi::{c_float, c_int};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 
@@ -58,7 +58,7 @@ static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
 
 fn settings() -> MutexGuard<'static, Settings> {
     // Every update is a whole assignment, so a panicked holder left nothing half done.
-    SETTINGS.lock().unwrap_or_else(PoisonError::into_inner)
+    SETTINGS.lock()
 }
 
 /// `int nc_set_chunk_cache(size_t size, size_t nelems, float preemption);`

@@ -2,8 +2,9 @@
 //! memory.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use zonda_runtime::lock::Mutex;
 
 use smallvec::SmallVec;
 use zonda_convert::Converted;
@@ -180,7 +181,7 @@ impl ChunkedArray {
     /// Forgets all decoded chunks: what another process wrote since is seen.
     pub fn clear_cache(&self) {
         self.inner.cache.clear();
-        *self.inner.pattern.lock().unwrap_or_else(PoisonError::into_inner) = Pattern::default();
+        *self.inner.pattern.lock() = Pattern::default();
     }
 }
 
@@ -273,7 +274,7 @@ impl Outcome {
     }
 
     fn fail(&self, part: usize, error: ChunkError) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failed = self.failed.lock();
         if part < self.failed_part.load(Ordering::Relaxed) {
             self.failed_part.store(part, Ordering::Relaxed);
             *failed = Some(error);
@@ -347,7 +348,7 @@ impl Inner {
         let since = tick();
         self.since.store(since, Ordering::Relaxed);
         let seen = {
-            let mut pattern = self.pattern.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pattern = self.pattern.lock();
             pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
         self.background.note(&seen);
@@ -469,7 +470,7 @@ impl Inner {
             bench.put_back(chunk_bytes, &self.engine);
         };
         self.engine.run(n_tasks.div_ceil(grain).saturating_sub(1), &work);
-        match outcome.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        match outcome.failed.into_inner() {
             Some(error) => Err(error),
             None => Ok(Converted { out_of_range: outcome.out_of_range.into_inner() }),
         }

@@ -8,9 +8,10 @@
 //! keeps a fixed part of its chunks instead of losing each just before it is wanted, while chunks
 //! that are asked for many times in a row, as in a walk by layers, come and go in the order of use.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
@@ -187,7 +188,7 @@ impl Cache {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     pub(crate) fn set_floor(&self, bytes: u64) {
@@ -272,7 +273,7 @@ impl Cache {
                         }
                         let waiting = zonda_trace::start();
                         let waited = self.loaded.wait_timeout(state, PATIENCE);
-                        state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                        state = waited.0;
                         zonda_trace::span_since(waiting, Kind::WaitChunk, Args::default);
                         continue;
                     }
@@ -365,7 +366,7 @@ impl Cache {
     /// Gives up the chunk longest unused, for another cache.
     fn give_up_one(&self) {
         // Whoever has it now makes room for itself, and a forked child may never get it.
-        let Some(mut state) = zonda_storage::attempted(self.state.try_lock()) else { return };
+        let Some(mut state) = self.state.try_lock() else { return };
         let floor = self.floor.load(Ordering::Relaxed);
         if state.bytes.saturating_sub(self.chunk_bytes) < floor {
             // Nobody asks again before it is used again.
@@ -493,7 +494,7 @@ impl Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         self.engine.give_back(state.bytes);
     }
 }

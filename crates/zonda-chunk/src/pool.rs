@@ -5,11 +5,13 @@
 //! request, and no lock is held while it waits for the others. A forked child has none of its
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Instant;
+use zonda_runtime::lock::Mutex;
 
-use zonda_storage::{Closed, Gate, Inside, memory};
+use zonda_runtime::{Pool, memory};
+use zonda_storage::{Closed, Gate, Inside};
 use zonda_trace::{Args, Kind};
 
 use crate::cache::Cache;
@@ -19,20 +21,17 @@ use crate::cache::Cache;
 pub struct Engine {
     /// Threads that a request may use, the caller's among them.
     threads: usize,
-    pool: Arc<Mutex<Option<Pool>>>,
-    /// Work handed to the pool and not done.
-    busy: Arc<AtomicUsize>,
+    pool: Mutex<Option<Made>>,
     budget: Budget,
     /// Caches that may be asked to give up chunks for others.
     caches: Mutex<Vec<Weak<Cache>>>,
 }
 
+/// The pool, and the process whose threads it has.
 #[derive(Debug)]
-struct Pool {
+struct Made {
     pid: u32,
-    threads: Arc<rayon::ThreadPool>,
-    /// Somebody asked for it since it was last looked at.
-    is_used: bool,
+    pool: Arc<Pool>,
 }
 
 /// Bytes that decoded chunks may take.
@@ -52,7 +51,10 @@ impl Engine {
     #[must_use]
     pub fn process() -> Arc<Engine> {
         static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-        Arc::clone(ENGINE.get_or_init(|| Arc::new(Engine::with(threads(), Budget::Process))))
+        Arc::clone(
+            ENGINE
+                .get_or_init(|| Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process))),
+        )
     }
 
     /// One with its own threads, and with a budget of its own in bytes.
@@ -63,13 +65,7 @@ impl Engine {
     }
 
     fn with(threads: usize, budget: Budget) -> Engine {
-        Engine {
-            threads,
-            pool: Arc::default(),
-            busy: Arc::default(),
-            budget,
-            caches: Mutex::default(),
-        }
+        Engine { threads, pool: Mutex::new(None), budget, caches: Mutex::default() }
     }
 
     /// Threads that a request may use.
@@ -126,7 +122,7 @@ impl Engine {
     }
 
     pub(crate) fn add_cache(&self, cache: &Arc<Cache>) {
-        let mut caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caches = self.caches.lock();
         if caches.len() == caches.capacity() {
             caches.retain(|cache| cache.strong_count() > 0);
         }
@@ -135,7 +131,7 @@ impl Engine {
 
     /// The cache that holds the chunk longest unused, and since when, `but` excepted.
     pub(crate) fn oldest_cache(&self, but: &Cache) -> Option<(u64, Arc<Cache>)> {
-        let caches = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        let caches = self.caches.lock();
         let others = caches.iter().filter(|cache| !std::ptr::eq(cache.as_ptr(), but));
         let aged = others.filter_map(|cache| {
             let cache = cache.upgrade()?;
@@ -144,54 +140,18 @@ impl Engine {
         aged.min_by_key(|(stamp, _)| *stamp)
     }
 
-    /// The pool, made if this process has none; `None` where the system gives no threads.
-    fn pool(&self) -> Option<Arc<rayon::ThreadPool>> {
-        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The pool, made if this process has none.
+    fn pool(&self) -> Arc<Pool> {
+        let mut made = self.pool.lock();
         let pid = std::process::id();
-        if let Some(pool) = pool.as_mut().filter(|pool| pool.pid == pid) {
-            pool.is_used = true;
-            return Some(Arc::clone(&pool.threads));
+        if let Some(made) = made.as_ref().filter(|made| made.pid == pid) {
+            return Arc::clone(&made.pool);
         }
-        let threads = rayon::ThreadPoolBuilder::new()
-            .num_threads(self.threads)
-            .spawn_handler(|thread| {
-                let name = format!("zonda-{}", thread.index());
-                zonda_storage::thread::spawn(name, || thread.run()).map(drop)
-            })
-            .build();
-        let threads = Arc::new(threads.ok()?);
-        self.busy.store(0, Ordering::Relaxed);
-        let fresh = Pool { pid, threads: Arc::clone(&threads), is_used: true };
-        // What a fork left behind waits for threads that are not there: it is not dropped.
-        std::mem::forget(pool.replace(fresh));
-        self.have_it_end_when_idle();
-        Some(threads)
-    }
-
-    /// Starts a thread that gives the pool up when nobody has asked for it for a while: a program whose own
-    /// threads have all ended has come to its end only when the library's have, too. Without such a thread
-    /// the pool stays.
-    fn have_it_end_when_idle(&self) {
-        let (pool, busy) = (Arc::downgrade(&self.pool), Arc::clone(&self.busy));
-        let watch = move || {
-            loop {
-                std::thread::sleep(IDLE);
-                let Some(pool) = pool.upgrade() else { return };
-                // Not in the middle of a fork, whose child would have the lock for ever.
-                let Some(_inside) = enter() else { continue };
-                let mut pool = pool.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(now) = &mut *pool else { return };
-                let is_used = std::mem::take(&mut now.is_used)
-                    || busy.load(Ordering::Relaxed) > 0
-                    || Arc::strong_count(&now.threads) > 1;
-                if !is_used {
-                    // Its threads end by themselves.
-                    *pool = None;
-                    return;
-                }
-            }
-        };
-        let _no_watch = zonda_storage::thread::spawn("zonda-idle".to_owned(), watch);
+        let pool = Arc::new(Pool::new(self.threads));
+        let fresh = Made { pid, pool: Arc::clone(&pool) };
+        // What a fork left behind may be locked by threads that are not there: it is not dropped.
+        std::mem::forget(made.replace(fresh));
+        pool
     }
 
     /// Runs `work` on this thread and on up to `more` others that have nothing to do, and returns
@@ -209,20 +169,16 @@ impl Engine {
         here: impl FnOnce() -> T,
     ) -> T {
         let more = more.min(self.threads.saturating_sub(1));
-        let pool = if more == 0 { None } else { self.pool() };
-        let Some(pool) = pool else { return here() };
-        let idle = self.threads.saturating_sub(self.busy.load(Ordering::Relaxed));
+        if more == 0 {
+            return here();
+        }
         let (file, mut done) = (zonda_trace::current_file(), 0);
-        let result = pool.in_place_scope(|scope| {
-            for _ in 0..more.min(idle) {
-                let busy = Busy::new(&self.busy);
-                scope.spawn(move |_| {
-                    let _busy = busy;
-                    zonda_trace::set_current_file(file);
-                    work();
-                    zonda_trace::set_current_file(0);
-                });
-            }
+        let work = || {
+            zonda_trace::set_current_file(file);
+            work();
+            zonda_trace::set_current_file(0);
+        };
+        let result = self.pool().run_beside(more, &work, || {
             let result = here();
             done = zonda_trace::start();
             result
@@ -233,59 +189,9 @@ impl Engine {
 
     /// Runs `work` on the pool when a thread has time; false if none has.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
-        if self.threads < 2 {
-            return false;
-        }
-        let Some(pool) = self.pool() else { return false };
-        if self.busy.load(Ordering::Relaxed) >= self.threads {
-            return false;
-        }
-        let busy = Busy::new(&self.busy);
-        pool.spawn(move || {
-            let _busy = busy;
-            // A panic on a thread that nobody waits for would end the process.
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        });
-        true
+        self.threads > 1 && self.pool().spawn(work)
     }
 }
-
-/// Counts a piece of work on the pool, also when it panics.
-struct Busy(Arc<AtomicUsize>);
-
-impl Busy {
-    fn new(count: &Arc<AtomicUsize>) -> Busy {
-        count.fetch_add(1, Ordering::Relaxed);
-        Busy(Arc::clone(count))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// `ZONDA_THREADS`, else the cores that the process may use.
-fn threads() -> usize {
-    const VARIABLE: &str = "ZONDA_THREADS";
-    let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let Some(text) = std::env::var_os(VARIABLE) else { return all().min(MOST_THREADS) };
-    let text = text.to_string_lossy();
-    let asked = text.trim().parse().ok().filter(|&n: &usize| n > 0);
-    let used = asked.unwrap_or_else(all).min(MOST_THREADS);
-    // Launchers set it to nothing where they mean the default.
-    if asked.is_none() && !text.trim().is_empty() {
-        memory::warn_of_variable(VARIABLE, &text, &"not a number of threads", &used);
-    }
-    used
-}
-
-/// How long a pool stays that nobody asks for, up to twice that.
-const IDLE: Duration = Duration::from_secs(1);
-
-/// More would not find the memory bandwidth to pay.
-const MOST_THREADS: usize = 1024;
 
 /// Passed by work in the background while it has any lock; a fork waits for it.
 static GATE: Gate = Gate::new();

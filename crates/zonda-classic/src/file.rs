@@ -118,8 +118,8 @@ pub enum Ending {
 
 /// Every lock of one file, held while a process forks.
 pub struct Frozen<'a> {
-    _state: std::sync::RwLockWriteGuard<'a, State>,
-    _growth: std::sync::MutexGuard<'a, ()>,
+    _state: zonda_runtime::lock::RwLockWriteGuard<'a, State>,
+    _growth: zonda_runtime::lock::MutexGuard<'a, ()>,
 }
 
 impl std::fmt::Debug for Frozen<'_> {

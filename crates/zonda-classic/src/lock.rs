@@ -1,17 +1,10 @@
-//! The locks of a file: those of std, without poisoning; a trace has the waits for them.
-//!
-//! A forked child gives back locks that other threads were waiting for, threads that it does not
-//! have. The futex locks of std wake whoever may wait and go on; parking_lot's may hand the lock
-//! over to the first in its queue, and with that to nobody.
-//!
-//! A panic while a lock is held is caught at the C boundary and leaves the file usable, as far as
-//! it is: that is why poisoning is ignored.
+//! The locks of a file: those of `zonda_runtime::lock`; a trace has the waits for them, and a fork can take
+//! them in a bounded time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use zonda_storage::{attempted, take_until};
+use zonda_runtime::lock::{self, MutexGuard, RwLockReadGuard, RwLockWriteGuard, take_until};
 
 /// How often those look who are held back for somebody who waits for a time only.
 const STEP: Duration = Duration::from_micros(50);
@@ -19,7 +12,7 @@ const STEP: Duration = Duration::from_micros(50);
 /// A reader-writer lock.
 #[derive(Debug)]
 pub(crate) struct RwLock<T> {
-    inner: std::sync::RwLock<T>,
+    inner: lock::RwLock<T>,
     /// Somebody waits for a time only. Std has no such waiting: without this, threads that come and go
     /// without pause would leave it no moment.
     closing: AtomicBool,
@@ -27,7 +20,7 @@ pub(crate) struct RwLock<T> {
 
 impl<T> RwLock<T> {
     pub(crate) fn new(value: T) -> RwLock<T> {
-        RwLock { inner: std::sync::RwLock::new(value), closing: AtomicBool::new(false) }
+        RwLock { inner: lock::RwLock::new(value), closing: AtomicBool::new(false) }
     }
 
     #[inline]
@@ -45,7 +38,7 @@ impl<T> RwLock<T> {
     /// The same, not beyond a time. Until then those who come anew are held back.
     pub(crate) fn write_until(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, T>> {
         self.closing.store(true, Ordering::Relaxed);
-        let taken = take_until(until, || attempted(self.inner.try_write()), || self.wait());
+        let taken = take_until(until, || self.inner.try_write(), || self.wait());
         self.closing.store(false, Ordering::Relaxed);
         taken
     }
@@ -64,11 +57,11 @@ impl<T> RwLock<T> {
 
 /// A mutual exclusion lock.
 #[derive(Debug)]
-pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+pub(crate) struct Mutex<T>(lock::Mutex<T>);
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Mutex<T> {
-        Mutex(std::sync::Mutex::new(value))
+        Mutex(lock::Mutex::new(value))
     }
 
     #[inline]
@@ -78,6 +71,6 @@ impl<T> Mutex<T> {
 
     /// The same, not beyond a time.
     pub(crate) fn lock_until(&self, until: Option<Instant>) -> Option<MutexGuard<'_, T>> {
-        take_until(until, || attempted(self.0.try_lock()), || self.lock())
+        take_until(until, || self.0.try_lock(), || self.lock())
     }
 }

@@ -6,8 +6,9 @@
 mod write;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use zonda_runtime::lock::RwLock;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -282,7 +283,7 @@ impl HeapCache {
 
     /// Forgets all collections. For those who write the file: nobody reads it meanwhile.
     pub(crate) fn clear(&self) {
-        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+        *self.kept.write() = Kept::default();
     }
 
     /// Bytes of a generation; those that were asked for once have as much.
@@ -292,7 +293,7 @@ impl HeapCache {
 
     fn get(&self, addr: FileAddr) -> Option<Arc<Collection>> {
         let found = tried(|| {
-            let kept = self.kept.try_read().ok()?;
+            let kept = self.kept.try_read()?;
             if let Some(collection) = kept.young.get(&addr) {
                 return Some((Some(Arc::clone(collection)), false));
             }
@@ -302,7 +303,7 @@ impl HeapCache {
         let (collection, is_old) = found?;
         if let (Some(collection), true) = (&collection, is_old) {
             tried(|| {
-                self.kept.try_write().ok()?.keep(addr, collection, self.generation());
+                self.kept.try_write()?.keep(addr, collection, self.generation());
                 Some(())
             });
         }
@@ -316,7 +317,7 @@ impl HeapCache {
             return;
         }
         tried(|| {
-            let mut kept = self.kept.try_write().ok()?;
+            let mut kept = self.kept.try_write()?;
             if kept.gone.remove(&addr) {
                 kept.keep(addr, collection, generation);
             } else {
@@ -328,7 +329,7 @@ impl HeapCache {
 
     /// Memory of a collection that was forgotten.
     fn spare(&self) -> (Vec<u8>, Vec<u32>) {
-        let spare = tried(|| Some(self.kept.try_write().ok()?.spare.take())).flatten();
+        let spare = tried(|| Some(self.kept.try_write()?.spare.take())).flatten();
         spare.map(|spare| (spare.bytes, spare.starts)).unwrap_or_default()
     }
 }

@@ -1,6 +1,7 @@
 //! What is decoded of an object when somebody asks for it, and then kept.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::Mutex;
 
 use zonda_chunk::FilterSpec;
 use zonda_convert::ByteOrder;
@@ -65,7 +66,7 @@ impl Details {
 
     /// The same for another who looks at it while this one may be changed.
     pub(crate) fn copy(&self) -> Details {
-        let cache = *self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let cache = *self.cache.lock();
         Details {
             at: self.at,
             file: Arc::clone(&self.file),

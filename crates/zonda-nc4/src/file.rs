@@ -1,7 +1,8 @@
 //! An open netCDF-4 file.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::Mutex;
 
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
@@ -175,7 +176,7 @@ impl Nc4File {
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
-        let _alone = self.walking.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.walking.lock();
         if let Some(model) = self.model.get() {
             return Ok(model);
         }
@@ -328,7 +329,7 @@ impl Nc4File {
         let (model, var) = self.var(group, var)?;
         let fail = |error| hdf(model.var_path(group, var), error);
         let details = self.details(var).map_err(fail)?;
-        if let Some(set) = *details.cache.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(set) = *details.cache.lock() {
             return Ok(set);
         }
         let (bytes, slots, preemption) = self.how.chunk_cache;
@@ -362,7 +363,7 @@ impl Nc4File {
             return Err(Nc4Error::Refused { object: path(), code: NcError::Inval });
         }
         let details = self.details(var).map_err(|error| hdf(path(), error))?;
-        let mut cache = details.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = details.cache.lock();
         *cache = Some((bytes, slots, preemption));
         Ok(())
     }

@@ -6,7 +6,8 @@
 //! take it for one that is not there.
 
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use zonda_runtime::lock::RwLock;
 
 use hashbrown::HashMap;
 use zonda_hdf5::message::LinkTarget;
@@ -78,7 +79,7 @@ impl Files {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return Ok(Arc::clone(&self.main));
         };
-        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.read();
         let file = others.files.get(index).map(|(_, file)| Arc::clone(file));
         file.ok_or(HdfError::Missing { structure: "external link", at: 0, what: "the file" })
     }
@@ -88,7 +89,7 @@ impl Files {
         let Some(index) = usize::from(number).checked_sub(1) else {
             return self.around.home().cloned();
         };
-        let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+        let others = self.others.read();
         others.files.get(index).map(|(home, _)| home.clone())
     }
 
@@ -157,14 +158,14 @@ impl Files {
     ) -> Result<Option<u16>, HdfError> {
         let key = (role, from, Box::from(name));
         let known = {
-            let others = self.others.read().unwrap_or_else(PoisonError::into_inner);
+            let others = self.others.read();
             others.known.get(&key).cloned()
         };
         if let Some(known) = known {
             return known;
         }
         let home = self.home(from);
-        let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
+        let mut others = self.others.write();
         let found = self.open_other(&mut others.files, role, home.as_ref(), name);
         let found = found.map_err(|cause| role.fault(name, cause));
         // Another thread may have come to the same meanwhile; files themselves are known by their paths.

@@ -260,7 +260,7 @@ impl Nc4File {
         if details.data.get().is_none() {
             let mut data = Data::open(&self.files, &self.how.find_filter, details)?;
             data.form.show(n_fields);
-            let set = details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let set = details.cache.lock();
             // All ones is none in particular.
             if let Some((bytes, _, _)) = set.filter(|set| set.0 != usize::MAX) {
                 data.set_cache_floor(bytes);

@@ -224,9 +224,7 @@ impl Nc4File {
         let mut set = Vec::new();
         for (group, list) in (0..=u16::MAX).map(GroupId).zip(groups) {
             for (id, var) in (0..).map(VarId).zip(&list.vars) {
-                let cache = var.details.get().and_then(|details| {
-                    *details.cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-                });
+                let cache = var.details.get().and_then(|details| *details.cache.lock());
                 set.extend(cache.map(|cache| (group, id, cache)));
             }
         }

@@ -1,7 +1,7 @@
 //! A request for elements, on its way through the forms that variables have.
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use zonda_runtime::lock::Mutex;
 
 use zonda_chunk::{ChunkError, Decode};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
@@ -111,14 +111,14 @@ impl Request<'_> {
             let failed = Mutex::new(None);
             let run = |src: &[u8], dst: &mut [u8]| {
                 if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
-                    let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut failed = failed.lock();
                     *failed = Some(fault);
                 }
                 Converted::default()
             };
             let decode = Decode::Custom { file_size, mem_size, run: &run };
             let converted = self.fetch(slab, decode, out)?;
-            let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let failed = failed.into_inner();
             return match failed {
                 Some(fault) => Err(fault.into()),
                 None => Ok(converted),

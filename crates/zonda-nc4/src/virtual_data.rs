@@ -4,7 +4,8 @@
 //! makes the requests for its elements fail. Each request goes through all mappings, so that
 //! where targets overlap the later one holds.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 use hashbrown::HashMap;
 use zonda_convert::Converted;
@@ -80,7 +81,7 @@ impl Virtual {
     /// A source; an error where it is there and is refused, or cannot be read.
     fn source(&self, files: &Files, one: &VirtualSource) -> Found {
         let name = (one.file.clone(), one.dataset.clone());
-        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.lock();
         if let Some(known) = sources.get(&name) {
             return known.clone();
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_uint, c_void};
 use std::ptr::NonNull;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use zonda_chunk::filter::{Filter, FilterError};
 
@@ -40,7 +40,7 @@ impl PluginFilter {
         let mut memory = CMemory::copy_of(input)
             .ok_or(FilterError::NoMemory { filter: self.plugin.name, bytes: input.len() })?;
         let len = {
-            let _alone = self.plugin.alone.lock().unwrap_or_else(PoisonError::into_inner);
+            let _alone = self.plugin.alone.lock();
             // SAFETY: the contract of H5Z_func_t: `buf` is memory from malloc with `buf_size`
             // bytes, of which the first `nbytes` are the input; the function leaves there the
             // memory that holds its result, which has `buf_size` bytes, and returns the result's

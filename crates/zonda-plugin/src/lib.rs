@@ -6,7 +6,8 @@ mod path;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda_chunk::filter::{FilterError, Found};
 use zonda_storage::StorageError;
@@ -35,7 +36,7 @@ type Known = Result<Option<Arc<load::Plugin>>, String>;
 /// Held only while looking for plugins and loading them, never while one works.
 fn plugins() -> MutexGuard<'static, Plugins> {
     static PLUGINS: OnceLock<Mutex<Plugins>> = OnceLock::new();
-    PLUGINS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner)
+    PLUGINS.get_or_init(Mutex::default).lock()
 }
 
 /// The folders in which plugins are looked for: those set last, or [`default_path`].

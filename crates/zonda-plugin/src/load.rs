@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, Once};
+use zonda_runtime::lock::Mutex;
 
 /// `H5PL_TYPE_FILTER`.
 const TYPE_FILTER: c_int = 0;

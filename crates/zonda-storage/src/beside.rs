@@ -13,7 +13,8 @@ use crate::os::{Errno, Fd, Status};
 use crate::{Storage, StorageError, SyncLevel};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 /// One of the files beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -254,7 +255,7 @@ impl Beside for InFolder {
                 let _ = std::fs::remove_file(&path);
                 InFolder::open_error(&path, errno)
             })?;
-            *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+            *self.copy.lock() = Some(kept);
         }
         Ok(Arc::new(made))
     }
@@ -298,7 +299,7 @@ impl Beside for InFolder {
     fn replace(&self) -> Result<(), StorageError> {
         let path = self.path_now();
         let copy_path = Neighbour::Copy.of(&path);
-        let made = self.copy.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let made = self.copy.lock().take();
         let copy = made.ok_or_else(|| InFolder::open_error(&copy_path, Errno(libc::ENOENT)))?;
         let its = |status: Status| status.identity;
         let named = Status::of_name(&copy_path).map(its);

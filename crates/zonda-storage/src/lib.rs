@@ -21,7 +21,7 @@
 //! ```
 //!
 //! System calls go through the libc symbols, so that outside tracers and fault shims see them.
-//! Threads are started only for layers that are named for them, and block all signals.
+//! Threads are started only for layers that are named for them, by `zonda-runtime`.
 #![deny(unsafe_code)]
 
 pub mod backend;
@@ -30,7 +30,6 @@ mod copy;
 mod error;
 pub mod layer;
 pub mod lock;
-pub mod memory;
 pub mod neighbour;
 mod open;
 mod os;
@@ -41,7 +40,6 @@ mod storage;
 mod sync_level;
 mod syncs;
 pub mod temporary;
-pub mod thread;
 pub mod whole;
 
 pub use beside::{
@@ -52,7 +50,7 @@ pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
-pub use quiet::{Closed, Gate, Inside, Quiet, attempted, quiet, take_until};
+pub use quiet::{Closed, Gate, Inside, Quiet, quiet};
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{Advice, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

@@ -19,8 +19,9 @@ use crate::backend::File;
 use crate::os::{Errno, Fd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 /// The byte that writers of this library lock.
 const WRITERS_BYTE: i64 = i64::MAX - 1;
@@ -249,7 +250,7 @@ impl Held {
     }
 
     fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.turn.lock()
     }
 }
 
@@ -266,15 +267,7 @@ impl Drop for Held {
 
 /// The list, if it can be had.
 fn list() -> Option<MutexGuard<'static, Vec<Weak<Held>>>> {
-    let end = Instant::now() + WAIT_FOR_LIST;
-    loop {
-        match LIST.try_lock() {
-            Ok(list) => return Some(list),
-            Err(TryLockError::Poisoned(list)) => return Some(list.into_inner()),
-            Err(TryLockError::WouldBlock) if Instant::now() >= end => return None,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
-        }
-    }
+    LIST.lock_until(Some(Instant::now() + WAIT_FOR_LIST))
 }
 
 /// Why a file was not locked.

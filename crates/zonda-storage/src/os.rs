@@ -60,26 +60,6 @@ fn offset(at: u64) -> Result<libc::off64_t, Errno> {
     libc::off64_t::try_from(at).map_err(|_| Errno(libc::EFBIG))
 }
 
-/// Runs `body` while no signal is delivered to this thread.
-pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
-    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigfillset` makes a set of `all`, and cannot fail for memory that is ours; the other
-    // call reads it and makes one of `before`.
-    let is_masked = unsafe {
-        libc::sigfillset(all.as_mut_ptr());
-        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
-    };
-    let done = body();
-    if is_masked {
-        // SAFETY: the call above succeeded, so `before` is a set.
-        unsafe {
-            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
-        }
-    }
-    done
-}
-
 impl Fd {
     /// Opens `path` with `flags` (`O_CLOEXEC` is added); a new file gets mode 0666 less the umask.
     pub(crate) fn open(path: &Path, flags: libc::c_int) -> Result<Fd, Errno> {

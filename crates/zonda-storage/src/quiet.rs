@@ -4,7 +4,6 @@
 //! of a layer takes locks only while it has leave, and who forks takes that leave away first.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
 
 /// Passed by threads in the background, closed by a fork.
@@ -121,34 +120,6 @@ impl Quiet {
 
 /// How often somebody looks who does not wait longer than he said.
 const STEP: Duration = Duration::from_micros(50);
-
-/// A lock that nobody has; one of which the holder panicked, too.
-pub fn attempted<G>(taken: TryLockResult<G>) -> Option<G> {
-    match taken {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
-}
-
-/// A lock: what `wait` waits for, or, where there is a time that is not to be passed, what `attempt`
-/// gives until then.
-pub fn take_until<T>(
-    until: Option<Instant>,
-    mut attempt: impl FnMut() -> Option<T>,
-    wait: impl FnOnce() -> T,
-) -> Option<T> {
-    let Some(until) = until else { return Some(wait()) };
-    loop {
-        if let Some(taken) = attempt() {
-            return Some(taken);
-        }
-        if Instant::now() >= until {
-            return None;
-        }
-        std::thread::sleep(STEP);
-    }
-}
 
 /// Waits until no thread of a layer holds a lock, and keeps them from taking any.
 ///

@@ -24,7 +24,7 @@ impl SyncLevel {
         let Some(text) = std::env::var_os("ZONDA_SYNC") else { return SyncLevel::None };
         let text = text.to_string_lossy();
         text.parse().unwrap_or_else(|why: UnknownSyncLevel| {
-            crate::spec::warn_once("ZONDA_SYNC", &text, &why, &"none");
+            zonda_runtime::setting::warn_once("ZONDA_SYNC", &text, &why, &"none");
             SyncLevel::None
         })
     }

@@ -7,7 +7,7 @@
 //! file is another file: it is thrown away, and the next one is written from its beginning.)
 
 use crate::StorageError;
-use parking_lot::Mutex;
+use zonda_runtime::lock::Mutex;
 
 /// What became of the syncs of a file.
 #[derive(Debug, Default)]

@@ -1,8 +1,7 @@
 //! Where events go: one file for each process, written in blocks by the threads that recorded them.
 //!
 //! Everything here is under one lock, which a thread takes when its buffer is full, so about once in
-//! 1,300 events. It is one of std's: a child of `fork` finds it as its parent held it, and can give it
-//! back (parking_lot may have handed it to a thread that the child does not have).
+//! 1,300 events. A child of `fork` finds it as its parent held it, and can give it back.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -10,8 +9,9 @@ use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{self, Arc, LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, LazyLock};
+use std::time::Instant;
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use crate::buffer::{self, Buffer};
 use crate::clock;
@@ -25,8 +25,6 @@ use crate::span::Event;
 const MOST_NAMES_BYTES: usize = 16 << 20;
 /// Most bytes of a command line that are kept.
 const MOST_COMMAND_BYTES: usize = 4096;
-/// How often a fork looks that waits for a time only.
-const FORK_STEP: Duration = Duration::from_micros(50);
 
 /// Events that nobody will find in the trace.
 static LOST: AtomicU64 = AtomicU64::new(0);
@@ -67,7 +65,7 @@ fn now() -> (u64, u64) {
 
 fn lock() -> MutexGuard<'static, State> {
     // Nothing here leaves the state half changed in a way that matters.
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    STATE.lock()
 }
 
 /// Opens the trace. Whether there is one now.
@@ -191,19 +189,7 @@ pub fn fork_prepare(until: Option<Instant>) -> Option<Forking> {
     if !crate::on() {
         return None;
     }
-    let Some(until) = until else { return Some(Forking(Some(lock()))) };
-    loop {
-        match STATE.try_lock() {
-            Ok(state) => return Some(Forking(Some(state))),
-            Err(sync::TryLockError::Poisoned(state)) => {
-                return Some(Forking(Some(state.into_inner())));
-            }
-            Err(sync::TryLockError::WouldBlock) if Instant::now() >= until => {
-                return Some(Forking(None));
-            }
-            Err(sync::TryLockError::WouldBlock) => std::thread::sleep(FORK_STEP),
-        }
-    }
+    Some(Forking(STATE.lock_until(until)))
 }
 
 /// To be called in the child of a fork: what the parent recorded stays the parent's, and the child
@@ -413,7 +399,7 @@ fn whole_blocks(file: &File) -> io::Result<u64> {
 /// What a process begins with.
 fn section() -> Vec<u8> {
     let clock = u8::from(clock::is_counter());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = zonda_runtime::threads();
     let unix_ns = std::time::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos());
     let mut bytes = Vec::with_capacity(256);
     bytes.extend_from_slice(&format::VERSION.to_le_bytes());

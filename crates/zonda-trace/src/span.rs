@@ -1,7 +1,5 @@
 //! The calls that record.
 
-use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
-
 use crate::buffer::record;
 use crate::event::{Args, Kind};
 use crate::{clock, on};
@@ -90,28 +88,18 @@ fn ended(begin: u64, kind: Kind, args: impl FnOnce() -> Args) {
     record(&Event { begin, took, kind, args: args() });
 }
 
-/// Takes a lock of std, whether a panic left it poisoned or not, and records the wait where another
-/// thread has it.
+/// Takes a lock, and records the wait where another thread has it.
 #[inline(always)]
-pub fn lock<G>(free: impl FnOnce() -> TryLockResult<G>, wait: impl FnOnce() -> LockResult<G>) -> G {
+pub fn lock<G>(free: impl FnOnce() -> Option<G>, wait: impl FnOnce() -> G) -> G {
     if on()
-        && let Some(guard) = taken_if_free(free())
+        && let Some(guard) = free()
     {
         return guard;
     }
     let waiting = start();
-    let guard = wait().unwrap_or_else(PoisonError::into_inner);
+    let guard = wait();
     span_since(waiting, Kind::WaitLock, Args::default);
     guard
-}
-
-#[cold]
-fn taken_if_free<G>(free: TryLockResult<G>) -> Option<G> {
-    match free {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
 }
 
 /// Records something that takes no time.

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::sync::{Mutex, TryLockError};
+use zonda_runtime::lock::Mutex;
 
 use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
 use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
@@ -88,7 +88,7 @@ fn everything() {
         span_since(begin, Kind::WaitPool, Args::default);
         let mutex = Mutex::new(());
         drop(lock(|| mutex.try_lock(), || unreachable!("it is free")));
-        drop(lock(|| Err(TryLockError::WouldBlock), || mutex.lock()));
+        drop(lock(|| None, || mutex.lock()));
         outer.bytes(u64::MAX);
         outer.code(-57);
     }

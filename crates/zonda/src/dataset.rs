@@ -66,7 +66,7 @@ impl Inner {
 #[derive(Debug)]
 pub struct Frozen<'a> {
     _classic: Option<zonda_classic::Frozen<'a>>,
-    _nc4: Option<std::sync::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
+    _nc4: Option<zonda_runtime::lock::RwLockWriteGuard<'a, zonda_nc4::Nc4File>>,
     _behind: Option<crate::behind::Frozen<'a>>,
     is_whole: bool,
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
@@ -175,7 +176,7 @@ impl Nc4 {
 
     #[cold]
     fn ask(&self, file: &mut Nc4File) -> Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         let Some(writer) = &mut *writer else { return Ok(()) };
         let why = "this program changes the file by another id, which has to be synced or closed";
         for _ in 0..2 {
@@ -197,7 +198,7 @@ impl Nc4 {
     /// For a writer that has changed nothing: sees what another writer of the process changed.
     /// Whether anything was.
     pub(crate) fn catch_up(&self, file: &mut Nc4File) -> Result<bool> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         if let Some(writer) = writer.as_mut().filter(|writer| writer.is_behind()) {
             file.reread()?;
             writer.has_read();
@@ -208,7 +209,7 @@ impl Nc4 {
 
     /// All changes are in the file.
     pub(crate) fn is_done(&self) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         if let Some(writer) = &mut *writer {
             writer.is_done();
             self.has_turn.store(false, Ordering::Relaxed);
@@ -226,19 +227,19 @@ impl Nc4 {
     }
 
     fn knows_end(&self) -> bool {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.lock();
         writer.as_ref().is_none_or(Writer::is_alone)
     }
 
     /// The locks of the file, for a process that carries on with it when this one is killed.
     pub(crate) fn lock_for_another_process(&self) -> Option<OwnedFd> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let writer = self.writer.lock();
         writer.as_ref()?.for_another_process().ok()
     }
 
     /// Others may write the file now.
     fn unlock(&self) {
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.writer.lock().take();
         self.has_turn.store(true, Ordering::Relaxed);
     }
 
@@ -295,16 +296,7 @@ impl Nc4 {
     pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, Nc4File>> {
         let end = until.unwrap_or_else(|| Instant::now() + FREEZE_FOR);
         self.closing.store(true, Ordering::Release);
-        let guard = loop {
-            match self.file.try_write() {
-                Ok(guard) => break Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) if Instant::now() < end => {
-                    std::thread::sleep(FREEZE_STEP);
-                }
-                Err(TryLockError::WouldBlock) => break None,
-            }
-        };
+        let guard = self.file.write_until(Some(end));
         // The gate itself holds them now.
         self.closing.store(false, Ordering::Release);
         guard

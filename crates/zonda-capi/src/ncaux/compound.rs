@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda::NcError;
 
@@ -38,7 +38,7 @@ struct Tags {
 
 fn tags() -> MutexGuard<'static, Tags> {
     static TAGS: Mutex<Tags> = Mutex::new(Tags { open: BTreeMap::new(), last: 0 });
-    TAGS.lock().unwrap_or_else(PoisonError::into_inner)
+    TAGS.lock()
 }
 
 /// `int ncaux_begin_compound(int ncid, const char *name, int alignmode, void **tag);`

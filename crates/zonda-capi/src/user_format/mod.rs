@@ -8,8 +8,9 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use arc_swap::ArcSwapOption;
 use zonda::NcError;
@@ -56,7 +57,7 @@ impl Registration {
 fn registrations() -> MutexGuard<'static, [Registration; FLAGS.len()]> {
     const NONE: Registration = Registration { table: None, magic: [0; MAX_MAGIC] };
     static REGISTRATIONS: Mutex<[Registration; FLAGS.len()]> = Mutex::new([NONE; FLAGS.len()]);
-    REGISTRATIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    REGISTRATIONS.lock()
 }
 
 /// Which format a flag stands for; other flags beside it say something about its files.

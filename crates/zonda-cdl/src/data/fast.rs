@@ -7,6 +7,7 @@
 use std::thread;
 
 use zonda_model::ExtType;
+use zonda_runtime::worker::{self, Purpose};
 
 use crate::element::{convert, int_of, int64_of, uint64_of};
 use crate::fault::Fault;
@@ -58,7 +59,7 @@ pub(super) fn numbers(
     fill: &[u8],
     put: &mut Put<'_>,
 ) -> Result<Stop, Fault> {
-    let n_threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let n_threads = zonda_runtime::threads().min(MOST_THREADS);
     let mut block = Vec::new();
     let mut stop = Stop { at: begin, behind_value: false };
     while stop.at < end {
@@ -131,7 +132,9 @@ fn parts(text: &[u8], n_threads: usize, ext: ExtType, fill: &[u8]) -> Vec<(usize
         let others: Vec<_> = others
             .iter()
             .map(|piece| {
-                thread::Builder::new().spawn_scoped(scope, || parse(piece)).map_err(|_| *piece)
+                let name = String::from("zonda-share");
+                worker::spawn_scoped(scope, name, Purpose::Share, || parse(piece))
+                    .map_err(|_| *piece)
             })
             .collect();
         let mut done = vec![parse(first)];

@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
-use zonda_storage::{Storage, memory};
+use zonda_runtime::setting;
+use zonda_storage::Storage;
 
 use crate::linear::run_in;
 use crate::pool::Engine;
@@ -80,7 +81,7 @@ impl ChunkWriter {
     /// The limit that the user asked for with `ZONDA_WRITE_CACHE`, or the default of 256 MiB.
     #[must_use]
     pub fn limit_from_env() -> u64 {
-        memory::setting("ZONDA_WRITE_CACHE", || DEFAULT_LIMIT)
+        setting::bytes("ZONDA_WRITE_CACHE", || DEFAULT_LIMIT)
     }
 
     /// Adds an array.

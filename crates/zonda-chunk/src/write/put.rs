@@ -1,7 +1,7 @@
 //! Puts that go to several chunks, or to one that does not wait in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use zonda_runtime::lock::Mutex;
 
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
@@ -265,7 +265,7 @@ impl ChunkWriter {
                 if failed.load(Ordering::Relaxed) {
                     break;
                 }
-                let mut task = slot.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut task = slot.lock();
                 let outcome = put.work(array, &mut task, &mut bench);
                 failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 task.outcome = Some(outcome);
@@ -287,7 +287,7 @@ impl ChunkWriter {
         let array = self.arrays[index].as_mut().ok_or(NO_ARRAY)?;
         let mut result = Ok(Converted::default());
         for slot in slots {
-            let task = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let task = slot.into_inner();
             let done = matches!(task.outcome, Some(Ok(_)));
             match task.id {
                 Some(id) => {

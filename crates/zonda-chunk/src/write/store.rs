@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
 
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
@@ -235,7 +235,7 @@ pub(crate) fn run(
         room: Condvar::new(),
     };
     let outcome = engine.run_beside(more, &|| queue.work(), || queue.store(storage, space));
-    *spare = queue.state.into_inner().unwrap_or_else(PoisonError::into_inner).spare;
+    *spare = queue.state.into_inner().spare;
     outcome
 }
 
@@ -289,7 +289,7 @@ struct Claim<'q, 'a> {
 
 impl<'a> Queue<'a> {
     fn lock(&self) -> MutexGuard<'_, State<'a>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// The work of the other threads.
@@ -305,7 +305,7 @@ impl<'a> Queue<'a> {
                     break Some(claim);
                 }
                 state.waiting += 1;
-                state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.room.wait(state);
                 state.waiting -= 1;
             };
             drop(state);
@@ -371,7 +371,7 @@ impl<'a> Queue<'a> {
             } else {
                 state.caller_waits = true;
                 let waiting = start();
-                state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.ready.wait(state);
                 span_since(waiting, Kind::WaitPool, Args::default);
                 state.caller_waits = false;
             }

@@ -1,9 +1,11 @@
 //! Work for all cores, the results of which are taken in order.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
+use zonda_runtime::lock::Mutex;
+
+use zonda_runtime::worker::{self, Purpose};
 
 use crate::failure::{Failure, Result};
 
@@ -28,20 +30,26 @@ pub(super) fn in_order<J: Send, R: Send>(
             return end.map(|_| ());
         }
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let threads = zonda_runtime::threads();
     let most = threads * (1 + AHEAD);
     let (give, take) = mpsc::sync_channel::<(J, SyncSender<R>)>(most);
-    let take = Mutex::new(take);
+    let (take, work) = (Mutex::new(take), &work);
+    let serve = &|| {
+        while let Some((job, result)) = receive(&take) {
+            // Nobody waits for it if something failed.
+            let _ = result.send(work(job));
+        }
+    };
     thread::scope(|scope| {
         // Of this scope, so that threads see its end when this one leaves.
         let give = give;
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some((job, result)) = receive(&take) {
-                    // Nobody waits for it if something failed.
-                    let _ = result.send(work(job));
-                }
-            });
+        let start = || {
+            let name = String::from("zonda-share");
+            worker::spawn_scoped(scope, name, Purpose::Share, serve).is_ok()
+        };
+        if (0..threads).filter(|_| start()).count() == 0 {
+            drop(give);
+            return alone([first, second], next, work, done);
         }
         let mut waiting: VecDeque<Receiver<R>> = VecDeque::new();
         let mut ready = VecDeque::from([first, second]);
@@ -69,9 +77,25 @@ pub(super) fn in_order<J: Send, R: Send>(
     })
 }
 
+/// Does the jobs one after the other, where the system gives no thread.
+fn alone<J, R>(
+    first: [J; 2],
+    mut next: impl FnMut() -> Result<Option<J>>,
+    work: impl Fn(J) -> R,
+    mut done: impl FnMut(R) -> Result<()>,
+) -> Result<()> {
+    for job in first {
+        done(work(job))?;
+    }
+    while let Some(job) = next()? {
+        done(work(job))?;
+    }
+    Ok(())
+}
+
 /// The next job, `None` when there will be no more.
 fn receive<T>(from: &Mutex<Receiver<T>>) -> Option<T> {
-    from.lock().ok()?.recv().ok()
+    from.lock().recv().ok()
 }
 
 /// A thread that panicked has said why.

@@ -105,7 +105,7 @@ fn compare(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
         tolerance: Tolerance { absolute: args.absolute, relative: args.relative },
         ..DiffOptions::default()
     };
-    zonda::storage::memory::limit(options.memory_bytes / 4);
+    zonda_runtime::memory::limit(options.memory_bytes / 4);
     let (first, second) = (input::open(&args.first)?, input::open(&args.second)?);
     if options.values && !args.quiet {
         input::tell_of_missing(&first, &args.first)?;

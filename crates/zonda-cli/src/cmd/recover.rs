@@ -215,7 +215,7 @@ fn save(args: &Args, source: &Path, target: &Path, out: &mut dyn Write) -> Resul
         false => Dataset::open_damaged(source, Damaged::Search)?,
     };
     let options = CopyOptions { salvage: true, replace: args.force, ..CopyOptions::default() };
-    zonda::storage::memory::limit(options.memory_bytes / 4);
+    zonda_runtime::memory::limit(options.memory_bytes / 4);
     let copied =
         progress::watched(false, |progress| copy_dataset(&file, target, &options, progress))??;
     file.close()?;

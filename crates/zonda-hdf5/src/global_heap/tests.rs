@@ -124,7 +124,7 @@ fn what_is_passed_once_takes_no_memory_and_what_comes_again_is_kept() {
         assert_eq!(found, Some(i.to_le_bytes().as_slice()));
     }
     let held = |file: &File| {
-        let kept = file.heap_cache().kept.read().unwrap();
+        let kept = file.heap_cache().kept.read();
         (kept.once.len(), kept.young.len() + kept.old.len())
     };
     assert_eq!(held(&file), (MOST_ONCE, 0));
@@ -147,7 +147,7 @@ fn memory_of_what_is_forgotten_is_used_again_unless_somebody_holds_it() {
         assert_eq!(collection.get(1), Some(i.to_le_bytes().as_slice()));
         assert_eq!(collection.indexes().collect::<Vec<_>>(), [1], "nothing is left of another");
     }
-    assert!(file.heap_cache().kept.read().unwrap().spare.is_some());
+    assert!(file.heap_cache().kept.read().spare.is_some());
     assert_eq!(held.get(1), Some([0, 0].as_slice()));
 }
 
@@ -157,7 +157,7 @@ fn elements_that_alternate_between_collections_ask_the_cache_once() {
     let mut cursor = HeapCursor::default();
     for i in 0..40 {
         assert!(cursor.get(&file, nth(i % 4), 1).unwrap().is_some());
-        let kept = file.heap_cache().kept.read().unwrap();
+        let kept = file.heap_cache().kept.read();
         assert!(kept.young.is_empty(), "asked for again at {i}");
     }
 }

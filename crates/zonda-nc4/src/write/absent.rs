@@ -4,8 +4,6 @@
 //! global heap it wants to write a copy of what is there, and a file that is open for reading it
 //! then cannot read. So a commit stores such chunks, each element with a copy of its own.
 
-use std::sync::PoisonError;
-
 use hashbrown::HashSet;
 use zonda_chunk::{Allocate, ChunkWriter, Encode};
 use zonda_model::{Hyperslab, NcError};
@@ -42,7 +40,7 @@ pub(super) fn fill(
     let wanted = grid.iter().try_fold(1u64, |n, &along| n.checked_mul(along));
     let Some(wanted) = wanted.filter(|&n| n > 0) else { return Ok(()) };
     let stored = {
-        let tree = tree.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tree = tree.0.read();
         // Without a change there is nothing new that could be missing.
         if !tree.is_dirty() {
             return Ok(());

@@ -13,7 +13,7 @@ mod plan;
 mod tidy;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
@@ -116,7 +116,7 @@ impl Nc4File {
         complete(&file, writing)?;
         writing.gather(&file, model).map_err(|fault| fault.at(|| String::from("/")))?;
         // Strings that were put where others were change no header, but the end of the file.
-        let heap = writing.heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let heap = writing.heap.get_mut();
         let has_grown = heap.pending() > 0 || writing.space.end() > writing.end;
         if !writing.changed.is_empty() || writing.is_new || has_grown {
             decide(files, &file, model, writing)?;
@@ -217,7 +217,7 @@ fn finish(file: &File, writing: &mut Writing) -> Laid<()> {
     }
     let Writing { decided, heap, space, end, beside, n_commits, page, .. } = writing;
     let storage = file.storage();
-    let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+    let heap = heap.get_mut();
     heap.commit(file, space)?;
     let Some(decided) = decided else { return Ok(()) };
     decided.blocks.sort_unstable_by_key(|(addr, _)| *addr);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::Mutex;
 
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, HeapWriter, Sizes, Space};

@@ -56,7 +56,8 @@ pub(crate) use store::{Stores, VarStore};
 pub use view::{PutRules, View};
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 use hashbrown::HashMap;
 use zonda_hdf5::{HeapWriter, Space};

@@ -1,6 +1,6 @@
 //! Puts: from the caller's memory into the storage of a variable.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
@@ -219,7 +219,7 @@ impl Nc4File {
             store.quantize = precision;
         }
         let cache = model.var(group, id).and_then(|var| var.details.get());
-        let cache = cache.and_then(|of| *of.cache.lock().unwrap_or_else(PoisonError::into_inner));
+        let cache = cache.and_then(|of| *of.cache.lock());
         // All ones is none in particular.
         let cache = cache.filter(|set| set.0 != usize::MAX);
         let array = writing.stores.get(number).and_then(VarStore::array);
@@ -255,7 +255,7 @@ impl Nc4File {
         let store = stores.get_mut(*number).ok_or_else(no_store)?;
         grow::grow(model, group, id, store, slab);
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
-        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let heap = heap.get_mut();
         let mut to = Destination { number: *number, extent, slab, stores, space, heap, file };
         match (mem, source) {
             (Some(mem), _) => {

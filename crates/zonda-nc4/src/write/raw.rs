@@ -1,6 +1,6 @@
 //! Chunks as they are stored, for copies that undo no filter and apply none.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use zonda_chunk::{ChunkAt, FilterSpec, StoredChunks};
 use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
@@ -208,7 +208,7 @@ impl Nc4File {
             return Err(refused(NcError::Internal));
         };
         let Writing { stores, space, heap, .. } = writing;
-        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let heap = heap.get_mut();
         stores.put_bytes = stores.put_bytes.saturating_add(stored.n_bytes() as u64);
         let store = stores.get(number).ok_or(refused(NcError::Internal))?;
         let Keep::Chunked { array, layout, .. } = &store.keep else {

@@ -1,7 +1,5 @@
 //! What the storage of a new variable is made of: its draft, in the terms of the file.
 
-use std::sync::PoisonError;
-
 use zonda_hdf5::message::{DataLayout, FilterDescription};
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{ExtType, NcError, default_fill, memory};
@@ -64,7 +62,7 @@ impl Recipe {
 impl Writing {
     /// What is on its way to the global heap, and the space of the file.
     pub(super) fn heap_and_space(&mut self) -> (&mut HeapWriter, &mut Space) {
-        (self.heap.get_mut().unwrap_or_else(PoisonError::into_inner), &mut self.space)
+        (self.heap.get_mut(), &mut self.space)
     }
 
     /// A fill value that points to something, in file form. It is put into the heap when it was set.

@@ -1,7 +1,8 @@
 //! Where the elements of variables go: for each variable that was put to, its storage, made at the
 //! first put and kept until the file is closed.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
+use zonda_runtime::lock::RwLock;
 
 use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
@@ -179,14 +180,14 @@ impl Stores {
 impl Writing {
     /// Writes what was put into the global heap, so that it can be read.
     pub(crate) fn flush_heap(&self, file: &File) -> std::result::Result<(), HdfError> {
-        let mut heap = self.heap.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heap = self.heap.lock();
         if heap.pending() > 0 { heap.flush(file) } else { Ok(()) }
     }
 
     /// As [`Stores::store_complete`].
     pub(crate) fn store_complete(&mut self, file: &File) -> Result<()> {
         let Writing { stores, space, heap, .. } = self;
-        let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let heap = heap.get_mut();
         stores.store_complete(space, heap, file)
     }
 
@@ -199,7 +200,7 @@ impl Writing {
         let often = is_often(*n_commits);
         let Stores { list, chunks, copies, trees, put_bytes, .. } = stores;
         if let Some(chunks) = chunks {
-            let heap = heap.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let heap = heap.get_mut();
             let mut room = Room { space: &mut *space, heap, copies, file };
             chunks.flush(&mut room)?;
             for (key, store) in &*list {
@@ -214,7 +215,7 @@ impl Writing {
                 run.is_referred = true;
             }
             if let Keep::Chunked { tree, layout, .. } = &mut store.keep {
-                let mut tree = tree.0.write().unwrap_or_else(PoisonError::into_inner);
+                let mut tree = tree.0.write();
                 if tree.is_dirty() {
                     let mut fresh = Fresh::new(&mut *space);
                     let commit = tree.commit(&mut fresh, often).map_err(GetFault::Hdf)?;
@@ -558,7 +559,7 @@ impl ChunkTable for Tree {
         last: &[u64],
         found: &mut dyn FnMut(&[u64], ChunkAt),
     ) -> std::result::Result<(), TableError> {
-        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tree = self.0.read();
         let at = |at: ChunkLocation| ChunkAt { at: at.at, len: at.len, mask: at.mask };
         if first == last {
             if let Some(place) = tree.get(first)? {
@@ -577,14 +578,14 @@ impl Tree {
         rank: usize,
         found: &mut dyn FnMut(&[u64], ChunkLocation),
     ) -> std::result::Result<(), HdfError> {
-        let tree = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let tree = self.0.read();
         tree.for_each_in(&vec![0; rank], &vec![u64::MAX; rank], found)
     }
 }
 
 impl WriteTable for Tree {
     fn insert(&self, key: &[u64], at: ChunkAt) -> std::result::Result<Option<ChunkAt>, TableError> {
-        let mut tree = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut tree = self.0.write();
         let place = ChunkLocation { at: at.at, len: at.len, mask: at.mask };
         let before = tree.insert(key, place)?;
         Ok(before.map(|at| ChunkAt { at: at.at, len: at.len, mask: at.mask }))

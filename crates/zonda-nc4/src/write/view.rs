@@ -2,7 +2,8 @@
 //! and for all who ask about the file while another thread works through that queue.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::Mutex;
 
 use zonda_convert::{Converted, RangeRule};
 use zonda_hdf5::HdfError;

@@ -9,12 +9,12 @@ use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writ
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
-use parking_lot::RwLock;
 use std::fmt;
 use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::RwLock;
 
 /// Ranges this close to each other are read in one call, the bytes between thrown away: copying
 /// 4 KiB takes less time than entering the kernel once more.

@@ -5,11 +5,11 @@
 
 use crate::error::{Op, StorageError, range_end};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use zonda_runtime::lock::RwLock;
 
 /// Bytes per segment: large enough that a copy dwarfs the look-up, small enough to share.
 const SEGMENT_BYTES: u64 = 1 << 20;

@@ -11,12 +11,13 @@
 
 use crate::error::{Op, range_end};
 use crate::slab;
-use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, say_once};
+use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
 use crate::{BLOCK_BYTES, StorageError, backend};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
+use zonda_runtime::setting::say_once;
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "direct", plan };

@@ -11,7 +11,6 @@
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
 use crate::{Advice, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{BufWriter, Write};
@@ -19,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::Mutex;
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "event", plan };

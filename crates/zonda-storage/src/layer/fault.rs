@@ -14,9 +14,9 @@ use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::fill_by_writes;
 use crate::syncs::Syncs;
 use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "fault", plan };

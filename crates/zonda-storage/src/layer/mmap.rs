@@ -15,12 +15,12 @@ use crate::os::Mapping;
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use crate::{StorageError, backend};
-use parking_lot::{Mutex, RwLock};
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use zonda_runtime::lock::{Mutex, RwLock};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "mmap", plan };

@@ -6,10 +6,10 @@
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError, size_text};
 use crate::storage::fill_by_writes;
 use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::Mutex;
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "throttle", plan };

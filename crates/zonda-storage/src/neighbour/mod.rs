@@ -26,7 +26,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
+use zonda_runtime::lock::Mutex;
 
 pub use acting::journal_id;
 
@@ -143,7 +144,7 @@ const MOST_TOLD: usize = 64;
 /// be trusted, and `instead` is what is done without it.
 pub fn told(error: &StorageError, instead: &str) {
     let path = error.path().map(Path::to_owned).unwrap_or_default();
-    let mut known = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = TOLD.lock();
     if known.len() < MOST_TOLD && known.insert(path) {
         // A program whose standard error is closed still runs.
         let _ = writeln!(std::io::stderr().lock(), "zonda: {error}; {instead}");

@@ -145,7 +145,7 @@ impl<'a> Args<'a> {
     }
 
     fn scaled(&self, argument: &str, unit: u64, wanted: &'static str) -> Result<u64, SpecError> {
-        scaled(argument, unit).ok_or_else(|| self.bad(argument, wanted))
+        zonda_runtime::setting::scaled(argument, unit).ok_or_else(|| self.bad(argument, wanted))
     }
 
     /// A time with its unit: `5ms`, `100us`, `2s`.
@@ -161,25 +161,6 @@ impl<'a> Args<'a> {
             _ => Err(bad()),
         }
     }
-}
-
-/// A number of bytes; `k`, `M` or `G` may follow.
-pub(crate) fn parse_bytes(text: &str) -> Option<u64> {
-    scaled(text.trim(), 1)
-}
-
-/// A number of units, or with a suffix of bytes.
-fn scaled(text: &str, unit: u64) -> Option<u64> {
-    let (digits, unit) = match text.as_bytes() {
-        [.., b'k' | b'K'] => (&text[..text.len() - 1], 1 << 10),
-        [.., b'm' | b'M'] => (&text[..text.len() - 1], 1 << 20),
-        [.., b'g' | b'G'] => (&text[..text.len() - 1], 1 << 30),
-        _ => (text, unit),
-    };
-    let all_digits = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
-    // Only a number beyond 64 bits fails here; every range check refuses this one.
-    let number: u64 = all_digits.then(|| digits.parse().unwrap_or(u64::MAX))?;
-    Some(number.saturating_mul(unit))
 }
 
 /// A number of bytes with the largest suffix that loses nothing.

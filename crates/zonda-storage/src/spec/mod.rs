@@ -13,16 +13,15 @@
 mod args;
 mod ffio;
 
-pub(crate) use args::{Args, parse_bytes, size_text};
+pub(crate) use args::{Args, size_text};
 
 use crate::neighbour::from_env;
 use crate::storage::Storage;
 use crate::{StorageError, backend, layer};
-use parking_lot::Mutex;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use zonda_runtime::setting;
 
 /// A storage under construction.
 pub(crate) type Below = Arc<dyn Storage>;
@@ -310,7 +309,7 @@ impl Spec {
         match text.parse() {
             Ok(spec) => Some(spec),
             Err(why) => {
-                warn_once(name, &text, &why, &Spec::default_stack());
+                setting::warn_once(name, &text, &why, &Spec::default_stack());
                 None
             }
         }
@@ -394,27 +393,5 @@ impl Spec {
     /// As [`Spec::build_on`].
     pub fn build_in_memory(&self) -> Result<Arc<dyn Storage>, StorageError> {
         self.build_on(Arc::new(backend::Memory::new()))
-    }
-}
-
-/// One line on standard error about a setting that is not used, once per process and setting.
-pub(crate) fn warn_once(
-    variable: &str,
-    text: &str,
-    why: &dyn fmt::Display,
-    used: &dyn fmt::Display,
-) {
-    say_once(format!("{variable}={text}: {why}; using the default, {used}"));
-}
-
-/// One line on standard error, once per process.
-pub(crate) fn say_once(line: String) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    let mut said = SAID.lock();
-    if !said.contains(&line) {
-        use std::io::Write;
-        // A program whose standard error is closed still runs.
-        let _ = writeln!(std::io::stderr().lock(), "zonda: {line}");
-        said.insert(line);
     }
 }

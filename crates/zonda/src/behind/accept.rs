@@ -1,7 +1,7 @@
 //! Accepting puts: what is known before, the check, and the copy.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType};
@@ -78,7 +78,7 @@ impl Behind {
             Inner::Nc4(nc4) => nc4,
         };
         self.commit_definitions(nc4, var);
-        let is_there = self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let is_there = self.front.read().is_some();
         if !is_there {
             let file = nc4.read();
             if !file.is_writable() {
@@ -91,9 +91,9 @@ impl Behind {
             if state.epoch != epoch || self.is_busy() {
                 return None;
             }
-            *self.front.write().unwrap_or_else(PoisonError::into_inner) = Some(view);
+            *self.front.write() = Some(view);
         }
-        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        let front = self.front.read();
         let view = front.as_ref()?;
         let rules = view.put_rules(var.group, var.var).ok()??;
         let elem = match rules.nc_type {
@@ -285,7 +285,7 @@ impl Behind {
         given: &[u8],
     ) -> Result<bool> {
         let held = {
-            let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+            let front = self.front.read();
             let Some(view) = &*front else { return Ok(false) };
             view.hold(known.rules.nc_type, fetch, given)?
         };
@@ -328,7 +328,7 @@ impl Behind {
             return None;
         }
         if let Some(rules) = known.rules.as_nc4() {
-            let mut front = self.front.write().unwrap_or_else(PoisonError::into_inner);
+            let mut front = self.front.write();
             return front.as_mut()?.grow(var.group, var.var, rules, &fit.slab);
         }
         let records = known.rules.records(&fit.slab);

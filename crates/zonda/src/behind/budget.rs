@@ -3,11 +3,11 @@
 //! Memory that values left is kept for the next ones within the same limit: pages that a process has
 //! for the first time cost more than the copy.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
 
 use zonda_shared::Arena;
-use zonda_storage::{attempted, take_until};
 
 use super::memory::Memory;
 use super::settings::BehindHow;
@@ -71,7 +71,7 @@ impl Budget {
     /// One whose memory a helper process sees. Where the system has no such memory, that is told, and it
     /// is another one.
     fn watched(how: &BehindHow) -> Arc<Budget> {
-        let mut shared = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = WATCHED.lock();
         let pid = std::process::id();
         let of_process = match &*shared {
             Some((its_pid, budget)) if *its_pid == pid => Some(Arc::clone(budget)),
@@ -129,7 +129,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = self.taken.lock();
         let pid = std::process::id();
         if taken.pid != pid {
             taken.used = 0;
@@ -247,7 +247,7 @@ impl Budget {
             }
             let mut taken = self.lock();
             while taken.n_wakes == n_wakes {
-                taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+                taken = self.changed.wait(taken);
             }
         }
     }
@@ -262,11 +262,8 @@ pub(super) struct Frozen {
 
 /// `None` where the locks are not to be had until the time that is said.
 pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    let watched = || WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
-    let _watched = take_until(until, || attempted(WATCHED.try_lock()), watched)?;
-    let taken = SHARED
-        .get()
-        .map(|budget| take_until(until, || attempted(budget.taken.try_lock()), || budget.lock()));
+    let _watched = WATCHED.lock_until(until)?;
+    let taken = SHARED.get().map(|budget| budget.taken.lock_until(until));
     let _taken = match taken {
         Some(taken) => Some(taken?),
         None => None,

@@ -1,8 +1,9 @@
 //! Carrying out what was accepted, and waiting for it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
 use zonda_model::NcError;
@@ -265,7 +266,7 @@ impl Behind {
             }
             if state.running.is_some() {
                 let waiting = zonda_trace::start();
-                state = self.progress.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.progress.wait(state);
                 zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
                 // Rather than wait for a thread.

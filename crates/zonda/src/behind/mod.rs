@@ -34,9 +34,8 @@ mod watch;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{
-    Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
-};
+use std::sync::{Arc, Weak};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use std::time::Instant;
 
@@ -44,7 +43,6 @@ use arc_swap::{ArcSwap, Guard};
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::View;
 use zonda_storage::backend::File;
-use zonda_storage::{attempted, take_until};
 
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
@@ -289,7 +287,7 @@ impl Behind {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn is_over(&self) -> bool {
@@ -318,13 +316,13 @@ impl Behind {
         if !self.is_busy() {
             return None;
         }
-        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        let front = self.front.read();
         front.is_some().then_some(front)
     }
 
     /// Shows the view to `f`, if there is one.
     pub(crate) fn with_view(&self, f: impl FnOnce(&View) -> Result<()>) -> Result<()> {
-        let front = self.front.read().unwrap_or_else(PoisonError::into_inner);
+        let front = self.front.read();
         front.as_ref().map_or(Ok(()), f)
     }
 
@@ -360,7 +358,7 @@ impl Behind {
     fn forget(&self, state: &mut State) {
         state.rules.clear();
         state.epoch += 1;
-        *self.front.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.front.write() = None;
     }
 
     /// Before definitions change, which nobody else does meanwhile: forgets what it knows of them.
@@ -370,7 +368,7 @@ impl Behind {
         if self.is_busy() {
             return false;
         }
-        let has_view = || self.front.read().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_view = || self.front.read().is_some();
         if !state.rules.is_empty() || has_view() {
             self.forget(&mut state);
         } else {
@@ -467,10 +465,8 @@ impl Behind {
 
     /// For a fork; `None` where the locks are not to be had until the time that is said.
     pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
-        let state = take_until(until, || attempted(self.state.try_lock()), || self.lock())?;
-        let wait = || self.front.write().unwrap_or_else(PoisonError::into_inner);
-        let front = take_until(until, || attempted(self.front.try_write()), wait)?;
-        Some(Frozen { _state: state, _front: front })
+        let state = self.state.lock_until(until)?;
+        Some(Frozen { _state: state, _front: self.front.write_until(until)? })
     }
 
     /// To be called in a forked child, where no lock is to be taken.

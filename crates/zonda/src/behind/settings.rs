@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use zonda_storage::memory;
+use zonda_runtime::{memory, setting};
 
 /// The variable that says it for all files of a process.
 const VARIABLE: &str = "ZONDA_ASYNC";
@@ -55,7 +55,7 @@ impl WriteBehind {
             let Some(text) = std::env::var_os(VARIABLE) else { return WriteBehind::Off };
             let text = text.to_string_lossy();
             text.parse().unwrap_or_else(|why: NotWriteBehind| {
-                memory::warn_of_variable(VARIABLE, &text, &why, &"off");
+                setting::warn_once(VARIABLE, &text, &why, &"off");
                 WriteBehind::Off
             })
         })
@@ -87,7 +87,7 @@ impl FromStr for WriteBehind {
             }
             match part.split_once('=') {
                 Some(("mem", value)) => {
-                    let bytes = memory::bytes_of(value).filter(|&bytes| bytes >= LEAST_MEMORY);
+                    let bytes = setting::bytes_of(value).filter(|&bytes| bytes >= LEAST_MEMORY);
                     how.memory_bytes = Some(
                         bytes.ok_or_else(|| wrong("`mem=` with 4k or more, such as mem=512M"))?,
                     );

@@ -1,10 +1,11 @@
 //! The threads that carry out what was accepted: of one process, for all its files.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
 
-use zonda_storage::{attempted, take_until};
+use zonda_runtime::worker::{self, Purpose};
 
 use super::Behind;
 
@@ -16,7 +17,7 @@ static WORK: Condvar = Condvar::new();
 const DEFAULT_THREADS: usize = 2;
 /// How long a thread without work stays. A program whose own threads have all ended has come to its end when the last
 /// of these has.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_millis(500);
 /// How long all queues are empty before what layers have gathered is written, too.
 const REST_NAP: Duration = Duration::from_millis(5);
 
@@ -45,7 +46,7 @@ impl Pool {
 }
 
 fn lock() -> MutexGuard<'static, Pool> {
-    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+    POOL.lock()
 }
 
 /// Held for a fork.
@@ -55,7 +56,7 @@ pub(super) struct Frozen {
 
 /// `None` where the lock is not to be had until the time that is said.
 pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    take_until(until, || attempted(POOL.try_lock()), lock).map(|pool| Frozen { _pool: pool })
+    POOL.lock_until(until).map(|pool| Frozen { _pool: pool })
 }
 
 /// Has a thread come to the file's queue; false where the system gives none.
@@ -74,7 +75,7 @@ pub(super) fn schedule(file: Arc<Behind>, threads: usize) -> bool {
     pool.most = pool.most.max(threads);
     if pool.n_idle <= pool.ready.len() && pool.n_threads < pool.most {
         let name = format!("zonda-io-{}", pool.n_threads);
-        if zonda_storage::thread::spawn(name, run).is_ok() {
+        if worker::spawn(name, Purpose::WriteBehind, run).is_ok() {
             pool.n_threads += 1;
         }
     }
@@ -123,17 +124,17 @@ fn idle(mut pool: MutexGuard<'static, Pool>) -> Option<MutexGuard<'static, Pool>
     pool.n_idle += 1;
     let mut rests = false;
     if pool.resting.is_empty() {
-        let waited = WORK.wait_timeout(pool, IDLE).unwrap_or_else(PoisonError::into_inner);
+        let waited = WORK.wait_timeout(pool, IDLE);
         pool = waited.0;
-        if waited.1.timed_out() && pool.ready.is_empty() && pool.resting.is_empty() {
+        if waited.1 && pool.ready.is_empty() && pool.resting.is_empty() {
             // Who has work from now on starts another one.
             pool.n_idle -= 1;
             pool.n_threads -= 1;
             return None;
         }
     } else {
-        let waited = WORK.wait_timeout(pool, REST_NAP).unwrap_or_else(PoisonError::into_inner);
-        rests = waited.1.timed_out() && waited.0.ready.is_empty();
+        let waited = WORK.wait_timeout(pool, REST_NAP);
+        rests = waited.1 && waited.0.ready.is_empty();
         pool = waited.0;
     }
     pool.n_idle -= 1;

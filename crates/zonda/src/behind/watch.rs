@@ -8,7 +8,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda_model::{Hyperslab, MemType};
 
@@ -59,7 +60,7 @@ struct With {
 
 impl Watch {
     fn with(&self) -> MutexGuard<'_, Option<With>> {
-        self.with.lock().unwrap_or_else(PoisonError::into_inner)
+        self.with.lock()
     }
 }
 

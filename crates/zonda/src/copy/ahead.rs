@@ -1,9 +1,10 @@
 //! Reading ahead of writing: while one thread writes what a buffer holds, another reads the next.
 
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::thread;
+use zonda_runtime::lock::Mutex;
 
-use zonda_chunk::Engine;
+use zonda_runtime::worker::{self, Purpose};
 
 use crate::error::Result;
 
@@ -20,8 +21,8 @@ pub(super) fn run<B: Send>(
     mut empty: impl FnMut(&mut B) -> Result<()>,
 ) -> Result<()> {
     let fill = Mutex::new(fill);
-    let fill = &|buffer: &mut B| (fill.lock().unwrap_or_else(PoisonError::into_inner))(buffer);
-    if buffers.len() > 1 && Engine::process().threads() > 1 {
+    let fill = &|buffer: &mut B| (fill.lock())(buffer);
+    if buffers.len() > 1 && zonda_runtime::threads() > 1 {
         let beside = thread::scope(|scope| {
             let (give_back, to_fill) = mpsc::channel();
             let (give, to_empty) = mpsc::channel();
@@ -39,8 +40,8 @@ pub(super) fn run<B: Send>(
                     }
                 }
             };
-            let name = String::from("zonda-copy");
-            if zonda_storage::thread::spawn_scoped(scope, name, reader).is_err() {
+            let name = String::from("zonda-ahead");
+            if worker::spawn_scoped(scope, name, Purpose::Ahead, reader).is_err() {
                 return None;
             }
             for buffer in &mut *buffers {

@@ -16,7 +16,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use zonda::copy::{CopyOptions, copy_by_rules};
-use zonda::{Dataset, Format, NcError, OpenOptions, Persist, storage};
+use zonda::{Dataset, Format, NcError, OpenOptions, Persist};
 
 use crate::classic::text_of;
 use crate::failure::Failure;
@@ -97,7 +97,7 @@ pub(super) fn run(args: &[OsString]) -> ExitCode {
 
 fn copy(options: &Options, program: &str) -> Result<(), Refusal> {
     let memory_bytes = options.buffer_bytes.map_or(DEFAULT_MEMORY, |n| n.max(LEAST_MEMORY));
-    storage::memory::limit(memory_bytes / CACHE_PART);
+    zonda_runtime::memory::limit(memory_bytes / CACHE_PART);
     let in_memory = options.read_whole.then_some(Persist::No);
     let open = OpenOptions { in_memory, ..OpenOptions::default() };
     let source = Dataset::open(&options.source, &open)?;

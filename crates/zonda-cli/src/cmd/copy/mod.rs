@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use zonda::Format;
 use zonda::copy::{ChunkRule, Copied, CopyOptions, FilterRule, QuantizeRule, Way, copy_dataset};
-use zonda::{Format, storage};
 
 use crate::failure::Result;
 use crate::{input, progress};
@@ -165,7 +165,7 @@ impl Args {
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
     let options = args.options();
-    storage::memory::limit(options.memory_bytes / CACHE_PART);
+    zonda_runtime::memory::limit(options.memory_bytes / CACHE_PART);
     if args.memory < LEAST_MEMORY {
         eprintln!(
             "zonda: -m {}: {} MiB are taken, which is the least",

@@ -2,6 +2,7 @@
 
 mod facts;
 mod hdf5;
+mod runtime;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,12 +27,20 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
+    /// How many threads and how much memory the library takes here, and why
+    #[arg(long, conflicts_with = "files")]
+    runtime: bool,
+
     /// The files; `-` for standard input
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "runtime", value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 pub(crate) fn execute(args: &Args, out: &mut dyn Write) -> Result<ExitCode> {
+    if args.runtime {
+        runtime::write(out, args.json)?;
+        return crate::done();
+    }
     let mut failed = false;
     for (index, path) in args.files.iter().enumerate() {
         let facts = Facts::of(path);

@@ -12,6 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::{Handle, Signals as SignalIterator};
 
+use zonda_runtime::worker::{self, Purpose};
+
 use super::plan::Library;
 use super::{loader, say};
 
@@ -30,7 +32,8 @@ pub(super) struct Signals(SignalIterator);
 /// Signals being passed on.
 pub(super) struct Forwarding {
     handle: Handle,
-    thread: JoinHandle<()>,
+    /// None where the system gave none.
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Signals {
@@ -43,7 +46,7 @@ impl Signals {
     /// Passes them on to a process.
     pub(super) fn forward_to(mut self, id: u32) -> Forwarding {
         let handle = self.0.handle();
-        let thread = std::thread::spawn(move || {
+        let thread = worker::spawn(String::from("zonda-watch"), Purpose::Watch, move || {
             // A terminal sends these to all processes in the foreground, the program included.
             let at_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
             for number in self.0.forever() {
@@ -56,7 +59,10 @@ impl Signals {
                 }
             }
         });
-        Forwarding { handle, thread }
+        if let Err(error) = &thread {
+            say(format_args!("warning: signals are not passed on to process {id}: {error}"));
+        }
+        Forwarding { handle, thread: thread.ok() }
     }
 }
 
@@ -64,14 +70,15 @@ impl Forwarding {
     /// Ends it, before the process's number can mean another.
     pub(super) fn end(self) {
         self.handle.close();
-        let _ = self.thread.join();
+        let _ = self.thread.map(JoinHandle::join);
     }
 }
 
 /// A look at the memory map of a process, again and again until a libnetcdf is there.
 pub(super) struct Maps {
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<bool>,
+    /// None where the system gave none.
+    thread: Option<JoinHandle<bool>>,
 }
 
 impl Maps {
@@ -80,7 +87,7 @@ impl Maps {
         let ended = Arc::new(AtomicBool::new(false));
         let end = Arc::clone(&ended);
         let library = library.clone();
-        let thread = std::thread::spawn(move || {
+        let thread = worker::spawn(String::from("zonda-watch"), Purpose::Watch, move || {
             let mut pause = FIRST_PAUSE;
             while !end.load(Ordering::Relaxed) {
                 if let Some(file) = mapped(id, &library) {
@@ -96,14 +103,18 @@ impl Maps {
             }
             false
         });
-        Maps { ended, thread }
+        if let Err(error) = &thread {
+            say(format_args!("warning: process {id} is not watched: {error}"));
+        }
+        Maps { ended, thread: thread.ok() }
     }
 
     /// Ends it; whether a libnetcdf was seen.
     pub(super) fn end(self) -> bool {
         self.ended.store(true, Ordering::Relaxed);
-        self.thread.thread().unpark();
-        self.thread.join().unwrap_or(false)
+        let Some(thread) = self.thread else { return false };
+        thread.thread().unpark();
+        thread.join().unwrap_or(false)
     }
 }
 

@@ -4,10 +4,11 @@ use super::line::Line;
 use super::table::{COLD, NO_PAGE, Page, Table};
 use super::{Cache, FIRST_PAGES, LEAST_PAGES, more_hints};
 use crate::storage::Storage;
-use crate::{StorageError, memory, slab};
-use parking_lot::RwLockWriteGuard;
+use crate::{StorageError, slab};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
+use zonda_runtime::lock::RwLockWriteGuard;
+use zonda_runtime::memory;
 
 /// The part of the pages that are written back together before they have to leave.
 const CLEANED_PART: u64 = 8;

@@ -7,8 +7,8 @@
 
 use super::table::Background;
 use crate::WriteRange;
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use zonda_runtime::lock::Mutex;
 
 /// Who has what was lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,8 +8,7 @@
 //! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
 //! was told, or (`When::Worthwhile`) until somebody else's write succeeded.
 
-use crate::{StorageError, quiet, thread};
-use parking_lot::{Condvar, Mutex};
+use crate::{StorageError, quiet};
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -17,6 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use zonda_runtime::lock::{Condvar, Mutex};
+use zonda_runtime::worker::{self, Purpose};
 
 /// How long a thread that met a fork waits before it looks again.
 const FORK_NAP: Duration = Duration::from_micros(100);
@@ -28,7 +29,7 @@ const REST_NAP: Duration = Duration::from_millis(5);
 const SLOW_REST_NAP: Duration = Duration::from_millis(50);
 
 /// How long a thread without work stays.
-const IDLE: Duration = Duration::from_secs(10);
+const IDLE: Duration = Duration::from_millis(500);
 
 /// The most blocks that wait to be read: of so many streams each has its next one.
 const MOST_BLOCKS: usize = 16;
@@ -223,7 +224,9 @@ impl Line {
         let name = format!("zonda-io-{}", STARTED.fetch_add(1, Ordering::Relaxed));
         // One that had nothing to do for long.
         tasks.join();
-        tasks.thread = thread::spawn(name, move || line.serve(&worker)).ok().map(ManuallyDrop::new);
+        tasks.thread = worker::spawn(name, Purpose::Layer, move || line.serve(&worker))
+            .ok()
+            .map(ManuallyDrop::new);
         tasks.running = tasks.thread.is_some();
         tasks.running
     }
@@ -278,7 +281,9 @@ impl Line {
                 When::Always => REST_NAP,
                 When::Worthwhile => SLOW_REST_NAP,
             };
-            if self.bell.wait_for(&mut tasks, nap).timed_out() && !tasks.stop {
+            let (again, is_late) = self.bell.wait_timeout(tasks, nap);
+            tasks = again;
+            if is_late && !tasks.stop {
                 match tasks.take().or_else(|| tasks.rest.pop_first().map(Task::Rest)) {
                     None => break,
                     some => return some,
@@ -300,7 +305,7 @@ impl Line {
         tasks.stop = true;
         self.bell.notify_all();
         while tasks.running {
-            self.bell.wait(&mut tasks);
+            tasks = self.bell.wait(tasks);
         }
         tasks.join();
     }

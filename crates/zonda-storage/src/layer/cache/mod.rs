@@ -36,17 +36,18 @@ mod write;
 
 use crate::spec::{Args, Below, Building, Plan, Registered, SpecError};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
-use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError, memory};
+use crate::{BLOCK_BYTES, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, StorageError};
 use lent::Lent;
 use line::Line;
 use pace::Pace;
-use parking_lot::Mutex;
 use shared::Shared;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 use visits::{Returns, Visits};
+use zonda_runtime::lock::Mutex;
+use zonda_runtime::memory;
 
 pub use adaptive::Adaptive;
 pub use behind::Behind;

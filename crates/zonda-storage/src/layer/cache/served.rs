@@ -9,28 +9,14 @@ use super::table::Slot;
 use super::{Cache, CacheShape};
 use crate::StorageError;
 use crate::storage::{ReadRange, Storage};
-use parking_lot::Mutex;
 use std::fmt;
-use std::num::NonZero;
 use std::ops::{Deref, Range};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use zonda_runtime::lock::Mutex;
 
 /// A program that has written so much goes on to do so.
 const LONG_STREAM_BYTES: u64 = 16 << 20;
-
-/// The cores of this process. Nobody waits for another who asks: after a fork that might be for ever.
-fn n_cores() -> usize {
-    static KNOWN: AtomicUsize = AtomicUsize::new(0);
-    match KNOWN.load(Ordering::Relaxed) {
-        0 => {
-            let n = std::thread::available_parallelism().map_or(1, NonZero::get);
-            KNOWN.store(n, Ordering::Relaxed);
-            n
-        }
-        n => n,
-    }
-}
 
 /// The cache, as its thread and the files that share its pages see it.
 struct Core<S: Storage> {
@@ -144,7 +130,7 @@ impl<S: Storage> Cache<S> {
 
     /// Whether so much is written in order that the copies are worth another core, where there is one.
     fn is_long_stream(&self) -> bool {
-        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && n_cores() > 1
+        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && zonda_runtime::threads() > 1
     }
 
     /// The thread, where it is to read the block after one that is read.

@@ -5,10 +5,10 @@
 //! the file that has most.
 
 use super::CacheShape;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use zonda_runtime::lock::Mutex;
 
 /// The largest number that a spec may give: as many as there were in 1995.
 pub(crate) const MOST_SHARED: u64 = 15;

@@ -4,10 +4,10 @@ use super::extents::Extents;
 use crate::copy::copy_past_cache;
 use crate::error::StorageError;
 use crate::slab::{self, SlabPage};
-use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use zonda_runtime::lock::RwLock;
 
 /// The index of a slot that holds no page.
 pub(super) const NO_PAGE: u64 = u64::MAX;

@@ -1,8 +1,8 @@
 //! Where reads were lately: whether they go on, in one place or in several side by side, and whether
 //! they come back. Only what is read ahead and kept depends on it, never which bytes.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use zonda_runtime::lock::Mutex;
 
 /// How many reads are remembered: of so many streams side by side each is known.
 const REMEMBERED: usize = 16;

@@ -4,9 +4,9 @@ use super::page_cuts;
 use crate::spec::{Below, Building, Plan};
 use crate::storage::fill_by_writes;
 use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
-use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
+use zonda_runtime::lock::Mutex;
 
 #[derive(Debug)]
 pub(super) struct Planned;

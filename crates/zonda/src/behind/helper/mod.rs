@@ -11,12 +11,12 @@ mod serve;
 
 use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+use zonda_runtime::lock::{Mutex, MutexGuard};
 
 use zonda_shared::{Channel, Happened};
-use zonda_storage::{attempted, take_until};
 
 pub(super) use message::Message;
 pub use serve::serve;
@@ -36,7 +36,7 @@ pub(super) struct Helper {
 }
 
 fn lock() -> MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>> {
-    HELPER.lock().unwrap_or_else(PoisonError::into_inner)
+    HELPER.lock()
 }
 
 /// Held for a fork.
@@ -47,8 +47,7 @@ pub(super) struct Frozen {
 
 /// `None` where the lock is not to be had until the time that is said.
 pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    take_until(until, || attempted(HELPER.try_lock()), lock)
-        .map(|helper| Frozen { _helper: helper })
+    HELPER.lock_until(until).map(|helper| Frozen { _helper: helper })
 }
 
 /// Says that files go without a helper.

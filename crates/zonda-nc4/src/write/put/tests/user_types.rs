@@ -134,7 +134,7 @@ fn a_commit_stores_all_chunks_of_strings() {
     let writing = lab.file.writing.as_deref().unwrap();
     let store = writing.stores.of(ObjectKey::Var(GroupId(0), s)).unwrap();
     let Keep::Chunked { tree, .. } = &store.keep else { panic!("not in chunks") };
-    assert_eq!(tree.0.read().unwrap().len().unwrap(), 3);
+    assert_eq!(tree.0.read().len().unwrap(), 3);
     let some = |text: &[u8]| Some(text.to_vec());
     let all = vec![some(b""), some(b""), some(b"one"), some(b""), some(b""), some(b"")];
     assert_eq!(texts(&lab, s, 6), all);

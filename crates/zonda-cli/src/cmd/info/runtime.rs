@@ -1,0 +1,103 @@
+//! `zonda info --runtime`: how many threads and how much memory the library takes here, and why.
+
+use std::io::Write;
+
+use serde::Serialize;
+use zonda_runtime::worker::{KINDS, alive};
+use zonda_runtime::{CpuSet, Decision, Machine, memory, setting};
+
+use super::super::table::Table;
+use super::grouped;
+use crate::failure::Result;
+
+/// All of it, as JSON has it.
+#[derive(Serialize)]
+struct Facts {
+    threads: usize,
+    threads_because: String,
+    memory_bytes: u64,
+    memory_because: String,
+    processors: String,
+    at_load: Option<String>,
+    of_threads: Option<String>,
+    of_openmp: Option<String>,
+    online: usize,
+    cgroup_processors: Option<String>,
+    cgroup_quota: Option<usize>,
+    cgroup_memory_bytes: Option<u64>,
+    machine_memory_bytes: Option<u64>,
+    ulimit_memory_bytes: Option<u64>,
+    ranks: usize,
+    ranks_told_by: Option<&'static str>,
+}
+
+impl Facts {
+    fn of(machine: &Machine) -> Facts {
+        let text = |set: &Option<CpuSet>| set.as_ref().map(CpuSet::to_string);
+        let threads = machine.threads();
+        let memory = match setting::text("ZONDA_MEMORY") {
+            Some(_) => {
+                Decision { value: memory::budget(), because: "ZONDA_MEMORY says so".to_owned() }
+            }
+            None => machine.default_memory(),
+        };
+        Facts {
+            threads: threads.value,
+            threads_because: threads.because,
+            memory_bytes: memory.value,
+            memory_because: memory.because,
+            processors: machine.cpus().to_string(),
+            at_load: text(&machine.at_load),
+            of_threads: text(&machine.of_threads),
+            of_openmp: text(&machine.of_openmp),
+            online: machine.online,
+            cgroup_processors: text(&machine.limits.cpu_set),
+            cgroup_quota: machine.limits.cpus,
+            cgroup_memory_bytes: machine.limits.memory_bytes,
+            machine_memory_bytes: machine.memory_bytes,
+            ulimit_memory_bytes: machine.left_bytes,
+            ranks: machine.ranks(),
+            ranks_told_by: machine.ranks.told_by,
+        }
+    }
+}
+
+/// Prints it, as text or as a JSON object.
+pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
+    let facts = Facts::of(Machine::of_process());
+    if json {
+        serde_json::to_writer(&mut *out, &facts).map_err(std::io::Error::from)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    let none = || "no limit".to_owned();
+    let bytes = |bytes: Option<u64>| bytes.map_or_else(none, |n| format!("{} bytes", grouped(n)));
+    let set = |set: Option<String>| set.unwrap_or_else(|| "not known".to_owned());
+    let mut line = |label: &str, text: String| writeln!(out, "  {label:<21} {text}");
+    line("threads", format!("{}: {}", facts.threads, facts.threads_because))?;
+    line("memory", format!("{} bytes: {}", grouped(facts.memory_bytes), facts.memory_because))?;
+    line("processors", format!("{} of {} online", facts.processors, facts.online))?;
+    line("  when loaded", set(facts.at_load))?;
+    line("  of its threads", set(facts.of_threads))?;
+    line("  of OpenMP", facts.of_openmp.unwrap_or_else(|| "no OpenMP runtime".to_owned()))?;
+    line("control groups", facts.cgroup_processors.unwrap_or_else(|| "all processors".to_owned()))?;
+    let quota = facts.cgroup_quota.map_or_else(none, |n| format!("time of {n} processors"));
+    line("  quota", quota)?;
+    line("  memory", bytes(facts.cgroup_memory_bytes))?;
+    line("machine's memory", bytes(facts.machine_memory_bytes))?;
+    line("ulimit's memory", bytes(facts.ulimit_memory_bytes))?;
+    let told_by =
+        facts.ranks_told_by.map_or("no launcher says so".to_owned(), |by| format!("by {by}"));
+    line("ranks on this node", format!("{} ({told_by})", facts.ranks))?;
+    writeln!(out, "  kinds of threads")?;
+    let mut table = Table::new(["name", "now", "what they do", "how they end"], 3);
+    for kind in KINDS {
+        table.rows.push([
+            kind.name.to_owned(),
+            alive(kind.purpose).to_string(),
+            kind.does.to_owned(),
+            kind.ends.to_owned(),
+        ]);
+    }
+    table.write(out)
+}

@@ -1,0 +1,111 @@
+//! One call's work, and the threads that help with it: the only other module with `unsafe`.
+//!
+//! The work borrows from the caller's stack. That is sound because a thread calls it only while it is
+//! counted as running, it is counted only while the crew is open, and the caller does not go on, by no
+//! way out, before it has closed the crew and nobody is running.
+
+use crate::lock::{Condvar, Mutex, MutexGuard};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// The work of one call.
+pub(crate) struct Crew {
+    work: Work,
+    state: Mutex<State>,
+    /// Rung when the last that ran has ended.
+    done: Condvar,
+}
+
+struct State {
+    /// Whether others may still begin.
+    is_open: bool,
+    n_running: usize,
+    /// The first panic among those that helped.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+/// The caller's closure, without the lifetime that it has.
+struct Work(*const (dyn Fn() + Sync));
+
+// SAFETY: what it points to is `Sync`, so any thread may call it; `Crew` says when.
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
+impl Crew {
+    /// Makes a crew for `work`, has `offer` tell others of it, runs `here`, and waits for those that
+    /// began; `after` then gets what one of them panicked with.
+    pub(crate) fn gather<T>(
+        work: &(dyn Fn() + Sync),
+        offer: impl FnOnce(&Arc<Crew>),
+        after: impl FnOnce(Option<Box<dyn Any + Send>>),
+        here: impl FnOnce() -> T,
+    ) -> T {
+        /// Closes the crew and waits, also when `here` panics.
+        struct Closing<'a>(&'a Crew);
+        impl Drop for Closing<'_> {
+            fn drop(&mut self) {
+                self.0.close();
+            }
+        }
+        let pointer = std::ptr::from_ref(work);
+        // SAFETY: only the lifetime changes; it is called as the head of this file says.
+        let pointer = unsafe {
+            std::mem::transmute::<*const (dyn Fn() + Sync + '_), *const (dyn Fn() + Sync + 'static)>(
+                pointer,
+            )
+        };
+        let crew = Arc::new(Crew {
+            work: Work(pointer),
+            state: Mutex::new(State { is_open: true, n_running: 0, panic: None }),
+            done: Condvar::new(),
+        });
+        let closing = Closing(&crew);
+        offer(&crew);
+        let result = here();
+        drop(closing);
+        let panic = crew.lock().panic.take();
+        after(panic);
+        result
+    }
+
+    /// Nothing that can panic runs under the lock, so a poisoned one is whole.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// Does the work on this thread, if the crew is still open.
+    pub(crate) fn help(&self) {
+        let mut state = self.lock();
+        if !state.is_open {
+            return;
+        }
+        state.n_running += 1;
+        drop(state);
+        // SAFETY: this thread is counted as running, and was counted while the crew was open, so the
+        // caller waits in `close` until the end of this function has given the count back.
+        let work = unsafe { &*self.work.0 };
+        let done = catch_unwind(AssertUnwindSafe(work));
+        let mut state = self.lock();
+        if let Err(panic) = done {
+            // Dropping a second one could panic again.
+            let later = state.panic.is_some();
+            if later { std::mem::forget(panic) } else { state.panic = Some(panic) }
+        }
+        state.n_running -= 1;
+        // Rung under the lock: the caller may be gone as soon as it is given back, but the crew is not.
+        if state.n_running == 0 && !state.is_open {
+            self.done.notify_all();
+        }
+    }
+
+    /// Lets nobody begin any more, and waits for those that have.
+    fn close(&self) {
+        let mut state = self.lock();
+        state.is_open = false;
+        while state.n_running > 0 {
+            state = self.done.wait(state);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What runs below everything: the threads of the library, and what the process may use of its machine.
+//!
+//! This is the only crate that starts threads and that decides how many there are, where they run, and how
+//! much memory caches and queues may take. It knows processors, ranks and control groups; it knows no file, no
+//! chunk and no netCDF. Nothing happens before somebody asks, but for one system call when the
+//! library is loaded ([`Machine::at_load`]).
+#![deny(unsafe_code)]
+
+pub mod cgroup;
+mod cpus;
+#[allow(unsafe_code)]
+mod crew;
+pub mod lock;
+mod machine;
+pub mod memory;
+#[allow(unsafe_code)]
+mod os;
+mod pool;
+mod ranks;
+pub mod setting;
+pub mod worker;
+
+pub use cpus::CpuSet;
+pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
+pub use pool::Pool;
+pub use ranks::Ranks;
+
+/// How many threads compute at the same time in this process, the caller's among them: `ZONDA_THREADS`, else
+/// what [`Machine::default_threads`] says. Decided once.
+#[must_use]
+pub fn threads() -> usize {
+    static THREADS: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *THREADS.get_or_init(|| Machine::of_process().threads().value)
+}

@@ -1,0 +1,137 @@
+//! The calls of the system that this crate makes: the only module with `unsafe`.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::CpuSet;
+
+/// Words of a set of processors that the kernel is asked for: 65,536 processors.
+const MASK_WORDS: usize = 1024;
+
+/// The processors that thread `tid` of this process may run on (0: the calling one); `None` where
+/// the system does not say.
+pub(crate) fn affinity(tid: libc::pid_t) -> Option<CpuSet> {
+    let mut words = vec![0_u64; MASK_WORDS];
+    // The plain system call, since the wrapper of the C library knows 1,024 processors.
+    // SAFETY: the kernel writes at most the bytes that it is told of into `words`, which has them.
+    let written = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&words[..]), words.as_mut_ptr())
+    };
+    (written > 0).then(|| CpuSet::of_words(words)).filter(|set| !set.is_empty())
+}
+
+/// Has the calling thread run on `cpus` only; false where the system refuses.
+pub(crate) fn set_affinity(cpus: &CpuSet) -> bool {
+    let words = cpus.words(1);
+    // SAFETY: the kernel reads the bytes that it is told of from `words`, which has them.
+    let done = unsafe {
+        libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&words[..]), words.as_ptr())
+    };
+    done == 0
+}
+
+/// Runs `body` while no signal is delivered to this thread.
+pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: `sigfillset` makes a set of `all`, and cannot fail for memory that is ours; the other
+    // call reads it and makes one of `before`.
+    let is_masked = unsafe {
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) == 0
+    };
+    let done = body();
+    if is_masked {
+        // SAFETY: the call above succeeded, so `before` is a set.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
+        }
+    }
+    done
+}
+
+/// The places of an OpenMP runtime that is in the process (OpenMP 4.5, section 3.2.23 and on): the
+/// processors that it may bind its threads to. `None` where there is none, or it has no places.
+pub(crate) fn openmp_places() -> Option<CpuSet> {
+    type NumPlaces = unsafe extern "C" fn() -> libc::c_int;
+    type NumProcs = unsafe extern "C" fn(libc::c_int) -> libc::c_int;
+    type ProcIds = unsafe extern "C" fn(libc::c_int, *mut libc::c_int);
+    // SAFETY: the names end with NUL; what is looked up in the whole process is not unloaded between
+    // here and the calls, since the program uses it.
+    let find = |name: &std::ffi::CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let (places, procs, ids) = (
+        find(c"omp_get_num_places"),
+        find(c"omp_get_place_num_procs"),
+        find(c"omp_get_place_proc_ids"),
+    );
+    if places.is_null() || procs.is_null() || ids.is_null() {
+        return None;
+    }
+    // SAFETY: functions of these names have these types by OpenMP's specification.
+    let (places, procs, ids) = unsafe {
+        (
+            std::mem::transmute::<*mut libc::c_void, NumPlaces>(places),
+            std::mem::transmute::<*mut libc::c_void, NumProcs>(procs),
+            std::mem::transmute::<*mut libc::c_void, ProcIds>(ids),
+        )
+    };
+    let mut set = CpuSet::default();
+    // SAFETY: takes nothing.
+    let n_places = unsafe { places() };
+    for place in 0..n_places {
+        // SAFETY: `place` is less than the number of places.
+        let n = usize::try_from(unsafe { procs(place) }).unwrap_or(0);
+        let mut found: Vec<libc::c_int> = vec![-1; n];
+        // SAFETY: `found` has room for as many numbers as the runtime just said.
+        unsafe { ids(place, found.as_mut_ptr()) };
+        found
+            .into_iter()
+            .filter_map(|cpu| usize::try_from(cpu).ok())
+            .for_each(|cpu| set.insert(cpu));
+    }
+    Some(set).filter(|set| !set.is_empty())
+}
+
+/// The name of this host, as far as the system says one.
+pub(crate) fn host() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: the call writes at most the bytes that it is told of into `name`, which has them.
+    let done = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len()) };
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    if done == 0 { String::from_utf8_lossy(&name[..end]).into_owned() } else { String::new() }
+}
+
+/// The mask when the library was loaded: words that were not written are zero.
+static AT_LOAD: [AtomicU64; MASK_WORDS] = [const { AtomicU64::new(0) }; MASK_WORDS];
+
+/// Runs before `main`, or when the library is loaded later. Nothing of Rust's is ready then for sure: it
+/// makes one system call and stores numbers.
+extern "C" fn at_load() {
+    let mut words = [0_u64; MASK_WORDS];
+    // SAFETY: as in `affinity`.
+    let written = unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&words), words.as_mut_ptr())
+    };
+    if written > 0 {
+        for (kept, word) in AT_LOAD.iter().zip(words) {
+            kept.store(word, Ordering::Relaxed);
+        }
+    }
+}
+
+#[used]
+// SAFETY: the section holds pointers to functions without arguments that are used, which this is.
+#[unsafe(link_section = ".init_array")]
+static REGISTERED: extern "C" fn() = at_load;
+
+/// The processors that the process might run on when the library was loaded.
+pub(crate) fn affinity_at_load() -> Option<CpuSet> {
+    let words = AT_LOAD.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+    Some(CpuSet::of_words(words)).filter(|set| !set.is_empty())
+}
+
+/// The processors of the node that are switched on, at least 1.
+pub(crate) fn processors_online() -> usize {
+    // SAFETY: takes a number.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
+}
