@@ -15,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 quick=(lint unit abi headers prefix)
-all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits async conformance scripts python suites)
+all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits runtime async conformance scripts python suites)
 
 # The command of each stage.
 stage() {
@@ -55,6 +55,7 @@ stage() {
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
         limits) tests/limits/run.py ;;
+        runtime) tests/runtime/run.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
         async)

@@ -25,6 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../c/outside_malloc.h"
+
 enum { MOST_FILES = 2, MOST_THREADS = 4, MOST_ROWS = 8, SCALE = 4096, CHILD_SECONDS = 10 };
 /* How a process ends. */
 enum { IN_MAIN, IN_HANDLER, IN_THREAD, BY_RETURN, MAIN_LEAVES, QUICKLY, N_ENDS };
@@ -381,6 +383,10 @@ static void fork_here(void) {
 static void handler(int number) {
     (void)number;
     int saved = errno;
+    if (plan.forks && come_back_later()) {
+        errno = saved;
+        return;
+    }
     if (plan.forks)
         fork_here();
     else

@@ -2,6 +2,7 @@
  * A process forks while a call is under way, on another thread or, in a signal handler, on its own. Each
  * call of the child on that file returns; the parent goes on and loses nothing. */
 #include "during.h"
+#include "outside_malloc.h"
 #include <errno.h>
 #include <pthread.h>
 
@@ -53,6 +54,7 @@ static void forks(void) {
 
 static void handler(int number) {
     (void)number;
+    if (come_back_later()) return;
     forks();
     stop = 1;
 }

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import compare
@@ -27,7 +28,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIBDIR = os.path.abspath(os.environ.get("ZONDA_LIBDIR") or os.path.join(ROOT, "dist", "lib"))
 ZONDA = os.path.join(os.path.dirname(LIBDIR), "bin", "zonda")
-SECONDS = 60
+# Only hangs are bounded.
+SECONDS = 600
+# Of what a program prints so much is compared: one file of a corpus gives 861 MB.
+MOST_BYTES = 32 << 20
 
 # Reads every variable of every group, and prints what the module makes of it.
 PYTHON_READER = """
@@ -78,14 +82,23 @@ MASKS = [
 
 
 def run(command, env, folder):
-    try:
-        r = subprocess.run(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        return "timeout", b""
-    out = r.stdout
+    with subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        out = process.stdout.read(MOST_BYTES)
+        is_long = len(out) == MOST_BYTES
+        if is_long:
+            process.kill()
+        code = process.wait()
+        if not timer.is_alive():
+            return "timeout", b""
+        timer.cancel()
+    if is_long:
+        code = "more than %d bytes" % MOST_BYTES
     for mask, plain in MASKS:
         out = mask.sub(plain, out)
-    return r.returncode, out
+    return code, out
 
 
 def environments():

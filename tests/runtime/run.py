@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the library takes of a machine: threads, where they run, memory, ranks.
+
+    tests/runtime/run.py [--only REGEX]
+
+decided  `zonda info --runtime` under taskset, ulimit, settings, and the variables of each launcher for 2, 16 and 64 ranks
+where    a program with OpenMP under OMP_PROC_BIND=true OMP_PLACES=cores: the library is linked before libgomp, after it,
+         preloaded, or loaded when OpenMP has begun; its threads keep off the core that the main thread is bound to
+group    64 processes in a control group of 512 MiB (version 1 or 2, made by us; skipped where we may not)
+
+No time decides. ZONDA_LIBDIR (dist/lib) is the library under test.
+"""
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+PREFIX = LIBRARY.parent
+MIB = 1 << 20
+# Only hangs are bounded.
+SECONDS = 300
+# What launchers set for each of n ranks on one node: its own number is 0.
+LAUNCHERS = {
+    "Open MPI": lambda n: {"OMPI_COMM_WORLD_LOCAL_SIZE": n, "OMPI_COMM_WORLD_SIZE": 4 * n},
+    "Hydra": lambda n: {"MPI_LOCALNRANKS": n, "PMI_SIZE": 4 * n, "PMI_RANK": 0},
+    "MVAPICH 2": lambda n: {"MV2_COMM_WORLD_LOCAL_SIZE": n},
+    "MVAPICH 3": lambda n: {"MVP_COMM_WORLD_LOCAL_SIZE": n},
+    "PALS": lambda n: {"PALS_LOCAL_SIZE": n},
+    "PMI": lambda n: {"PMI_LOCAL_SIZE": n},
+    "PMIx": lambda n: {"PMIX_LOCAL_SIZE": n},
+    "jsrun": lambda n: {"JSM_NAMESPACE_LOCAL_SIZE": n},
+    "srun": lambda n: {"SLURM_STEP_TASKS_PER_NODE": "%d(x4)" % n, "SLURM_NODEID": 2, "SLURM_STEP_NUM_TASKS": 4 * n, "SLURM_STEP_NUM_NODES": 4},
+    "srun, uneven": lambda n: {"SLURM_STEP_TASKS_PER_NODE": "3,%d,1" % n, "SLURM_NODEID": 1},
+    "Flux": lambda n: {"FLUX_JOB_SIZE": 4 * n, "FLUX_JOB_NNODES": 4, "FLUX_TASK_LOCAL_ID": 0},
+    "PMI alone": lambda n: {"PMI_SIZE": n, "PMI_RANK": 0},
+}
+# What a batch script has, which is no rank.
+SCRIPTS = {
+    "sbatch": {"SLURM_TASKS_PER_NODE": "16", "SLURM_NTASKS": "16", "SLURM_JOB_NUM_NODES": "1"},
+    "empty": {"OMPI_COMM_WORLD_LOCAL_SIZE": ""},
+    "no number": {"MPI_LOCALNRANKS": "many"},
+}
+
+
+class Wrong(Exception):
+    """Not what was to be; the text says what."""
+
+
+class Skip(Exception):
+    """Not to be had here; the text says what."""
+
+
+def environment(**more):
+    dropped = ("ZONDA_", "LD_", "OMP_", "GOMP_", "SLURM_", "PMI", "OMPI_", "MPI_", "MV2_", "MVP_", "PALS_", "JSM_", "FLUX_", "LSB_", "LS_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    return env | {k: str(v) for k, v in more.items()}
+
+
+def want(is_so, text):
+    if not is_so:
+        raise Wrong(text)
+
+
+def run(command, **env):
+    done = subprocess.run([str(word) for word in command], env=environment(**env), capture_output=True, text=True, timeout=SECONDS, check=False)
+    want(done.returncode == 0, "%s ends with %d: %s" % (command[0], done.returncode, done.stderr.strip()[-300:]))
+    return done.stdout
+
+
+def told(before=(), **env):
+    """What the library says of a process."""
+    return json.loads(run([*before, PREFIX / "bin/zonda", "info", "--runtime", "--json"], **env))
+
+
+def cpus_of(text):
+    """The numbers in `0-2,5`."""
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def decided():
+    plain = told()
+    n_cpus = len(os.sched_getaffinity(0))
+
+    def alone():
+        want(plain["ranks"] == 1 and plain["ranks_told_by"] is None, plain)
+        want(plain["threads"] == min(n_cpus, plain["cgroup_quota"] or n_cpus), plain)
+        want(len(cpus_of(plain["processors"])) == n_cpus, plain)
+        want(plain["memory_bytes"] <= 1 << 30, plain)
+
+    def pinned():
+        if not shutil.which("taskset"):
+            raise Skip("taskset is not installed")
+        cpu = min(os.sched_getaffinity(0))
+        got = told(["taskset", "-c", str(cpu)])
+        want(got["threads"] == 1 and got["processors"] == str(cpu), got)
+
+    def asked():
+        got = told(ZONDA_THREADS=7, ZONDA_MEMORY="3M")
+        want(got["threads"] == 7 and got["memory_bytes"] == 3 * MIB, got)
+        got = told(ZONDA_THREADS="lots")
+        want(got["threads"] == plain["threads"], got)
+
+    def limited():
+        got = told(["bash", "-c", 'ulimit -v 1048576; exec "$@"', "bash"])
+        want(got["memory_bytes"] <= 128 * MIB and "ulimit" in got["memory_because"], got)
+
+    yield "decided alone", alone
+    yield "decided pinned", pinned
+    yield "decided as asked", asked
+    yield "decided ulimit", limited
+    for name, variables in LAUNCHERS.items():
+        for n in (2, 16, 64):
+            def launched(variables=variables(n), n=n):
+                got = told(**variables)
+                want(got["ranks"] == n and got["ranks_told_by"], got)
+                want(got["threads"] == max(1, plain["threads"] // n), got)
+                want(got["memory_bytes"] == plain["memory_bytes"] // n, got)
+            yield "decided %s, %d ranks" % (name, n), launched
+    for name, variables in SCRIPTS.items():
+        def script(variables=variables):
+            got = told(**variables)
+            want(got["ranks"] == 1 and got["threads"] == plain["threads"], got)
+        yield "decided %s" % name, script
+
+
+def where(scratch):
+    openmp = ["-fopenmp", HERE / "threads.c"]
+    ours = ["-L", LIBRARY, "-l:libnetcdf.so.19"]
+    kinds = {
+        "after": (["-Wl,--no-as-needed", *ours], None, {"LD_LIBRARY_PATH": LIBRARY}),
+        "before": (["-Wl,--no-as-needed", "-lgomp", *ours], None, {"LD_LIBRARY_PATH": LIBRARY}),
+        "preload": (["-Wl,--no-as-needed", "-l:libnetcdf.so.19"], None, {"LD_PRELOAD": LIBRARY / "libzonda-preload.so"}),
+        "late": ([], LIBRARY / "libnetcdf.so.19", {}),
+    }
+    for kind, (flags, library, env) in kinds.items():
+        for what in ("deflate", "plain"):
+            def place(kind=kind, flags=flags, library=library, env=env, what=what):
+                program, file = scratch / ("threads-" + kind), scratch / ("%s-%s.nc" % (kind, what))
+                if not program.exists():
+                    built = subprocess.run(["gcc", "-std=gnu11", "-O1", "-I", PREFIX / "include", *openmp, *flags, "-ldl", "-o", program],
+                                           capture_output=True, text=True, check=False)
+                    if "cannot find" in built.stderr:
+                        raise Skip(built.stderr.strip().splitlines()[0])
+                    want(built.returncode == 0, built.stderr[-400:])
+                if len(os.sched_getaffinity(0)) < 2:
+                    raise Skip("there is one core")
+                for bound in ({}, {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}):
+                    said = run([program, what, file, *([library] if library else [])], **env, **bound,
+                               ZONDA_ASYNC="on" if what == "plain" else "off")
+                    main = set(map(int, re.search("^main(.*)$", said, re.M)[1].split()))
+                    threads = [cpus_of(text) for text in re.findall("^thread (.*)$", said, re.M)]
+                    want(threads, "no thread of the library: %s" % said)
+                    if bound and len(main) < len(os.sched_getaffinity(0)):
+                        want(not any(main & cpus for cpus in threads), "a thread has the core of its maker: %s" % said)
+                    elif bound:
+                        raise Skip("OpenMP binds nothing here")
+            yield "where %s %s" % (kind, what), place
+
+
+def groups(scratch):
+    def small():
+        if os.geteuid() != 0:
+            raise Skip("control groups are root's")
+        for base, limit in ((Path("/sys/fs/cgroup"), "memory.max"), (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes")):
+            group = base / ("zonda-test-%d" % os.getpid())
+            try:
+                group.mkdir()
+            except OSError:
+                continue
+            try:
+                if not (group / limit).exists():
+                    continue
+                (group / limit).write_text(str(512 * MIB))
+                enter = ["bash", "-c", 'echo $$ >%s/cgroup.procs && exec "$@"' % group, "bash"]
+                got = told(enter)
+                want(got["cgroup_memory_bytes"] == 512 * MIB and got["memory_bytes"] == 64 * MIB, got)
+                got = told(enter, OMPI_COMM_WORLD_LOCAL_SIZE=64)
+                want(got["memory_bytes"] == MIB, got)
+                return
+            finally:
+                group.rmdir()
+        raise Skip("no control group for memory can be made")
+
+    yield "group of 512 MiB", small
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", metavar="REGEX")
+    options = parser.parse_args()
+    passed, failed, skipped = 0, 0, 0
+    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
+        for part in (decided(), where(Path(scratch)), groups(Path(scratch))):
+            for name, test in part:
+                if not re.search(options.only, name):
+                    continue
+                try:
+                    test()
+                    passed += 1
+                except Skip as why:
+                    skipped += 1
+                    print("skip %s: %s" % (name, why))
+                except (Wrong, subprocess.TimeoutExpired, KeyError, ValueError) as why:
+                    failed += 1
+                    print("FAIL %s: %s" % (name, why), flush=True)
+    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
