@@ -54,7 +54,7 @@ stage() {
         neighbours) tests/neighbours/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
-        limits) tests/limits/run.py ;;
+        limits) tests/limits/run.py && out/venv/bin/python tests/limits/foreign.py ;;
         runtime) tests/runtime/run.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;

@@ -11,6 +11,9 @@ that netCDF-C made; the file that is left is at most twice as long as the refere
 calls, and the reference's ncdump shows the same of both. Loops of data are held to what readers
 beside the writer are promised (docs/dev/nc4-commits.md): 4 MiB, or half of the file, more.
 
+Killed: sessions of commits, each ended by SIGKILL, on one file. What such a writer had ahead is not added up, and goes
+with the next session that ends well.
+
 Work: many.c defines, asks, renames, overwrites and deletes n and 4n objects. Processor time is allowed
 to grow twelvefold, work that grows with the square does sixteenfold; what takes less than a tenth of a
 second is not judged, and everything has a generous bound.
@@ -75,6 +78,25 @@ def run(ours, *command, check=True):
 def shown(file):
     """All that the reference's ncdump shows of a file, but its name and the order of attributes."""
     return sorted(run(False, "ncdump", file).stdout.split("\n")[1:])
+
+
+# ---- Killed
+
+def killed(options):
+    program = compile_program(HERE / "killed.c")
+    file = SCRATCH / "killed.nc"
+    file.unlink(missing_ok=True)
+    for n in range(60 if options.long else 12):
+        run(True, program, file, 100 + n, "kill", check=False)
+        if n == 0:
+            first = file.stat().st_size
+    say(file.stat().st_size <= first, f"killed: {file.stat().st_size} bytes, {first} after the first kill")
+    values = 200
+    run(True, program, file, values, "close")
+    n = file.stat().st_size
+    say(n <= 100 << 10, f"killed: {n} bytes after a session that ended well")
+    text = run(False, "ncdump", file).stdout
+    say(text.count(",") == values + 18 and "a = 19., 0" in text, f"killed: the reference reads {text[:200]}")
 
 
 # ---- Files
@@ -195,14 +217,14 @@ def main():
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--only", help="a pattern of loops, kinds of objects, or `room`")
-    parser.add_argument("--parts", default="files,work,room")
+    parser.add_argument("--parts", default="files,killed,work,room")
     options = parser.parse_args()
     SCRATCH.mkdir(parents=True, exist_ok=True)
     if not ctypes.util.find_library("netcdf") or not shutil.which("ncdump"):
         skip("all: there is no libnetcdf of the distribution to compare with")
     else:
         for part in options.parts.split(","):
-            {"files": files, "work": work, "room": room}[part](options)
+            {"files": files, "killed": killed, "work": work, "room": room}[part](options)
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed else 0
 

@@ -79,6 +79,14 @@ impl Space {
         }
     }
 
+    /// All behind `end` turned out not to be in use. To be said before anything is taken.
+    pub fn begin_at(&mut self, end: u64) {
+        if end < self.end {
+            self.end = end;
+            self.own = end.checked_next_multiple_of(ALIGN).unwrap_or(end);
+        }
+    }
+
     /// From now on what is given back serves again only when so many bytes were given back after it,
     /// or half of what the file has, up to 64 MiB, or a sixteenth of it, whatever is most: a reader
     /// that takes as long as the commits that do so finds what it looks for, and how long it takes

@@ -10,7 +10,7 @@ pub struct CpuSet {
 }
 
 /// Processors beyond this number are not counted: no system has so many, a broken list may.
-const MOST_CPUS: usize = 1 << 16;
+pub(crate) const MOST_CPUS: usize = 1 << 16;
 
 impl CpuSet {
     /// The set of those processors whose bits are set, 64 to a word.

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::CpuSet;
+use crate::cpus::MOST_CPUS;
 
 /// Words of a set of processors that the kernel is asked for: 65,536 processors.
 const MASK_WORDS: usize = 1024;
@@ -81,6 +82,9 @@ pub(crate) fn openmp_places() -> Option<CpuSet> {
     for place in 0..n_places {
         // SAFETY: `place` is less than the number of places.
         let n = usize::try_from(unsafe { procs(place) }).unwrap_or(0);
+        if n > MOST_CPUS {
+            continue;
+        }
         let mut found: Vec<libc::c_int> = vec![-1; n];
         // SAFETY: `found` has room for as many numbers as the runtime just said.
         unsafe { ids(place, found.as_mut_ptr()) };

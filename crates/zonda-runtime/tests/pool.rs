@@ -43,7 +43,9 @@ fn a_free_thread_helps() {
         &|| {
             both.wait();
         },
-        || drop(both.wait()),
+        || {
+            both.wait();
+        },
     );
 }
 

@@ -105,10 +105,14 @@ impl Nc4 {
         let name = Path::new("/");
         // Before anything is read: what others of the process change later is not known.
         let writer = lock.map(WriterLock::writer);
-        let file = match options.write {
+        let mut file = match options.write {
             true => Nc4File::open_for_writing(Arc::clone(&storage), name, how)?,
             false => Nc4File::open_for_reading(Arc::clone(&storage), name, how)?,
         };
+        // Without a lock somebody else may be at work behind what the file shows.
+        if options.write && writer.as_ref().is_some_and(Writer::is_alone) {
+            file.go_on_where_used()?;
+        }
         Ok(Nc4::new(file, storage, writer))
     }
 

@@ -44,6 +44,8 @@ pub(crate) struct EditedAtts {
     /// Committed types that attributes which are no more had, once for each. They count who has them.
     released: Vec<FileAddr>,
     names: Names,
+    /// The object's header is of version 1, which has all attributes within: none may be longer than a message.
+    in_header: bool,
     /// What changed since a commit laid the list out.
     since: Since,
 }
@@ -132,6 +134,7 @@ impl EditedAtts {
             others: Vec::new(),
             released: Vec::new(),
             names: Names::default(),
+            in_header: false,
             since: Since::default(),
         }
     }
@@ -144,6 +147,7 @@ impl EditedAtts {
     ) -> Result<EditedAtts, AttFault> {
         let attributes = object.attributes(&file)?;
         let mut list = EditedAtts::new(Arc::clone(&file));
+        list.in_header = object.header().version == 1;
         for (place, index) in (0u32..).zip(0..attributes.len()) {
             if hidden::is_reserved(attributes.name(index)) {
                 continue;
@@ -170,6 +174,11 @@ impl EditedAtts {
 
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Whether an attribute has to fit into one message of a header.
+    pub(crate) fn is_in_header(&self) -> bool {
+        self.in_header
     }
 
     pub(crate) fn len(&self) -> usize {

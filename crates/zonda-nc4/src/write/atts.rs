@@ -10,7 +10,7 @@ use super::datatypes::Typed;
 use super::define::{Definer, Stop, stored_name};
 use super::draft::VarDraft;
 use super::held::Held;
-use super::measure::check_fill;
+use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
 use super::source::Source;
 use crate::details::native_fill;
@@ -247,6 +247,9 @@ impl Definer<'_> {
     ) -> std::result::Result<(), Stop> {
         let sets_fill = owner.var != VarId::GLOBAL && *name == *FILL_VALUE;
         let fill = sets_fill.then(|| held.clone());
+        if self.edit_atts(owner)?.is_in_header() {
+            check_attribute(self.model, nc_type, n_values)?;
+        }
         self.edit_atts(owner)?.put(name, nc_type, n_values as u64, held)?;
         if let Some(fill) = fill {
             let var = self.model.var_mut(owner.group, owner.var).ok_or(NcError::NotVar)?;

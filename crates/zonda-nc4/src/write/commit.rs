@@ -72,6 +72,8 @@ impl Nc4File {
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;
         if let Some(writing) = &mut self.writing {
             writing.stores.n_confirmed = writing.stores.n_confirmed.saturating_add(1);
+            // Not before: a put that is made again where this failed is to confirm those before it, too.
+            writing.stores.put_bytes = 0;
         }
         Ok(())
     }

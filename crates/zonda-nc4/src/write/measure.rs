@@ -8,11 +8,12 @@ use std::collections::HashMap;
 
 use zonda_hdf5::message::{Class, Datatype};
 use zonda_hdf5::{HdfError, Sizes, Writer};
-use zonda_model::{ExtType, NcError};
+use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError};
 
 use super::datatypes::DEEPEST;
 use super::define::Stop;
 use crate::attribute::AttFault;
+use crate::files::{Files, ObjectAt};
 use crate::form::NC_STRING;
 use crate::model::{GroupId, Model, UserClass};
 
@@ -75,6 +76,53 @@ pub(crate) fn check_fill(bytes: usize) -> std::result::Result<(), Stop> {
     Ok(())
 }
 
+/// Refuses an attribute that has to fit into one message and does not. Its name counts as the longest, since it
+/// may get another one.
+///
+/// # Errors
+/// As [`check_types`].
+pub(crate) fn check_attribute(
+    model: &Model,
+    nc_type: i32,
+    n_values: usize,
+) -> std::result::Result<(), Stop> {
+    let ty = measure(model, nc_type, &mut HashMap::new())?;
+    let value = usize::try_from(ty.stored).unwrap_or(usize::MAX).saturating_mul(n_values);
+    let bytes = value.saturating_add(ty.bytes).saturating_add(ATTRIBUTE_HEAD);
+    if bytes > MOST_MESSAGE_BYTES {
+        return Err(too_large("bytes of an attribute in a header of version 1", bytes));
+    }
+    Ok(())
+}
+
+/// Refuses a variable of a dimension whose scale has no room to name it among its users: a scale with a header of
+/// version 1 has them in one message. Only files of the first forms have such headers, so no other is looked through.
+///
+/// # Errors
+/// As [`check_types`].
+pub(crate) fn check_users(
+    files: &Files,
+    model: &Model,
+    dims: &[DimId],
+) -> std::result::Result<(), Stop> {
+    let file = files.main();
+    if file.superblock().version >= 2 {
+        return Ok(());
+    }
+    for dim in dims {
+        let all = model.groups.iter().flat_map(|group| &group.vars);
+        let axes = all.flat_map(|var| &var.dims).chain(dims);
+        let n_users = axes.filter(|other| *other == dim).count();
+        let at = model.dim(*dim).and_then(|dim| dim.at).filter(|at| *at != ObjectAt::NOWHERE);
+        if let Some(at) = at.filter(|at| n_users > MOST_USERS && at.file == 0)
+            && file.object(at.addr).map_err(AttFault::Hdf)?.header().version == 1
+        {
+            return Err(too_large("users of a dimension in a header of version 1", n_users));
+        }
+    }
+    Ok(())
+}
+
 /// Whether the types of a group come before those of another one, or are the same: a group before the
 /// groups in it, each in the order in which they were made.
 fn comes_before(model: &Model, first: GroupId, second: GroupId) -> bool {
@@ -108,6 +156,11 @@ fn too_large(structure: &'static str, value: usize) -> Stop {
 
 /// Bytes that each type begins with.
 const HEAD: usize = 8;
+/// Bytes of an attribute's message besides its type and its value: a head of 8, a name, an extent of one
+/// dimension, each and the type up to a multiple of 8.
+const ATTRIBUTE_HEAD: usize = 8 + (MAX_NAME_BYTES + 8) + 24 + 8;
+/// Users of a scale that fit into a message, 16 bytes each.
+const MOST_USERS: usize = (MOST_MESSAGE_BYTES - 256) / 16;
 /// Bytes of the type of an integer.
 const INTEGER: usize = 12;
 

@@ -198,7 +198,7 @@ impl Writing {
     pub(super) fn gather(&mut self, file: &Arc<File>, model: &Model) -> Result<()> {
         let Writing { stores, space, changed, heap, n_commits, .. } = self;
         let often = is_often(*n_commits);
-        let Stores { list, chunks, copies, trees, put_bytes, .. } = stores;
+        let Stores { list, chunks, copies, trees, .. } = stores;
         if let Some(chunks) = chunks {
             let heap = heap.get_mut();
             let mut room = Room { space: &mut *space, heap, copies, file };
@@ -232,7 +232,6 @@ impl Writing {
                 changed.insert(*key);
             }
         }
-        *put_bytes = 0;
         Ok(())
     }
 

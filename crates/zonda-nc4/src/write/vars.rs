@@ -8,6 +8,7 @@ use super::atts::{COPIES, SMALL};
 use super::datatypes::Typed;
 use super::define::{Definer, owned, stored_name};
 use super::draft::{Layout, StorageRequest, VarDraft};
+use super::measure::check_users;
 use super::{ObjectKey, chunk_sizes, filters};
 use crate::Result;
 use crate::details::{Details, reported};
@@ -69,6 +70,7 @@ impl Nc4File {
             }
             let ids: Vec<DimId> = dims.iter().map(|&id| DimId(id)).collect();
             check_length(definer.model, group, &name, &ids)?;
+            check_users(definer.files, definer.model, &ids)?;
             let no_fill = definer.writing()?.no_fill && ExtType::from_nc_type(nc_type).is_some();
             let scale = definer.model.find_dim(group, &name);
             let mut var = Var::new(&name, nc_type, ids, ObjectAt::NOWHERE, &extent);

@@ -9,6 +9,7 @@
 
 use zonda_hdf5::File;
 use zonda_hdf5::FileAddr;
+use zonda_hdf5::usage::{Extent, Usage};
 
 use super::{Laid, Writing, root_error};
 use crate::Result;
@@ -82,11 +83,44 @@ impl Nc4File {
         if !is_whole || writing.keeps_end || writing.is_forked {
             return Ok(());
         }
-        // Who committed seldom has nothing ahead, but may have given the last of the file back.
-        if writing.n_commits <= OFTEN && writing.end <= writing.space.end() {
+        // Who committed seldom has nothing ahead, but may have given the last of the file back, or found
+        // what a writer that died had ahead.
+        let has_less = writing.n_commits > 0 && writing.end > writing.space.end();
+        if writing.n_commits <= OFTEN && !has_less {
             return Ok(());
         }
         end_where_used(files.main(), writing).map_err(root_error)
+    }
+}
+
+impl Nc4File {
+    /// Finds out where what is used ends of a file whose last writer died, and goes on there: what that one
+    /// had ahead would else stay as a hole, and the next one have as much ahead again. For a writer who has the
+    /// file alone, before it puts anything. Such a file is longer than its superblock says by what is ahead,
+    /// which no other is, so no other is walked; where not all of it can be told, it stays as it is.
+    ///
+    /// # Errors
+    /// What the storage reports when asked for its length.
+    pub fn go_on_where_used(&mut self) -> Result<()> {
+        let Nc4File { files, writing: Some(writing), .. } = self else { return Ok(()) };
+        let file = files.main();
+        let begin = file.position(FileAddr(0));
+        let len = file.storage().len().map_err(|error| root_error(error.into()))?;
+        let ahead = len.saturating_sub(begin).saturating_sub(writing.end);
+        let is_new = writing.is_new || writing.n_commits > 0;
+        if is_new || ahead < AHEAD_BYTES || !writing.owns_references || writing.page.is_some() {
+            return Ok(());
+        }
+        let usage = Usage::of(file);
+        if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
+            return Ok(());
+        }
+        let used = usage.extents.iter().map(Extent::end).max().unwrap_or(u64::MAX);
+        let used = used.saturating_sub(begin).checked_next_multiple_of(8).unwrap_or(u64::MAX);
+        if used < writing.end {
+            writing.space.begin_at(used);
+        }
+        Ok(())
     }
 }
 
