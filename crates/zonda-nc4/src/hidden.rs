@@ -1,5 +1,7 @@
 //! Attributes that netCDF keeps for itself: what they say of a dataset, and which are not shown.
 
+use std::sync::Arc;
+
 use zonda_hdf5::message::{Class, Padding};
 use zonda_hdf5::{Attribute, Attributes, File, FileAddr, HdfError};
 use zonda_model::DimId;
@@ -193,6 +195,20 @@ pub(crate) fn scales(
     }
     // An axis without scales says "no dimensions" only where it is the first.
     Ok(out.first().copied().flatten().is_some().then_some(out))
+}
+
+/// The objects that scales and variables refer to as each other's.
+pub(crate) fn referred(file: &Arc<File>, object: FileAddr) -> Result<Vec<FileAddr>, HdfError> {
+    let attributes = file.object(object)?.attributes(file)?;
+    let mut out: Vec<_> = scales(file, &attributes)?.into_iter().flatten().flatten().collect();
+    if let Some(index) = attributes.find(REFERENCE_LIST) {
+        let list = attributes.decode(index, file)?;
+        let element = usize::try_from(list.datatype.size).unwrap_or(0).max(1);
+        for element in list.data.chunks_exact(element) {
+            out.extend(file.reader("object reference", object, element).addr()?);
+        }
+    }
+    Ok(out)
 }
 
 /// A text up to its first NUL. A writer other than netCDF may have made it of variable length; the

@@ -10,6 +10,7 @@
 use zonda_hdf5::File;
 use zonda_hdf5::FileAddr;
 use zonda_hdf5::usage::{Extent, Usage};
+use zonda_storage::Storage;
 
 use super::{Laid, Writing, root_error};
 use crate::Result;
@@ -115,13 +116,38 @@ impl Nc4File {
         if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
             return Ok(());
         }
-        let used = usage.extents.iter().map(Extent::end).max().unwrap_or(u64::MAX);
-        let used = used.saturating_sub(begin).checked_next_multiple_of(8).unwrap_or(u64::MAX);
+        let known = usage.extents.iter().map(Extent::end).max().unwrap_or(u64::MAX);
+        // A commit that was interrupted may have left objects that only references lead to yet.
+        let said = begin.saturating_add(writing.end);
+        let written = last_written(&**file.storage(), known, said);
+        let used = written.map_err(root_error)?.saturating_sub(begin);
+        let used = used.checked_next_multiple_of(8).unwrap_or(u64::MAX);
         if used < writing.end {
             writing.space.begin_at(used);
         }
         Ok(())
     }
+}
+
+/// Bytes that are looked at together.
+const PIECE: u64 = 1 << 20;
+
+/// Behind the last byte between `begin` and `end` that is not zero; `begin` where there is none.
+fn last_written(storage: &dyn Storage, begin: u64, end: u64) -> Laid<u64> {
+    let mut bytes = vec![0; usize::try_from(PIECE).unwrap_or(0)];
+    let mut behind = end;
+    while behind > begin {
+        let at = behind.saturating_sub(PIECE).max(begin);
+        let n = usize::try_from(behind.saturating_sub(at)).unwrap_or(0);
+        let Some(piece) = bytes.get_mut(..n) else { return Ok(end) };
+        let n_read = storage.read_at(at, piece)?;
+        let piece = piece.get(..n_read).unwrap_or(piece);
+        if let Some(last) = piece.iter().rposition(|&byte| byte != 0) {
+            return Ok(at.saturating_add(last as u64).saturating_add(1));
+        }
+        behind = at;
+    }
+    Ok(begin)
 }
 
 fn end_where_used(file: &File, writing: &mut Writing) -> Laid<()> {

@@ -16,8 +16,8 @@ use zonda_hdf5::{File, FileAddr, Space};
 
 use super::super::objects::{Block, Dense, Outside, Stored};
 use super::super::{ObjectKey, Writing};
-use crate::Result;
 use crate::file::Nc4File;
+use crate::{Result, hidden};
 
 /// Tries: what one gives back may have room for what the next moves.
 const ROUNDS: usize = 3;
@@ -82,6 +82,15 @@ fn find_free(file: &Arc<File>, writing: &mut Writing) {
     let Some(found_end) = writing.found_end.take() else { return };
     let usage = Usage::of(file);
     if usage.is_partial || !usage.faults.is_empty() || !usage.overlaps.is_empty() {
+        return;
+    }
+    // A commit that was interrupted may have left objects that only references lead to yet.
+    let is_known = |addr: FileAddr| usage.objects.contains_key(&addr);
+    let all_known = |addr: &FileAddr| {
+        let referred = hidden::referred(file, *addr);
+        referred.is_ok_and(|referred| referred.into_iter().all(is_known))
+    };
+    if !usage.objects.keys().all(all_known) {
         return;
     }
     for (at, len) in usage.gaps() {
