@@ -31,6 +31,17 @@ pub(crate) fn set_affinity(cpus: &CpuSet) -> bool {
     done == 0
 }
 
+/// How often the calling thread gave its processor up to wait for something; `None` where the system does
+/// not count that.
+pub(crate) fn voluntary_switches() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the call writes a `rusage` to the address of one.
+    let done = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: all zero is a `rusage`, too.
+    let usage = unsafe { usage.assume_init() };
+    (done == 0).then(|| u64::try_from(usage.ru_nvcsw).unwrap_or(0))
+}
+
 /// Runs `body` while no signal is delivered to this thread.
 pub(crate) fn with_signals_blocked<T>(body: impl FnOnce() -> T) -> T {
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();

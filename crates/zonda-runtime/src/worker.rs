@@ -122,6 +122,13 @@ impl Drop for Alive {
     }
 }
 
+/// How often this thread gave its processor up to wait for something, such as a device: what distinguishes a call
+/// that waits from one whose processor others had meanwhile. A system call. `None` where the system does not say.
+#[must_use]
+pub fn waits() -> Option<u64> {
+    os::voluntary_switches()
+}
+
 /// Starts a thread. A panic ends that thread only. Nobody has to join it.
 ///
 /// # Errors
