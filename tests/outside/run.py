@@ -107,9 +107,12 @@ def other_user():
     """Another user who can run what this needs: what nobody may read, root reads."""
     if os.geteuid():
         return None
-    seen = subprocess.run([PYTHON, "-c", "import sys; [open(path).close() for path in sys.argv[1:]]", HERE / "look.py",
-                           LIB / "libnetcdf.so.19"], user=NOBODY, capture_output=True) if os.access(PYTHON, os.X_OK) else None
-    return NOBODY if seen and not seen.returncode else None
+    try:
+        seen = subprocess.run([PYTHON, "-c", "import sys; [open(path).close() for path in sys.argv[1:]]", HERE / "look.py",
+                               LIB / "libnetcdf.so.19"], user=NOBODY, capture_output=True)
+    except OSError:
+        return None
+    return None if seen.returncode else NOBODY
 
 
 def environment(**more):
