@@ -59,6 +59,12 @@ pub(crate) fn set_chunk_cache(
     Ok(())
 }
 
+/// How many threads compute at the same time in this process, the caller's among them.
+#[pyfunction]
+pub(crate) fn threads() -> usize {
+    zonda_runtime::threads()
+}
+
 /// From how many bytes on, and at multiples of what, things are placed in files that are created.
 #[pyfunction]
 pub(crate) fn get_alignment() -> (u64, u64) {
