@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use smallvec::SmallVec;
 use zonda_convert::Converted;
@@ -139,7 +139,7 @@ impl ChunkedArray {
             cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
             version: AtomicU64::new(0),
-            pattern: Mutex::default(),
+            pattern: Mutex::ranked(Rank::Pattern, Pattern::default()),
             background: Background::default(),
         };
         ChunkedArray { inner: Arc::new(inner) }

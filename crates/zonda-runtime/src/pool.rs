@@ -5,7 +5,7 @@
 //! else. So it may hold locks, it may be made on any thread (one of another pool, one of this one), and
 //! work that nobody began costs nothing. What a call must never count on is that anybody helps.
 
-use crate::lock::{Condvar, Mutex, MutexGuard};
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -116,7 +116,7 @@ impl Pool {
     #[must_use]
     pub fn new(most: usize) -> Pool {
         let queue = Queue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
-        Pool { shared: Arc::new(Shared { queue: Mutex::new(queue), bell: Condvar::new() }) }
+        Pool { shared: Arc::new(Shared { queue: Mutex::ranked(Rank::Pool, queue), bell: Condvar::new() }) }
     }
 
     /// Runs `here` on this thread and `work` on up to `helpers` threads of the pool that have nothing

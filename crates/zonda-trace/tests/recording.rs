@@ -65,7 +65,8 @@ fn child_side() {
             counter(Kind::QueueBytes, 0, || 1);
             let name = zonda_trace::file(Path::new("before.nc"));
             // What a child of fork does is done by this process itself, that has one thread only.
-            zonda_trace::fork_child(zonda_trace::fork_prepare(None));
+            zonda_runtime::fork::before();
+            zonda_runtime::fork::in_child();
             counter(Kind::QueueJobs, name, || 2);
             zonda_trace::flush();
         }

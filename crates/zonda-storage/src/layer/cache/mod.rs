@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 use visits::{Returns, Visits};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory;
 
 pub use adaptive::Adaptive;
@@ -273,9 +273,9 @@ impl<S: Storage> Cache<S> {
             hints: no_hints(shape.pages.min(FIRST_PAGES)),
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
-            table: Mutex::default(),
+            table: Mutex::ranked(Rank::Table, Table::default()),
             lent: Lent::default(),
-            resize: Mutex::new(()),
+            resize: Mutex::ranked(Rank::Resize, ()),
             shared,
             line,
         })
