@@ -81,7 +81,11 @@ impl MallocMemory {
 
     fn new(buffer: Buffer, owned: bool) -> MallocMemory {
         let owned = AtomicBool::new(owned);
-        MallocMemory { buffer: RwLock::ranked(Rank::Storage, buffer), owned, refused: AtomicBool::new(false) }
+        MallocMemory {
+            buffer: RwLock::ranked(Rank::Storage, buffer),
+            owned,
+            refused: AtomicBool::new(false),
+        }
     }
 
     fn is_owned(&self) -> bool {

@@ -261,7 +261,6 @@ impl Bench {
 }
 
 /// The first thing that went wrong, by part number, and what was converted.
-#[derive(Default)]
 struct Outcome {
     failed: Mutex<Option<ChunkError>>,
     failed_part: AtomicUsize,
@@ -270,7 +269,11 @@ struct Outcome {
 
 impl Outcome {
     fn new() -> Outcome {
-        Outcome { failed_part: AtomicUsize::new(usize::MAX), ..Outcome::default() }
+        Outcome {
+            failed: Mutex::ranked(Rank::Failed, None),
+            failed_part: AtomicUsize::new(usize::MAX),
+            out_of_range: AtomicU64::new(0),
+        }
     }
 
     fn fail(&self, part: usize, error: ChunkError) {

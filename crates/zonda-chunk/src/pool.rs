@@ -63,7 +63,12 @@ impl Engine {
     }
 
     fn with(threads: usize, budget: Budget) -> Engine {
-        Engine { threads, pool: Mutex::ranked(Rank::Engine, None), budget, caches: Mutex::ranked(Rank::ChunkCaches, Vec::new()) }
+        Engine {
+            threads,
+            pool: Mutex::ranked(Rank::Engine, None),
+            budget,
+            caches: Mutex::ranked(Rank::ChunkCaches, Vec::new()),
+        }
     }
 
     /// Threads that a request may use.

@@ -108,7 +108,7 @@ impl Request<'_> {
             if is_copy(form) {
                 return Ok(self.fetch(slab, Decode::Raw { elem_size: file_size }, out)?);
             }
-            let failed = Mutex::ranked(Rank::Put, None);
+            let failed = Mutex::ranked(Rank::Failed, None);
             let run = |src: &[u8], dst: &mut [u8]| {
                 if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
                     let mut failed = failed.lock();

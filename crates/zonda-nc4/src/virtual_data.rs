@@ -75,7 +75,7 @@ impl Virtual {
             let bytes = collection.get(index).ok_or(missing)?;
             mapping = VirtualMapping::decode(file.reader(NAME, addr, bytes))?;
         }
-        Ok(Virtual { home, mapping, sources: Mutex::ranked(Rank::Others, HashMap::new()) })
+        Ok(Virtual { home, mapping, sources: Mutex::ranked(Rank::Sources, HashMap::new()) })
     }
 
     /// A source; an error where it is there and is refused, or cannot be read.

@@ -35,8 +35,7 @@ type Known = Result<Option<Arc<load::Plugin>>, String>;
 
 /// Held only while looking for plugins and loading them, never while one works.
 fn plugins() -> MutexGuard<'static, Plugins> {
-    const NONE: Plugins =
-        Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
+    const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
     static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
     PLUGINS.lock()
 }

@@ -2,8 +2,9 @@
 //!
 //! A child of `fork` has one thread, and copies of all locks as they were. So who forks first lets no thread in the
 //! background take a lock ([`enter`]), then takes the locks that threads share, in the order of their ranks, and both
-//! sides give them back. All of it together waits for [`MOST_WAIT`] at most: transfers may take as long as a device is slow, and a thread
-//! that forks in a signal handler may have a lock itself. Each part then says what its child goes without.
+//! sides give them back. All of it together waits for [`MOST_WAIT`] at most: transfers may take as long as a device is
+//! slow, and a thread that forks in a signal handler may have a lock itself. Each part then says what its child goes
+//! without.
 //!
 //! The program's forks come here by `pthread_atfork` ([`install`]), or by calls where a language has hooks of its own.
 
@@ -44,24 +45,42 @@ pub struct Child {
     pub is_quiet: bool,
 }
 
-/// Most parts that there can be: one for each lock of the process.
-const MOST_PARTS: usize = 64;
+/// Places for parts: each lock of the process has one; more, where threads came to one for the first time together.
+const MOST_PARTS: usize = 256;
 
 static PARTS: [OnceLock<&'static dyn Part>; MOST_PARTS] = [const { OnceLock::new() }; MOST_PARTS];
 static N_PARTS: AtomicUsize = AtomicUsize::new(0);
 
-/// Has every fork from now on hold `part`. To be called once for each.
+/// Has every fork from now on hold `part`. Nobody waits here, also not in a child whose parent was in the middle of it.
 pub fn register(part: &'static dyn Part) {
+    if known().any(|known| is_same(known, part)) {
+        return;
+    }
     let at = N_PARTS.fetch_add(1, Ordering::Relaxed);
-    let place = PARTS.get(at).expect("more parts than a fork can hold");
-    // Nobody else has this number.
-    let _ = place.set(part);
+    if let Some(place) = PARTS.get(at) {
+        // Nobody else has this number.
+        let _ = place.set(part);
+    }
 }
 
-/// What a fork holds, outermost first.
+fn known() -> impl Iterator<Item = &'static dyn Part> {
+    PARTS.iter().filter_map(|part| part.get().copied())
+}
+
+/// Parts without a size may have one address.
+fn is_same(one: &dyn Part, other: &dyn Part) -> bool {
+    std::ptr::addr_eq(one, other) && one.rank() == other.rank()
+}
+
+/// What a fork holds, each once, outermost first.
 fn parts() -> Vec<&'static dyn Part> {
-    let mut parts: Vec<_> = PARTS.iter().filter_map(|part| part.get().copied()).collect();
-    parts.sort_unstable_by_key(|part| part.rank());
+    let mut parts: Vec<&'static dyn Part> = Vec::new();
+    for part in known() {
+        if !parts.iter().any(|held| is_same(*held, part)) {
+            parts.push(part);
+        }
+    }
+    parts.sort_by_key(|part| part.rank());
     parts
 }
 
@@ -165,8 +184,8 @@ pub struct Closed {
     is_empty: bool,
 }
 
-/// Leave for work in the background to take locks, while it is kept; `None` during a fork, which is never waited for: who
-/// forks may be waiting for one who waits for this thread's end. To be asked for with no lock held.
+/// Leave for work in the background to take locks, while it is kept; `None` during a fork, which is never waited for:
+/// who forks may be waiting for one who waits for this thread's end. To be asked for with no lock held.
 #[must_use]
 pub fn enter() -> Option<Inside> {
     GATE.enter()
@@ -276,7 +295,7 @@ mod tests {
     }
 
     /// What was done with parts, in order.
-    static DONE: Mutex<Vec<(char, Rank)>> = Mutex::new(Vec::new());
+    static DONE: Mutex<Vec<(char, Rank)>> = Mutex::ranked(Rank::Trace, Vec::new());
 
     struct Noted(Rank);
 
@@ -308,6 +327,8 @@ mod tests {
         static OUTER: Noted = Noted(Rank::File);
         register(&INNER);
         register(&OUTER);
+        // Another time: it is held once.
+        register(&INNER);
         let done = || std::mem::take(&mut *DONE.lock());
         before();
         // A second time before the fork: nothing.
@@ -319,7 +340,10 @@ mod tests {
         assert_eq!(done(), []);
         before();
         in_child();
-        assert_eq!(done(), [('h', out), ('h', inn), ('c', inn), ('g', inn), ('c', out), ('g', out)]);
+        assert_eq!(
+            done(),
+            [('h', out), ('h', inn), ('c', inn), ('g', inn), ('c', out), ('g', out)]
+        );
         assert!(enter().is_some(), "the gate is open again");
     }
 }

@@ -118,7 +118,11 @@ pub(crate) fn host() -> String {
 
 /// Has the C library call these before each `fork`, and after it in parent and child. Where it has no memory
 /// for that, it does not.
-pub(crate) fn at_fork(before: extern "C" fn(), in_parent: extern "C" fn(), in_child: extern "C" fn()) {
+pub(crate) fn at_fork(
+    before: extern "C" fn(),
+    in_parent: extern "C" fn(),
+    in_child: extern "C" fn(),
+) {
     // SAFETY: the handlers are functions of this library, which is never unloaded (it is linked with `nodelete`).
     unsafe {
         libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));

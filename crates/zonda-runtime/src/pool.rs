@@ -116,7 +116,12 @@ impl Pool {
     #[must_use]
     pub fn new(most: usize) -> Pool {
         let queue = Queue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
-        Pool { shared: Arc::new(Shared { queue: Mutex::ranked(Rank::Pool, queue), bell: Condvar::new() }) }
+        Pool {
+            shared: Arc::new(Shared {
+                queue: Mutex::ranked(Rank::Pool, queue),
+                bell: Condvar::new(),
+            }),
+        }
     }
 
     /// Runs `here` on this thread and `work` on up to `helpers` threads of the pool that have nothing

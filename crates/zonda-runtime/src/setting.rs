@@ -53,8 +53,7 @@ pub fn warn_once(variable: &str, text: &str, why: &dyn fmt::Display, used: &dyn 
 
 /// One line on standard error, once in a process.
 pub fn say_once(line: String) {
-    static SAID: Global<BTreeSet<String>> =
-        Global::new(Rank::Said, BTreeSet::new(), BTreeSet::new);
+    static SAID: Global<BTreeSet<String>> = Global::new(Rank::Said, BTreeSet::new(), BTreeSet::new);
     let mut said = SAID.lock();
     if !said.contains(&line) {
         use std::io::Write;

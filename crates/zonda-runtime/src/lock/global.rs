@@ -10,8 +10,8 @@ use crate::fork::{self, Child, Held, Part};
 /// What all threads of a process share, under a lock.
 ///
 /// It enters itself into the list of what a fork holds when it is first taken, so the child finds it as it was between
-/// two uses. Where a fork could not have it in time (the thread that forks is in a signal handler, and has it itself), the child begins
-/// with what [`Global::new`] says, instead of waiting for ever for a thread that it does not have.
+/// two uses. Where a fork could not have it in time (the thread that forks is in a signal handler, and has it itself),
+/// the child begins with what [`Global::new`] says, instead of waiting for ever for a thread that it does not have.
 pub struct Global<T: 'static> {
     rank: Rank,
     first: Mutex<T>,
@@ -47,8 +47,10 @@ impl<T: Send + 'static> Global<T> {
 
     #[inline]
     fn known(&'static self) -> &'static Mutex<T> {
-        if !self.is_known.load(Ordering::Relaxed) && !self.is_known.swap(true, Ordering::Relaxed) {
+        if !self.is_known.load(Ordering::Acquire) {
+            // Nobody takes it before a fork would hold it.
             fork::register(self);
+            self.is_known.store(true, Ordering::Release);
         }
         self.now()
     }

@@ -9,7 +9,7 @@
 //! background; what it was at is left as far as it is. So who comes next gets the lock as if nothing had been.
 //! This is the one place that says so: no other module takes locks from std.
 //!
-//! Locks that are held while others are taken have a rank ([`Rank`]). What threads of the whole process share is a
+//! Each has its place in one order ([`Rank`]). What threads of the whole process share is a
 //! [`Global`], which every fork holds; what a fork or an exit waits for is [`Polite`].
 
 mod global;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use order::{Held, Ranked};
 
 pub use global::Global;
-pub use order::{RANKS, Rank};
+pub use order::{Level, RANKS, Rank};
 pub use polite::Polite;
 
 /// How often somebody looks who does not wait longer than he said.
@@ -101,21 +101,21 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 }
 
 /// A mutual exclusion lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Mutex<T: ?Sized> {
     rank: Ranked,
     inner: std::sync::Mutex<T>,
 }
 
 impl<T> Mutex<T> {
-    /// One that nobody holds, and that is taken while no other is and held while no other is taken.
-    pub const fn new(value: T) -> Mutex<T> {
-        Mutex { rank: Ranked::none(), inner: std::sync::Mutex::new(value) }
-    }
-
     /// One that nobody holds, with its place in the order.
     pub const fn ranked(rank: Rank, value: T) -> Mutex<T> {
         Mutex { rank: Ranked::of(rank), inner: std::sync::Mutex::new(value) }
+    }
+
+    /// The same, of one of several layers over each other.
+    pub const fn at(rank: Rank, level: Level, value: T) -> Mutex<T> {
+        Mutex { rank: Ranked::at(rank, level), inner: std::sync::Mutex::new(value) }
     }
 
     /// What it guarded.
@@ -159,21 +159,21 @@ impl<T: ?Sized> Mutex<T> {
 }
 
 /// A lock that readers share and a writer has alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RwLock<T: ?Sized> {
     rank: Ranked,
     inner: std::sync::RwLock<T>,
 }
 
 impl<T> RwLock<T> {
-    /// One that nobody holds, and that is taken while no other is and held while no other is taken.
-    pub const fn new(value: T) -> RwLock<T> {
-        RwLock { rank: Ranked::none(), inner: std::sync::RwLock::new(value) }
-    }
-
     /// One that nobody holds, with its place in the order.
     pub const fn ranked(rank: Rank, value: T) -> RwLock<T> {
         RwLock { rank: Ranked::of(rank), inner: std::sync::RwLock::new(value) }
+    }
+
+    /// The same, of one of several layers over each other.
+    pub const fn at(rank: Rank, level: Level, value: T) -> RwLock<T> {
+        RwLock { rank: Ranked::at(rank, level), inner: std::sync::RwLock::new(value) }
     }
 
     /// What it guarded.
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_a_lock_to_the_next() {
-        let (mutex, lock) = (Mutex::new(1), RwLock::new(2));
+        let (mutex, lock) = (Mutex::ranked(Rank::Said, 1), RwLock::ranked(Rank::Trace, 2));
         let end = std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 let _held = (mutex.lock(), lock.write());
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_time_goes_on_without_it() {
-        let (mutex, lock) = (Mutex::new(()), RwLock::new(()));
+        let (mutex, lock) = (Mutex::ranked(Rank::Said, ()), RwLock::ranked(Rank::Trace, ()));
         let soon = || Instant::now() + Duration::from_millis(2);
         let held = (mutex.lock(), lock.read());
         assert!(mutex.try_lock().is_none() && mutex.lock_until(soon()).is_none());
@@ -318,8 +318,11 @@ mod tests {
         let (file, budget) = (RwLock::ranked(Rank::File, ()), Mutex::ranked(Rank::Budget, ()));
         let other = RwLock::ranked(Rank::File, ());
         assert_eq!(refused(|| drop((file.read(), budget.lock()))), None);
-        assert_eq!(refused(|| drop((budget.lock(), file.try_read()))), None, "a try waits for nobody");
-        assert_eq!(refused(|| drop((file.write(), Mutex::new(()).lock()))), None);
+        assert_eq!(
+            refused(|| drop((budget.lock(), file.try_read()))),
+            None,
+            "a try waits for nobody"
+        );
         // Given back in any order.
         let in_turn = || {
             let (first, second) = (file.read(), budget.lock());
@@ -329,13 +332,23 @@ mod tests {
             drop(file.write());
         };
         assert_eq!(refused(in_turn), None);
+        let below = RwLock::at(Rank::Page, Level::next(), ());
+        let level = Level::next();
+        let (above, within) = (RwLock::at(Rank::Page, level, ()), Mutex::ranked(Rank::Table, ()));
+        assert_eq!(refused(|| drop((above.read(), below.read(), within.lock()))), None);
         if cfg!(debug_assertions) {
             let text = "a thread waits for a lock of rank File while it holds one of rank";
             let upwards = refused(|| drop((budget.lock(), file.read())));
             assert_eq!(upwards, Some(format!("{text} Budget")));
             let beside = refused(|| drop((file.read(), other.read())));
             assert_eq!(beside, Some(format!("{text} File")));
+            let from_below = refused(|| drop((below.read(), within.lock())));
+            assert_eq!(from_below.map(|text| text.contains("Table while")), Some(true));
         }
-        assert!(std::mem::size_of::<Ranked>() == 0 || cfg!(debug_assertions));
+        // What a release build carries of it: nothing.
+        assert!(cfg!(debug_assertions) || size_of::<(Ranked, Held, Level)>() == 0);
+        assert!(
+            cfg!(debug_assertions) || size_of::<Mutex<u32>>() == size_of::<std::sync::Mutex<u32>>()
+        );
     }
 }

@@ -5,7 +5,7 @@
 //! waits for a lock, at what it has already: the order is broken by one thread alone, in the first run that goes that way.
 //! A lock that is only tried may be tried in any order, since that waits for nobody.
 //!
-//! Release builds carry nothing of it: [`Ranked`] and [`Held`] have no size there.
+//! Release builds carry nothing of it: [`Ranked`], [`Level`] and [`Held`] have no size there.
 
 macro_rules! ranks {
     ($($(#[$doc:meta])+ $rank:ident,)+) => {
@@ -23,6 +23,8 @@ macro_rules! ranks {
 }
 
 ranks! {
+    /// What the threads of one call come to in turn, before anything else.
+    Turns,
     /// What a program registers and sets for files that it opens later: formats, plugins, caches.
     Settings,
     /// The list of files that are open, where there is one. The table of handles has no lock.
@@ -55,7 +57,9 @@ ranks! {
     Walk,
     /// What one object of a file keeps for itself.
     Object,
-    /// Other files that a file takes data from.
+    /// Where the data of an array are that other files have.
+    Sources,
+    /// Other files that a file names.
     Others,
     /// The index of the chunks of an array.
     ChunkIndex,
@@ -85,26 +89,20 @@ ranks! {
     Turn,
     /// The copy beside a file.
     Beside,
+    /// Which caches share pages, and which of them a file has.
+    Sharing,
     /// Whether a cache with a thread still lives.
     Lives,
     /// The size of a cache.
     Resize,
     /// A page of a cache. Others are tried.
     Page,
-    /// Which pages of a cache are where.
-    Table,
-    /// What the thread of a cache has to do.
-    Line,
-    /// What it failed at.
-    Failed,
-    /// Which caches share pages, and which of them a file has.
-    Sharing,
-    /// The caches that share some.
-    Members,
     /// Files of lines that layers write, and which they are.
     Sinks,
     /// Which files are mapped.
     Mappings,
+    /// The syncs of a file, one at a time.
+    Syncs,
     /// A layer's own state.
     Layer,
     /// A mapped file.
@@ -113,6 +111,20 @@ ranks! {
     Storage,
     /// A piece of a backend's memory.
     Segment,
+    /// Why a backend failed, for who asks later.
+    Cause,
+    /// Which pages of a cache are where.
+    Table,
+    /// Fill values of pages that writes have taken out.
+    Lent,
+    /// Reads that a cache remembers.
+    Visits,
+    /// The caches that share pages.
+    Members,
+    /// What the thread of a cache has to do.
+    Line,
+    /// What failed first of what threads share.
+    Failed,
     /// Lines that a layer writes.
     Lines,
     /// What was already said.
@@ -121,22 +133,42 @@ ranks! {
     Trace,
 }
 
-/// The rank of a lock; none for locks that are taken alone, as in tests.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ranked(#[cfg(debug_assertions)] Option<Rank>);
+/// Which of several layers over each other a lock is of that is held while the layer below is called. What is made later
+/// lies over what was made before, and its locks come first.
+#[derive(Clone, Copy, Debug)]
+pub struct Level(#[cfg(debug_assertions)] u32);
+
+impl Level {
+    /// The level of a layer that is being made.
+    #[must_use]
+    pub fn next() -> Level {
+        #[cfg(debug_assertions)]
+        {
+            use std::sync::atomic::{AtomicU32, Ordering};
+            static LAST: AtomicU32 = AtomicU32::new(0);
+            Level(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
+        }
+        #[cfg(not(debug_assertions))]
+        Level()
+    }
+}
+
+/// The place of a lock in the order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ranked(#[cfg(debug_assertions)] checked::Place);
 
 /// A lock that this thread has, as long as it lives.
 #[derive(Debug)]
 #[must_use]
-pub(super) struct Held(#[cfg(debug_assertions)] Option<Rank>);
+pub(super) struct Held(#[cfg(debug_assertions)] checked::Place);
 
 #[cfg(not(debug_assertions))]
 impl Ranked {
-    pub(super) const fn none() -> Ranked {
+    pub(super) const fn of(_: Rank) -> Ranked {
         Ranked()
     }
 
-    pub(super) const fn of(_: Rank) -> Ranked {
+    pub(super) const fn at(_: Rank, _: Level) -> Ranked {
         Ranked()
     }
 
@@ -150,56 +182,81 @@ impl Ranked {
 }
 
 #[cfg(debug_assertions)]
-thread_local! {
-    /// How many locks of each rank this thread has: plain numbers, which a signal handler may come upon.
-    static HELD: [std::cell::Cell<u8>; RANKS.len()] = const { [const { std::cell::Cell::new(0) }; RANKS.len()] };
-}
+mod checked {
+    use std::cell::Cell;
 
-#[cfg(debug_assertions)]
-impl Ranked {
-    pub(super) const fn none() -> Ranked {
-        Ranked(None)
+    use super::{Held, Level, RANKS, Rank, Ranked};
+
+    /// A rank, and a level where there is one.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    pub(super) struct Place {
+        rank: Rank,
+        level: u32,
     }
 
-    pub(super) const fn of(rank: Rank) -> Ranked {
-        Ranked(Some(rank))
+    /// Locks that are noted of one thread. A fork has more; it waits for none of them without end.
+    const MOST_HELD: usize = 32;
+
+    thread_local! {
+        /// What this thread has. An entry comes and goes with one store, since a signal handler may take locks between
+        /// any two.
+        static HELD: [Cell<Option<Place>>; MOST_HELD] = const { [const { Cell::new(None) }; MOST_HELD] };
     }
 
-    /// To be called before it is waited for.
-    #[track_caller]
-    pub(super) fn check(self) {
-        let Some(rank) = self.0 else { return };
-        let inner = HELD.try_with(|held| {
-            (rank as usize..RANKS.len()).rev().find(|&at| held[at].get() > 0)
+    impl Place {
+        /// Whether who holds it may wait for `other`.
+        fn is_before(self, other: Place) -> bool {
+            if self.level != 0 && other.level != 0 && self.level != other.level {
+                return self.level > other.level;
+            }
+            self.rank < other.rank
+        }
+    }
+
+    impl Ranked {
+        pub(in super::super) const fn of(rank: Rank) -> Ranked {
+            Ranked(Place { rank, level: 0 })
+        }
+
+        pub(in super::super) const fn at(rank: Rank, level: Level) -> Ranked {
+            Ranked(Place { rank, level: level.0 })
+        }
+
+        /// To be called before it is waited for.
+        #[track_caller]
+        pub(in super::super) fn check(self) {
+            // A thread that ends may have no list any more.
+            let in_the_way = HELD.try_with(|held| {
+                held.iter().filter_map(Cell::get).find(|held| !held.is_before(self.0))
+            });
+            if let Ok(Some(held)) = in_the_way {
+                panic!(
+                    "a thread waits for a lock of rank {:?} while it holds one of rank {:?}",
+                    self.0.rank, held.rank
+                );
+            }
+        }
+
+        /// To be called when it is taken.
+        pub(in super::super) fn held(self) -> Held {
+            change(None, Some(self.0));
+            Held(self.0)
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            change(Some(self.0), None);
+        }
+    }
+
+    fn change(from: Option<Place>, to: Option<Place>) {
+        let _ = HELD.try_with(|held| {
+            if let Some(entry) = held.iter().find(|entry| entry.get() == from) {
+                entry.set(to);
+            }
         });
-        if let Ok(Some(inner)) = inner {
-            panic!(
-                "a thread waits for a lock of rank {rank:?} while it holds one of rank {:?}",
-                RANKS[inner]
-            );
-        }
     }
 
-    /// To be called when it is taken.
-    pub(super) fn held(self) -> Held {
-        if let Some(rank) = self.0 {
-            let _ = HELD.try_with(|held| {
-                let held = &held[rank as usize];
-                held.set(held.get().saturating_add(1));
-            });
-        }
-        Held(self.0)
-    }
-}
-
-#[cfg(debug_assertions)]
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(rank) = self.0 {
-            let _ = HELD.try_with(|held| {
-                let held = &held[rank as usize];
-                held.set(held.get().saturating_sub(1));
-            });
-        }
-    }
+    const _: () = assert!(RANKS.len() <= 256);
 }

@@ -44,7 +44,12 @@ impl Memory {
     #[must_use]
     pub fn with_limit(limit: u64) -> Memory {
         let n_changes = AtomicI64::new(0);
-        Memory { segments: RwLock::ranked(Rank::Storage, BTreeMap::new()), len: AtomicU64::new(0), limit, n_changes }
+        Memory {
+            segments: RwLock::ranked(Rank::Storage, BTreeMap::new()),
+            len: AtomicU64::new(0),
+            limit,
+            n_changes,
+        }
     }
 
     /// A storage that holds a copy of `bytes`.
@@ -122,7 +127,8 @@ impl Memory {
         if let Some(segment) = self.segments.read().get(&index) {
             return Arc::clone(segment);
         }
-        Arc::clone(self.segments.write().entry(index).or_default())
+        let new = || Arc::new(RwLock::ranked(Rank::Segment, Vec::new()));
+        Arc::clone(self.segments.write().entry(index).or_insert_with(new))
     }
 }
 

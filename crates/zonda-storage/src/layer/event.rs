@@ -86,7 +86,8 @@ impl Sink {
                     errno: e.raw_os_error().unwrap_or(libc::EIO),
                 }
             })?;
-        let (file, lost) = (Mutex::ranked(Rank::Lines, BufWriter::new(file)), AtomicBool::new(false));
+        let (file, lost) =
+            (Mutex::ranked(Rank::Lines, BufWriter::new(file)), AtomicBool::new(false));
         let sink = Arc::new(Sink::File(Lines { path: path.to_owned(), file, lost }));
         open.retain(|_, sink| sink.strong_count() > 0);
         open.insert(path.to_owned(), Arc::downgrade(&sink));

@@ -186,7 +186,12 @@ impl<S: Storage> Fault<S> {
     /// Wraps `inner`.
     pub fn new(inner: S, plan: FaultPlan) -> Self {
         let state = State { plan: Some(plan), seen: 0, injected: 0 };
-        Fault { inner, plan, state: Arc::new(Mutex::ranked(Rank::Layer, state)), syncs: Syncs::default() }
+        Fault {
+            inner,
+            plan,
+            state: Arc::new(Mutex::ranked(Rank::Layer, state)),
+            syncs: Syncs::default(),
+        }
     }
 
     /// A handle to it.

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use zonda_runtime::fork;
-use zonda_runtime::lock::{Condvar, Mutex, Rank};
+use zonda_runtime::lock::{Condvar, Level, Mutex, Rank};
 use zonda_runtime::worker::{self, Purpose};
 
 /// How long a thread that met a fork waits before it looks again.
@@ -118,6 +118,7 @@ impl Tasks {
 /// The work of one cache.
 pub(super) struct Line {
     when: When,
+    level: Level,
     tasks: Mutex<Tasks>,
     bell: Condvar,
     /// The process whose thread it is.
@@ -135,8 +136,10 @@ impl std::fmt::Debug for Line {
 
 impl Line {
     pub(super) fn new(when: When) -> Arc<Line> {
+        let level = Level::next();
         Arc::new(Line {
             when,
+            level,
             tasks: Mutex::ranked(Rank::Line, Tasks::default()),
             bell: Condvar::new(),
             pid: std::process::id(),
@@ -144,6 +147,11 @@ impl Line {
             failed: Mutex::ranked(Rank::Failed, None),
             has_failed: AtomicBool::new(false),
         })
+    }
+
+    /// The place of the cache among the layers of all files.
+    pub(super) fn level(&self) -> Level {
+        self.level
     }
 
     #[inline]

@@ -81,7 +81,7 @@ impl<S: Storage + 'static> Served<S> {
     ) -> Result<Served<S>, StorageError> {
         let line = Line::new(when);
         let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&line)))?;
-        let core = Arc::new(Core { cache, lives: Mutex::ranked(Rank::Lives, true) });
+        let core = Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, line.level(), true) });
         let weak = Arc::downgrade(&core);
         if let Some(shared) = shared {
             shared.join(Weak::clone(&weak) as Weak<dyn Member>);

@@ -7,7 +7,7 @@ use crate::slab::{self, SlabPage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use zonda_runtime::lock::{Rank, RwLock};
+use zonda_runtime::lock::{Level, Rank, RwLock};
 
 /// The index of a slot that holds no page.
 pub(super) const NO_PAGE: u64 = u64::MAX;
@@ -357,10 +357,10 @@ pub(super) struct Slot {
     place: AtomicU64,
 }
 
-impl Default for Slot {
-    fn default() -> Slot {
+impl Slot {
+    pub(super) fn new(level: Level) -> Slot {
         Slot {
-            page: RwLock::ranked(Rank::Page, Page::default()),
+            page: RwLock::at(Rank::Page, level, Page::default()),
             holds: AtomicU64::default(),
             stamp: AtomicU64::default(),
             dirty: AtomicBool::default(),
