@@ -8,21 +8,27 @@
 
 mod stuck;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use stuck::Watch;
+use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::worker::{self, Purpose};
 
 use crate::boundary::is_inside;
-use crate::fork::{MOST_WAIT, guarded};
 use crate::handles::{self, OpenFile};
 
 /// How often the exiting thread looks.
 const STEP: Duration = Duration::from_millis(1);
 /// How long it waits for the trace, after all else.
 const TRACE_WAIT: Duration = Duration::from_millis(200);
+
+/// No panic leaves a handler that C calls.
+fn guarded(body: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(body));
+}
 
 /// Has the process end by [`at_exit`].
 pub(crate) fn register() {

@@ -7,11 +7,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::{Pool, memory};
-use zonda_storage::{Closed, Gate, Inside};
 use zonda_trace::{Args, Kind};
 
 use crate::cache::Cache;
@@ -65,7 +63,12 @@ impl Engine {
     }
 
     fn with(threads: usize, budget: Budget) -> Engine {
-        Engine { threads, pool: Mutex::new(None), budget, caches: Mutex::default() }
+        Engine {
+            threads,
+            pool: Mutex::ranked(Rank::Engine, None),
+            budget,
+            caches: Mutex::ranked(Rank::ChunkCaches, Vec::new()),
+        }
     }
 
     /// Threads that a request may use.
@@ -191,38 +194,4 @@ impl Engine {
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
         self.threads > 1 && self.pool().spawn(work)
     }
-}
-
-/// Passed by work in the background while it has any lock; a fork waits for it.
-static GATE: Gate = Gate::new();
-
-/// What holds background work back.
-#[derive(Debug)]
-pub struct Quiet {
-    gate: Closed,
-    /// The threads of storage layers.
-    layers: zonda_storage::Quiet,
-}
-
-impl Quiet {
-    /// Whether all of it is held back: not where that could not be had in time.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.gate.is_empty() && self.layers.is_whole()
-    }
-}
-
-/// Waits until background work holds no lock, and keeps it from taking any.
-///
-/// For the time of a fork: the child then inherits no lock from a thread that it does not have.
-/// To be called before the locks of files are taken, and dropped in parent and child. Never waits
-/// for a chunk to be decoded, only for one being read; and not beyond `until`, where that is said.
-#[must_use]
-pub fn quiet(until: Option<Instant>) -> Quiet {
-    Quiet { gate: GATE.close(until), layers: zonda_storage::quiet(until) }
-}
-
-/// Leave for background work to take locks, while it is kept; `None` during a fork.
-pub(crate) fn enter() -> Option<Inside> {
-    GATE.enter()
 }

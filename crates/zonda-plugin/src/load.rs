@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Once};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// `H5PL_TYPE_FILTER`.
 const TYPE_FILTER: c_int = 0;
@@ -80,7 +80,7 @@ pub(crate) fn open(file: &Path) -> Option<Arc<Plugin>> {
         encodes: class.encoder_present != 0,
         decodes: class.decoder_present != 0,
         function: class.filter?,
-        alone: Mutex::new(()),
+        alone: Mutex::ranked(Rank::Plugin, ()),
     }))
 }
 

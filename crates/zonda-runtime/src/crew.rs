@@ -4,7 +4,7 @@
 //! counted as running ([`Begun`]), it is counted only while the crew is open, and the caller does not go on,
 //! by no way out, before it has closed the crew and nobody is running.
 
-use crate::lock::{Condvar, Mutex, MutexGuard};
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Crew {
         };
         let crew = Arc::new(Crew {
             work: Work(pointer),
-            state: Mutex::new(State { is_open: true, n_running: 0, panic: None }),
+            state: Mutex::ranked(Rank::Crew, State { is_open: true, n_running: 0, panic: None }),
             done: Condvar::new(),
         });
         // Also where `offer` panics half-way.

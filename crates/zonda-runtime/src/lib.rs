@@ -10,6 +10,7 @@ pub mod cgroup;
 mod cpus;
 #[allow(unsafe_code)]
 mod crew;
+pub mod fork;
 pub mod lock;
 mod machine;
 pub mod memory;

@@ -9,7 +9,7 @@
 //! returns, nothing of it is in the queue any more and no thread counts as busy with it, however late the
 //! system lets these threads run. So calls that come one after another start as many threads as one of them.
 
-use crate::lock::{Condvar, Mutex, MutexGuard};
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -147,7 +147,12 @@ impl Pool {
     #[must_use]
     pub fn new(most: usize) -> Pool {
         let queue = Queue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
-        Pool { shared: Arc::new(Shared { queue: Mutex::new(queue), bell: Condvar::new() }) }
+        Pool {
+            shared: Arc::new(Shared {
+                queue: Mutex::ranked(Rank::Pool, queue),
+                bell: Condvar::new(),
+            }),
+        }
     }
 
     /// Runs `here` on this thread and `work` on up to `helpers` threads of the pool that have nothing

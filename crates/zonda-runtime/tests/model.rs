@@ -19,11 +19,17 @@ mod lock {
 
     pub(crate) use shuttle::sync::MutexGuard;
 
+    /// The order of locks is looked at in the crate's own.
+    pub(crate) enum Rank {
+        Pool,
+        Crew,
+    }
+
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
     impl<T> Mutex<T> {
-        pub(crate) fn new(value: T) -> Mutex<T> {
+        pub(crate) fn ranked(_rank: Rank, value: T) -> Mutex<T> {
             Mutex(shuttle::sync::Mutex::new(value))
         }
 

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 pub use event::{Args, Kind, NO_ITEM};
 pub use names::{current_file, file, layer, set_current_file, variable};
-pub use sink::{Forking, flush, fork_child, fork_prepare};
+pub use sink::flush;
 pub use span::{Span, counter, instant, lock, span, span_between, span_since, start};
 
 /// The variable of the environment that names the file; `%p` in it stands for the process's number.

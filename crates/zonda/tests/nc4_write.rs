@@ -236,7 +236,7 @@ fn a_forked_child_reads_and_leaves_the_file_alone() {
     file.enddef(Reserve::Default).expect("enddef");
     assert_eq!(put(&file, var, &[0], &[1, 2, 3]), Ok(()));
     let before = storage.len().expect("length");
-    drop(file.freeze(None));
+    drop(file.freeze(std::time::Instant::now() + std::time::Duration::from_secs(60)));
     file.mark_forked();
     assert_eq!(get(&file, var, &[0], 3), [1, 2, 3]);
     let echild = Err(NcError::System(10));

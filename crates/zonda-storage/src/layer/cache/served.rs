@@ -13,7 +13,7 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// A program that has written so much goes on to do so.
 const LONG_STREAM_BYTES: u64 = 16 << 20;
@@ -81,7 +81,7 @@ impl<S: Storage + 'static> Served<S> {
     ) -> Result<Served<S>, StorageError> {
         let line = Line::new(when);
         let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&line)))?;
-        let core = Arc::new(Core { cache, lives: Mutex::new(true) });
+        let core = Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, line.level(), true) });
         let weak = Arc::downgrade(&core);
         if let Some(shared) = shared {
             shared.join(Weak::clone(&weak) as Weak<dyn Member>);
