@@ -70,6 +70,14 @@ if [ -n "$locks" ]; then
     echo "$locks" >&2
     exit 1
 fi
+# What is made once for the process is never waited for: a child forked meanwhile would wait for ever. Programs may.
+once=$(git grep -nE 'static [A-Z_]+: *(std::sync::)?(OnceLock|LazyLock|Once)\b' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE '^crates/zonda-(cli|plot|testkit)/' || true)
+if [ -n "$once" ]; then
+    echo "what is made once for the process is a zonda_runtime::Settled:" >&2
+    echo "$once" >&2
+    exit 1
+fi
 one_gate=$(git grep -nE 'pthread_atfork|fn at_fork' -- 'crates/*/src/*.rs' 'python/src/*.rs' | grep -v '^crates/zonda-runtime/' || true)
 if [ -n "$one_gate" ]; then
     echo "forks come to zonda_runtime::fork only:" >&2

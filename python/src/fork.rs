@@ -5,7 +5,7 @@
 //! The GIL is given up while it waits for them, since one who has such a lock may want the GIL: a
 //! file may be read through an object of Python.
 
-use std::sync::{Arc, Once, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use pyo3::prelude::*;
@@ -81,8 +81,7 @@ impl Held for HeldFiles {
 /// Before `os.fork`.
 #[pyfunction]
 pub(crate) fn before_fork(py: Python<'_>) {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| fork::register(&Files));
+    fork::register(&Files);
     py.detach(fork::before);
 }
 

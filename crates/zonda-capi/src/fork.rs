@@ -6,7 +6,8 @@
 //!
 //! An exit commits what was put ([`crate::ending`]).
 
-use std::sync::{Arc, Once};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use zonda::Frozen;
@@ -19,14 +20,17 @@ use crate::handles::{self, OpenFile};
 /// To be called before the first file opens.
 pub(crate) fn prepare_for_fork_and_exit() {
     zonda_trace::init(zonda::storage::neighbour::trusts_environment);
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if !IS_DONE.load(Ordering::Acquire) {
+        // Several threads may do this at once: nobody waits for another one, whom a child would not have.
         zonda::tell_of_gaps(crate::boundary::tell);
         zonda::release::find_by(crate::displaced::release);
         fork::register(&Files);
-        fork::install();
-        ending::register();
-    });
+        if !IS_DONE.swap(true, Ordering::AcqRel) {
+            fork::install();
+            ending::register();
+        }
+    }
 }
 
 /// The files of the handle table.

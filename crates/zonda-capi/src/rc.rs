@@ -7,7 +7,7 @@
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use zonda_runtime::Settled;
 use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda::NcError;
@@ -23,10 +23,10 @@ type Table = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The table; `None` if it is turned off. Read when first asked for.
 fn table() -> Option<MutexGuard<'static, (bool, Table)>> {
-    static IS_OFF: OnceLock<bool> = OnceLock::new();
+    static IS_OFF: Settled<bool> = Settled::new();
     static TABLE: Global<(bool, Table)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
     const UNREAD: (bool, Table) = (false, Table::new());
-    if *IS_OFF.get_or_init(|| std::env::var_os("NCRCENV_IGNORE").is_some()) {
+    if *IS_OFF.get_or_make(|| std::env::var_os("NCRCENV_IGNORE").is_some()) {
         return None;
     }
     let mut table = TABLE.lock();

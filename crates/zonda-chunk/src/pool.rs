@@ -6,10 +6,11 @@
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
+
 use zonda_runtime::lock::{Mutex, Rank};
 
-use zonda_runtime::{Pool, memory};
+use zonda_runtime::{Pool, Settled, memory};
 use zonda_trace::{Args, Kind};
 
 use crate::cache::Cache;
@@ -48,11 +49,9 @@ impl Engine {
     /// the memory budget of all caches.
     #[must_use]
     pub fn process() -> Arc<Engine> {
-        static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-        Arc::clone(
-            ENGINE
-                .get_or_init(|| Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process))),
-        )
+        static ENGINE: Settled<Arc<Engine>> = Settled::new();
+        let make = || Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process));
+        Arc::clone(ENGINE.get_or_make(make))
     }
 
     /// One with its own threads, and with a budget of its own in bytes.

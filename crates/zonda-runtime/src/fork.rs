@@ -11,7 +11,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lock::Rank;
@@ -87,8 +87,10 @@ fn parts() -> Vec<&'static dyn Part> {
 /// Has the program's forks come here. Where there is no memory for the handlers, forks go without, as in any other
 /// library.
 pub fn install() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| os::at_fork(c_before, c_in_parent, c_in_child));
+    static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+    if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
+        os::at_fork(c_before, c_in_parent, c_in_child);
+    }
 }
 
 /// Everything that one fork holds.

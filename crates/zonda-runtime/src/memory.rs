@@ -3,11 +3,10 @@
 //! Only caches that size themselves are held to it: one whose size was asked for by name has it. A
 //! cache may always have a few pages, so that many open files slow each other down but still work.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::machine::Machine;
-use crate::setting;
+use crate::{Settled, setting};
 
 /// Bytes in use by the caches that count.
 static IN_USE: AtomicU64 = AtomicU64::new(0);
@@ -18,9 +17,9 @@ static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// How many bytes there are for all caches.
 #[must_use]
 pub fn budget() -> u64 {
-    static BUDGET: OnceLock<u64> = OnceLock::new();
+    static BUDGET: Settled<u64> = Settled::new();
     let default = || Machine::of_process().default_memory().value;
-    let budget = *BUDGET.get_or_init(|| setting::bytes("ZONDA_MEMORY", default));
+    let budget = *BUDGET.get_or_make(|| setting::bytes("ZONDA_MEMORY", default));
     budget.min(LIMIT.load(Ordering::Relaxed))
 }
 

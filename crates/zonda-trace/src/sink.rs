@@ -8,9 +8,10 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Instant;
+use zonda_runtime::Settled;
 use zonda_runtime::fork::{self, Child, Held, Part};
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
@@ -58,16 +59,18 @@ struct State {
     block: Vec<u8>,
 }
 
-static STATE: LazyLock<Mutex<State>> =
-    LazyLock::new(|| Mutex::ranked(Rank::Trace, State::default()));
-
 fn now() -> (u64, u64) {
     (clock::ticks(), clock::nanoseconds())
 }
 
+fn state() -> &'static Mutex<State> {
+    static STATE: Settled<Mutex<State>> = Settled::new();
+    STATE.get_or_make(|| Mutex::ranked(Rank::Trace, State::default()))
+}
+
 fn lock() -> MutexGuard<'static, State> {
     // Nothing here leaves the state half changed in a way that matters.
-    STATE.lock()
+    state().lock()
 }
 
 /// Opens the trace. Whether there is one now.
@@ -185,7 +188,7 @@ impl Part for Trace {
     }
 
     fn hold(&'static self, until: Instant) -> Box<dyn Held> {
-        let state = if crate::on() { STATE.lock_until(until) } else { None };
+        let state = if crate::on() { state().lock_until(until) } else { None };
         Box::new(Forking { is_on: crate::on(), state })
     }
 }
