@@ -184,7 +184,9 @@ fn calls_from_blocking_threads_of_an_executor() {
                     // Every other task has a file to itself, as a call does that writes.
                     let held = n.is_multiple_of(2).then(|| file.lock().unwrap());
                     answer.send((n, share(&pool, 3, n))).unwrap();
-                    drop(held.map(|mut held| *held += 1));
+                    if let Some(mut held) = held {
+                        *held += 1;
+                    }
                     if n.is_multiple_of(7) {
                         // The next one is another thread's, made for it.
                         let (pool, answer) = (Arc::clone(&pool), answer.clone());
