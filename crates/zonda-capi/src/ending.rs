@@ -30,8 +30,18 @@ fn guarded(body: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(body));
 }
 
-/// Has the process end by [`at_exit`].
+/// Has the process end by [`at_exit`], also where it ends by `quick_exit`.
 pub(crate) fn register() {
+    unsafe extern "C" {
+        fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
+    }
+    extern "C" fn quickly() {
+        stuck::note_quick();
+        at_exit();
+    }
+    // SAFETY: the handler is a function of this library, which is never unloaded, and takes nothing. Where there is no
+    // memory for it, such an end is one without it, as in any other library.
+    let _ = unsafe { at_quick_exit(quickly) };
     #[cfg(target_env = "gnu")]
     {
         unsafe extern "C" {

@@ -320,7 +320,7 @@ fn threads_read_while_others_put() {
 }
 
 #[test]
-#[should_panic(expected = "a thread enters a file that it is at work with")]
+#[should_panic(expected = "a lock of rank File while it holds one of rank File")]
 #[cfg(debug_assertions)]
 fn a_call_within_a_call_is_found_out() {
     let file = created(&memory());

@@ -342,8 +342,8 @@ mod tests {
             assert_eq!(upwards, Some(format!("{text} Budget")));
             let beside = refused(|| drop((file.read(), other.read())));
             assert_eq!(beside, Some(format!("{text} File")));
-            let from_below = refused(|| drop((below.read(), within.lock())));
-            assert_eq!(from_below.map(|text| text.contains("Table while")), Some(true));
+            let from_below = refused(|| drop((below.read(), above.read())));
+            assert_eq!(from_below.map(|text| text.contains("Page while")), Some(true));
         }
         // What a release build carries of it: nothing.
         assert!(cfg!(debug_assertions) || size_of::<(Ranked, Held, Level)>() == 0);
