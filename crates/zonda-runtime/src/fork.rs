@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::lock::Rank;
+use crate::lock::{self, Rank};
 use crate::os;
 
 /// How long a fork waits, for everything together; an exit that waits for others, too.
@@ -134,6 +134,7 @@ pub fn in_child() {
         part.in_child(child);
         part.give_back();
     }
+    lock::begin_child();
 }
 
 /// No panic leaves a handler that C calls.

@@ -162,7 +162,7 @@ fn a_call_within_a_call() {
 fn a_lock_is_held_meanwhile() {
     in_many_orders(|| {
         let pool = Arc::new(Pool::new(1));
-        let file = Arc::new(lock::Mutex::new(0));
+        let file = Arc::new(lock::Mutex::ranked(lock::Rank::Pool, 0));
         let put = |pool: &Pool, file: &lock::Mutex<u32>| {
             let mut held = file.lock();
             share(pool, 1, 2);

@@ -93,7 +93,7 @@ impl Writing {
             scales: Default::default(),
             ids_are_said: false,
             apart: Default::default(),
-            heap: Mutex::ranked(Rank::Heap, HeapWriter::new(sizes)),
+            heap: Mutex::ranked(Rank::NewHeap, HeapWriter::new(sizes)),
             stores: Default::default(),
             end: space.end(),
             found_end: None,

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use order::{Held, Ranked};
 
 pub use global::Global;
+pub(crate) use order::begin_child;
 pub use order::{Level, RANKS, Rank};
 pub use polite::Polite;
 
@@ -274,6 +275,13 @@ impl Condvar {
     }
 }
 
+/// What a release build carries of ranks: nothing.
+#[cfg(not(debug_assertions))]
+const _: () = assert!(
+    size_of::<(Ranked, Held, Level)>() == 0
+        && size_of::<Mutex<u32>>() == size_of::<std::sync::Mutex<u32>>()
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,10 +353,5 @@ mod tests {
             let from_below = refused(|| drop((below.read(), above.read())));
             assert_eq!(from_below.map(|text| text.contains("Page while")), Some(true));
         }
-        // What a release build carries of it: nothing.
-        assert!(cfg!(debug_assertions) || size_of::<(Ranked, Held, Level)>() == 0);
-        assert!(
-            cfg!(debug_assertions) || size_of::<Mutex<u32>>() == size_of::<std::sync::Mutex<u32>>()
-        );
     }
 }

@@ -33,8 +33,6 @@ ranks! {
     File,
     /// Records being added to a classic file.
     Growth,
-    /// What a file knows of the writer that it is.
-    Writer,
     /// What write-behind has accepted for a file.
     Queue,
     /// What inquiries look at while puts wait.
@@ -63,6 +61,8 @@ ranks! {
     Others,
     /// The index of the chunks of an array.
     ChunkIndex,
+    /// Strings and sequences that a file gets.
+    NewHeap,
     /// Strings and sequences of a file.
     Heap,
     /// How requests walk through an array.
@@ -83,6 +83,8 @@ ranks! {
     Pool,
     /// Who takes part in the work of one call.
     Crew,
+    /// What a file knows of the writer that it is.
+    Writer,
     /// The locks that writers of this process have against other processes.
     WriterLocks,
     /// Which of the writers of this process may change a file.
@@ -161,6 +163,14 @@ pub(super) struct Ranked(#[cfg(debug_assertions)] checked::Place);
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Held(#[cfg(debug_assertions)] checked::Place);
+
+/// In the child of a fork: the thread may be in a signal handler, above a call that had locks. That call has them still,
+/// but there is no other thread that it could keep waiting.
+#[inline]
+pub(crate) fn begin_child() {
+    #[cfg(debug_assertions)]
+    checked::forget_all();
+}
 
 #[cfg(not(debug_assertions))]
 impl Ranked {
@@ -248,6 +258,10 @@ mod checked {
         fn drop(&mut self) {
             change(Some(self.0), None);
         }
+    }
+
+    pub(super) fn forget_all() {
+        let _ = HELD.try_with(|held| held.iter().for_each(|entry| entry.set(None)));
     }
 
     fn change(from: Option<Place>, to: Option<Place>) {
