@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
+use smallvec::SmallVec;
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, span, span_since, start};
@@ -283,7 +284,8 @@ enum Slot<'a> {
 struct Claim<'q, 'a> {
     queue: &'q Queue<'a>,
     range: Range<usize>,
-    results: Vec<Result<Stored<'a>, ChunkError>>,
+    /// Room for all of the range: a thread without memory must be able to say so.
+    results: SmallVec<[Result<Stored<'a>, ChunkError>; 4]>,
     spare: Vec<Vec<u8>>,
 }
 
@@ -320,12 +322,13 @@ impl<'a> Queue<'a> {
     /// Takes chunks to be filtered, if there is room.
     fn claim(&self, state: &mut State<'a>) -> Option<Claim<'_, 'a>> {
         let first = state.next;
-        let (mut taken, mut spare) = (0, Vec::new());
+        let (mut taken, mut spare, mut results) = (0, Vec::new(), SmallVec::new());
         while let Some(job) = self.jobs.get(state.next) {
             let bytes = job.array.chunk_bytes;
             let fits = state.bytes.saturating_add(bytes) <= self.window
                 || state.slots.len() < self.threads;
-            if !fits || (taken > 0 && taken + bytes > self.grain) {
+            let has_room = results.try_reserve(state.next - first + 1).is_ok();
+            if !fits || !has_room || (taken > 0 && taken + bytes > self.grain) {
                 break;
             }
             taken += bytes;
@@ -337,7 +340,7 @@ impl<'a> Queue<'a> {
             }
         }
         let range = first..state.next;
-        (!range.is_empty()).then(|| Claim { queue: self, range, results: Vec::new(), spare })
+        (!range.is_empty()).then(|| Claim { queue: self, range, results, spare })
     }
 
     /// The work of the calling thread.
