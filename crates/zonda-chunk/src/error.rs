@@ -145,3 +145,12 @@ impl ChunkError {
         }
     }
 }
+
+/// Coordinates for an error. Where there is no memory even for them, the error comes without.
+pub(crate) fn coordinates(chunk: &[u64]) -> Vec<u64> {
+    let mut kept = Vec::new();
+    if kept.try_reserve_exact(chunk.len()).is_ok() {
+        kept.extend_from_slice(chunk);
+    }
+    kept
+}

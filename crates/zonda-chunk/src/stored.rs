@@ -86,7 +86,11 @@ impl Inner {
     }
 
     pub(crate) fn filter_error(&self, found: &Found<'_>, error: FilterError) -> ChunkError {
-        ChunkError::Filter { chunk: found.key.to_vec(), at: found.place.at, error }
+        ChunkError::Filter {
+            chunk: crate::error::coordinates(found.key),
+            at: found.place.at,
+            error,
+        }
     }
 }
 
@@ -109,7 +113,7 @@ pub(crate) struct Found<'a> {
 impl Found<'_> {
     pub(crate) fn out_of_file(&self) -> ChunkError {
         let ChunkAt { at, len, .. } = self.place;
-        ChunkError::OutOfFile { chunk: self.key.to_vec(), at, len }
+        ChunkError::OutOfFile { chunk: crate::error::coordinates(self.key), at, len }
     }
 }
 

@@ -36,7 +36,12 @@ impl Array {
         let place = match place {
             Some(place) if place.len != len => {
                 let (at, got, expected) = (place.at, place.len, len);
-                return Err(ChunkError::Length { chunk: key.to_vec(), at, got, expected });
+                return Err(ChunkError::Length {
+                    chunk: crate::error::coordinates(key),
+                    at,
+                    got,
+                    expected,
+                });
             }
             Some(place) => place,
             None => self.make_large(storage, space, key, len)?,

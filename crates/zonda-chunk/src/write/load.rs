@@ -44,7 +44,12 @@ impl Inner {
         let is_raw = self.is_raw(&found);
         if is_raw && place.len != chunk.len() as u64 {
             let (at, expected) = (place.at, chunk.len() as u64);
-            return Err(ChunkError::Length { chunk: key.to_vec(), at, got: place.len, expected });
+            return Err(ChunkError::Length {
+                chunk: crate::error::coordinates(key),
+                at,
+                got: place.len,
+                expected,
+            });
         }
         self.fetch(&found, &mut bench.memory.stored)?;
         let stored = &bench.memory.stored[..place.len as usize];

@@ -160,7 +160,12 @@ impl ChunkWriter {
             }
             let (got, expected) = (bytes.len() as u64, array.chunk_bytes as u64);
             if skips_all && got != expected {
-                return Err(ChunkError::Length { chunk: key.to_vec(), at: 0, got, expected });
+                return Err(ChunkError::Length {
+                    chunk: crate::error::coordinates(key),
+                    at: 0,
+                    got,
+                    expected,
+                });
             }
         }
         self.store_complete(space)?;

@@ -180,10 +180,20 @@ impl<'a> Job<'a> {
             },
         };
         let mut bytes = spare.unwrap_or_default();
-        let failed = |error| ChunkError::Encode { chunk: self.key.to_vec(), error };
         let before = raw.len() as u64;
         let mut span = span(Kind::ChunkEncode, || Args { bytes: before, ..Args::default() });
-        let mask = array.filters.encode(raw, filter, &mut bytes).map_err(failed)?;
+        let mask = match array.filters.encode(raw, filter, &mut bytes) {
+            Ok(mask) => mask,
+            Err(error) => {
+                // There may be no memory left: what says so takes some.
+                drop(bytes);
+                *bench = Bench::default();
+                return Err(ChunkError::Encode {
+                    chunk: crate::error::coordinates(&self.key),
+                    error,
+                });
+            }
+        };
         span.change(|args| args.offset = bytes.len() as u64);
         Ok(Stored { bytes: Held::Here(bytes), mask, converted })
     }
