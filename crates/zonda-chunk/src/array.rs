@@ -14,7 +14,7 @@ use zonda_trace::{Args, Kind, span};
 
 use crate::ChunkError;
 use crate::bytes::MAPPED_BYTES;
-use crate::cache::{Cache, Claim, Hit, Want, tick};
+use crate::cache::{Cache, Claim, Hit, Want};
 use crate::decode::Decode;
 use crate::filter::{Decoded, Pipeline, Scratch};
 use crate::linear::{self, Memory};
@@ -25,6 +25,7 @@ use crate::scatter::{Part, Parts};
 use crate::selection::{Coords, Selection};
 use crate::stored::{Found, RawChunk, decoding, lengthen};
 use crate::table::{ChunkAt, ChunkTable};
+use zonda_runtime::memory::tick;
 
 /// The shape of an array's chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]

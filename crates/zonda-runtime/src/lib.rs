@@ -18,6 +18,7 @@ mod os;
 mod pool;
 mod ranks;
 pub mod setting;
+mod sync;
 pub mod worker;
 
 pub use cpus::CpuSet;

@@ -12,7 +12,8 @@
 use std::sync::{PoisonError, TryLockError, TryLockResult};
 use std::time::{Duration, Instant};
 
-pub use std::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync;
+pub use crate::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 /// How often somebody looks who does not wait longer than he said.
 const STEP: Duration = Duration::from_micros(50);
@@ -47,12 +48,12 @@ pub fn take_until<T>(
 
 /// A mutual exclusion lock.
 #[derive(Debug, Default)]
-pub struct Mutex<T: ?Sized>(std::sync::Mutex<T>);
+pub struct Mutex<T: ?Sized>(sync::Mutex<T>);
 
 impl<T> Mutex<T> {
     /// One that nobody holds.
     pub const fn new(value: T) -> Mutex<T> {
-        Mutex(std::sync::Mutex::new(value))
+        Mutex(sync::Mutex::new(value))
     }
 
     /// What it guarded.
@@ -87,12 +88,12 @@ impl<T: ?Sized> Mutex<T> {
 
 /// A lock that readers share and a writer has alone.
 #[derive(Debug, Default)]
-pub struct RwLock<T: ?Sized>(std::sync::RwLock<T>);
+pub struct RwLock<T: ?Sized>(sync::RwLock<T>);
 
 impl<T> RwLock<T> {
     /// One that nobody holds.
     pub const fn new(value: T) -> RwLock<T> {
-        RwLock(std::sync::RwLock::new(value))
+        RwLock(sync::RwLock::new(value))
     }
 
     /// What it guarded.
@@ -139,13 +140,13 @@ impl<T: ?Sized> RwLock<T> {
 
 /// Waiting for something that others do under a [`Mutex`].
 #[derive(Debug, Default)]
-pub struct Condvar(std::sync::Condvar);
+pub struct Condvar(sync::Condvar);
 
 impl Condvar {
     /// One that nobody waits at.
     #[must_use]
     pub const fn new() -> Condvar {
-        Condvar(std::sync::Condvar::new())
+        Condvar(sync::Condvar::new())
     }
 
     /// Gives the lock back, waits to be woken (or is, for no reason), and takes the lock again.
