@@ -151,7 +151,7 @@ impl Budget {
     pub(super) fn memory(&self, bytes: usize) -> Option<Memory> {
         if let Some(arena) = &self.arena {
             let block = arena.take(bytes)?;
-            memory::process().take_first(Kind::Queues, block.len() as u64);
+            memory::process().take_first(Kind::Queues, block.capacity() as u64);
             return Some(Memory::Shared(block));
         }
         let mut taken = self.lock();
@@ -208,7 +208,7 @@ impl Budget {
         let mut memory = match memory {
             Memory::Own(memory) => memory,
             Memory::Shared(block) => {
-                memory::process().give_back(Kind::Queues, block.len() as u64);
+                memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();
             }
