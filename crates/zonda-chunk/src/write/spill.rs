@@ -1,0 +1,226 @@
+//! Chunks that wait and for which there is no memory: those put longest ago go to a file without a name
+//! beside the data, until they are put again or stored.
+//!
+//! That decides nothing else. A chunk that is away counts for the write cache as if it were in memory, and is
+//! stored when and where it would be then: the file is the same whatever memory there is. Where the file
+//! without a name cannot be made or is full, chunks stay in memory.
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use std::sync::Arc;
+use zonda_runtime::memory::Kind;
+use zonda_storage::{Storage, StorageError};
+use zonda_trace::{Args, Kind as Event, span};
+
+use super::ChunkWriter;
+use crate::ChunkError;
+
+/// Makes an empty file that is gone when it is dropped.
+pub type MakeScratch = Box<dyn Fn() -> Result<Arc<dyn Storage>, StorageError> + Send + Sync>;
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Away {
+    at: u64,
+    len: u64,
+}
+
+impl Away {
+    /// Bytes of the chunk.
+    pub(crate) fn bytes(self) -> u64 {
+        self.len
+    }
+}
+
+/// The file of one writer.
+#[derive(Default)]
+pub(crate) struct Spills {
+    make: Option<MakeScratch>,
+    file: Option<Arc<dyn Storage>>,
+    /// Places that serve again, by their length.
+    free: HashMap<u64, Vec<u64>>,
+    end: u64,
+    bytes: u64,
+    /// The file took no more; it is tried again after a flush.
+    is_refused: bool,
+}
+
+impl fmt::Debug for Spills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spills").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+impl Spills {
+    /// Bytes of chunks that are away.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Takes the bytes of a chunk; `None` where they have to stay in memory.
+    fn take(&mut self, bytes: &[u8]) -> Option<Away> {
+        if self.is_refused {
+            return None;
+        }
+        let slot = self.write(bytes);
+        self.is_refused = slot.is_none();
+        slot
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Option<Away> {
+        if self.file.is_none() {
+            self.file = self.make.as_ref()?().ok();
+        }
+        let file = self.file.as_ref()?;
+        let len = bytes.len() as u64;
+        let _span = span(Event::ChunkSpill, || Args { bytes: len, ..Args::default() });
+        let free = self.free.get_mut(&len).and_then(Vec::pop);
+        let at = free.unwrap_or(self.end);
+        // The barrier says what a server would say only later.
+        if file.write_at(at, bytes).and_then(|()| file.barrier()).is_err() {
+            self.free.entry(len).or_default().extend(free);
+            return None;
+        }
+        self.end = self.end.max(at + len);
+        self.bytes += len;
+        Some(Away { at, len })
+    }
+
+    /// Reads the bytes of a chunk, which stay where they are, too.
+    pub(crate) fn read(
+        &self,
+        key: &[u64],
+        slot: Away,
+        out: &mut [u8],
+    ) -> Result<(), ChunkError> {
+        let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
+        let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
+        let read = self.file.as_ref().map_or(Ok(0), |file| file.read_at(slot.at, out));
+        match read.map_err(|error| failed(Some(error)))? {
+            got if got == out.len() => Ok(()),
+            _ => Err(failed(None)),
+        }
+    }
+
+    /// Nobody needs these bytes any more.
+    pub(crate) fn release(&mut self, slot: Away) {
+        self.bytes = self.bytes.saturating_sub(slot.len);
+        self.free.entry(slot.len).or_default().push(slot.at);
+        if self.bytes == 0 {
+            // Its blocks go back to the device.
+            (self.file, self.end) = (None, 0);
+            self.free.clear();
+        }
+    }
+}
+
+impl ChunkWriter {
+    /// Where chunks that wait go when there is no memory for them; without it they stay.
+    pub fn spill_to(&mut self, make: MakeScratch) {
+        self.pending.spills.make = Some(make);
+    }
+
+    /// Bytes of chunks that wait in the file without a name.
+    #[must_use]
+    pub fn spilled_bytes(&self) -> u64 {
+        self.pending.spills.bytes()
+    }
+
+    /// A file that took no more is tried again.
+    pub(super) fn try_spilling_again(&mut self) {
+        self.pending.spills.is_refused = false;
+    }
+
+    /// Chunks that are put at once: with more there would be no memory for what they begin.
+    pub(super) fn most_at_once(&self, chunk_bytes: usize) -> usize {
+        let chunks = self.engine.budget_bytes() / PART / (chunk_bytes as u64).max(1);
+        usize::try_from(chunks).unwrap_or(usize::MAX).max(self.engine.threads())
+    }
+
+    /// Has the broker know what chunks take that wait. Where the limit does not allow it, and nobody has
+    /// anything that was used before them, those put longest ago go to the file without a name.
+    pub(super) fn account(&mut self) {
+        let engine = Arc::clone(&self.engine);
+        let broker = engine.broker();
+        let (told, held) = (self.told.incomplete, self.pending.held_bytes());
+        let more = held.saturating_sub(told);
+        let mut taken = more == 0 || broker.take(Kind::Incomplete, more);
+        if !taken {
+            self.spare.clear();
+            let before = self.pending.oldest_held().map_or(u64::MAX, |(_, used)| used);
+            taken = broker.take_over(Kind::Incomplete, more, before);
+        }
+        if taken {
+            broker.give_back(Kind::Incomplete, told.saturating_sub(held));
+            self.told.incomplete = held;
+        } else {
+            let missing =
+                broker.in_use().saturating_add(more).saturating_sub(self.engine.budget_bytes());
+            // Many at a time: who is next has to be looked for.
+            self.spill(missing.max(held / PART));
+            let held = self.pending.held_bytes();
+            broker.give_back(Kind::Incomplete, told.saturating_sub(held));
+            broker.take_anyway(Kind::Incomplete, held.saturating_sub(told));
+            self.told.incomplete = held;
+        }
+        let (told, spare) = (self.told.spare, self.spare.bytes());
+        if spare > told && !broker.take(Kind::Spare, spare - told) {
+            self.spare.clear();
+        }
+        let kept = self.spare.bytes();
+        // Where it was cleared, what was told of before is free.
+        broker.give_back(Kind::Spare, told.saturating_sub(kept));
+        self.told.spare = kept;
+    }
+
+    /// Sends chunks away, those put longest ago first, until that makes so many bytes. The one put last
+    /// stays.
+    fn spill(&mut self, bytes: u64) {
+        let newest = self.pending.newest();
+        let stays = |array: usize| {
+            // What such elements refer to is decided when they are stored.
+            self.arrays.get(array).and_then(Option::as_ref).is_none_or(|array| array.always_fresh)
+        };
+        let mut sum = 0;
+        let ids: Vec<_> = self
+            .pending
+            .oldest_first()
+            .filter(|(id, pending)| {
+                Some(*id) != newest && pending.body.away.is_none() && !stays(pending.array)
+            })
+            .take_while(|(_, pending)| {
+                let is_wanted = sum < bytes;
+                sum += pending.body.bytes.len() as u64;
+                is_wanted
+            })
+            .map(|(id, _)| id)
+            .collect();
+        for id in ids {
+            let super::PendingChunks { nodes, spills, .. } = &mut self.pending;
+            let Some(pending) = nodes.get_mut(id) else { continue };
+            let Some(slot) = spills.take(&pending.body.bytes) else { return };
+            pending.body.away = Some(slot);
+            // Not kept: memory is what is missing.
+            pending.body.bytes = Vec::new();
+        }
+    }
+}
+
+/// The part of the memory that is put, or sent away, at a time.
+const PART: u64 = 8;
+
+/// What the broker was told of, in bytes.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    incomplete: u64,
+    spare: u64,
+}
+
+impl Drop for ChunkWriter {
+    fn drop(&mut self) {
+        let broker = self.engine.broker();
+        broker.give_back(Kind::Incomplete, self.told.incomplete);
+        broker.give_back(Kind::Spare, self.told.spare);
+    }
+}
