@@ -320,8 +320,15 @@ impl ChunkWriter {
                 None if done => {
                     let (key, body) = (task.key, task.body);
                     let (origin, used) = (array.origin(&key), tick());
-                    let pending =
-                        Pending { array: index, key, origin, body, dirty: true, is_ripe: false, used };
+                    let pending = Pending {
+                        array: index,
+                        key,
+                        origin,
+                        body,
+                        dirty: true,
+                        is_ripe: false,
+                        used,
+                    };
                     self.pending.insert(&mut array.keys, pending);
                 }
                 None => self.spare.put(task.body.bytes),

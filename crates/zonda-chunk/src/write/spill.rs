@@ -88,12 +88,7 @@ impl Spills {
     }
 
     /// Reads the bytes of a chunk, which stay where they are, too.
-    pub(crate) fn read(
-        &self,
-        key: &[u64],
-        slot: Away,
-        out: &mut [u8],
-    ) -> Result<(), ChunkError> {
+    pub(crate) fn read(&self, key: &[u64], slot: Away, out: &mut [u8]) -> Result<(), ChunkError> {
         let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
         let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
         let read = self.file.as_ref().map_or(Ok(0), |file| file.read_at(slot.at, out));

@@ -154,7 +154,9 @@ impl<'a> Job<'a> {
     fn is_work(&self) -> bool {
         match &self.bytes {
             Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
-            Bytes::Put(..) | Bytes::Ready(_) | Bytes::Away(..) => !self.array.is_unfiltered(&self.key),
+            Bytes::Put(..) | Bytes::Ready(_) | Bytes::Away(..) => {
+                !self.array.is_unfiltered(&self.key)
+            }
         }
     }
 

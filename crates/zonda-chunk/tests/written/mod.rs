@@ -99,7 +99,7 @@ impl Allocate for Space {
 }
 
 /// A storage of which a write can fail.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Faulty {
     pub memory: Memory,
     /// Writes until one fails.
@@ -235,17 +235,19 @@ pub struct Written {
 pub struct File {
     pub writer: ChunkWriter,
     pub storage: Arc<Faulty>,
+    /// Where chunks go for which the engine has no memory.
+    pub spill: Arc<Faulty>,
     pub space: Space,
     pub arrays: Vec<Written>,
 }
 
 impl File {
     pub fn new(engine: &Arc<Engine>, limit: u64) -> File {
-        let fails_in = AtomicI64::new(0);
-        let memory = Memory::new();
-        let storage = Arc::new(Faulty { memory, fails_in, writes: AtomicUsize::new(0) });
-        let writer = ChunkWriter::new(engine, storage.clone(), limit);
-        File { writer, storage, space: Space::default(), arrays: Vec::new() }
+        let [storage, spill] = [(); 2].map(|()| Arc::new(Faulty::default()));
+        let mut writer = ChunkWriter::new(engine, storage.clone(), limit);
+        let file = spill.clone();
+        writer.spill_to(Box::new(move || Ok(file.clone())));
+        File { writer, storage, spill, space: Space::default(), arrays: Vec::new() }
     }
 
     pub fn add(&mut self, recipe: &Recipe, turn: Turn) -> usize {

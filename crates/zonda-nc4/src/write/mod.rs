@@ -60,9 +60,9 @@ use std::sync::Arc;
 use zonda_runtime::lock::Mutex;
 
 use hashbrown::HashMap;
+use std::path::PathBuf;
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
-use std::path::PathBuf;
 use zonda_storage::Beside;
 
 use self::commit::Decided;
