@@ -125,6 +125,7 @@ impl ChunkWriter {
     /// A file that took no more is tried again.
     pub(super) fn try_spilling_again(&mut self) {
         self.pending.spills.is_refused = false;
+        self.told.stuck = 0;
     }
 
     /// Chunks that are put at once: with more there would be no memory for what they begin.
@@ -136,30 +137,22 @@ impl ChunkWriter {
     /// Has the broker know what chunks take that wait. Where the limit does not allow it, and nobody has
     /// anything that was used before them, those put longest ago go to the file without a name.
     pub(super) fn account(&mut self) {
-        let engine = Arc::clone(&self.engine);
-        let broker = engine.broker();
-        let (told, held) = (self.told.incomplete, self.pending.held_bytes());
-        let more = held.saturating_sub(told);
-        let mut taken = more == 0 || broker.take(Kind::Incomplete, more);
-        if !taken {
+        let held = self.pending.held_bytes();
+        self.tell(held);
+        if self.excess() > 0 && held > self.told.stuck {
             self.spare.clear();
-            let before = self.pending.oldest_held().map_or(u64::MAX, |(_, used)| used);
-            taken = broker.take_over(Kind::Incomplete, more, before);
-        }
-        if taken {
-            broker.give_back(Kind::Incomplete, told.saturating_sub(held));
-            self.told.incomplete = held;
-        } else {
-            let missing =
-                broker.in_use().saturating_add(more).saturating_sub(self.engine.budget_bytes());
-            // Many at a time: who is next has to be looked for.
-            self.spill(missing.max(held / PART));
-            let held = self.pending.held_bytes();
-            broker.give_back(Kind::Incomplete, told.saturating_sub(held));
-            broker.take_anyway(Kind::Incomplete, held.saturating_sub(told));
-            self.told.incomplete = held;
+            let engine = Arc::clone(&self.engine);
+            let before = self.pending.oldest_held().map_or(0, |(_, used)| used);
+            if !engine.broker().reclaim(0, before) {
+                // Many at a time: who is next has to be looked for.
+                self.spill(self.excess().max(held / PART));
+                let left = self.pending.held_bytes();
+                self.told.stuck = if left < held { 0 } else { held };
+                self.tell(left);
+            }
         }
         let (told, spare) = (self.told.spare, self.spare.bytes());
+        let broker = self.engine.broker();
         if spare > told && !broker.take(Kind::Spare, spare - told) {
             self.spare.clear();
         }
@@ -167,6 +160,21 @@ impl ChunkWriter {
         // Where it was cleared, what was told of before is free.
         broker.give_back(Kind::Spare, told.saturating_sub(kept));
         self.told.spare = kept;
+    }
+
+    /// What all hold together above the limit.
+    fn excess(&self) -> u64 {
+        self.engine.bytes_in_use().saturating_sub(self.engine.budget_bytes())
+    }
+
+    fn tell(&mut self, held: u64) {
+        let told = std::mem::replace(&mut self.told.incomplete, held);
+        let broker = self.engine.broker();
+        match held.checked_sub(told) {
+            Some(0) => {}
+            Some(more) => broker.take_anyway(Kind::Incomplete, more),
+            None => broker.give_back(Kind::Incomplete, told - held),
+        }
     }
 
     /// Sends chunks away, those put longest ago first, until that makes so many bytes. The one put last
@@ -210,6 +218,8 @@ const PART: u64 = 8;
 pub(super) struct Told {
     incomplete: u64,
     spare: u64,
+    /// So much was held when nothing could go: with no more than that it is not tried again.
+    stuck: u64,
 }
 
 impl Drop for ChunkWriter {
