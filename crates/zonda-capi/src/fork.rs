@@ -14,6 +14,7 @@ use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use zonda::{Frozen, Quiet};
+use zonda_runtime::memory;
 
 use crate::ending;
 use crate::handles::{self, OpenFile};
@@ -42,6 +43,8 @@ thread_local! {
     static HELD: RefCell<Vec<Held>> = const { RefCell::new(Vec::new()) };
     /// What keeps work in the background from taking locks meanwhile.
     static QUIET: RefCell<Option<Quiet>> = const { RefCell::new(None) };
+    /// What keeps other threads from asking for memory back: taken behind the locks of files.
+    static MEMORY: RefCell<Option<memory::Frozen<'static>>> = const { RefCell::new(None) };
     /// The trace, which those who hold other locks may write to: taken last.
     static TRACE: RefCell<Option<zonda_trace::Forking>> = const { RefCell::new(None) };
 }
@@ -95,6 +98,7 @@ extern "C" fn before() {
         let until = Some(Instant::now() + MOST_WAIT);
         let _ = QUIET.try_with(|held| held.replace(Some(zonda::quiet(until))));
         let _ = HELD.try_with(|held| hold_all(&mut held.borrow_mut(), until));
+        let _ = MEMORY.try_with(|held| held.replace(memory::process().freeze(until)));
         let _ = TRACE.try_with(|held| held.replace(zonda_trace::fork_prepare(until)));
     });
 }
@@ -102,6 +106,7 @@ extern "C" fn before() {
 extern "C" fn in_parent() {
     guarded(|| {
         let _ = TRACE.try_with(|held| held.take());
+        let _ = MEMORY.try_with(|held| held.take());
         let _ = HELD.try_with(|held| held.take());
         let _ = QUIET.try_with(|held| held.take());
     });
@@ -110,6 +115,8 @@ extern "C" fn in_parent() {
 extern "C" fn in_child() {
     guarded(|| {
         let _ = TRACE.try_with(|held| zonda_trace::fork_child(held.take()));
+        let _ = MEMORY.try_with(|held| held.take());
+        memory::process().in_child();
         let quiet = QUIET.try_with(|held| held.take()).ok().flatten();
         let is_quiet = quiet.as_ref().is_some_and(Quiet::in_child);
         let _ = HELD.try_with(|held| {

@@ -139,13 +139,13 @@ impl ChunkWriter {
     pub(super) fn account(&mut self) {
         let held = self.pending.held_bytes();
         self.tell(held);
-        if self.excess() > 0 && held > self.told.stuck {
+        if self.engine.broker().excess() > 0 && held > self.told.stuck {
             self.spare.clear();
             let engine = Arc::clone(&self.engine);
             let before = self.pending.oldest_held().map_or(0, |(_, used)| used);
             if !engine.broker().reclaim(0, before) {
                 // Many at a time: who is next has to be looked for.
-                self.spill(self.excess().max(held / PART));
+                self.spill(self.engine.broker().excess().max(held / PART));
                 let left = self.pending.held_bytes();
                 self.told.stuck = if left < held { 0 } else { held };
                 self.tell(left);
@@ -160,11 +160,6 @@ impl ChunkWriter {
         // Where it was cleared, what was told of before is free.
         broker.give_back(Kind::Spare, told.saturating_sub(kept));
         self.told.spare = kept;
-    }
-
-    /// What all hold together above the limit.
-    fn excess(&self) -> u64 {
-        self.engine.bytes_in_use().saturating_sub(self.engine.budget_bytes())
     }
 
     fn tell(&mut self, held: u64) {

@@ -114,6 +114,16 @@ impl Broker {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// What is taken above the limit, in bytes.
+    #[must_use]
+    pub fn excess(&self) -> u64 {
+        self.in_use().saturating_sub(self.most())
+    }
+
+    fn most(&self) -> u64 {
+        self.limit().saturating_add(self.inherited.load(Ordering::Relaxed))
+    }
+
     /// What is taken now of each kind, and the most that was.
     #[must_use]
     pub fn held(&self) -> [Held; Kind::COUNT] {
@@ -128,7 +138,7 @@ impl Broker {
     #[must_use = "what was not taken must not be given back"]
     pub fn take(&self, kind: Kind, bytes: u64) -> bool {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        let most = self.limit().saturating_add(self.inherited.load(Ordering::Relaxed));
+        let most = self.most();
         if used > most {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             return false;
@@ -205,7 +215,7 @@ impl Broker {
         }
         // Another thread is at it, or this one was when a signal came.
         let Some(holders) = self.holders.try_lock() else { return false };
-        let most = self.limit().saturating_add(self.inherited.load(Ordering::Relaxed));
+        let most = self.most();
         let missing = || self.in_use().saturating_add(bytes).saturating_sub(most);
         // Those who could give nothing, although they said so, are not asked twice.
         let mut refused: Vec<usize> = Vec::new();
