@@ -172,8 +172,9 @@ def where(scratch):
             yield "where %s %s" % (kind, what), place
 
 
-# What a process has beside what it counts, in bytes: code, stacks, the queue of chunks on their way through filters.
-BESIDE = 64 * MIB
+# What a process has beside what it counts, in bytes: code, stacks, chunks on their way through filters and the memory that is kept for them,
+# and what the allocator does not give back.
+BESIDE = 128 * MIB
 
 
 def memory(scratch):

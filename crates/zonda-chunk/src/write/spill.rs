@@ -138,9 +138,12 @@ impl ChunkWriter {
     /// anything that was used before them, those put longest ago go to the file without a name.
     pub(super) fn account(&mut self) {
         let held = self.pending.held_bytes();
+        // Chunks that were begun in it.
+        let used = self.told.spare.saturating_sub(self.spare.bytes());
+        self.told.spare -= used;
+        self.engine.broker().give_back(Kind::Spare, used);
         self.tell(held);
         if self.engine.broker().excess() > 0 && held > self.told.stuck {
-            self.spare.clear();
             let engine = Arc::clone(&self.engine);
             let before = self.pending.oldest_held().map_or(0, |(_, used)| used);
             if !engine.broker().reclaim(0, before) {
@@ -199,8 +202,8 @@ impl ChunkWriter {
             let Some(pending) = nodes.get_mut(id) else { continue };
             let Some(slot) = spills.take(&pending.body.bytes) else { return };
             pending.body.away = Some(slot);
-            // Not kept: memory is what is missing.
-            pending.body.bytes = Vec::new();
+            // For the next chunks: given back to the allocator it would often not go to the system.
+            self.spare.put(std::mem::take(&mut pending.body.bytes));
         }
     }
 }
