@@ -27,6 +27,7 @@ ENGINES = {
     "digest": ("bench/engines/digest.c", ["-std=c99", "-O2", "-lnetcdf"]),
     "families": ("bench/engines/families.c", ["-std=c99", "-O2", "-lnetcdf", "-ldl"]),
     "limits": ("bench/engines/limits.c", ["-std=c11", "-Wno-type-limits", *LIMIT_FLAGS]),
+    "thread_time.so": ("bench/engines/thread_time.c", ["-std=gnu11", "-O2", "-shared", "-fPIC"]),
     "throttle.so": ("bench/engines/throttle.c", ["-std=gnu11", "-O2", "-shared", "-fPIC", "-ldl"]),
 }
 

@@ -11,7 +11,8 @@
 
 The models are examples/overlap_model.c and .f90, unmodified: they compute, put, compute, and close. How long
 output takes without overlap is measured first; compute is then made so long that output is 10, 20, 40
-and 80 % of it. "free": the model computes on one core. "busy": on all. See README.md.
+and 80 % of it. "free": the model computes on one core. "bound": on one that OpenMP has bound it to
+(OMP_PROC_BIND=true OMP_PLACES=cores). "busy": on all. See README.md.
 """
 
 import argparse
@@ -33,6 +34,8 @@ from harness import ROOT, Failed
 MOST_SECONDS = 300
 MODELS = {"C": "overlap_model", "Fortran": "overlap_model_f"}
 FORMATS = ("classic", "netcdf4", "deflate")
+CORES = ("free", "bound", "busy")
+BOUND = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 SHARES = (0.1, 0.2, 0.4, 0.8)
 # Memory-backed, and the same on devices that answer after 100 us.
 STORAGE = {"memory": None, "500 MB/s": "500e6:100e-6", "100 MB/s": "100e6:100e-6"}
@@ -50,6 +53,7 @@ class Row:
     share: float
     seconds: dict = field(default_factory=dict)  # of compute, sync, async: a value for each round
     parts: dict = field(default_factory=dict)
+    thread: dict = field(default_factory=dict)  # the same of the model's thread: processor time
     error: str = ""
 
     @property
@@ -68,8 +72,15 @@ class Row:
 
     def hidden(self):
         """Round by round: what of one round is compared had the same machine."""
-        s = self.seconds
-        return [(a - b) / (a - c) for a, b, c in zip(s["sync"], s["async"], s["compute"]) if a > c]
+        return saved(self.seconds)
+
+    def moved(self):
+        """Of the processor time that output costs the model's thread, what other threads have; also where no core is free to have it."""
+        return saved(self.thread)
+
+
+def saved(s: dict) -> list:
+    return [(a - b) / (a - c) for a, b, c in zip(s["sync"], s["async"], s["compute"]) if a > c]
 
 
 def build(folder: Path) -> tuple[str, list[str]]:
@@ -94,8 +105,11 @@ class Runner:
         """One run of the model; its line."""
         env = {**self.env, "ZONDA_ASYNC": asynchronous, "OMP_WAIT_POLICY": "passive",
                "OMP_NUM_THREADS": str(self.cores if row.cores == "busy" else 1)}
+        if row.cores == "bound":
+            env |= BOUND
+        env |= {"LD_PRELOAD": str(self.bin_dir / "thread_time.so"), "THREAD_TIME": str(self.folder / "thread-time")}
         if STORAGE[row.storage]:
-            env |= {"LD_PRELOAD": str(self.bin_dir / "throttle.so"), "THROTTLE": STORAGE[row.storage], "THROTTLE_FOLDER": str(self.folder)}
+            env |= {"LD_PRELOAD": f"{env['LD_PRELOAD']}:{self.bin_dir / 'throttle.so'}", "THROTTLE": STORAGE[row.storage], "THROTTLE_FOLDER": str(self.folder)}
         words = [str(a) for a in args]
         (line,) = harness.engine(self.bin_dir, MODELS[row.language], words, env, MOST_SECONDS)
         return line
@@ -133,6 +147,7 @@ class Runner:
                 if number > 0:  # round 0 warms up
                     row.seconds.setdefault(kind, []).append(line["seconds"])
                     row.parts.setdefault(kind, []).append(line["params"])
+                    row.thread.setdefault(kind, []).append(float((self.folder / "thread-time").read_text()))
             if (self.folder / "sync.nc").read_bytes() != (self.folder / "async.nc").read_bytes():
                 raise Failed("the files differ")
 
@@ -148,12 +163,12 @@ def spread(values: list, scale: float = 1, form: str = ".3g") -> str:
 
 
 def table(rows: list[Row], title: str) -> str:
-    lines = [title, "", "| model | format | storage | cores | output of compute | measured | compute s | sync s | async s | hidden | possible | blocked, ms a put | memcpy, ms | blocked / memcpy |",
-             "|---" * 14 + "|"]
+    lines = [title, "", "| model | format | storage | cores | output of compute | measured | compute s | sync s | async s | hidden | possible | moved | blocked, ms a put | memcpy, ms | blocked / memcpy |",
+             "|---" * 15 + "|"]
     for r in rows:
         first = f"| {r.language} | {r.format} | {r.storage} | {r.cores} | {r.share:.0%} "
         if r.error:
-            lines.append(f"{first}| {r.error} " + "| " * 8 + "|")
+            lines.append(f"{first}| {r.error} " + "| " * 9 + "|")
             continue
         s, parts = r.seconds, r.parts["async"]
         put, copy = [p["put_median"] for p in parts], [p["memcpy_median"] for p in parts]
@@ -161,7 +176,7 @@ def table(rows: list[Row], title: str) -> str:
         ratio = [a / b for a, b in zip(put, copy) if b > 0]
         measured = statistics.median(out / c for out, c in zip(r.output(), s["compute"]))
         possible = f"{statistics.median(r.possible() or [0]):.2f}"
-        lines.append(f"{first}| {measured:.0%} | {times} | {spread(r.hidden(), form='.2f')} | {possible} | {spread(put, 1e3)} | {spread(copy, 1e3)} | {spread(ratio)} |")
+        lines.append(f"{first}| {measured:.0%} | {times} | {spread(r.hidden(), form='.2f')} | {possible} | {spread(r.moved(), form='.2f')} | {spread(put, 1e3)} | {spread(copy, 1e3)} | {spread(ratio)} |")
     return "\n".join(lines)
 
 
@@ -190,7 +205,7 @@ def main() -> int:
     if options.quick:
         languages = ["C"]
         del STORAGE["100 MB/s"]
-    rows = [Row(*what) for what in itertools.product(languages, FORMATS, STORAGE, ("free", "busy"), shares)]
+    rows = [Row(*what) for what in itertools.product(languages, FORMATS, STORAGE, CORES, shares)]
     rows = [r for r in rows if re.search(options.only, r.name)]
     if options.list:
         print("\n".join(r.name for r in rows))
@@ -203,15 +218,17 @@ def main() -> int:
                 runner.measure(row)
             except Failed as why:
                 row.error = str(why)[:120]
-            print(f"{row.name}: {row.error or spread(row.hidden(), form='.2f')}", file=sys.stderr, flush=True)
+            print(f"{row.name}: {row.error or spread(row.hidden(), form='.2f')}; moved {spread(row.moved(), form='.2f')}", file=sys.stderr, flush=True)
     more = f"ZONDA_ASYNC={options.setting}, {'sleeping' if options.sleep else 'computing'}, {options.steps} steps, {options.repeat} rounds"
     print(table(rows, harness.heading(host, gcc, libs, started, more)))
-    good = [r for r in rows if not r.error and r.cores == "free"]
-    met = sum(statistics.median(r.hidden() or [0]) >= TARGET for r in good)
-    print(f"\nhidden >= {TARGET} with a free core: {met} of {len(good)} rows")
+    print()
+    for cores, what in (("free", "a free core"), ("bound", "a free core beside the one it is bound to")):
+        good = [r for r in rows if not r.error and r.cores == cores]
+        met = sum(statistics.median(r.hidden() or [0]) >= TARGET for r in good)
+        print(f"hidden >= {TARGET} with {what}: {met} of {len(good)} rows")
     if not options.quick:
         facts = {"libraries": harness.identity(libs), "setting": options.setting, "sleep": options.sleep}
-        kept = harness.keep(host, started, "-overlap", facts, [{"name": r.name, "seconds": r.seconds, "parts": r.parts, "error": r.error} for r in rows])
+        kept = harness.keep(host, started, "-overlap", facts, [{"name": r.name, "seconds": r.seconds, "parts": r.parts, "thread": r.thread, "error": r.error} for r in rows])
         print(f"record: {kept}")
     return 1 if any(r.error for r in rows) else 0
 

@@ -24,11 +24,11 @@ fi
 # the reason: files whose check only finds mistakes of ours in tests, where nothing else depends on it.
 debug_only=$(git grep -nE 'debug_assert|cfg!?\((not\()?debug_assertions' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
     grep -vE "$(paste -sd '|' <<'ALLOWED'
-^crates/zonda/src/nc4\.rs:[0-9]+: *#\[cfg\(debug_assertions\)\]$
+^crates/zonda-runtime/src/lock/(mod|order)\.rs:
 ^crates/zonda-cli/src/main\.rs:[0-9]+: *super::definition\(\)\.debug_assert\(\);$
 ALLOWED
 )" || true)
-# nc4.rs: that a thread enters no file twice, which would wait for itself only beside another thread.
+# lock: the order in which locks are taken (lock/order.rs); one thread alone shows where the code breaks it.
 # main.rs: clap's own check of the command line, called by a unit test.
 if [ -n "$debug_only" ]; then
     echo "checked by debug builds only (an error instead, or a reason in scripts/lint.sh):" >&2
@@ -42,7 +42,7 @@ threads=$(git grep -nE 'thread::(spawn|Builder)|scope\.spawn\(|available_paralle
 ^crates/zonda-runtime/
 ^crates/zonda-testkit/
 ^crates/zonda-capi/src/handles\.rs:[0-9]+:.*scope\.spawn\((\|\| insert|close)
-^crates/zonda-storage/src/(temporary|quiet|layer/mmap)\.rs:[0-9]+: *scope\.spawn\(\|\| \{$
+^crates/zonda-storage/src/(temporary|layer/mmap)\.rs:[0-9]+: *scope\.spawn\(\|\| \{$
 ALLOWED
 )" || true)
 if [ -n "$threads" ]; then
@@ -51,12 +51,37 @@ if [ -n "$threads" ]; then
     exit 1
 fi
 
-# One module takes locks from std, without poisoning, and says why no other ones do (zonda-runtime/src/lock.rs).
+# One module takes locks from std, without poisoning, and says why no other ones do (zonda-runtime/src/lock). A lock of
+# the process is held by each fork (Global), and one that is held while another is taken has its place in the order.
 locks=$(git grep -nE 'parking_lot|PoisonError|sync::(Mutex|RwLock|Condvar)|sync::\{[^}]*\b(Mutex|RwLock|Condvar)\b' -- 'crates/*/src/*.rs' 'crates/*/Cargo.toml' 'python/src/*.rs' |
-    grep -vE '^crates/(zonda-runtime/src/lock\.rs|zonda-testkit/)' || true)
+    grep -vE '^crates/(zonda-runtime/src/lock/mod\.rs|zonda-testkit/)' || true)
 if [ -n "$locks" ]; then
     echo "locks are those of zonda_runtime::lock:" >&2
     echo "$locks" >&2
+    exit 1
+fi
+locks=$(git grep -nE '\b(Mutex|RwLock)::(new|default)\(|static [A-Z_]+: *(Mutex|RwLock)<' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE "$(paste -sd '|' <<'ALLOWED'
+^crates/(zonda-classic/src/(lock|file)|zonda-runtime/src/lock/mod|zonda-testkit)[/.]
+ALLOWED
+)" || true)
+if [ -n "$locks" ]; then
+    echo "locks have a rank (Mutex::ranked), those of the process are a Global:" >&2
+    echo "$locks" >&2
+    exit 1
+fi
+# What is made once for the process is never waited for: a child forked meanwhile would wait for ever. Programs may.
+once=$(git grep -nE 'static [A-Z_]+: *(std::sync::)?(OnceLock|LazyLock|Once)\b' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
+    grep -vE '^crates/zonda-(cli|plot|testkit)/' || true)
+if [ -n "$once" ]; then
+    echo "what is made once for the process is a zonda_runtime::Settled:" >&2
+    echo "$once" >&2
+    exit 1
+fi
+one_gate=$(git grep -nE 'pthread_atfork|fn at_fork' -- 'crates/*/src/*.rs' 'python/src/*.rs' | grep -v '^crates/zonda-runtime/' || true)
+if [ -n "$one_gate" ]; then
+    echo "forks come to zonda_runtime::fork only:" >&2
+    echo "$one_gate" >&2
     exit 1
 fi
 

@@ -1,36 +1,22 @@
 //! Forks and exits: the module registers these with `os.register_at_fork` and `atexit`.
 //!
-//! As in C: the forking thread takes every lock of every file first, and both sides give them back.
+//! As in C: the forking thread takes every lock of every file first, and both sides give them back
+//! (`zonda_runtime::fork`).
 //! The GIL is given up while it waits for them, since one who has such a lock may want the GIL: a
 //! file may be read through an object of Python.
 
-use std::cell::RefCell;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use std::time::Instant;
 
 use pyo3::prelude::*;
-use zonda::{Dataset, Quiet};
+use zonda::Dataset;
+use zonda_runtime::fork::{self, Child, Held, Part};
+use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use crate::memory::Frozen;
 
 /// Every open file.
-static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::new(Vec::new());
-
-/// How long a fork waits for the locks of all files together.
-const MOST_WAIT: Duration = Duration::from_secs(2);
-
-struct Held {
-    trace: Option<zonda_trace::Forking>,
-    files: Vec<Frozen>,
-    quiet: Quiet,
-    _list: MutexGuard<'static, Vec<Weak<Dataset>>>,
-}
-
-thread_local! {
-    /// What this thread holds over its fork.
-    static HELD: RefCell<Option<Held>> = const { RefCell::new(None) };
-}
+static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::ranked(Rank::Files, Vec::new());
 
 fn list() -> MutexGuard<'static, Vec<Weak<Dataset>>> {
     FILES.lock()
@@ -49,39 +35,32 @@ fn all(list: &[Weak<Dataset>]) -> Vec<Arc<Dataset>> {
     list.iter().filter_map(Weak::upgrade).filter(|file| file.is_open()).collect()
 }
 
-/// Before `os.fork`. A second call before the fork does nothing: the thread has the locks already, and
-/// would wait for itself.
-#[pyfunction]
-pub(crate) fn before_fork(py: Python<'_>) {
-    if HELD.with_borrow(Option::is_some) {
-        return;
+/// The list, and the files in it.
+struct Files;
+
+impl Part for Files {
+    fn rank(&self) -> Rank {
+        Rank::Files
     }
-    py.detach(|| {
-        let list = list();
+
+    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+        let list = FILES.lock_until(until);
         // As in C: a file that a long call of another thread has is out of the child's reach.
-        let until = Instant::now() + MOST_WAIT;
-        let quiet = zonda::quiet(Some(until));
-        let files = all(&list).into_iter().map(|file| Frozen::new(file, until)).collect();
-        let trace = zonda_trace::fork_prepare(Some(until));
-        let held = Held { trace, files, quiet, _list: list };
-        HELD.with(|slot| slot.replace(Some(held)));
-    });
+        let files = list.iter().flat_map(|list| all(list)).map(|file| Frozen::new(file, until));
+        Box::new(HeldFiles { files: files.collect(), list })
+    }
 }
 
-/// After `os.fork`, in the parent.
-#[pyfunction]
-pub(crate) fn after_fork_in_parent() {
-    HELD.with(|slot| slot.take());
+struct HeldFiles {
+    files: Vec<Frozen>,
+    list: Option<MutexGuard<'static, Vec<Weak<Dataset>>>>,
 }
 
-/// After `os.fork`, in the child: what is not yet written belongs to the parent.
-#[pyfunction]
-pub(crate) fn after_fork_in_child() {
-    if let Some(mut held) = HELD.with(|slot| slot.take()) {
-        zonda_trace::fork_child(held.trace.take());
-        let is_quiet = held.quiet.in_child();
-        for file in &held.files {
-            if is_quiet && file.locks.is_whole() {
+impl Held for HeldFiles {
+    /// What is not yet written belongs to the parent.
+    fn in_child(&mut self, child: Child) {
+        for file in &self.files {
+            if child.is_quiet && file.locks.as_ref().is_some_and(zonda::Frozen::is_whole) {
                 file.dataset.mark_forked();
             } else {
                 file.dataset.mark_out_of_reach();
@@ -90,6 +69,32 @@ pub(crate) fn after_fork_in_child() {
             }
         }
     }
+
+    fn give_back(&mut self) {
+        for file in &mut self.files {
+            file.locks = None;
+        }
+        self.list = None;
+    }
+}
+
+/// Before `os.fork`.
+#[pyfunction]
+pub(crate) fn before_fork(py: Python<'_>) {
+    fork::register(&Files);
+    py.detach(fork::before);
+}
+
+/// After `os.fork`, in the parent.
+#[pyfunction]
+pub(crate) fn after_fork_in_parent() {
+    fork::in_parent();
+}
+
+/// After `os.fork`, in the child.
+#[pyfunction]
+pub(crate) fn after_fork_in_child() {
+    fork::in_child();
 }
 
 /// At exit: commits what was put to files that are still open. An error has nobody to be told to.

@@ -37,7 +37,7 @@ mod _zonda {
     #[pymodule_export]
     use super::names::{check_name, filter_id, filter_name, has_filter};
     #[pymodule_export]
-    use super::tuning::{get_alignment, get_chunk_cache, set_alignment, set_chunk_cache};
+    use super::tuning::{get_alignment, get_chunk_cache, set_alignment, set_chunk_cache, threads};
     #[pymodule_export]
     use super::types::default_fill;
 

@@ -79,7 +79,7 @@ impl Bytes {
 
 /// What is held over a fork: the locks of a dataset, and the dataset, which must outlive them.
 pub(crate) struct Frozen {
-    pub(crate) locks: zonda::Frozen<'static>,
+    pub(crate) locks: Option<zonda::Frozen<'static>>,
     pub(crate) dataset: std::sync::Arc<zonda::Dataset>,
 }
 
@@ -89,11 +89,11 @@ impl Frozen {
         dataset: std::sync::Arc<zonda::Dataset>,
         until: std::time::Instant,
     ) -> Frozen {
-        let locks = dataset.freeze(Some(until));
+        let locks = dataset.freeze(until);
         // SAFETY: the locks lie in `dataset`, which does not move, and lives in the same `Frozen` until
         // they are given back: fields are dropped in order.
         let locks =
             unsafe { std::mem::transmute::<zonda::Frozen<'_>, zonda::Frozen<'static>>(locks) };
-        Frozen { locks, dataset }
+        Frozen { locks: Some(locks), dataset }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -36,7 +36,8 @@ impl Object {
         })?;
         let named = file.getattr("name").ok().and_then(|name| name.extract::<String>().ok());
         let name = named.unwrap_or_else(|| format!("<{}>", file.get_type()));
-        Ok(Object { turn: Mutex::new(file.unbind()), name, len, raised: Mutex::new(None) })
+        let turn = Mutex::ranked(Rank::Storage, file.unbind());
+        Ok(Object { turn, name, len, raised: Mutex::ranked(Rank::Cause, None) })
     }
 
     /// What the object raised since the last time.

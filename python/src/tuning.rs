@@ -1,6 +1,6 @@
 //! What holds for files that are opened or created later.
 
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use pyo3::prelude::*;
 use zonda::NcError;
@@ -16,8 +16,10 @@ pub(crate) struct Settings {
 }
 
 /// Those of netCDF-C 4.9.0.
-static SETTINGS: Mutex<Settings> =
-    Mutex::new(Settings { chunk_cache: (16_777_216, 4133, 0.75), threshold: 0, alignment: 0 });
+const DEFAULTS: Settings =
+    Settings { chunk_cache: (16_777_216, 4133, 0.75), threshold: 0, alignment: 0 };
+
+static SETTINGS: Global<Settings> = Global::new(Rank::Settings, DEFAULTS, || DEFAULTS);
 
 fn settings() -> MutexGuard<'static, Settings> {
     SETTINGS.lock()
@@ -57,6 +59,12 @@ pub(crate) fn set_chunk_cache(
     }
     settings().chunk_cache = (bytes, slots, preemption);
     Ok(())
+}
+
+/// How many threads compute at the same time in this process, the caller's among them.
+#[pyfunction]
+pub(crate) fn threads() -> usize {
+    zonda_runtime::threads()
 }
 
 /// From how many bytes on, and at multiples of what, things are placed in files that are created.

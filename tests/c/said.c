@@ -37,13 +37,13 @@ static void both(int nc, int v, int beyond) {
     SAYS(nc_put_vara_float(nc, v, (size_t[]){0, 11}, (size_t[]){1, 1}, values), NC_EINVALCOORDS, "said.nc", "v", "start 11", "dimension 1 of length 10");
     SAYS(nc_put_vars_float(nc, v, (size_t[]){0, 0}, (size_t[]){1, 2}, (ptrdiff_t[]){1, -1}, values), NC_ESTRIDE, "said.nc", "v", "stride -1 in dimension 1");
     SAYS(nc_get_var1_float(nc, v, (size_t[]){7, 0}, &(float){0}), beyond, "said.nc", "v", "start 7", "dimension 0 of length 1");
-    SAYS(nc_get_var_float(nc, 42, NULL), NC_ENOTVAR, "no variable 42");
-    SAYS(nc_put_vara_double(nc, v, (size_t[]){0, 0}, (size_t[]){1, 4}, large), NC_ERANGE, "2 values do not fit");
-    SAYS(nc_inq_varid(nc, "nowhere", &id), NC_ENOTVAR, "variable", "nowhere");
-    SAYS(nc_inq_dimid(nc, "nowhere", &id), NC_EBADDIM, "dimension", "nowhere");
-    SAYS(nc_inq_dimlen(nc, 42, &len), NC_EBADDIM, "no dimension 42");
-    SAYS(nc_inq_varname(nc, 42, text), NC_ENOTVAR, "no variable 42");
-    SAYS(nc_inq_attlen(nc, v, "nowhere", &len), NC_ENOTATT, "v", "no attribute nowhere");
+    SAYS(nc_get_var_float(nc, 42, NULL), NC_ENOTVAR, "said.nc", "no variable 42");
+    SAYS(nc_put_vara_double(nc, v, (size_t[]){0, 0}, (size_t[]){1, 4}, large), NC_ERANGE, "said.nc", "2 values do not fit");
+    SAYS(nc_inq_varid(nc, "nowhere", &id), NC_ENOTVAR, "said.nc", "variable", "nowhere");
+    SAYS(nc_inq_dimid(nc, "nowhere", &id), NC_EBADDIM, "said.nc", "dimension", "nowhere");
+    SAYS(nc_inq_dimlen(nc, 42, &len), NC_EBADDIM, "said.nc", "no dimension 42");
+    SAYS(nc_inq_varname(nc, 42, text), NC_ENOTVAR, "said.nc", "no variable 42");
+    SAYS(nc_inq_attlen(nc, v, "nowhere", &len), NC_ENOTATT, "said.nc", "v", "no attribute nowhere");
     SAYS(nc_get_att_text(nc, v, "nowhere", text), NC_ENOTATT, "said.nc", "v", "no attribute nowhere");
 }
 
@@ -58,7 +58,7 @@ int main(void) {
         if (kinds[i] == NC_NETCDF4) {
             SAYS(nc_def_dim(nc, "far", (size_t)1 << 62, &other), NC_EHDFERR, "said.nc", "/far", "4611686018427387904");
             SAYS(nc_def_var_deflate(nc, v, 0, 1, 12), NC_EINVAL, "said.nc", "/v", "not 12");
-            SAYS(nc_def_var_deflate(nc, 42, 0, 1, 1), NC_ENOTVAR, "no variable 42");
+            SAYS(nc_def_var_deflate(nc, 42, 0, 1, 1), NC_ENOTVAR, "said.nc", "no variable 42");
             SAYS(nc_def_var_chunking(nc, v, NC_CHUNKED, (size_t[]){1, 11}), NC_EBADCHUNK, "said.nc", "/v", "chunks of 11 along dimension 1 of length 10");
             SAYS(nc_def_var_chunking(nc, v, NC_CONTIGUOUS, NULL), NC_EINVAL, "said.nc", "/v", "unlimited");
             SAYS(nc_def_var_filter(nc, v, 54321, 0, NULL), NC_ENOFILTER, "said.nc", "/v", "filter 54321", "HDF5_PLUGIN_PATH");

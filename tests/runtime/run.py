@@ -5,8 +5,9 @@
     tests/runtime/run.py [--only REGEX]
 
 decided  `zonda info --runtime` under taskset, ulimit, settings, and the variables of each launcher for 2, 16 and 64 ranks
-where    a program with OpenMP under OMP_PROC_BIND=true OMP_PLACES=cores: the library is linked before libgomp, after it,
-         preloaded, or loaded when OpenMP has begun; its threads keep off the core that the main thread is bound to
+where    a program with OpenMP under OMP_PROC_BIND=true OMP_PLACES=cores, and so under taskset: the library is linked before libgomp,
+         after it, preloaded, or loaded when OpenMP has begun; its threads keep off the core that the main thread is bound to, and
+         within those of the process
 memory   a program whose chunks and records do not fit into ZONDA_MEMORY: `cmp` of its files for 64 MiB and 4 GiB, 1 and 64
          ranks; what it holds at most; nothing is left beside its files, also where the device is full (a tmpfs, as root)
 group    64 processes in a control group of 512 MiB (version 1 or 2, made by us; skipped where we may not)
@@ -159,15 +160,27 @@ def where(scratch):
                     want(built.returncode == 0, built.stderr[-400:])
                 if len(os.sched_getaffinity(0)) < 2:
                     raise Skip("there is one core")
-                for bound in ({}, {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}):
-                    said = run([program, what, file, *([library] if library else [])], **env, **bound,
+                cores = sorted(os.sched_getaffinity(0))
+                binding = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+                # Without binding, bound by OpenMP, and so on two processors and on one that the whole process is put on.
+                for bound, put_on in (({}, None), (binding, None), (binding, cores[:2]), (binding, cores[-1:])):
+                    if put_on and not shutil.which("taskset"):
+                        raise Skip("taskset is not installed")
+                    if put_on == cores[-1:] and what == "deflate":
+                        # One thread filters all, and there is none to look for.
+                        want(told(["taskset", "-c", str(put_on[0])], **bound)["threads"] == 1, "threads on one processor")
+                        continue
+                    before = ["taskset", "-c", ",".join(map(str, put_on))] if put_on else []
+                    said = run([*before, program, what, file, *([library] if library else [])], **env, **bound,
                                ZONDA_ASYNC="on" if what == "plain" else "off")
                     main = set(map(int, re.search("^main(.*)$", said, re.M)[1].split()))
                     threads = [cpus_of(text) for text in re.findall("^thread (.*)$", said, re.M)]
+                    all_of_them = set(put_on or cores)
                     want(threads, "no thread of the library: %s" % said)
-                    if bound and len(main) < len(os.sched_getaffinity(0)):
+                    want(all(cpus <= all_of_them for cpus in threads), "a thread has left %s: %s" % (all_of_them, said))
+                    if bound and main < all_of_them:
                         want(not any(main & cpus for cpus in threads), "a thread has the core of its maker: %s" % said)
-                    elif bound:
+                    elif bound and put_on != cores[-1:]:
                         raise Skip("OpenMP binds nothing here")
             yield "where %s %s" % (kind, what), place
 

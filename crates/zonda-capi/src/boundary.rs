@@ -3,6 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
 
 use zonda::NcError;
 
@@ -55,16 +57,33 @@ pub(crate) fn ranged(converted: zonda::Converted) -> CallResult {
 thread_local! {
     /// The last failure of this thread. Its text is made when somebody asks for it, because
     /// programs probe with failing calls (`nc_inq_varid`) in their hot paths.
-    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
-    /// Calls of this library that the thread is in the middle of.
-    static INSIDE: Cell<u32> = const { Cell::new(0) };
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    /// Calls of this library that the thread is in the middle of, one within the other; and below the
+    /// `CALL` the slot of the file that the innermost has found, 0 if none. One number, since each call
+    /// of some nanoseconds passes here.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
     static LAST_TEXT: RefCell<CString> = RefCell::new(CString::default());
+}
+
+/// A failure, and the file that the call was about.
+struct Last {
+    failure: Failure,
+    path: Option<Arc<Path>>,
+}
+
+/// One more call in `CALLS`.
+const CALL: u64 = 1 << 32;
+
+/// Notes which file the call of this thread is about, so that its failure can name it.
+#[inline]
+pub(crate) fn works_on(slot: usize) {
+    CALLS.set(CALLS.get() & !(CALL - 1) | slot as u64);
 }
 
 /// Whether the thread is in the middle of a call: in a signal handler, if it is not the library that asks.
 /// It may then hold any lock.
 pub(crate) fn is_inside() -> bool {
-    INSIDE.get() > 0
+    CALLS.get() >= CALL
 }
 
 /// Kept by a thread during a call.
@@ -73,7 +92,7 @@ struct Inside;
 impl Inside {
     #[inline]
     fn enter() -> Inside {
-        INSIDE.set(INSIDE.get() + 1);
+        CALLS.set((CALLS.get() & !(CALL - 1)) + CALL);
         Inside
     }
 }
@@ -81,7 +100,7 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        INSIDE.set(INSIDE.get() - 1);
+        CALLS.set(CALLS.get() - CALL);
     }
 }
 
@@ -136,7 +155,9 @@ pub(crate) fn unrecorded(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int
 /// says.
 pub(crate) fn from_elsewhere(code: c_int) -> c_int {
     if code != 0 {
-        let _ = LAST.try_with(|last| last.replace(NcError::from_code(code).map(Failure::from)));
+        let failure = NcError::from_code(code).map(Failure::from);
+        let last = failure.map(|failure| Last { failure, path: None });
+        let _ = LAST.try_with(|kept| kept.replace(last));
     }
     code
 }
@@ -146,6 +167,7 @@ pub(crate) fn tell(news: zonda::Error) {
     remember(news.into());
 }
 
+#[cold]
 fn remember(mut failure: Failure) {
     if failure.code == NcError::NoMem
         && let Some(bytes) = zonda::memory::take_refused()
@@ -154,23 +176,35 @@ fn remember(mut failure: Failure) {
         let told = format!("{told}: there is no memory for {bytes} bytes");
         failure.detail = Some(zonda::Error::told(NcError::NoMem, told));
     }
-    // A thread that is being torn down has no slot left; its failure then goes unremembered.
-    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+    // A thread that is being torn down has no place for it left; its failure then goes unremembered.
+    let path = crate::handles::path_at((CALLS.get() & (CALL - 1)) as usize);
+    let _ = LAST.try_with(|last| last.replace(Some(Last { failure, path })));
 }
 
 /// Text of the last failure of the calling thread, or of what a call had to say since; valid until its
 /// next call of this function, empty when nothing failed yet.
 pub(crate) fn last_error_text() -> *const std::ffi::c_char {
-    let text = LAST.with(|last| match &*last.borrow() {
-        None => String::new(),
-        Some(Failure { code, detail: None }) => code.to_string(),
-        Some(Failure { detail: Some(error), .. }) => error.to_string(),
-    });
+    let text = LAST.with(|last| last.borrow().as_ref().map_or_else(String::new, Last::text));
     LAST_TEXT.with(|slot| {
         // Paths may hold anything but NUL; a NUL from elsewhere must not cut the message.
         *slot.borrow_mut() = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
         slot.borrow().as_ptr()
     })
+}
+
+impl Last {
+    /// What went wrong, and with which file.
+    fn text(&self) -> String {
+        let Failure { code, detail } = &self.failure;
+        let text = detail.as_ref().map_or_else(|| code.to_string(), ToString::to_string);
+        match &self.path {
+            Some(path) => {
+                let path = path.display().to_string();
+                if text.contains(&path) { text } else { format!("{path}: {text}") }
+            }
+            None => text,
+        }
+    }
 }
 
 /// Writes a result where the caller asked for it.

@@ -8,15 +8,16 @@
 
 mod stuck;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use stuck::Watch;
+use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::worker::{self, Purpose};
 
 use crate::boundary::is_inside;
-use crate::fork::{MOST_WAIT, guarded};
 use crate::handles::{self, OpenFile};
 
 /// How often the exiting thread looks.
@@ -24,8 +25,23 @@ const STEP: Duration = Duration::from_millis(1);
 /// How long it waits for the trace, after all else.
 const TRACE_WAIT: Duration = Duration::from_millis(200);
 
-/// Has the process end by [`at_exit`].
+/// No panic leaves a handler that C calls.
+fn guarded(body: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(body));
+}
+
+/// Has the process end by [`at_exit`], also where it ends by `quick_exit`.
 pub(crate) fn register() {
+    unsafe extern "C" {
+        fn at_quick_exit(function: extern "C" fn()) -> libc::c_int;
+    }
+    extern "C" fn quickly() {
+        stuck::note_quick();
+        at_exit();
+    }
+    // SAFETY: the handler is a function of this library, which is never unloaded, and takes nothing. Where there is no
+    // memory for it, such an end is one without it, as in any other library.
+    let _ = unsafe { at_quick_exit(quickly) };
     #[cfg(target_env = "gnu")]
     {
         unsafe extern "C" {

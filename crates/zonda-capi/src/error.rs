@@ -2,23 +2,18 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::sync::{LazyLock, OnceLock};
 
 use zonda::NcError;
+use zonda_runtime::Settled;
 
 /// Numbers of the operating system's errors; all that Linux has are below.
 const N_ERRNO: usize = 256;
 
 /// The netCDF codes and their texts.
-static TEXTS: LazyLock<Vec<(c_int, CString)>> = LazyLock::new(|| {
-    NcError::ALL
-        .iter()
-        .filter_map(|error| Some((error.code(), CString::new(error.text()?).ok()?)))
-        .collect()
-});
+static TEXTS: Settled<Vec<(c_int, CString)>> = Settled::new();
 
 /// Texts of the operating system, made when asked for. They stay, since C keeps the pointers.
-static SYSTEM: [OnceLock<CString>; N_ERRNO] = [const { OnceLock::new() }; N_ERRNO];
+static SYSTEM: [Settled<CString>; N_ERRNO] = [const { Settled::new() }; N_ERRNO];
 
 thread_local! {
     /// Text for a number that the system has no error for.
@@ -46,11 +41,15 @@ fn text(code: c_int) -> Option<&'static CStr> {
         return Some(c"No error");
     }
     if code < 0 {
-        let known = TEXTS.iter().find(|&&(known, _)| known == code);
+        let texts = TEXTS.get_or_make(|| {
+            let text_of = |error: &NcError| Some((error.code(), CString::new(error.text()?).ok()?));
+            NcError::ALL.iter().filter_map(text_of).collect()
+        });
+        let known = texts.iter().find(|&&(known, _)| known == code);
         return Some(known.map_or(c"Unknown Error", |(_, text)| text));
     }
     let slot = SYSTEM.get(usize::try_from(code).ok()?)?;
-    Some(slot.get_or_init(|| system_text(code)))
+    Some(slot.get_or_make(|| system_text(code)))
 }
 
 /// What `strerror` says, without its shared buffer.

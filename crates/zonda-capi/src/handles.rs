@@ -6,13 +6,14 @@
 
 use std::ffi::{CString, c_int};
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use arc_swap::{ArcSwapOption, Guard};
 use zonda::{Dataset, GroupId, Meta, NcError, VarId, VarRef};
 
-use crate::boundary::Failure;
+use crate::boundary::{Failure, works_on};
 
 /// Slots 1 to 65535; slot 0 stays empty so that an `ncid` of zero is never valid.
 pub(crate) const N_SLOTS: usize = 1 << 16;
@@ -39,10 +40,29 @@ pub(crate) struct OpenFile {
     pub(crate) mode: c_int,
     /// Path as given, as `nc_inq_path` reports it.
     pub(crate) path: CString,
+    /// Path as messages name it.
+    pub(crate) name: Arc<Path>,
     /// Caller memory behind an in-memory file, handed back by `nc_close_memio`.
     pub(crate) memory: Option<Arc<crate::mem::MallocMemory>>,
     /// Whether that memory is written to `path` when the file is closed (`NC_PERSIST`).
     pub(crate) persists_memory: bool,
+}
+
+impl OpenFile {
+    /// A dataset that C has opened by `path`.
+    pub(crate) fn new(dataset: Dataset, mode: c_int, path: CString) -> OpenFile {
+        let name = Arc::from(dataset.path());
+        OpenFile { dataset, mode, path, name, memory: None, persists_memory: false }
+    }
+
+    /// One that lies in `memory`, which is written to its path in the end where it `persists`.
+    pub(crate) fn in_memory(
+        self,
+        memory: Option<Arc<crate::mem::MallocMemory>>,
+        persists: bool,
+    ) -> OpenFile {
+        OpenFile { memory, persists_memory: persists, ..self }
+    }
 }
 
 /// A file and a group of it, found by an `ncid`; keeps the file alive while a call uses it, even if
@@ -83,13 +103,23 @@ impl Deref for FileRef {
     }
 }
 
-/// The file and group of `ncid`.
+/// The file and group of `ncid`. What the call fails at from now on names the file.
 ///
 /// # Errors
 /// `NC_EBADID` when nothing is open under that number, or its group half names no group.
 #[inline]
 pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
-    let found = any_group(ncid)?;
+    works_on(slot_of(ncid));
+    unnamed(ncid)
+}
+
+/// [`file`] for calls of some nanoseconds, which say by themselves what they were about when they fail.
+///
+/// # Errors
+/// As [`file`].
+#[inline]
+pub(crate) fn unnamed(ncid: c_int) -> Result<FileRef, NcError> {
+    let found = look_up(ncid)?;
     if found.group == GroupId::ROOT || found.dataset.has_group(found.group) {
         Ok(found)
     } else {
@@ -104,6 +134,12 @@ pub(crate) fn file(ncid: c_int) -> Result<FileRef, NcError> {
 /// `NC_EBADID` when nothing is open under that number.
 #[inline]
 pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
+    works_on(slot_of(ncid));
+    look_up(ncid)
+}
+
+#[inline]
+fn look_up(ncid: c_int) -> Result<FileRef, NcError> {
     let id = ncid.cast_unsigned();
     let slot = slot_of(ncid);
     if zonda_trace::on() {
@@ -118,6 +154,13 @@ pub(crate) fn any_group(ncid: c_int) -> Result<FileRef, NcError> {
         }
         _ => Err(NcError::BadId),
     }
+}
+
+/// How messages name the file in a slot.
+#[cold]
+pub(crate) fn path_at(slot: usize) -> Option<Arc<Path>> {
+    let file = SLOTS.get(slot)?.load_full()?;
+    Some(Arc::clone(&file.name))
 }
 
 /// A slot of its own for a file, and the `ncid` of the file.
@@ -205,6 +248,8 @@ pub(crate) fn remove(ncid: c_int) -> Result<Arc<OpenFile>, NcError> {
     drop(any_group(ncid)?);
     let slot = slot_of(ncid);
     let file = SLOTS[slot].swap(None).ok_or(NcError::BadId)?;
+    // Another thread may open a file here at once: what this call fails at from now on names itself.
+    works_on(0);
     free_slot(slot);
     Ok(file)
 }
@@ -220,6 +265,7 @@ pub(crate) fn unless_out_of_reach(ncid: c_int) -> Result<(), NcError> {
         return Ok(());
     }
     if let Some(file) = SLOTS[slot].swap(None) {
+        works_on(0);
         // To drop it would be to wait for its locks.
         std::mem::forget(file);
         free_slot(slot);
@@ -242,18 +288,11 @@ pub(crate) fn all() -> Vec<Arc<OpenFile>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn open_file() -> OpenFile {
         let storage = Arc::new(zonda::storage::backend::Memory::new());
         let dataset = Dataset::create_in(storage, Path::new("test"), &Default::default()).unwrap();
-        OpenFile {
-            dataset,
-            mode: 0,
-            path: CString::default(),
-            memory: None,
-            persists_memory: false,
-        }
+        OpenFile::new(dataset, 0, CString::default())
     }
 
     /// One test, because the table is one for the process.

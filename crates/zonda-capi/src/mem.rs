@@ -9,7 +9,7 @@ use std::fmt;
 use std::ptr::null_mut;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use zonda_runtime::lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use zonda_runtime::lock::{Rank, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda::NcError;
 use zonda::storage::{
@@ -81,7 +81,11 @@ impl MallocMemory {
 
     fn new(buffer: Buffer, owned: bool) -> MallocMemory {
         let owned = AtomicBool::new(owned);
-        MallocMemory { buffer: RwLock::new(buffer), owned, refused: AtomicBool::new(false) }
+        MallocMemory {
+            buffer: RwLock::ranked(Rank::Storage, buffer),
+            owned,
+            refused: AtomicBool::new(false),
+        }
     }
 
     fn is_owned(&self) -> bool {

@@ -139,7 +139,7 @@ pub(crate) unsafe fn create(
         });
         let mode = shown_mode(cmode, format);
         let persists_memory = cmode & PERSIST != 0;
-        enter(OpenFile { dataset, mode, path: shown, memory, persists_memory }, ncidp)?;
+        enter(OpenFile::new(dataset, mode, shown).in_memory(memory, persists_memory), ncidp)?;
     }
     Ok(0)
 }
@@ -217,8 +217,7 @@ unsafe fn open(
             block_bytes(asked, &target, in_memory)
         });
         let mode = shown_mode(omode, quick_format(&dataset));
-        let file = OpenFile { dataset, mode, path: shown, memory: None, persists_memory: false };
-        enter(file, ncidp)?;
+        enter(OpenFile::new(dataset, mode, shown), ncidp)?;
     }
     Ok(0)
 }
@@ -276,7 +275,7 @@ pub(crate) unsafe fn open_memory(
             .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))?;
     }
     let mode = shown_mode(omode, quick_format(&dataset));
-    let file = OpenFile { dataset, mode, path: shown, memory: Some(memory), persists_memory };
+    let file = OpenFile::new(dataset, mode, shown).in_memory(Some(memory), persists_memory);
     // SAFETY: same contract.
     unsafe { enter(file, ncidp) }
 }

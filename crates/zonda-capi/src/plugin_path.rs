@@ -2,8 +2,7 @@
 
 use std::ffi::{OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
-use std::sync::OnceLock;
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, Rank};
 
 use zonda::NcError;
 use zonda::storage::neighbour::from_env;
@@ -25,13 +24,12 @@ pub struct NcPluginList {
 }
 
 /// The list, first made from `HDF5_PLUGIN_PATH`.
-fn list() -> MutexGuard<'static, Vec<Vec<u8>>> {
-    static LIST: OnceLock<Mutex<Vec<Vec<u8>>>> = OnceLock::new();
-    LIST.get_or_init(|| {
+fn with_list<R>(f: impl FnOnce(&mut Vec<Vec<u8>>) -> R) -> R {
+    static LIST: Global<Option<Vec<Vec<u8>>>> = Global::new(Rank::Settings, None, || None);
+    f(LIST.lock().get_or_insert_with(|| {
         let path = from_env("HDF5_PLUGIN_PATH").map(OsStringExt::into_vec);
-        Mutex::new(split(path.as_deref().unwrap_or(DEFAULT_DIR), b':'))
-    })
-    .lock()
+        split(path.as_deref().unwrap_or(DEFAULT_DIR), b':')
+    }))
 }
 
 /// The folders of a path list; none for an empty text.
@@ -44,13 +42,13 @@ pub(crate) fn split(text: &[u8], separator: u8) -> Vec<Vec<u8>> {
 
 /// A copy of the list in use.
 pub(crate) fn current() -> Vec<Vec<u8>> {
-    list().clone()
+    with_list(|list| list.clone())
 }
 
 /// Makes `dirs` the list in use.
 pub(crate) fn replace(dirs: Vec<Vec<u8>>) {
     let folders = dirs.iter().cloned().map(|dir| OsString::from_vec(dir).into()).collect();
-    *list() = dirs;
+    with_list(|list| *list = dirs);
     zonda::set_plugin_path(folders);
 }
 
@@ -95,7 +93,7 @@ pub(crate) unsafe fn to_c(to: *mut NcPluginList, dirs: &[Vec<u8>]) -> Result<(),
 pub unsafe extern "C" fn nc_plugin_path_ndirs(ndirsp: *mut usize) -> c_int {
     boundary(|| {
         // SAFETY: the contract above is `put`'s contract.
-        unsafe { put(ndirsp, list().len()) };
+        unsafe { put(ndirsp, with_list(|list| list.len())) };
         Ok(())
     })
 }

@@ -7,8 +7,8 @@
 
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::sync::OnceLock;
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::Settled;
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda::NcError;
 use zonda::storage::neighbour::trusts_environment;
@@ -22,22 +22,24 @@ const FILES: [&str; 3] = [".ncrc", ".daprc", ".dodsrc"];
 type Table = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The table; `None` if it is turned off. Read when first asked for.
-fn table() -> Option<MutexGuard<'static, Table>> {
-    static TABLE: OnceLock<Option<Mutex<Table>>> = OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        if std::env::var_os("NCRCENV_IGNORE").is_some() {
-            return None;
-        }
-        let mut table = Table::new();
+fn table() -> Option<MutexGuard<'static, (bool, Table)>> {
+    static IS_OFF: Settled<bool> = Settled::new();
+    static TABLE: Global<(bool, Table)> = Global::new(Rank::Settings, UNREAD, || UNREAD);
+    const UNREAD: (bool, Table) = (false, Table::new());
+    if *IS_OFF.get_or_make(|| std::env::var_os("NCRCENV_IGNORE").is_some()) {
+        return None;
+    }
+    let mut table = TABLE.lock();
+    let (is_read, entries) = &mut *table;
+    if !std::mem::replace(is_read, true) {
         for path in paths() {
             // Files that are not there, or cannot be read, configure nothing.
             if let Ok(text) = std::fs::read(path) {
-                read(&text, &mut table);
+                read(&text, entries);
             }
         }
-        Some(Mutex::new(table))
-    });
-    table.as_ref().map(|table| table.lock())
+    }
+    Some(table)
 }
 
 fn paths() -> Vec<PathBuf> {
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn nc_rc_get(key: *const c_char) -> *mut c_char {
         // SAFETY: the contract above is that of `bytes`.
         let Some(key) = (unsafe { bytes(key) }) else { return Ok(()) };
         let Some(table) = table() else { return Ok(()) };
-        if let Some((_, value)) = table.iter().find(|(known, _)| known == key) {
+        if let Some((_, value)) = table.1.iter().find(|(known, _)| known == key) {
             found = malloc_text(value)?;
         }
         Ok(())
@@ -108,7 +110,7 @@ pub unsafe extern "C" fn nc_rc_set(key: *const c_char, value: *const c_char) -> 
             return Err(NcError::Inval.into());
         };
         if let Some(mut table) = table() {
-            set(&mut table, key, value);
+            set(&mut table.1, key, value);
         }
         Ok(())
     })

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
 
-use crate::boundary::{CallResult, Failure, ranged, unrecorded};
+use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
 use crate::foreign::{CMemory, MallocPlace};
 use crate::handles::{self, FileRef};
 use crate::trace::Moved;
@@ -378,10 +378,10 @@ pub(crate) unsafe fn transfer(
     }
     let begin = zonda_trace::start();
     let code = unrecorded(move || {
-        let file = handles::file(ncid)?;
+        let file = handles::unnamed(ncid)?;
         let call = Transfer { file: &file, var: file.var(varid), mem, caller };
         // SAFETY: the contract above is that of each of these.
-        unsafe {
+        let moved = unsafe {
             match which {
                 Which::All => call.var(),
                 Which::One(index) => call.var1(index),
@@ -389,8 +389,8 @@ pub(crate) unsafe fn transfer(
                 Which::Strided(start, count, stride) => call.vars(start, count, stride),
                 Which::Mapped(start, count, stride, imap) => call.varm(start, count, stride, imap),
             }
-        }?;
-        Ok(0)
+        };
+        moved.map(|()| 0).inspect_err(|_| works_on(handles::slot_of(ncid)))
     });
     if begin != 0 {
         Moved { ncid, varid, mem, caller, which }.ended(begin, code);

@@ -4,7 +4,7 @@
 //! when it was opened. Those of a variable are refused for classic files.
 
 use std::ffi::{c_float, c_int};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda::{Endianness, NcError, Quantize, StorageKind, StorageRequest, VarId};
 
@@ -47,14 +47,16 @@ struct Settings {
 }
 
 /// The defaults of 4.9.0, which programs read back.
-static SETTINGS: Mutex<Settings> = Mutex::new(Settings {
+const DEFAULTS: Settings = Settings {
     cache_bytes: 16_777_216,
     cache_slots: 4133,
     cache_preemption: 0.75,
     threshold: 0,
     alignment: 0,
     meta_block_bytes: 0,
-});
+};
+
+static SETTINGS: Global<Settings> = Global::new(Rank::Settings, DEFAULTS, || DEFAULTS);
 
 fn settings() -> MutexGuard<'static, Settings> {
     // Every update is a whole assignment, so a panicked holder left nothing half done.

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use smallvec::SmallVec;
 use zonda_convert::Converted;
@@ -147,7 +147,7 @@ impl ChunkedArray {
             cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
             version: AtomicU64::new(0),
-            pattern: Mutex::default(),
+            pattern: Mutex::ranked(Rank::Pattern, Pattern::default()),
             background: Background::default(),
         };
         ChunkedArray { inner: Arc::new(inner) }
@@ -269,7 +269,6 @@ impl Bench {
 }
 
 /// The first thing that went wrong, by part number, and what was converted.
-#[derive(Default)]
 struct Outcome {
     failed: Mutex<Option<ChunkError>>,
     failed_part: AtomicUsize,
@@ -278,7 +277,11 @@ struct Outcome {
 
 impl Outcome {
     fn new() -> Outcome {
-        Outcome { failed_part: AtomicUsize::new(usize::MAX), ..Outcome::default() }
+        Outcome {
+            failed: Mutex::ranked(Rank::Failed, None),
+            failed_part: AtomicUsize::new(usize::MAX),
+            out_of_range: AtomicU64::new(0),
+        }
     }
 
     fn fail(&self, part: usize, error: ChunkError) {

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
@@ -173,7 +173,7 @@ impl Cache {
             engine: Arc::clone(engine),
             chunk_bytes,
             floor: AtomicU64::new(0),
-            state: Mutex::default(),
+            state: Mutex::ranked(Rank::ChunkCache, State::default()),
             loaded: Condvar::new(),
             hot: ArcSwapOption::empty(),
             oldest: AtomicU64::new(u64::MAX),

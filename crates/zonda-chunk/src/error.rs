@@ -36,7 +36,7 @@ pub enum ChunkError {
         error: FilterError,
     },
     /// A chunk lies outside the file.
-    #[error("chunk {chunk:?} at byte {at}: {len} bytes there, and the file ends before")]
+    #[error("chunk {chunk:?} at byte {at}: {len} bytes are wanted there, and the file ends before")]
     OutOfFile {
         /// Coordinates in the chunk grid.
         chunk: Vec<u64>,

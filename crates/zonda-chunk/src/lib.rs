@@ -23,6 +23,6 @@ pub use decode::Decode;
 pub use error::ChunkError;
 pub use filter::{FilterError, FilterSpec};
 pub use linear::{LinearArray, Segment, SegmentBytes};
-pub use pool::{Engine, Quiet, quiet};
+pub use pool::Engine;
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
 pub use write::{ArrayId, ChunkWriter, Encode, MakeScratch, NewArray, StoredChunks};

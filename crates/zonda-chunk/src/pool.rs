@@ -5,13 +5,12 @@
 //! request, and no lock is held while it waits for the others. A forked child has none of its
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
-use std::sync::{Arc, OnceLock};
-use std::time::Instant;
-use zonda_runtime::lock::Mutex;
+use std::sync::Arc;
 
-use zonda_runtime::Pool;
+use zonda_runtime::lock::{Mutex, Rank};
+
 use zonda_runtime::memory::{self, Broker, Kind};
-use zonda_storage::{Closed, Gate, Inside};
+use zonda_runtime::{Pool, Settled};
 use zonda_trace::{Args, Kind as Event};
 
 /// Threads and memory that arrays share.
@@ -44,11 +43,9 @@ impl Engine {
     /// the memory budget of all caches.
     #[must_use]
     pub fn process() -> Arc<Engine> {
-        static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
-        Arc::clone(
-            ENGINE
-                .get_or_init(|| Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process))),
-        )
+        static ENGINE: Settled<Arc<Engine>> = Settled::new();
+        let make = || Arc::new(Engine::with(zonda_runtime::threads(), Budget::Process));
+        Arc::clone(ENGINE.get_or_make(make))
     }
 
     /// One with its own threads, and with a budget of its own in bytes.
@@ -58,7 +55,7 @@ impl Engine {
     }
 
     fn with(threads: usize, budget: Budget) -> Engine {
-        Engine { threads, pool: Mutex::new(None), budget }
+        Engine { threads, pool: Mutex::ranked(Rank::Engine, None), budget }
     }
 
     /// Threads that a request may use.
@@ -142,38 +139,4 @@ impl Engine {
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
         self.threads > 1 && self.pool().spawn(work)
     }
-}
-
-/// Passed by work in the background while it has any lock; a fork waits for it.
-static GATE: Gate = Gate::new();
-
-/// What holds background work back.
-#[derive(Debug)]
-pub struct Quiet {
-    gate: Closed,
-    /// The threads of storage layers.
-    layers: zonda_storage::Quiet,
-}
-
-impl Quiet {
-    /// Whether all of it is held back: not where that could not be had in time.
-    #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.gate.is_empty() && self.layers.is_whole()
-    }
-}
-
-/// Waits until background work holds no lock, and keeps it from taking any.
-///
-/// For the time of a fork: the child then inherits no lock from a thread that it does not have.
-/// To be called before the locks of files are taken, and dropped in parent and child. Never waits
-/// for a chunk to be decoded, only for one being read; and not beyond `until`, where that is said.
-#[must_use]
-pub fn quiet(until: Option<Instant>) -> Quiet {
-    Quiet { gate: GATE.close(until), layers: zonda_storage::quiet(until) }
-}
-
-/// Leave for background work to take locks, while it is kept; `None` during a fork.
-pub(crate) fn enter() -> Option<Inside> {
-    GATE.enter()
 }

@@ -11,10 +11,10 @@ use std::thread::ThreadId;
 use std::time::Duration;
 
 use smallvec::SmallVec;
+use zonda_runtime::fork;
 
 use crate::array::{Bench, Inner, Numbers};
 use crate::cache::{Claim, Want};
-use crate::pool;
 use crate::selection::{Axis, Coords, Selection};
 use crate::stored::Found;
 use crate::table::ChunkAt;
@@ -316,7 +316,7 @@ impl Ahead {
                 let engine = Arc::clone(&job.running.0.engine);
                 for _ in 1..job.chunks.len().min(engine.threads()) {
                     let job = Arc::clone(&job);
-                    let gate = pool::enter();
+                    let gate = fork::enter();
                     if gate.is_none() || !engine.spawn(move || job.work()) {
                         break;
                     }
@@ -332,7 +332,7 @@ impl Ahead {
         let mut chunks = Vec::new();
         let version = inner.version.load(Ordering::SeqCst);
         {
-            let _gate = pool::enter()?;
+            let _gate = fork::enter()?;
             let mut found = |key: &[u64], place: ChunkAt| {
                 let inside =
                     (0..key.len()).all(|d| (self.first[d]..=self.last[d]).contains(&key[d]));
@@ -379,7 +379,7 @@ impl Job {
         if inner.is_raw(found) {
             return Some(());
         }
-        let gate = pool::enter()?;
+        let gate = fork::enter()?;
         let since = inner.since.load(Ordering::Relaxed);
         let mut ticket = match inner.cache.claim(key, Want { keep: true, since, now: false }) {
             Claim::Load(ticket) => ticket,
@@ -406,7 +406,7 @@ impl Job {
         drop(gate);
         let chunk_bytes = inner.chunk_bytes.unwrap_or(0);
         let bytes = fetched.and_then(|()| inner.unfilter(found, chunk_bytes, spare, bench));
-        let Some(_gate) = pool::enter() else {
+        let Some(_gate) = fork::enter() else {
             ticket.abandon();
             return None;
         };

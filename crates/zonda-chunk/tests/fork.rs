@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrays::{Flip, Made, Recipe};
-use zonda_chunk::{ChunkedArray, Decode, Engine, quiet};
+use zonda_chunk::{ChunkedArray, Decode, Engine};
 use zonda_model::Hyperslab;
+use zonda_runtime::fork::quiet;
 
 fn read(made: &Made, array: &ChunkedArray, start: usize, count: usize) -> bool {
     let mut out = vec![0; count * 4];

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use zonda_runtime::lock::Rank;
 use zonda_storage::{Beside, Storage, StorageError, check_place};
 
 use crate::codec::{DecodeLimits, NUMRECS_AT, decode_header, decode_read};
@@ -221,7 +222,7 @@ impl ClassicFile {
             n_records: AtomicU64::new(n_records),
             n_records_dirty: AtomicBool::new(false),
             n_committed: AtomicU64::new(n_records),
-            growth: Mutex::new(()),
+            growth: Mutex::new(Rank::Growth, ()),
             forked: AtomicBool::new(false),
         }
     }
@@ -495,7 +496,7 @@ impl ClassicFile {
     /// Takes every lock of this file, for a fork; `None` where that is not to be had until the time
     /// that is said.
     #[must_use]
-    pub fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
+    pub fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
         let _state = self.state.write_until(until)?;
         Some(Frozen { _state, _growth: self.growth.lock_until(until)? })
     }

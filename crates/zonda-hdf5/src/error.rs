@@ -37,7 +37,7 @@ pub enum HdfError {
         have: u64,
     },
     /// An address or a length leads out of the file.
-    #[error("{structure} at byte {at}: {len} bytes there, and the file ends at {end}")]
+    #[error("{structure} at byte {at}: {len} bytes are wanted there, and the file ends at {end}")]
     OutOfFile {
         /// The structure, as the specification names it.
         structure: &'static str,

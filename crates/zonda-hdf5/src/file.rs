@@ -20,9 +20,12 @@ pub use extension::ExtensionEdit;
 /// Bytes read at once where a superblock may be. Small files have their root group there, too.
 const WINDOW_BYTES: usize = 2048;
 
-/// How long these bytes are taken for those of the file, which another program may be writing: where
-/// a file system's clock has steps, its stamps may not tell.
+/// How long these bytes are taken for those of a file that was changed lately, which another program may be
+/// writing: where a file system's clock has steps, its stamps may not tell.
 const WINDOW_LASTS: Duration = Duration::from_millis(5);
+
+/// More seconds than such a step has: of a file that was older when it was read, the stamps tell of each change.
+const SETTLED_SECONDS: u64 = 3;
 
 /// Bytes of a driver information block that are looked at.
 const DRIVER_INFO_BYTES: u64 = 16;
@@ -78,6 +81,8 @@ struct Window {
     /// When they were read, and which state of the storage they were of.
     read: Instant,
     stamp: Option<Stamp>,
+    /// That state was an old one already.
+    is_settled: bool,
 }
 
 impl Window {
@@ -86,11 +91,19 @@ impl Window {
         let stamp = storage.stamp().ok();
         let got = storage.read_at(at, &mut bytes)?;
         bytes.truncate(got);
-        Ok(Window { at, bytes: bytes.into(), read, stamp })
+        let is_settled = stamp.is_some_and(|stamp| !stamp.is_younger_than(SETTLED_SECONDS));
+        Ok(Window { at, bytes: bytes.into(), read, stamp, is_settled })
     }
 
     fn none() -> Window {
-        Window { at: 0, bytes: Box::default(), read: Instant::now(), stamp: None }
+        let (bytes, read) = (Box::default(), Instant::now());
+        Window { at: 0, bytes, read, stamp: None, is_settled: false }
+    }
+
+    /// Whether the storage may have changed since. How long ago that is counts only where the stamps may not tell.
+    fn is_old(&self, storage: &dyn Storage) -> bool {
+        (!self.is_settled && self.read.elapsed() > WINDOW_LASTS)
+            || storage.stamp().ok() != self.stamp
     }
 
     /// The bytes from `at` on, if they begin here.
@@ -482,11 +495,8 @@ impl File {
     /// The bytes from byte `at` of the storage on, as they are for metadata.
     fn fill(&self, structure: &'static str, at: u64, buf: &mut [u8]) -> Result<()> {
         let in_window = self.window.from(at).get(..buf.len());
-        let is_old = || {
-            self.window_is_old.load(Ordering::Acquire)
-                || self.window.read.elapsed() > WINDOW_LASTS
-                || self.storage.stamp().ok() != self.window.stamp
-        };
+        let is_old =
+            || self.window_is_old.load(Ordering::Acquire) || self.window.is_old(&*self.storage);
         if let Some(bytes) = in_window.filter(|_| !is_old()) {
             buf.copy_from_slice(bytes);
         } else if self.storage.read_at(at, buf)? != buf.len() {

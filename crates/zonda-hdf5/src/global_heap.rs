@@ -8,7 +8,7 @@ mod write;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::{HashMap, HashSet};
 
@@ -277,7 +277,7 @@ const TRIES: usize = 64;
 
 impl HeapCache {
     pub(crate) fn new(limits: &Limits) -> HeapCache {
-        let (kept, limit) = (RwLock::default(), limits.heap_cache_bytes);
+        let (kept, limit) = (RwLock::ranked(Rank::Heap, Kept::default()), limits.heap_cache_bytes);
         HeapCache { kept, limit, last_len: AtomicUsize::new(FIRST_READ) }
     }
 

@@ -4,7 +4,7 @@
 //! program was tested with the answers of that one. Every place where releases differ and both can be
 //! followed asks [`answers_as`]; the C interface finds out what there is ([`find_by`]).
 
-use std::sync::OnceLock;
+use zonda_runtime::Settled;
 
 /// A release of netCDF-C.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,18 +44,18 @@ impl Release {
 /// Looks for a release that was displaced.
 pub type Finder = fn() -> Option<Release>;
 
-static FINDER: OnceLock<Finder> = OnceLock::new();
+static FINDER: Settled<Finder> = Settled::new();
 
 /// Says how a displaced library is found. The first one counts, and only before anybody asked.
 pub fn find_by(finder: Finder) {
-    let _ = FINDER.set(finder);
+    FINDER.settle(finder);
 }
 
 /// The release whose answers are given, which stays the same for the process.
 #[must_use]
 pub fn answers_as() -> Release {
-    static KNOWN: OnceLock<Release> = OnceLock::new();
-    *KNOWN.get_or_init(|| FINDER.get().and_then(|find| find()).unwrap_or(Release::FOLLOWED))
+    static KNOWN: Settled<Release> = Settled::new();
+    *KNOWN.get_or_make(|| FINDER.get().and_then(|find| find()).unwrap_or(Release::FOLLOWED))
 }
 
 #[cfg(test)]

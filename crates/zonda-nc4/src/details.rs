@@ -1,7 +1,7 @@
 //! What is decoded of an object when somebody asks for it, and then kept.
 
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_chunk::FilterSpec;
 use zonda_convert::ByteOrder;
@@ -48,13 +48,21 @@ impl Details {
         let object = file.object(at.addr)?;
         let atts = AttList::read(Arc::clone(&file), &object, types);
         let info = info(&file, &object).map(|info| Some(Arc::new(info)));
-        Ok(Details { at, file, atts, info, cache: Mutex::default(), data: OnceLock::new() })
+        Ok(Details {
+            at,
+            file,
+            atts,
+            info,
+            cache: Mutex::ranked(Rank::Object, None),
+            data: OnceLock::new(),
+        })
     }
 
     /// Those of an object that is not in the file yet.
     pub(crate) fn made(file: Arc<File>) -> Details {
         let atts = Ok(AttList::Edited(Box::new(EditedAtts::new(Arc::clone(&file)))));
-        let (at, cache, data) = (ObjectAt::NOWHERE, Mutex::default(), OnceLock::new());
+        let (at, cache, data) =
+            (ObjectAt::NOWHERE, Mutex::ranked(Rank::Object, None), OnceLock::new());
         Details { at, file, atts, info: Ok(None), cache, data }
     }
 
@@ -72,7 +80,7 @@ impl Details {
             file: Arc::clone(&self.file),
             atts: self.atts.clone(),
             info: self.info.clone(),
-            cache: Mutex::new(cache),
+            cache: Mutex::ranked(Rank::Object, cache),
             data: self.data.clone(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
@@ -166,7 +166,7 @@ impl Nc4File {
         let file = file.with_unfilter(crate::data::unfilter(how.find_filter.clone()));
         let file = Arc::new(file);
         let files = Files::new(file, how.path.clone());
-        let (model, walking) = (OnceLock::new(), Mutex::new(()));
+        let (model, walking) = (OnceLock::new(), Mutex::ranked(Rank::Walk, ()));
         Ok(Nc4File { files, how, model, walking, writing: None, read })
     }
 

@@ -7,7 +7,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::HashMap;
 use zonda_hdf5::message::LinkTarget;
@@ -61,7 +61,7 @@ impl Files {
     /// `path` is that of the file, absolute; none for one in memory.
     pub(crate) fn new(main: Arc<File>, path: Option<PathBuf>) -> Files {
         let around = Arc::new(Around::new(path));
-        Files { main, around, others: Arc::default() }
+        Files { main, around, others: Arc::new(RwLock::ranked(Rank::Others, Others::default())) }
     }
 
     /// The file itself.

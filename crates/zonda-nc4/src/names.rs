@@ -8,6 +8,7 @@ use std::hash::BuildHasher;
 use std::sync::OnceLock;
 
 use hashbrown::HashTable;
+use zonda_runtime::Settled;
 
 /// Lists of up to so many names are looked through one by one.
 pub(crate) const SHORT_LIST: usize = 16;
@@ -70,8 +71,8 @@ impl Names {
 
 /// Keyed by the process, so that no file can choose names that collide.
 fn hash(name: &[u8]) -> u64 {
-    static KEY: OnceLock<hashbrown::DefaultHashBuilder> = OnceLock::new();
-    KEY.get_or_init(Default::default).hash_one(name)
+    static KEY: Settled<hashbrown::DefaultHashBuilder> = Settled::new();
+    KEY.get_or_make(Default::default).hash_one(name)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A request for elements, on its way through the forms that variables have.
 
 use std::cell::Cell;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_chunk::{ChunkError, Decode};
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
@@ -108,7 +108,7 @@ impl Request<'_> {
             if is_copy(form) {
                 return Ok(self.fetch(slab, Decode::Raw { elem_size: file_size }, out)?);
             }
-            let failed = Mutex::new(None);
+            let failed = Mutex::ranked(Rank::Failed, None);
             let run = |src: &[u8], dst: &mut [u8]| {
                 if let Err(fault) = Values::new(&data.file, &mut NoPlace).all(form, src, dst) {
                     let mut failed = failed.lock();

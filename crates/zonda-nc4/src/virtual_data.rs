@@ -5,7 +5,7 @@
 //! where targets overlap the later one holds.
 
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use hashbrown::HashMap;
 use zonda_convert::Converted;
@@ -75,7 +75,7 @@ impl Virtual {
             let bytes = collection.get(index).ok_or(missing)?;
             mapping = VirtualMapping::decode(file.reader(NAME, addr, bytes))?;
         }
-        Ok(Virtual { home, mapping, sources: Mutex::default() })
+        Ok(Virtual { home, mapping, sources: Mutex::ranked(Rank::Sources, HashMap::new()) })
     }
 
     /// A source; an error where it is there and is refused, or cannot be read.

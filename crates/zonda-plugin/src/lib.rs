@@ -4,10 +4,10 @@ mod filter;
 mod load;
 mod path;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use std::sync::Arc;
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda_chunk::filter::{FilterError, Found};
 use zonda_storage::StorageError;
@@ -22,9 +22,9 @@ struct Plugins {
     path: Option<Vec<PathBuf>>,
     /// Every file that was opened, with the filter in it if there is one. No file is opened twice,
     /// and none is closed: plugins leave behind threads and exit handlers.
-    opened: HashMap<PathBuf, Opened>,
+    opened: BTreeMap<PathBuf, Opened>,
     /// The filters that were asked for, found or not.
-    known: HashMap<u32, Known>,
+    known: BTreeMap<u32, Known>,
 }
 
 /// What became of a file: none for one that is no plugin; why it was not opened.
@@ -35,8 +35,9 @@ type Known = Result<Option<Arc<load::Plugin>>, String>;
 
 /// Held only while looking for plugins and loading them, never while one works.
 fn plugins() -> MutexGuard<'static, Plugins> {
-    static PLUGINS: OnceLock<Mutex<Plugins>> = OnceLock::new();
-    PLUGINS.get_or_init(Mutex::default).lock()
+    const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
+    static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
+    PLUGINS.lock()
 }
 
 /// The folders in which plugins are looked for: those set last, or [`default_path`].

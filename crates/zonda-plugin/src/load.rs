@@ -3,8 +3,9 @@
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Once};
-use zonda_runtime::lock::Mutex;
+use std::sync::Arc;
+use zonda_runtime::Settled;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// `H5PL_TYPE_FILTER`.
 const TYPE_FILTER: c_int = 0;
@@ -80,7 +81,7 @@ pub(crate) fn open(file: &Path) -> Option<Arc<Plugin>> {
         encodes: class.encoder_present != 0,
         decodes: class.decoder_present != 0,
         function: class.filter?,
-        alone: Mutex::new(()),
+        alone: Mutex::ranked(Rank::Plugin, ()),
     }))
 }
 
@@ -127,8 +128,9 @@ fn load(name: &CStr, scope: c_int) -> Option<*mut c_void> {
 /// code is in. Only once a plugin did not load without: a program's real libhdf5 has them already.
 fn load_shim() {
     const SHIM: &CStr = c"libzonda-h5shim.so";
-    static LOADED: Once = Once::new();
-    LOADED.call_once(|| {
+    // The loader counts how often it is asked for a library, so two threads may come here.
+    static LOADED: Settled<()> = Settled::new();
+    LOADED.get_or_make(|| {
         let name = OsStr::from_bytes(SHIM.to_bytes());
         let beside = own_file().and_then(|own| {
             // A tool may have been called through a link.

@@ -1,13 +1,16 @@
 //! One call's work, and the threads that help with it: the only other module with `unsafe`.
 //!
 //! The work borrows from the caller's stack. That is sound because a thread calls it only while it is
-//! counted as running, it is counted only while the crew is open, and the caller does not go on, by no
-//! way out, before it has closed the crew and nobody is running.
+//! counted as running ([`Begun`]), it is counted only while the crew is open, and the caller does not go on,
+//! by no way out, before it has closed the crew and nobody is running.
 
-use crate::lock::{Condvar, Mutex, MutexGuard};
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+
+/// What a thread panicked with.
+pub(crate) type Panic = Box<dyn Any + Send>;
 
 /// The work of one call.
 pub(crate) struct Crew {
@@ -22,7 +25,7 @@ struct State {
     is_open: bool,
     n_running: usize,
     /// The first panic among those that helped.
-    panic: Option<Box<dyn Any + Send>>,
+    panic: Option<Panic>,
 }
 
 /// The caller's closure, without the lifetime that it has.
@@ -34,19 +37,27 @@ unsafe impl Send for Work {}
 unsafe impl Sync for Work {}
 
 impl Crew {
-    /// Makes a crew for `work`, has `offer` tell others of it, runs `here`, and waits for those that
-    /// began; `after` then gets what one of them panicked with.
+    /// Makes a crew for `work`, has `offer` tell others of it (whether there are any), runs `here`, has
+    /// `withdraw` take back what nobody has taken, and waits for those that began. Gives also what one of
+    /// them panicked with.
     pub(crate) fn gather<T>(
         work: &(dyn Fn() + Sync),
-        offer: impl FnOnce(&Arc<Crew>),
-        after: impl FnOnce(Option<Box<dyn Any + Send>>),
+        offer: impl FnOnce(&Arc<Crew>) -> bool,
+        withdraw: impl Fn(&Arc<Crew>),
         here: impl FnOnce() -> T,
-    ) -> T {
-        /// Closes the crew and waits, also when `here` panics.
-        struct Closing<'a>(&'a Crew);
-        impl Drop for Closing<'_> {
+    ) -> (T, Option<Panic>) {
+        /// Takes back, closes the crew and waits, also when `here` panics.
+        struct Closing<'a, W: Fn(&Arc<Crew>)> {
+            crew: &'a Arc<Crew>,
+            withdraw: W,
+            is_offered: bool,
+        }
+        impl<W: Fn(&Arc<Crew>)> Drop for Closing<'_, W> {
             fn drop(&mut self) {
-                self.0.close();
+                if self.is_offered {
+                    (self.withdraw)(self.crew);
+                }
+                self.crew.close();
             }
         }
         let pointer = std::ptr::from_ref(work);
@@ -58,16 +69,16 @@ impl Crew {
         };
         let crew = Arc::new(Crew {
             work: Work(pointer),
-            state: Mutex::new(State { is_open: true, n_running: 0, panic: None }),
+            state: Mutex::ranked(Rank::Crew, State { is_open: true, n_running: 0, panic: None }),
             done: Condvar::new(),
         });
-        let closing = Closing(&crew);
-        offer(&crew);
+        // Also where `offer` panics half-way.
+        let mut closing = Closing { crew: &crew, withdraw, is_offered: true };
+        closing.is_offered = offer(&crew);
         let result = here();
         drop(closing);
         let panic = crew.lock().panic.take();
-        after(panic);
-        result
+        (result, panic)
     }
 
     /// Nothing that can panic runs under the lock, so a poisoned one is whole.
@@ -75,29 +86,15 @@ impl Crew {
         self.state.lock()
     }
 
-    /// Does the work on this thread, if the crew is still open.
-    pub(crate) fn help(&self) {
+    /// Counts a thread as running, if the crew is still open.
+    pub(crate) fn begin(self: Arc<Self>) -> Option<Begun> {
         let mut state = self.lock();
         if !state.is_open {
-            return;
+            return None;
         }
         state.n_running += 1;
         drop(state);
-        // SAFETY: this thread is counted as running, and was counted while the crew was open, so the
-        // caller waits in `close` until the end of this function has given the count back.
-        let work = unsafe { &*self.work.0 };
-        let done = catch_unwind(AssertUnwindSafe(work));
-        let mut state = self.lock();
-        if let Err(panic) = done {
-            // Dropping a second one could panic again.
-            let later = state.panic.is_some();
-            if later { std::mem::forget(panic) } else { state.panic = Some(panic) }
-        }
-        state.n_running -= 1;
-        // Rung under the lock: the caller may be gone as soon as it is given back, but the crew is not.
-        if state.n_running == 0 && !state.is_open {
-            self.done.notify_all();
-        }
+        Some(Begun(self))
     }
 
     /// Lets nobody begin any more, and waits for those that have.
@@ -106,6 +103,34 @@ impl Crew {
         state.is_open = false;
         while state.n_running > 0 {
             state = self.done.wait(state);
+        }
+    }
+}
+
+/// A thread that is counted as running, until this is dropped.
+pub(crate) struct Begun(Arc<Crew>);
+
+impl Begun {
+    /// Does the work on this thread. A panic is kept for the caller.
+    pub(crate) fn work(&self) {
+        // SAFETY: this thread is counted as running, and was counted while the crew was open, so the
+        // caller waits in `close` until the drop of `self` has given the count back.
+        let work = unsafe { &*self.0.work.0 };
+        let Err(panic) = catch_unwind(AssertUnwindSafe(work)) else { return };
+        let mut state = self.0.lock();
+        // Dropping a second one could panic again.
+        let later = state.panic.is_some();
+        if later { std::mem::forget(panic) } else { state.panic = Some(panic) }
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.n_running -= 1;
+        // Rung under the lock: the caller may be gone as soon as it is given back, but the crew is not.
+        if state.n_running == 0 && !state.is_open {
+            self.0.done.notify_all();
         }
     }
 }

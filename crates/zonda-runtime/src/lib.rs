@@ -10,6 +10,7 @@ pub mod cgroup;
 mod cpus;
 #[allow(unsafe_code)]
 mod crew;
+pub mod fork;
 pub mod lock;
 mod machine;
 pub mod memory;
@@ -18,18 +19,19 @@ mod os;
 mod pool;
 mod ranks;
 pub mod setting;
-mod sync;
+mod settled;
 pub mod worker;
 
 pub use cpus::CpuSet;
 pub use machine::{Decision, MOST_THREADS, Machine, set_ranks};
 pub use pool::Pool;
 pub use ranks::Ranks;
+pub use settled::Settled;
 
 /// How many threads compute at the same time in this process, the caller's among them: `ZONDA_THREADS`, else
 /// what [`Machine::default_threads`] says. Decided once.
 #[must_use]
 pub fn threads() -> usize {
-    static THREADS: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
-    *THREADS.get_or_init(|| Machine::of_process().threads().value)
+    static THREADS: Settled<usize> = Settled::new();
+    *THREADS.get_or_make(|| Machine::of_process().threads().value)
 }

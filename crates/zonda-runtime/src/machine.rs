@@ -11,12 +11,11 @@
 //! that control groups leave, not of the mask: a launcher that binds ranks has divided the mask already.
 
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cgroup::Limits;
 use crate::ranks::Ranks;
-use crate::{CpuSet, os, setting};
+use crate::{CpuSet, Settled, os, setting};
 
 /// More threads would not find the memory bandwidth to pay.
 pub const MOST_THREADS: usize = 1024;
@@ -69,8 +68,8 @@ pub fn set_ranks(count: usize) {
 impl Machine {
     /// As it was when this process first asked.
     pub fn of_process() -> &'static Machine {
-        static MACHINE: OnceLock<Machine> = OnceLock::new();
-        MACHINE.get_or_init(Machine::look)
+        static MACHINE: Settled<Machine> = Settled::new();
+        MACHINE.get_or_make(Machine::look)
     }
 
     /// As it is now.

@@ -116,6 +116,19 @@ pub(crate) fn host() -> String {
     if done == 0 { String::from_utf8_lossy(&name[..end]).into_owned() } else { String::new() }
 }
 
+/// Has the C library call these before each `fork`, and after it in parent and child. Where it has no memory
+/// for that, it does not.
+pub(crate) fn at_fork(
+    before: extern "C" fn(),
+    in_parent: extern "C" fn(),
+    in_child: extern "C" fn(),
+) {
+    // SAFETY: the handlers are functions of this library, which is never unloaded (it is linked with `nodelete`).
+    unsafe {
+        libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child));
+    }
+}
+
 /// The mask when the library was loaded: words that were not written are zero.
 static AT_LOAD: [AtomicU64; MASK_WORDS] = [const { AtomicU64::new(0) }; MASK_WORDS];
 

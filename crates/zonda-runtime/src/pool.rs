@@ -4,15 +4,18 @@
 //! and waits for those that had begun: for nothing else, and meanwhile it does nothing for anybody
 //! else. So it may hold locks, it may be made on any thread (one of another pool, one of this one), and
 //! work that nobody began costs nothing. What a call must never count on is that anybody helps.
+//!
+//! How many threads there are follows from the calls and not from how busy the machine is: when a call
+//! returns, nothing of it is in the queue any more and no thread counts as busy with it, however late the
+//! system lets these threads run. So calls that come one after another start as many threads as one of them.
 
-use crate::lock::{Condvar, Mutex, MutexGuard};
-use std::any::Any;
+use crate::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::crew::Crew;
+use crate::crew::{Begun, Crew};
 use crate::worker::{self, Purpose};
 
 /// Threads that are started when there is work for them, and end when there was none for a while.
@@ -47,6 +50,12 @@ enum Job {
     Own(Box<dyn FnOnce() + Send>),
 }
 
+/// A job that a thread has taken.
+enum Task {
+    Part(Begun),
+    Own(Box<dyn FnOnce() + Send>),
+}
+
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -75,17 +84,23 @@ impl Shared {
         let (mut looks, mut is_late) = (0, false);
         let mut queue = self.lock();
         loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                queue.n_busy += 1;
+            if let Some(task) = queue.take() {
                 drop(queue);
-                match job {
-                    Job::Offer(crew) => crew.help(),
-                    // A panic on a thread that nobody waits for would end the process.
-                    Job::Own(work) => drop(catch_unwind(AssertUnwindSafe(work))),
+                match task {
+                    Task::Part(begun) => {
+                        begun.work();
+                        self.lock().n_busy -= 1;
+                        // The caller may return now.
+                        drop(begun);
+                    }
+                    Task::Own(work) => {
+                        // A panic on a thread that nobody waits for would end the process.
+                        drop(catch_unwind(AssertUnwindSafe(work)));
+                        self.lock().n_busy -= 1;
+                    }
                 }
                 (looks, is_late) = (0, false);
                 queue = self.lock();
-                queue.n_busy -= 1;
             } else if queue.closing {
                 queue.n_threads -= 1;
                 return;
@@ -109,6 +124,22 @@ impl Queue {
     fn n_free(&self) -> usize {
         self.most.saturating_sub(self.n_busy).saturating_sub(self.jobs.len())
     }
+
+    /// The next job, which counts as begun from here on: whoever takes an offer back sees either it in the
+    /// queue or a thread that is at work.
+    fn take(&mut self) -> Option<Task> {
+        loop {
+            let task = match self.jobs.pop_front()? {
+                Job::Offer(crew) => match crew.begin() {
+                    Some(begun) => Task::Part(begun),
+                    None => continue,
+                },
+                Job::Own(work) => Task::Own(work),
+            };
+            self.n_busy += 1;
+            return Some(task);
+        }
+    }
 }
 
 impl Pool {
@@ -116,7 +147,12 @@ impl Pool {
     #[must_use]
     pub fn new(most: usize) -> Pool {
         let queue = Queue { jobs: VecDeque::new(), n_threads: 0, n_busy: 0, most, closing: false };
-        Pool { shared: Arc::new(Shared { queue: Mutex::new(queue), bell: Condvar::new() }) }
+        Pool {
+            shared: Arc::new(Shared {
+                queue: Mutex::ranked(Rank::Pool, queue),
+                bell: Condvar::new(),
+            }),
+        }
     }
 
     /// Runs `here` on this thread and `work` on up to `helpers` threads of the pool that have nothing
@@ -131,16 +167,20 @@ impl Pool {
         work: &(dyn Fn() + Sync),
         here: impl FnOnce() -> T,
     ) -> T {
-        Crew::gather(
+        let (result, panic) = Crew::gather(
             work,
-            |crew| self.offer(helpers, crew),
-            |panicked: Option<Box<dyn Any + Send>>| {
-                if let Some(panic) = panicked {
-                    resume_unwind(panic);
-                }
-            },
+            |crew| self.offer(helpers, crew) > 0,
+            |crew| self.withdraw(crew),
             here,
-        )
+        );
+        panic.map_or(result, |panic| resume_unwind(panic))
+    }
+
+    /// Threads that are busy, and jobs that wait, at this moment.
+    #[must_use]
+    pub fn load(&self) -> (usize, usize) {
+        let queue = self.shared.lock();
+        (queue.n_busy, queue.jobs.len())
     }
 
     /// Has `work` done by a thread when one has nothing to do; false where none has, or the system
@@ -155,8 +195,8 @@ impl Pool {
         true
     }
 
-    /// Offers a call's work to up to `helpers` threads.
-    fn offer(&self, helpers: usize, crew: &Arc<Crew>) {
+    /// Offers a call's work to up to `helpers` threads; to how many.
+    fn offer(&self, helpers: usize, crew: &Arc<Crew>) -> usize {
         let mut queue = self.shared.lock();
         let wanted = helpers.min(queue.n_free());
         let mut offered = 0;
@@ -167,6 +207,13 @@ impl Pool {
         for _ in 0..offered {
             self.shared.bell.notify_one();
         }
+        offered
+    }
+
+    /// Takes back what nobody has taken.
+    fn withdraw(&self, crew: &Arc<Crew>) {
+        let is_other = |job: &Job| !matches!(job, Job::Offer(of) if Arc::ptr_eq(of, crew));
+        self.shared.lock().jobs.retain(is_other);
     }
 
     /// Puts a job into the queue if there is a thread for it, or one can be started.

@@ -1,6 +1,6 @@
 //! Settings from the environment: numbers, with units, and what is said of those that are none.
 
-use crate::lock::Mutex;
+use crate::lock::{Global, Rank};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -53,7 +53,7 @@ pub fn warn_once(variable: &str, text: &str, why: &dyn fmt::Display, used: &dyn 
 
 /// One line on standard error, once in a process.
 pub fn say_once(line: String) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    static SAID: Global<BTreeSet<String>> = Global::new(Rank::Said, BTreeSet::new(), BTreeSet::new);
     let mut said = SAID.lock();
     if !said.contains(&line) {
         use std::io::Write;

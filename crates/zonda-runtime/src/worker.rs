@@ -55,7 +55,7 @@ pub const KINDS: [About; 7] = [
         purpose: Purpose::WriteBehind,
         name: "zonda-io",
         does: "carry out puts that write-behind has accepted",
-        ends: "stay, without work they sleep; exit waits until queues are empty",
+        ends: "after half a second without work; exit waits until queues are empty",
     },
     About {
         purpose: Purpose::Layer,

@@ -163,3 +163,49 @@ fn a_pool_that_goes_leaves_nothing_undone() {
     }
     assert_eq!(from.recv_timeout(Duration::from_secs(20)), Ok(7));
 }
+
+/// As an executor of asynchronous tasks does it: calls block on threads that it keeps for that, of which there
+/// are more than cores, each with work of many tasks, and some of them end and are made anew meanwhile.
+#[test]
+fn calls_from_blocking_threads_of_an_executor() {
+    let pool = Arc::new(Pool::new(3));
+    let file = Arc::new(Mutex::new(0_usize));
+    let (to, tasks) = std::sync::mpsc::channel::<usize>();
+    let tasks = Arc::new(Mutex::new(tasks));
+    let (answer, answers) = std::sync::mpsc::channel();
+    let threads: Vec<_> = (0..32)
+        .map(|_| {
+            let (pool, file, tasks) = (Arc::clone(&pool), Arc::clone(&file), Arc::clone(&tasks));
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                loop {
+                    let task = tasks.lock().unwrap().recv();
+                    let Ok(n) = task else { return };
+                    // Every other task has a file to itself, as a call does that writes.
+                    let held = n.is_multiple_of(2).then(|| file.lock().unwrap());
+                    answer.send((n, share(&pool, 3, n))).unwrap();
+                    if let Some(mut held) = held {
+                        *held += 1;
+                    }
+                    if n.is_multiple_of(7) {
+                        // The next one is another thread's, made for it.
+                        let (pool, answer) = (Arc::clone(&pool), answer.clone());
+                        let other = move || answer.send((n, share(&pool, 3, n))).unwrap();
+                        drop(std::thread::spawn(other));
+                    }
+                }
+            })
+        })
+        .collect();
+    (0..400).for_each(|n| to.send(n).unwrap());
+    drop((to, answer));
+    let mut n_answers = 0;
+    for (n, sum) in answers {
+        assert_eq!(sum, n * n.saturating_sub(1) / 2);
+        n_answers += 1;
+    }
+    assert_eq!(n_answers, 400 + 400_usize.div_ceil(7));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(*file.lock().unwrap(), 200);
+    assert_eq!(pool.load(), (0, 0));
+}

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -52,7 +52,7 @@ impl Arena {
         ftruncate(&fd, len as u64)?;
         let map = MmapRaw::map_raw(&fd)?;
         let gaps = BTreeMap::from([(BLOCKS_AT, capacity)]);
-        let free = Mutex::new(Free { gaps, slots: (0..SLOTS).rev().collect() });
+        let free = Mutex::ranked(Rank::Arena, Free { gaps, slots: (0..SLOTS).rev().collect() });
         let arena = Arena { map, fd, pid: std::process::id(), capacity, free };
         let head = [MAGIC, SLOTS as u64, BLOCKS_AT as u64, len as u64];
         for (number, value) in head.into_iter().enumerate() {

@@ -14,7 +14,7 @@ use crate::{Storage, StorageError, SyncLevel};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// One of the files beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,7 +210,7 @@ impl InFolder {
             Ok(_) => std::fs::canonicalize(given).unwrap_or_else(|_| given.to_owned()),
             Err(_) => given.to_owned(),
         };
-        InFolder { path, file, copy: Mutex::new(None) }
+        InFolder { path, file, copy: Mutex::ranked(Rank::Beside, None) }
     }
 
     /// The file's path as it is now: the program may have changed its folder, or somebody the name.

@@ -33,7 +33,6 @@ pub mod lock;
 pub mod neighbour;
 mod open;
 mod os;
-mod quiet;
 mod slab;
 pub mod spec;
 mod storage;
@@ -50,7 +49,6 @@ pub use lock::{Locking, MayWrite, Writer, WriterLock};
 pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
-pub use quiet::{Closed, Gate, Inside, Quiet, quiet};
 pub use spec::{Handles, Spec, SpecError};
 pub use storage::{Advice, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};

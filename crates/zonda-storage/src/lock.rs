@@ -20,15 +20,10 @@ use crate::os::{Errno, Fd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, Mutex, MutexGuard, Rank};
 
 /// The byte that writers of this library lock.
 const WRITERS_BYTE: i64 = i64::MAX - 1;
-
-/// How long the list of locks is waited for, which is kept for moments only. In the child of a fork
-/// that fell into such a moment it is never given back.
-const WAIT_FOR_LIST: Duration = Duration::from_millis(200);
 
 /// Whether files are locked (`HDF5_USE_FILE_LOCKING`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,7 +90,7 @@ struct Turn {
 }
 
 /// The locks of this process. Kept for the time that it takes to lock a file without waiting.
-static LIST: Mutex<Vec<Weak<Held>>> = Mutex::new(Vec::new());
+static LIST: Global<Vec<Weak<Held>>> = Global::new(Rank::WriterLocks, Vec::new(), Vec::new);
 
 /// Whether somebody was told that files are not locked.
 static WARNED: AtomicBool = AtomicBool::new(false);
@@ -122,24 +117,20 @@ impl WriterLock {
         let path = file.path();
         let identity = file.fd.status().map(|status| status.identity);
         let identity = identity.map_err(|errno| refused(path, errno))?;
-        let mut list = list();
-        if let Some(list) = &mut list {
-            list.retain(|held| held.strong_count() > 0);
-            let mine = |held: &Arc<Held>| held.identity == identity && held.is_mine();
-            if let Some(held) = list.iter().filter_map(Weak::upgrade).find(mine) {
-                return match intent {
-                    Intent::Change => Ok(Some(WriterLock(held))),
-                    Intent::Empty => Err(taken(path, "this program has it open for writing")),
-                };
-            }
+        let mut list = LIST.lock();
+        list.retain(|held| held.strong_count() > 0);
+        let mine = |held: &Arc<Held>| held.identity == identity && held.is_mine();
+        if let Some(held) = list.iter().filter_map(Weak::upgrade).find(mine) {
+            return match intent {
+                Intent::Change => Ok(Some(WriterLock(held))),
+                Intent::Empty => Err(taken(path, "this program has it open for writing")),
+            };
         }
         match lock(file, intent) {
             Ok(fd) => {
-                let held = Held { fd, identity, pid: std::process::id(), turn: Mutex::default() };
-                let held = Arc::new(held);
-                if let Some(list) = &mut list {
-                    list.push(Arc::downgrade(&held));
-                }
+                let turn = Mutex::ranked(Rank::Turn, Turn::default());
+                let held = Arc::new(Held { fd, identity, pid: std::process::id(), turn });
+                list.push(Arc::downgrade(&held));
                 Ok(Some(WriterLock(held)))
             }
             Err(Failed::Taken(by)) => Err(taken(path, by)),
@@ -263,11 +254,6 @@ impl Drop for Held {
             let _ = self.fd.flock(libc::LOCK_UN);
         }
     }
-}
-
-/// The list, if it can be had.
-fn list() -> Option<MutexGuard<'static, Vec<Weak<Held>>>> {
-    LIST.lock_until(Some(Instant::now() + WAIT_FOR_LIST))
 }
 
 /// Why a file was not locked.

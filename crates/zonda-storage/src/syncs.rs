@@ -7,11 +7,17 @@
 //! file is another file: it is thrown away, and the next one is written from its beginning.)
 
 use crate::StorageError;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// What became of the syncs of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Syncs(Mutex<Option<StorageError>>);
+
+impl Default for Syncs {
+    fn default() -> Syncs {
+        Syncs(Mutex::ranked(Rank::Syncs, None))
+    }
+}
 
 impl Syncs {
     /// Runs `sync`, unless one has failed before.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
     Advice, Create, Handles, OpenOptions, ReadRange, Spec, Stack, Stamp, Storage, StorageError,
-    WriteRange, fill_by_writes, open, quiet,
+    WriteRange, fill_by_writes, open,
 };
 use zonda_testkit::{Rng, TempFolder};
 
@@ -527,7 +527,7 @@ fn a_forked_child_reads_and_ends() {
             for (i, part) in data.chunks(3000).enumerate() {
                 file.write_at(i as u64 * 3000, part).unwrap();
             }
-            let held = quiet(None);
+            let held = zonda_runtime::fork::quiet(None);
             // SAFETY: the child calls what is under test, and leaves by `_exit`.
             let pid = unsafe { libc::fork() };
             if pid == 0 {

@@ -9,9 +9,10 @@
 //! Crates for this (quanta, minstant) calibrate when they start, for up to 200 ms, so they are not used.
 #![allow(unsafe_code)]
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
+
+use zonda_runtime::Settled;
 
 const UNKNOWN: u8 = 0;
 const COUNTER: u8 = 1;
@@ -36,8 +37,8 @@ pub(crate) fn is_counter() -> bool {
 
 /// Nanoseconds of the monotonic clock since the first call.
 pub(crate) fn nanoseconds() -> u64 {
-    static EPOCH: OnceLock<Instant> = OnceLock::new();
-    let since = EPOCH.get_or_init(Instant::now).elapsed();
+    static EPOCH: Settled<Instant> = Settled::new();
+    let since = EPOCH.get_or_make(Instant::now).elapsed();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 

@@ -22,11 +22,11 @@ mod names;
 mod sink;
 mod span;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 pub use event::{Args, Kind, NO_ITEM};
 pub use names::{current_file, file, layer, set_current_file, variable};
-pub use sink::{Forking, flush, fork_child, fork_prepare};
+pub use sink::flush;
 pub use span::{Span, counter, instant, lock, span, span_between, span_since, start};
 
 /// The variable of the environment that names the file; `%p` in it stands for the process's number.
@@ -48,14 +48,14 @@ pub fn on() -> bool {
 /// what it costs from the second call on is one load.
 #[inline]
 pub fn init(is_asked: fn() -> bool) {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())
-            && is_asked()
-        {
-            record_to(path.as_ref());
-        }
-    });
+    static IS_BEGUN: AtomicBool = AtomicBool::new(false);
+    if !IS_BEGUN.load(Ordering::Relaxed)
+        && !IS_BEGUN.swap(true, Ordering::Relaxed)
+        && let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty())
+        && is_asked()
+    {
+        record_to(path.as_ref());
+    }
 }
 
 /// Records to the file at `path` from now on, `%p` standing for the process's number. If it cannot be

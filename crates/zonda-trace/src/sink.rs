@@ -8,10 +8,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::Instant;
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::Settled;
+use zonda_runtime::fork::{self, Child, Held, Part};
+use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use crate::buffer::{self, Buffer};
 use crate::clock;
@@ -57,21 +59,25 @@ struct State {
     block: Vec<u8>,
 }
 
-static STATE: LazyLock<Mutex<State>> = LazyLock::new(Mutex::default);
-
 fn now() -> (u64, u64) {
     (clock::ticks(), clock::nanoseconds())
 }
 
+fn state() -> &'static Mutex<State> {
+    static STATE: Settled<Mutex<State>> = Settled::new();
+    STATE.get_or_make(|| Mutex::ranked(Rank::Trace, State::default()))
+}
+
 fn lock() -> MutexGuard<'static, State> {
     // Nothing here leaves the state half changed in a way that matters.
-    STATE.lock()
+    state().lock()
 }
 
 /// Opens the trace. Whether there is one now.
 pub(crate) fn begin(path: &Path) -> bool {
     let mut state = lock();
     if state.path.is_none() {
+        fork::register(&Trace);
         state.path = Some(path.to_owned());
         state.origin = now();
         state.open();
@@ -172,54 +178,64 @@ pub(crate) fn name(record: NameRecord) {
     lock().name(record);
 }
 
-/// What a fork has to hold, so that the child finds all in order.
-pub struct Forking(Option<MutexGuard<'static, State>>);
+/// What a fork holds, so that the child finds all in order; nothing where nothing is recorded.
+struct Trace;
 
-impl std::fmt::Debug for Forking {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Forking")
+/// The trace is held last: those who hold other locks may write to it.
+impl Part for Trace {
+    fn rank(&self) -> Rank {
+        Rank::Trace
+    }
+
+    fn hold(&'static self, until: Instant) -> Box<dyn Held> {
+        let state = if crate::on() { state().lock_until(until) } else { None };
+        Box::new(Forking { is_on: crate::on(), state })
     }
 }
 
-/// To be called before a fork; the parent drops what it gets after it, the child gives it to
-/// [`fork_child`]. It waits for others who write to the trace until `until` at most, where that is said; a child
-/// of what could not be had in time records nothing.
-#[must_use]
-pub fn fork_prepare(until: Option<Instant>) -> Option<Forking> {
-    if !crate::on() {
-        return None;
-    }
-    Some(Forking(STATE.lock_until(until)))
+struct Forking {
+    is_on: bool,
+    state: Option<MutexGuard<'static, State>>,
 }
 
-/// To be called in the child of a fork: what the parent recorded stays the parent's, and the child
-/// writes a file of its own, named as the parent's with a dot and the child's number behind it.
-pub fn fork_child(held: Option<Forking>) {
-    let Some(Forking(state)) = held else { return };
-    let Some(mut state) = state else {
-        // Nobody gives its lock back here.
-        crate::stop();
-        return buffer::forget();
-    };
-    state.file = None;
-    state.end = 0;
-    state.origin = now();
-    state.names_written = 0;
-    state.late.clear();
-    for buffer in std::mem::take(&mut state.buffers) {
-        buffer.clear();
-        // That of the forking thread is used on. Those of others have nobody any more.
-        if Arc::strong_count(&buffer) > 1 {
-            state.buffers.push(buffer);
+impl Held for Forking {
+    /// What the parent recorded stays the parent's, and the child writes a file of its own, named as the parent's
+    /// with a dot and the child's number behind it. A child of what could not be had in time records nothing.
+    fn in_child(&mut self, _: Child) {
+        if !self.is_on {
+            return;
         }
+        match &mut self.state {
+            Some(state) => state.begin_in_child(),
+            // Nobody gives its lock back here.
+            None => crate::stop(),
+        }
+        buffer::forget();
     }
-    state.variables.clear();
-    state.names.retain(|name| name.table != format::TABLE_VARIABLES);
-    drop(state);
-    buffer::forget();
+
+    fn give_back(&mut self) {
+        self.state = None;
+    }
 }
 
 impl State {
+    fn begin_in_child(&mut self) {
+        self.file = None;
+        self.end = 0;
+        self.origin = now();
+        self.names_written = 0;
+        self.late.clear();
+        for buffer in std::mem::take(&mut self.buffers) {
+            buffer.clear();
+            // That of the forking thread is used on. Those of others have nobody any more.
+            if Arc::strong_count(&buffer) > 1 {
+                self.buffers.push(buffer);
+            }
+        }
+        self.variables.clear();
+        self.names.retain(|name| name.table != format::TABLE_VARIABLES);
+    }
+
     fn name(&mut self, record: NameRecord) {
         if self.names_bytes > MOST_NAMES_BYTES {
             return;

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_trace::decode::{DecodeError, Decoder, Event, Step};
 use zonda_trace::{Args, Kind, NO_ITEM, counter, instant, lock, span, span_since, start};
@@ -65,7 +65,8 @@ fn child_side() {
             counter(Kind::QueueBytes, 0, || 1);
             let name = zonda_trace::file(Path::new("before.nc"));
             // What a child of fork does is done by this process itself, that has one thread only.
-            zonda_trace::fork_child(zonda_trace::fork_prepare(None));
+            zonda_runtime::fork::before();
+            zonda_runtime::fork::in_child();
             counter(Kind::QueueJobs, name, || 2);
             zonda_trace::flush();
         }
@@ -86,7 +87,7 @@ fn everything() {
         let begin = start();
         std::thread::sleep(std::time::Duration::from_millis(20));
         span_since(begin, Kind::WaitPool, Args::default);
-        let mutex = Mutex::new(());
+        let mutex = Mutex::ranked(Rank::File, ());
         drop(lock(|| mutex.try_lock(), || unreachable!("it is free")));
         drop(lock(|| None, || mutex.lock()));
         outer.bytes(u64::MAX);

@@ -321,7 +321,7 @@ impl Dataset {
             self.is_behind.store(false, Ordering::Relaxed);
             return Ok(());
         };
-        if self.is_writable() && !self.is_forked() && crate::behind::is_possible() {
+        if self.is_writable() && !self.is_forked() {
             let new = || Behind::new(&self.inner, self.path.clone(), self.file.clone());
             let behind = self.behind.get_or_init(new);
             behind.set(how);
@@ -609,11 +609,10 @@ impl Dataset {
 
     /// Takes every lock of this dataset, for a fork.
     ///
-    /// It waits for calls of other threads: for one that has a netCDF-4 file 2 s at most, and for none
-    /// beyond `until`, which a thread says that may itself be in the middle of a call. What it has not
-    /// got then is not held ([`Frozen::is_whole`]).
+    /// It waits for calls of other threads, and not beyond `until`: the thread may itself be in the middle of
+    /// one. What it has not got then is not held ([`Frozen::is_whole`]).
     #[must_use]
-    pub fn freeze(&self, until: Option<Instant>) -> Frozen<'_> {
+    pub fn freeze(&self, until: Instant) -> Frozen<'_> {
         let (mut _classic, mut _nc4, mut is_whole) = (None, None, !self.is_out_of_reach());
         if is_whole {
             match &*self.inner {
@@ -633,7 +632,7 @@ impl Dataset {
     /// Whether no other call is at work with it at this moment.
     #[must_use]
     pub fn is_free(&self) -> bool {
-        self.freeze(Some(Instant::now())).is_whole()
+        self.freeze(Instant::now()).is_whole()
             && self.behind().is_none_or(|behind| !behind.is_busy())
     }
 

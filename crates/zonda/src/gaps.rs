@@ -4,16 +4,16 @@
 //! them to programs can have itself told.
 
 use std::path::Path;
-use std::sync::OnceLock;
 
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Gap;
+use zonda_runtime::Settled;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 
 /// Told of what definitions lack, in the thread whose call reads them.
-static TOLD: OnceLock<fn(Error)> = OnceLock::new();
+static TOLD: Settled<fn(Error)> = Settled::new();
 
 /// Gaps that one message names.
 const MOST_NAMED: usize = 8;
@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 8;
 /// whole process.
 pub fn tell_of_gaps(told: fn(Error)) {
     // Another one stays.
-    let _ = TOLD.set(told);
+    TOLD.settle(told);
 }
 
 /// Tells of the gaps of the file at `path`.

@@ -1,14 +1,12 @@
 //! A netCDF-4 file as a dataset.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use zonda_runtime::lock::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Instant;
+use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
@@ -26,22 +24,15 @@ use crate::format::Format;
 use crate::open::{CreateOptions, OpenOptions};
 use crate::refs::VarRef;
 
-/// How long a fork waits for reads of other threads to end.
-const FREEZE_FOR: Duration = Duration::from_secs(2);
-/// How often it looks, and those it keeps waiting do.
-const FREEZE_STEP: Duration = Duration::from_micros(50);
-
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
 pub(crate) struct Nc4 {
     /// Those who read share it; who changes something has it alone. A fork takes it, so that the
     /// child finds no lock inside taken.
-    file: RwLock<Nc4File>,
+    file: Polite<Nc4File>,
     pub(crate) storage: Arc<dyn Storage>,
     open: AtomicBool,
     is_writable: bool,
-    /// A fork waits for the file: threads that are at work with none stay outside.
-    closing: AtomicBool,
     /// Set in a forked child: what was not yet written belongs to the parent.
     forked: AtomicBool,
     /// What keeps other programs from writing the file, until it is closed. Asked for by those who
@@ -49,44 +40,6 @@ pub(crate) struct Nc4 {
     writer: Mutex<Option<Writer>>,
     /// Whether it is this writer's turn, among those of the process.
     has_turn: AtomicBool,
-}
-
-thread_local! {
-    /// Files that the thread is at work with.
-    static INSIDE: Cell<usize> = const { Cell::new(0) };
-}
-
-#[cfg(debug_assertions)]
-thread_local! {
-    /// Which these are: a thread that asks for one twice would wait for itself as soon as another
-    /// thread waits to change it.
-    static WHICH: std::cell::RefCell<Vec<usize>> = const { std::cell::RefCell::new(Vec::new()) };
-}
-
-/// Kept by a thread while it works with a file.
-pub(crate) struct Entered<G>(G);
-
-impl<G> Drop for Entered<G> {
-    fn drop(&mut self) {
-        INSIDE.set(INSIDE.get().saturating_sub(1));
-        // The last one entered is the first one left.
-        #[cfg(debug_assertions)]
-        let _ = WHICH.try_with(|which| which.borrow_mut().pop());
-    }
-}
-
-impl<G: Deref<Target = Nc4File>> Deref for Entered<G> {
-    type Target = Nc4File;
-
-    fn deref(&self) -> &Nc4File {
-        &self.0
-    }
-}
-
-impl<G: DerefMut<Target = Nc4File>> DerefMut for Entered<G> {
-    fn deref_mut(&mut self) -> &mut Nc4File {
-        &mut self.0
-    }
 }
 
 impl Nc4 {
@@ -140,24 +93,22 @@ impl Nc4 {
     fn new(file: Nc4File, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
         Nc4 {
             is_writable: file.is_writable(),
-            file: RwLock::new(file),
+            file: Polite::ranked(Rank::File, file),
             storage,
             open: AtomicBool::new(true),
-            closing: AtomicBool::new(false),
             forked: AtomicBool::new(false),
             has_turn: AtomicBool::new(writer.is_none()),
-            writer: Mutex::new(writer),
+            writer: Mutex::ranked(Rank::Writer, writer),
         }
     }
 
     fn alone(&self) -> RwLockWriteGuard<'_, Nc4File> {
-        zonda_trace::lock(|| self.file.try_write(), || self.file.write())
+        self.file.write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write()))
     }
 
     /// For a reader: sees what others committed.
     pub(crate) fn refresh(&self) -> Result<()> {
-        self.come_in();
-        let mut file = Entered(self.alone());
+        let mut file = self.alone();
         if !self.is_open() {
             return Err(NcError::BadId.into());
         }
@@ -172,8 +123,7 @@ impl Nc4 {
         if !damaged.contains(&error.code()) {
             return false;
         }
-        self.come_in();
-        Entered(self.alone()).read_again(tries)
+        self.alone().read_again(tries)
     }
 
     /// Begins to change the file, where another writer of the process is not about to; what that one
@@ -261,19 +211,17 @@ impl Nc4 {
 
     /// The file, for those who change nothing. A thread must not ask again while it has it: one
     /// who waits to change it would come in between.
-    pub(crate) fn read(&self) -> Entered<RwLockReadGuard<'_, Nc4File>> {
-        self.come_in();
-        Entered(zonda_trace::lock(|| self.file.try_read(), || self.file.read()))
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Nc4File> {
+        self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read()))
     }
 
     /// The file, for one who changes it.
-    pub(crate) fn write(&self) -> Result<Entered<RwLockWriteGuard<'_, Nc4File>>> {
+    pub(crate) fn write(&self) -> Result<RwLockWriteGuard<'_, Nc4File>> {
         if self.forked.load(Ordering::Relaxed) {
             let why = "the file belongs to the process that forked this one";
             return Err(Error::explained(NcError::System(ECHILD), why));
         }
-        self.come_in();
-        let file = Entered(self.alone());
+        let file = self.alone();
         // Another thread may have closed it since this one found it: what is put now would be nowhere.
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
@@ -283,32 +231,9 @@ impl Nc4 {
         self.forked.store(true, Ordering::Relaxed);
     }
 
-    fn come_in(&self) {
-        let inside = INSIDE.get();
-        while inside == 0 && self.closing.load(Ordering::Acquire) {
-            std::thread::sleep(FREEZE_STEP);
-        }
-        INSIDE.set(inside + 1);
-        #[cfg(debug_assertions)]
-        // A thread that ends, as in a handler of exit, may have no list any more.
-        let _ = WHICH.try_with(|which| {
-            let this = std::ptr::from_ref(self).addr();
-            let mut which = which.borrow_mut();
-            assert!(!which.contains(&this), "a thread enters a file that it is at work with");
-            which.push(this);
-        });
-    }
-
-    /// Waits until nobody is at work with the file, and keeps it so; not for longer than
-    /// [`FREEZE_FOR`], and not beyond `until`. Never holds back those at work, who may enter twice; but those who come
-    /// anew, as threads that read without pause would leave no moment for a fork.
-    pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<RwLockWriteGuard<'_, Nc4File>> {
-        let end = until.unwrap_or_else(|| Instant::now() + FREEZE_FOR);
-        self.closing.store(true, Ordering::Release);
-        let guard = self.file.write_until(Some(end));
-        // The gate itself holds them now.
-        self.closing.store(false, Ordering::Release);
-        guard
+    /// Takes the file, for a fork, and not beyond `until`. Those who come anew are held back meanwhile.
+    pub(crate) fn freeze(&self, until: Instant) -> Option<RwLockWriteGuard<'_, Nc4File>> {
+        self.file.write_until(until)
     }
 
     /// Whether it was opened for writing, and not closed.
@@ -360,7 +285,7 @@ impl Nc4 {
         &self,
         var: VarRef,
         mem: Option<MemType>,
-    ) -> Result<Entered<RwLockReadGuard<'_, Nc4File>>> {
+    ) -> Result<RwLockReadGuard<'_, Nc4File>> {
         let file = self.read();
         if !self.is_open() {
             return Err(NcError::BadId.into());

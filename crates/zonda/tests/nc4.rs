@@ -150,7 +150,7 @@ fn what_would_change_it_is_refused() {
     assert_eq!(codes[5], Err(NcError::HdfErr));
     assert_eq!(file.enddef(Reserve::Default).map_err(|e| e.code()), Err(NcError::NotInDefine));
     file.sync().expect("sync");
-    drop(file.freeze(None));
+    drop(file.freeze(std::time::Instant::now() + std::time::Duration::from_secs(60)));
     file.drain().expect("nothing to be written");
     file.close().expect("close");
     assert_eq!(file.close().map_err(|e| e.code()), Err(NcError::BadId));
@@ -219,7 +219,7 @@ fn a_fork_finds_a_moment_between_reads_without_pause() {
         }
         let start = std::time::Instant::now();
         for _ in 0..20 {
-            drop(file.freeze(None));
+            drop(file.freeze(std::time::Instant::now() + std::time::Duration::from_secs(60)));
         }
         let taken = start.elapsed();
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

@@ -29,32 +29,66 @@ fn create(path: &std::path::Path) -> Dataset {
     file
 }
 
+fn put(file: &Dataset, record: usize) {
+    let values: Vec<u8> = (0..LEN).flat_map(|k| value(record, k).to_ne_bytes()).collect();
+    let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
+    let put = file.put(VAR, &slab, Some(MemType::F32), |len| Ok(&values[..len]));
+    assert_eq!(put.unwrap().out_of_range, 0);
+}
+
+fn get(file: &Dataset, record: usize) {
+    let mut bytes = vec![0; 4 * LEN];
+    let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
+    let got = file.get(VAR, &slab, Some(MemType::F32), |len| Ok(&mut bytes[..len]));
+    assert_eq!(got.unwrap().out_of_range, 0);
+    for (k, found) in bytes.chunks_exact(4).enumerate() {
+        assert_eq!(found, value(record, k).to_ne_bytes(), "record {record} element {k}");
+    }
+}
+
 #[test]
 fn tasks_of_a_callers_pool_share_a_file() {
     let folder = TempFolder::new("rayon-callers");
+    for n_threads in [2, 3] {
+        let path = folder.file("a.nc");
+        let callers = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        let file = create(&path);
+        callers.install(|| (0..RECORDS).into_par_iter().for_each(|record| put(&file, record)));
+        file.close().unwrap();
+
+        let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
+        callers.install(|| (0..RECORDS).into_par_iter().for_each(|record| get(&file, record)));
+    }
+}
+
+/// Tasks that make tasks, and wait for them; and a task that panics in a call, whose file the others still have.
+#[test]
+fn tasks_may_be_nested_and_may_panic() {
+    let folder = TempFolder::new("rayon-nested");
     let path = folder.file("a.nc");
     let callers = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     let file = create(&path);
-    callers.install(|| {
-        (0..RECORDS).into_par_iter().for_each(|record| {
-            let values: Vec<u8> = (0..LEN).flat_map(|k| value(record, k).to_ne_bytes()).collect();
-            let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-            let put = file.put(VAR, &slab, Some(MemType::F32), |len| Ok(&values[..len]));
-            assert_eq!(put.unwrap().out_of_range, 0);
-        });
+    let panicked = callers.install(|| {
+        let both = rayon::join(
+            || {
+                (0..4)
+                    .into_par_iter()
+                    .for_each(|k| (0..4).into_par_iter().for_each(|n| put(&file, 4 * k + n)))
+            },
+            || {
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    let slab = Hyperslab { start: &[0, 0], count: &[1, LEN], stride: None };
+                    file.put(VAR, &slab, Some(MemType::F32), |_| {
+                        std::panic::resume_unwind(Box::new("on purpose"))
+                    })
+                }))
+            },
+        );
+        both.1.is_err()
     });
+    assert!(panicked);
+    // What a put was at that panicked is as it was, or as far as it came: here it had not begun.
     file.close().unwrap();
-
     let file = Dataset::open(&path, &OpenOptions::default()).unwrap();
-    callers.install(|| {
-        (0..RECORDS).into_par_iter().for_each(|record| {
-            let mut bytes = vec![0; 4 * LEN];
-            let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-            let got = file.get(VAR, &slab, Some(MemType::F32), |len| Ok(&mut bytes[..len]));
-            assert_eq!(got.unwrap().out_of_range, 0);
-            for (k, found) in bytes.chunks_exact(4).enumerate() {
-                assert_eq!(found, value(record, k).to_ne_bytes(), "record {record} element {k}");
-            }
-        });
-    });
+    callers.install(|| (0..RECORDS).into_par_iter().for_each(|record| get(&file, record)));
 }

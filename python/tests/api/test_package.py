@@ -108,3 +108,12 @@ def test_the_source_archive_has_what_is_compiled_in(monkeypatch):
     }
     assert included and included <= archived, sorted(included - archived)
     assert {"Cargo.lock", "pyproject.toml", "scripts/link.sh"} <= archived
+
+
+def test_threads_are_those_of_the_runtime():
+    code = "from zonda import _zonda; print(_zonda.threads())"
+    for said, expected in [("3", 3), ("1", 1), (None, len(os.sched_getaffinity(0)))]:
+        env = {k: v for k, v in os.environ.items() if k != "ZONDA_THREADS"} | ({"ZONDA_THREADS": said} if said else {})
+        done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+        # A control group may leave fewer than the mask has.
+        assert int(done.stdout) == expected if said else 1 <= int(done.stdout) <= expected

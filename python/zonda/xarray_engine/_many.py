@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import xarray as xr
 
+from zonda import _zonda
+
 from ._entrypoint import ZondaBackendEntrypoint
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ def open_mfdataset(
     paths : str or (nested) list of paths
         A glob pattern, or paths; for ``combine="nested"`` nested as the dimensions of `concat_dim`.
     threads : int, optional
-        How many threads open files; by default the cores, at most 32. One core gains, too: while one file
-        waits for the disk, another is decoded.
+        How many threads open files; by default as many as the library computes with (``ZONDA_THREADS``), 4 at
+        least and 32 at most. One core gains, too: while one file waits for the disk, another is decoded.
     chunks : dict, optional
         As in xarray; None leaves arrays lazy or loads them, as combining needs it. ``{}`` gives dask arrays
         with the chunks of the files.
@@ -74,7 +76,8 @@ def open_mfdataset(
         close = dataset.close
         return (dataset if preprocess is None else preprocess(dataset)), close
 
-    workers = threads or min(32, os.cpu_count() or 1)
+    # They wait for the device more than they compute.
+    workers = threads or min(32, max(4, _zonda.threads()))
     closers: list[Callable[[], None]] = []
     try:
         with ThreadPoolExecutor(max(1, min(workers, len(flat))), "zonda-open") as pool:

@@ -13,6 +13,8 @@ from xarray.backends.common import ArrayWriter
 from xarray.core import indexing
 from xarray.core.variable import Variable
 
+from zonda import _zonda
+
 if TYPE_CHECKING:
     from xarray.core.dataset import Dataset
 
@@ -160,7 +162,7 @@ def _through_cluster(blocks: list[Any]) -> None:
 def _in_rounds(blocks: Iterator[Any]) -> None:
     import dask
 
-    least = 2 * (os.cpu_count() or 1)
+    least = 2 * _zonda.threads()
     round_: list[Any] = []
     held = 0
 

@@ -11,7 +11,7 @@
 
 use std::mem::zeroed;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::time::Duration;
 
 use libc::{c_int, c_void};
@@ -29,6 +29,14 @@ static STATUS: AtomicI32 = AtomicI32::new(1);
 /// Takes note of what the program gave to `exit`.
 pub(super) fn note_status(status: c_int) {
     STATUS.store(status, Ordering::Relaxed);
+}
+
+/// The program ends by `quick_exit`, which tells no status.
+static IS_QUICK: AtomicBool = AtomicBool::new(false);
+
+/// Takes note of that.
+pub(super) fn note_quick() {
+    IS_QUICK.store(true, Ordering::Relaxed);
 }
 
 /// While it lives, the thread is not kept from ending for longer than a time.
@@ -88,9 +96,13 @@ impl Drop for Watch {
 
 /// The handler: the thread is stuck.
 extern "C" fn go_on(_: c_int) {
-    // SAFETY: the bytes are those of the line; `exit` is allowed here, as is said at the top.
+    // SAFETY: the bytes are those of the line; `exit` is allowed here, as is said at the top. Not where the program did
+    // not call it: there the process ends at once, with the status of a failure.
     unsafe {
         let _ = libc::write(2, LINE.as_ptr().cast(), LINE.len());
+        if IS_QUICK.load(Ordering::Relaxed) {
+            libc::_exit(STATUS.load(Ordering::Relaxed));
+        }
         libc::exit(STATUS.load(Ordering::Relaxed))
     }
 }

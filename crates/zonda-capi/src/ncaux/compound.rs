@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda::NcError;
 
@@ -37,7 +37,8 @@ struct Tags {
 }
 
 fn tags() -> MutexGuard<'static, Tags> {
-    static TAGS: Mutex<Tags> = Mutex::new(Tags { open: BTreeMap::new(), last: 0 });
+    const NONE: Tags = Tags { open: BTreeMap::new(), last: 0 };
+    static TAGS: Global<Tags> = Global::new(Rank::Settings, NONE, || NONE);
     TAGS.lock()
 }
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use arc_swap::ArcSwapOption;
 use zonda::NcError;
@@ -56,7 +56,8 @@ impl Registration {
 
 fn registrations() -> MutexGuard<'static, [Registration; FLAGS.len()]> {
     const NONE: Registration = Registration { table: None, magic: [0; MAX_MAGIC] };
-    static REGISTRATIONS: Mutex<[Registration; FLAGS.len()]> = Mutex::new([NONE; FLAGS.len()]);
+    static REGISTRATIONS: Global<[Registration; FLAGS.len()]> =
+        Global::new(Rank::Settings, [NONE; FLAGS.len()], || [NONE; FLAGS.len()]);
     REGISTRATIONS.lock()
 }
 

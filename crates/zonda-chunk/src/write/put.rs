@@ -1,7 +1,7 @@
 //! Puts that go to several chunks, or to one that does not wait in memory.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::tick;
 
 use zonda_convert::Converted;
@@ -272,7 +272,7 @@ impl ChunkWriter {
                 }
             }
             bytes += task.part.n_elems() * array.elem_size;
-            slots.push(Mutex::new(task));
+            slots.push(Mutex::ranked(Rank::Put, task));
         }
         let worth =
             bytes >= POOL_BYTES || n_loaded.saturating_mul(array.chunk_bytes) >= POOL_LOADED_BYTES;

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
+use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
 use zonda_convert::Converted;
 use zonda_storage::{Storage, WriteRange};
@@ -257,7 +257,7 @@ pub(crate) fn run(
             .clamp(WINDOW_BYTES / 16, WINDOW_BYTES),
         threads,
         largest,
-        state: Mutex::new(State { spare: std::mem::take(spare), ..State::default() }),
+        state: Mutex::ranked(Rank::Put, State { spare: std::mem::take(spare), ..State::default() }),
         ready: Condvar::new(),
         room: Condvar::new(),
     };

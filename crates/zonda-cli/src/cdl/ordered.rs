@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
@@ -33,7 +33,7 @@ pub(super) fn in_order<J: Send, R: Send>(
     let threads = zonda_runtime::threads();
     let most = threads * (1 + AHEAD);
     let (give, take) = mpsc::sync_channel::<(J, SyncSender<R>)>(most);
-    let (take, work) = (Mutex::new(take), &work);
+    let (take, work) = (Mutex::ranked(Rank::Turns, take), &work);
     let serve = &|| {
         while let Some((job, result)) = receive(&take) {
             // Nobody waits for it if something failed.

@@ -296,3 +296,25 @@ fn what_was_read_at_first_is_forgotten() {
     let written = file.read("superblock", FileAddr(0), 48).unwrap();
     assert_eq!(Superblock::decode(&written, 0).unwrap().eof, 5000);
 }
+
+/// How long ago bytes were read counts only where the stamps of the file may not tell of changes.
+#[test]
+fn what_was_read_of_an_old_file_stays() {
+    let path = std::env::temp_dir().join(format!("zonda-window-{}", std::process::id()));
+    std::fs::write(&path, superblock(2, 0, 0, NONE, 48, 48).bytes).unwrap();
+    let set_age = |seconds: u64| {
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
+        file.set_modified(then).unwrap();
+    };
+    let storage = zonda_storage::backend::File::open_read(&path).unwrap();
+    set_age(60);
+    let (old, mut new) = (Window::read(&storage, 0).unwrap(), Window::read(&storage, 0).unwrap());
+    new.is_settled = false;
+    std::thread::sleep(2 * WINDOW_LASTS);
+    assert!(old.is_settled && !old.is_old(&storage) && new.is_old(&storage));
+    std::fs::write(&path, b"changed").unwrap();
+    assert!(old.is_old(&storage));
+    assert!(!Window::read(&storage, 0).unwrap().is_settled);
+    std::fs::remove_file(&path).unwrap();
+}

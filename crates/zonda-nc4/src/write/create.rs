@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_hdf5::space::SECTOR;
 use zonda_hdf5::{File, HeapWriter, Sizes, Space};
@@ -55,7 +55,7 @@ impl Nc4File {
             files,
             how,
             model: OnceLock::from(model),
-            walking: Mutex::new(()),
+            walking: Mutex::ranked(Rank::Walk, ()),
             writing: Some(Box::new(writing)),
             read,
         })
@@ -94,7 +94,7 @@ impl Writing {
             scales: Default::default(),
             ids_are_said: false,
             apart: Default::default(),
-            heap: Mutex::new(HeapWriter::new(sizes)),
+            heap: Mutex::ranked(Rank::NewHeap, HeapWriter::new(sizes)),
             stores: Default::default(),
             end: space.end(),
             found_end: None,

@@ -2,7 +2,7 @@
 //! first put and kept until the file is closed.
 
 use std::sync::Arc;
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Rank, RwLock};
 
 use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
@@ -391,7 +391,7 @@ impl Writing {
         let shape = ChunkShape { dims: layout.chunk_dims.clone(), elem_size };
         let pipeline =
             Pipeline::new(&specs, shape, &|spec| find.as_ref().and_then(|find| find(spec)));
-        let tree = Arc::new(Tree(RwLock::new(tree)));
+        let tree = Arc::new(Tree(RwLock::ranked(Rank::ChunkIndex, tree)));
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());

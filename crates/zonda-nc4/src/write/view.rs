@@ -3,7 +3,7 @@
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_convert::{Converted, RangeRule};
 use zonda_hdf5::HdfError;
@@ -90,7 +90,7 @@ impl Nc4File {
             }
         }
         let (how, read) = (self.how.clone(), self.read.clone());
-        let (model, walking) = (OnceLock::from(model), Mutex::default());
+        let (model, walking) = (OnceLock::from(model), Mutex::ranked(Rank::Walk, ()));
         Ok(View(Nc4File { files, how, model, walking, writing: None, read }))
     }
 }

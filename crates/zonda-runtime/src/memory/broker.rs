@@ -8,12 +8,13 @@
 //! Nobody waits here. A holder only tries its own locks, since whoever asks may have them; of two threads
 //! that want something given back at once one goes without. So one may ask while one holds any lock.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use crate::lock::{Mutex, MutexGuard};
+use crate::fork::{self, Child, Part};
+use crate::lock::{Global, Mutex, MutexGuard, Rank};
 use crate::memory::{Kind, USELESS, clock};
-use crate::sync::{AtomicU64, Ordering};
 
 /// Somebody with memory that can be had back.
 pub trait Holder: Send + Sync {
@@ -38,7 +39,44 @@ pub struct Broker {
     /// No holder has anything that was used before, as far as was known at `looked`.
     least: AtomicU64,
     looked: AtomicU64,
-    holders: Mutex<Vec<Weak<dyn Holder>>>,
+    holders: Holders,
+}
+
+type List = Vec<Weak<dyn Holder>>;
+
+/// Who may be asked to give something back.
+enum Holders {
+    /// Those of the process, which every fork holds.
+    Process,
+    /// A test's.
+    Own(Mutex<List>),
+}
+
+/// Where a fork could not have them in time, the child knows of none that its parent had: their memory is not
+/// counted against it either.
+static PROCESS: Global<List> = Global::new(Rank::Holders, Vec::new(), Vec::new);
+
+impl Holders {
+    fn lock(&self) -> MutexGuard<'_, List> {
+        match self {
+            Holders::Process => PROCESS.lock(),
+            Holders::Own(list) => list.lock(),
+        }
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, List>> {
+        match self {
+            Holders::Process => PROCESS.try_lock(),
+            Holders::Own(list) => list.try_lock(),
+        }
+    }
+
+    fn lock_until(&self, until: Instant) -> Option<MutexGuard<'_, List>> {
+        match self {
+            Holders::Process => PROCESS.lock_until(until),
+            Holders::Own(list) => list.lock_until(until),
+        }
+    }
 }
 
 /// What is had of one kind.
@@ -87,10 +125,14 @@ impl Broker {
     /// One that may give out `limit` bytes.
     #[must_use]
     pub const fn new(limit: u64) -> Broker {
-        Broker::with(Some(limit))
+        Broker::with(Some(limit), Holders::Own(Mutex::ranked(Rank::Holders, Vec::new())))
     }
 
-    pub(super) const fn with(limit: Option<u64>) -> Broker {
+    pub(super) const fn of_process() -> Broker {
+        Broker::with(None, Holders::Process)
+    }
+
+    const fn with(limit: Option<u64>, holders: Holders) -> Broker {
         Broker {
             limit,
             used: AtomicU64::new(0),
@@ -98,7 +140,7 @@ impl Broker {
             kinds: [const { Tally::new() }; Kind::COUNT],
             least: AtomicU64::new(0),
             looked: AtomicU64::new(0),
-            holders: Mutex::new(Vec::new()),
+            holders,
         }
     }
 
@@ -180,6 +222,9 @@ impl Broker {
 
     /// Takes note of a holder. It is forgotten once it is gone, or by [`Broker::leave`].
     pub fn join(&self, holder: Weak<dyn Holder>) {
+        if matches!(self.holders, Holders::Process) {
+            super::process().know_of_forks();
+        }
         let mut holders = self.holders.lock();
         if holders.len() == holders.capacity() {
             holders.retain(|holder| holder.strong_count() > 0);
@@ -188,9 +233,9 @@ impl Broker {
         self.has_spare();
     }
 
-    /// Forgets a holder: when this returns, nobody here has it in hand any more. Not beyond `until`, where a
-    /// time is said.
-    pub fn leave(&self, holder: &Weak<dyn Holder>, until: Option<Instant>) {
+    /// Forgets a holder: when this returns, nobody here has it in hand any more. Not beyond `until`: where
+    /// it is not known until then, it stays in the list until it is gone.
+    pub fn leave(&self, holder: &Weak<dyn Holder>, until: Instant) {
         if let Some(mut holders) = self.holders.lock_until(until) {
             holders.retain(|other| !other.ptr_eq(holder));
         }
@@ -261,20 +306,33 @@ impl Broker {
         self.inherited.store(self.in_use(), Ordering::Relaxed);
     }
 
-    /// Keeps others from asking holders, for the time of a fork; `None` where that is not to be had until
-    /// then.
-    pub fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
-        Some(Frozen { _holders: self.holders.lock_until(until)? })
+    /// Has every fork from now on tell it in the child.
+    pub(crate) fn know_of_forks(&'static self) {
+        static IS_KNOWN: AtomicBool = AtomicBool::new(false);
+        if !IS_KNOWN.load(Ordering::Relaxed) {
+            fork::register(self);
+            IS_KNOWN.store(true, Ordering::Relaxed);
+        }
     }
 }
 
-/// Held for a fork, and dropped in parent and child.
-pub struct Frozen<'a> {
-    _holders: MutexGuard<'a, Vec<Weak<dyn Holder>>>,
+/// Its holders are a part of their own, with a lock; what is counted needs none.
+impl Part for Broker {
+    fn rank(&self) -> Rank {
+        Rank::Holders
+    }
+
+    fn hold(&'static self, _: Instant) -> Box<dyn fork::Held> {
+        Box::new(Counts(self))
+    }
 }
 
-impl std::fmt::Debug for Frozen<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Frozen")
+struct Counts(&'static Broker);
+
+impl fork::Held for Counts {
+    fn in_child(&mut self, _: Child) {
+        self.0.in_child();
     }
+
+    fn give_back(&mut self) {}
 }

@@ -12,22 +12,21 @@ mod kind;
 #[cfg(test)]
 mod tests;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use ages::Ages;
-pub use broker::{Broker, Frozen, Held, Holder};
+pub use broker::{Broker, Held, Holder};
 pub use clock::{USELESS, now, tick};
 pub use kind::Kind;
 
 use crate::machine::Machine;
-use crate::setting;
+use crate::{Settled, setting};
 
 /// The most that a program takes for itself, see [`limit`].
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// The one of this process.
-static PROCESS: Broker = Broker::with(None);
+static PROCESS: Broker = Broker::of_process();
 
 /// The one of this process, which has [`budget`] bytes.
 #[inline]
@@ -39,9 +38,9 @@ pub fn process() -> &'static Broker {
 /// How many bytes there are for all.
 #[must_use]
 pub fn budget() -> u64 {
-    static BUDGET: OnceLock<u64> = OnceLock::new();
+    static BUDGET: Settled<u64> = Settled::new();
     let default = || Machine::of_process().default_memory().value;
-    let budget = *BUDGET.get_or_init(|| setting::bytes("ZONDA_MEMORY", default));
+    let budget = *BUDGET.get_or_make(|| setting::bytes("ZONDA_MEMORY", default));
     budget.min(LIMIT.load(Ordering::Relaxed))
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 use super::{Broker, Holder, Kind, USELESS, tick};
-use crate::lock::Mutex;
+use crate::fork::MOST_WAIT;
+use crate::lock::{Mutex, Rank};
 
 /// Parts of one size, with the time of their last use.
 struct Shelf {
@@ -16,7 +18,7 @@ struct Shelf {
 
 impl Shelf {
     fn new(broker: &Arc<Broker>, kind: Kind, part_bytes: u64) -> Arc<Shelf> {
-        let parts = Mutex::default();
+        let parts = Mutex::ranked(Rank::ChunkCache, VecDeque::new());
         let shelf = Arc::new(Shelf { broker: Arc::clone(broker), kind, part_bytes, parts });
         let weak: Weak<Shelf> = Arc::downgrade(&shelf);
         broker.join(weak);
@@ -118,7 +120,7 @@ fn who_is_gone_is_forgotten() {
     let shelf = Shelf::new(&broker, Kind::Chunks, 10);
     assert!(shelf.add(u64::MAX));
     let weak: Weak<dyn Holder> = Arc::downgrade(&shelf) as Weak<dyn Holder>;
-    broker.leave(&weak, None);
+    broker.leave(&weak, Instant::now() + MOST_WAIT);
     assert!(!broker.take_over(Kind::Pages, 10, u64::MAX), "nobody knows of it");
     drop(shelf);
     assert!(broker.take_over(Kind::Pages, 10, u64::MAX));

@@ -14,7 +14,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Rank, RwLock};
 
 /// Ranges this close to each other are read in one call, the bytes between thrown away: copying
 /// 4 KiB takes less time than entering the kernel once more.
@@ -103,7 +103,7 @@ impl File {
             syncs: Syncs::default(),
             asks_close: false,
             folder_pending: AtomicBool::new(false),
-            direct: RwLock::new(None),
+            direct: RwLock::ranked(Rank::Storage, None),
             is_direct: AtomicBool::new(false),
             most_len: OnceLock::new(),
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Rank, RwLock};
 
 /// Bytes per segment: large enough that a copy dwarfs the look-up, small enough to share.
 const SEGMENT_BYTES: u64 = 1 << 20;
@@ -44,7 +44,12 @@ impl Memory {
     #[must_use]
     pub fn with_limit(limit: u64) -> Memory {
         let n_changes = AtomicI64::new(0);
-        Memory { segments: RwLock::default(), len: AtomicU64::new(0), limit, n_changes }
+        Memory {
+            segments: RwLock::ranked(Rank::Storage, BTreeMap::new()),
+            len: AtomicU64::new(0),
+            limit,
+            n_changes,
+        }
     }
 
     /// A storage that holds a copy of `bytes`.
@@ -53,7 +58,7 @@ impl Memory {
         let memory = Memory::new();
         let mut segments = BTreeMap::new();
         for (index, chunk) in (0..).zip(bytes.chunks(SEGMENT_BYTES as usize)) {
-            segments.insert(index, Arc::new(RwLock::new(chunk.to_vec())));
+            segments.insert(index, Arc::new(RwLock::ranked(Rank::Segment, chunk.to_vec())));
         }
         *memory.segments.write() = segments;
         memory.len.store(bytes.len() as u64, Ordering::Release);
@@ -109,7 +114,7 @@ impl Memory {
             };
         }
         let limit = self.limit;
-        let (segments, len) = (RwLock::new(segments), AtomicU64::new(len));
+        let (segments, len) = (RwLock::ranked(Rank::Storage, segments), AtomicU64::new(len));
         Memory { segments, len, limit, n_changes: AtomicI64::new(0) }.to_vec()
     }
 
@@ -122,7 +127,8 @@ impl Memory {
         if let Some(segment) = self.segments.read().get(&index) {
             return Arc::clone(segment);
         }
-        Arc::clone(self.segments.write().entry(index).or_default())
+        let new = || Arc::new(RwLock::ranked(Rank::Segment, Vec::new()));
+        Arc::clone(self.segments.write().entry(index).or_insert_with(new))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writ
 use crate::{BLOCK_BYTES, StorageError, backend};
 use std::fmt;
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::setting::say_once;
 
 /// How a spec names this layer.
@@ -96,7 +96,7 @@ fn is_aligned(at: u64, memory: &[u8]) -> bool {
 
 impl<S: Storage> Direct<S> {
     pub(crate) fn new(inner: S, file: Option<Arc<backend::File>>) -> Self {
-        Direct { inner, file, kept: Mutex::default() }
+        Direct { inner, file, kept: Mutex::ranked(Rank::Layer, Vec::new()) }
     }
 
     /// Whether there is a file whose system takes part.

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Global, Mutex, Rank};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "event", plan };
@@ -69,7 +69,8 @@ enum Sink {
 impl Sink {
     /// The sink for `path`, or for the trace or standard error. Files are appended to.
     fn open(path: Option<&Path>) -> Result<Arc<Sink>, StorageError> {
-        static OPEN: Mutex<BTreeMap<PathBuf, Weak<Sink>>> = Mutex::new(BTreeMap::new());
+        static OPEN: Global<BTreeMap<PathBuf, Weak<Sink>>> =
+            Global::new(Rank::Sinks, BTreeMap::new(), BTreeMap::new);
         let Some(path) = path else {
             let sink = if zonda_trace::on() { Sink::Trace } else { Sink::Stderr };
             return Ok(Arc::new(sink));
@@ -85,7 +86,8 @@ impl Sink {
                     errno: e.raw_os_error().unwrap_or(libc::EIO),
                 }
             })?;
-        let (file, lost) = (Mutex::new(BufWriter::new(file)), AtomicBool::new(false));
+        let (file, lost) =
+            (Mutex::ranked(Rank::Lines, BufWriter::new(file)), AtomicBool::new(false));
         let sink = Arc::new(Sink::File(Lines { path: path.to_owned(), file, lost }));
         open.retain(|_, sink| sink.strong_count() > 0);
         open.insert(path.to_owned(), Arc::downgrade(&sink));
@@ -192,7 +194,7 @@ impl<S: Storage> Event<S> {
             number,
             sink: Sink::open(file)?,
             begin: Instant::now(),
-            stats: Mutex::default(),
+            stats: Mutex::ranked(Rank::Layer, Default::default()),
         })
     }
 

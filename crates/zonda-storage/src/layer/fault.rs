@@ -16,7 +16,7 @@ use crate::syncs::Syncs;
 use crate::{Advice, BLOCK_BYTES, Op, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "fault", plan };
@@ -186,7 +186,12 @@ impl<S: Storage> Fault<S> {
     /// Wraps `inner`.
     pub fn new(inner: S, plan: FaultPlan) -> Self {
         let state = State { plan: Some(plan), seen: 0, injected: 0 };
-        Fault { inner, plan, state: Arc::new(Mutex::new(state)), syncs: Syncs::default() }
+        Fault {
+            inner,
+            plan,
+            state: Arc::new(Mutex::ranked(Rank::Layer, state)),
+            syncs: Syncs::default(),
+        }
     }
 
     /// A handle to it.

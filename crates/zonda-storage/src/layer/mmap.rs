@@ -20,7 +20,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use zonda_runtime::lock::{Mutex, RwLock};
+use zonda_runtime::lock::{Global, Rank, RwLock};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "mmap", plan };
@@ -61,7 +61,8 @@ pub struct Mmap<S> {
 
 /// How many layers map a file, and which they are.
 static N_MAPPING: AtomicUsize = AtomicUsize::new(0);
-static MAPPING: Mutex<Vec<Weak<RwLock<Option<Mapping>>>>> = Mutex::new(Vec::new());
+static MAPPING: Global<Vec<Weak<RwLock<Option<Mapping>>>>> =
+    Global::new(Rank::Mappings, Vec::new(), Vec::new);
 
 /// To be called before this process opens `path` for writing: it would wait for itself.
 pub(crate) fn give_way_to_writing(path: &Path) {
@@ -81,7 +82,7 @@ pub(crate) fn give_way_to_writing(path: &Path) {
 
 impl<S: Storage> Mmap<S> {
     pub(crate) fn new(inner: S, file: Option<Arc<backend::File>>) -> Self {
-        let layer = Mmap { inner, file, mapping: Arc::default() };
+        let layer = Mmap { inner, file, mapping: Arc::new(RwLock::ranked(Rank::Mapping, None)) };
         if layer.file.is_some() {
             MAPPING.lock().push(Arc::downgrade(&layer.mapping));
             N_MAPPING.fetch_add(1, Ordering::AcqRel);

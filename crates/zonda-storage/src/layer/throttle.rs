@@ -9,7 +9,7 @@ use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// How a spec names this layer.
 pub(super) const REGISTERED: Registered = Registered { name: "throttle", plan };
@@ -76,7 +76,7 @@ impl<S: Storage> Throttle<S> {
     /// Wraps `inner`; a bandwidth of 0 is taken as 1 byte per second.
     pub fn new(inner: S, bytes_per_s: u64, latency: Duration) -> Self {
         let pace = Pace { bytes_per_s: bytes_per_s.max(1), latency };
-        Throttle { inner, pace, busy_until: Mutex::new(None) }
+        Throttle { inner, pace, busy_until: Mutex::ranked(Rank::Layer, None) }
     }
 
     /// Waits as long as the device would need for `len` bytes.

@@ -22,12 +22,11 @@ pub mod plugin;
 
 use crate::os::{Errno, Fd, Status};
 use crate::{Neighbour, StorageError};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Global, Rank};
 
 pub use acting::journal_id;
 
@@ -135,7 +134,7 @@ pub(crate) fn open_at_once(path: &Path, flags: libc::c_int) -> Result<(Fd, Statu
 }
 
 /// Files that a line was written about; of each only one is.
-static TOLD: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+static TOLD: Global<BTreeSet<PathBuf>> = Global::new(Rank::Said, BTreeSet::new(), BTreeSet::new);
 
 /// Most files that lines are written about.
 const MOST_TOLD: usize = 64;

@@ -7,9 +7,8 @@
 //! useful, and get what is kept for later. The limit that puts wait at is this one alone, so that no put
 //! waits for memory that nobody is going to give back.
 
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Weak};
+use zonda_runtime::lock::{Condvar, Global, Mutex, MutexGuard, Rank};
 use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 
 use zonda_shared::Arena;
@@ -17,10 +16,18 @@ use zonda_shared::Arena;
 use super::memory::Memory;
 use super::settings::BehindHow;
 
-/// The one that files share which have none of their own.
-static SHARED: OnceLock<Arc<Budget>> = OnceLock::new();
-/// The same for files that a helper process watches, and the process whose it is.
-static WATCHED: Mutex<Option<(u32, Arc<Budget>)>> = Mutex::new(None);
+/// The one that files share which have none of their own, and the process whose it is: a forked child has its
+/// own, whatever threads of its parent are at.
+static SHARED: Global<OfProcess> = Global::new(Rank::Budgets, None, || None);
+/// The same for files that a helper process watches.
+static WATCHED: Global<OfProcess> = Global::new(Rank::Watched, None, || None);
+
+type OfProcess = Option<(u32, Arc<Budget>)>;
+
+fn of_this(known: &OfProcess) -> Option<Arc<Budget>> {
+    let (pid, budget) = known.as_ref()?;
+    (*pid == std::process::id()).then(|| Arc::clone(budget))
+}
 
 /// A limit and what is taken of it.
 #[derive(Debug)]
@@ -57,7 +64,7 @@ impl Budget {
         let budget = Arc::new(Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             arena,
-            taken: Mutex::default(),
+            taken: Mutex::ranked(Rank::Budget, Taken::default()),
             changed: Condvar::new(),
         });
         let holder: Weak<Budget> = Arc::downgrade(&budget);
@@ -67,24 +74,25 @@ impl Budget {
 
     /// The one of all files together.
     pub(super) fn of_process() -> Arc<Budget> {
-        Arc::clone(SHARED.get_or_init(|| {
-            let said = match super::WriteBehind::from_env() {
-                super::WriteBehind::On(how) => how.memory_bytes,
-                super::WriteBehind::Off => None,
-            };
-            Budget::new(said.unwrap_or_else(BehindHow::default_memory))
-        }))
+        let mut shared = SHARED.lock();
+        if let Some(budget) = of_this(&shared) {
+            return budget;
+        }
+        let said = match super::WriteBehind::from_env() {
+            super::WriteBehind::On(how) => how.memory_bytes,
+            super::WriteBehind::Off => None,
+        };
+        let budget = Budget::new(said.unwrap_or_else(BehindHow::default_memory));
+        // What a parent's threads may have taken of theirs is not given back here.
+        std::mem::forget(shared.replace((std::process::id(), Arc::clone(&budget))));
+        budget
     }
 
     /// One whose memory a helper process sees. Where the system has no such memory, that is told, and it
     /// is another one.
     fn watched(how: &BehindHow) -> Arc<Budget> {
         let mut shared = WATCHED.lock();
-        let pid = std::process::id();
-        let of_process = match &*shared {
-            Some((its_pid, budget)) if *its_pid == pid => Some(Arc::clone(budget)),
-            _ => None,
-        };
+        let of_process = of_this(&shared);
         let said = match super::WriteBehind::from_env() {
             super::WriteBehind::On(how) => how.memory_bytes,
             super::WriteBehind::Off => None,
@@ -103,7 +111,7 @@ impl Budget {
             }
         };
         if is_shared {
-            *shared = Some((pid, Arc::clone(&budget)));
+            std::mem::forget(shared.replace((std::process::id(), Arc::clone(&budget))));
         }
         budget
     }
@@ -305,22 +313,4 @@ impl Drop for Budget {
         let taken = self.taken.get_mut();
         while taken.pop_spare().is_some() {}
     }
-}
-
-/// Held for a fork. The budget of one file is not needed in a child, which cannot write that file.
-#[derive(Debug)]
-pub(super) struct Frozen {
-    _taken: Option<MutexGuard<'static, Taken>>,
-    _watched: MutexGuard<'static, Option<(u32, Arc<Budget>)>>,
-}
-
-/// `None` where the locks are not to be had until the time that is said.
-pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    let _watched = WATCHED.lock_until(until)?;
-    let taken = SHARED.get().map(|budget| budget.taken.lock_until(until));
-    let _taken = match taken {
-        Some(taken) => Some(taken?),
-        None => None,
-    };
-    Some(Frozen { _taken, _watched })
 }

@@ -35,7 +35,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use zonda_runtime::lock::{
+    Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard,
+};
 
 use std::time::Instant;
 
@@ -194,47 +196,6 @@ impl std::fmt::Debug for Frozen<'_> {
     }
 }
 
-/// What all queues share, held for a fork.
-pub(crate) struct Quiet {
-    threads: Option<threads::Frozen>,
-    budget: Option<budget::Frozen>,
-    helper: Option<helper::Frozen>,
-}
-
-/// What all queues share could not be had for a fork, of which this process is the child: here nobody
-/// has a queue.
-static IS_OUT_OF_REACH: AtomicBool = AtomicBool::new(false);
-
-impl Quiet {
-    /// In a forked child: it goes without what could not be had.
-    pub(crate) fn in_child(&self) {
-        if self.threads.is_none() || self.budget.is_none() || self.helper.is_none() {
-            IS_OUT_OF_REACH.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Whether files of this process may have queues.
-pub(crate) fn is_possible() -> bool {
-    !IS_OUT_OF_REACH.load(Ordering::Relaxed)
-}
-
-impl std::fmt::Debug for Quiet {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Quiet").finish_non_exhaustive()
-    }
-}
-
-/// Keeps threads from taking new work, for the time of a fork; what is not to be had until the time that
-/// is said is left.
-pub(crate) fn quiet(until: Option<Instant>) -> Quiet {
-    Quiet {
-        threads: threads::freeze(until),
-        budget: budget::freeze(until),
-        helper: helper::freeze(until),
-    }
-}
-
 impl Behind {
     /// `file` is the file of the operating system, if it is one.
     pub(crate) fn new(inner: &Arc<Inner>, path: PathBuf, file: Option<Arc<File>>) -> Arc<Behind> {
@@ -246,7 +207,7 @@ impl Behind {
             file,
             budget: ArcSwap::new(Budget::of_process()),
             n_threads: AtomicUsize::new(0),
-            state: Mutex::default(),
+            state: Mutex::ranked(Rank::Queue, State::default()),
             progress: Condvar::new(),
             n_accepted: Count::default(),
             n_done: Count::default(),
@@ -254,7 +215,7 @@ impl Behind {
             has_failed: AtomicBool::new(false),
             n_records: AtomicU64::new(0),
             watch: watch::Watch::default(),
-            front: RwLock::new(None),
+            front: RwLock::ranked(Rank::View, None),
         })
     }
 
@@ -447,7 +408,10 @@ impl Behind {
     /// The file has ended: nothing more is accepted, and what waits is given up.
     pub(crate) fn end(&self) {
         let mut state = self.lock();
-        self.is_over.store(true, Ordering::SeqCst);
+        if self.is_over.swap(true, Ordering::SeqCst) {
+            // Also in a forked child: what was accepted is the parent's, and so is the memory.
+            return;
+        }
         let waiting = std::mem::take(&mut state.queue);
         let open = state.open.take();
         let kept = std::mem::take(&mut state.kept);
@@ -464,7 +428,7 @@ impl Behind {
     }
 
     /// For a fork; `None` where the locks are not to be had until the time that is said.
-    pub(crate) fn freeze(&self, until: Option<Instant>) -> Option<Frozen<'_>> {
+    pub(crate) fn freeze(&self, until: Instant) -> Option<Frozen<'_>> {
         let state = self.state.lock_until(until)?;
         Some(Frozen { _state: state, _front: self.front.write_until(until)? })
     }

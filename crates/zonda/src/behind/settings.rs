@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::OnceLock;
 
-use zonda_runtime::{memory, setting};
+use zonda_runtime::{Settled, memory, setting};
 
 /// The variable that says it for all files of a process.
 const VARIABLE: &str = "ZONDA_ASYNC";
@@ -50,8 +49,8 @@ impl WriteBehind {
     /// error, and is `off`.
     #[must_use]
     pub fn from_env() -> WriteBehind {
-        static SAID: OnceLock<WriteBehind> = OnceLock::new();
-        *SAID.get_or_init(|| {
+        static SAID: Settled<WriteBehind> = Settled::new();
+        *SAID.get_or_make(|| {
             let Some(text) = std::env::var_os(VARIABLE) else { return WriteBehind::Off };
             let text = text.to_string_lossy();
             text.parse().unwrap_or_else(|why: NotWriteBehind| {

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+use zonda_runtime::lock::{Condvar, Global, MutexGuard, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
 use super::Behind;
 
-static POOL: Mutex<Pool> = Mutex::new(Pool::of(0));
+static POOL: Global<Pool> = Global::new(Rank::Ready, Pool::of(0), || Pool::of(0));
 /// Files are ready.
 static WORK: Condvar = Condvar::new();
 
@@ -47,16 +47,6 @@ impl Pool {
 
 fn lock() -> MutexGuard<'static, Pool> {
     POOL.lock()
-}
-
-/// Held for a fork.
-pub(super) struct Frozen {
-    _pool: MutexGuard<'static, Pool>,
-}
-
-/// `None` where the lock is not to be had until the time that is said.
-pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    POOL.lock_until(until).map(|pool| Frozen { _pool: pool })
 }
 
 /// Has a thread come to the file's queue; false where the system gives none.

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use zonda_model::{Hyperslab, MemType};
 
@@ -27,7 +27,7 @@ use crate::refs::VarRef;
 const COMMIT_BYTES: usize = 64 << 20;
 
 /// The helper of a file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Watch {
     is_wanted: AtomicBool,
     /// The helper knows the file.
@@ -38,6 +38,19 @@ pub(super) struct Watch {
     /// Commits of a classic file that were begun, and the last one of those that succeeded.
     n_begun: AtomicU64,
     n_done: AtomicU64,
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch {
+            is_wanted: AtomicBool::new(false),
+            is_on: AtomicBool::new(false),
+            path: OnceLock::new(),
+            with: Mutex::ranked(Rank::Watch, None),
+            n_begun: AtomicU64::new(0),
+            n_done: AtomicU64::new(0),
+        }
+    }
 }
 
 /// A put that went the ordinary way.

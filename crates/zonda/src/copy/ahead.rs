@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 use std::thread;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::worker::{self, Purpose};
 
@@ -20,7 +20,7 @@ pub(super) fn run<B: Send>(
     fill: impl FnMut(&mut B) -> Result<bool> + Send,
     mut empty: impl FnMut(&mut B) -> Result<()>,
 ) -> Result<()> {
-    let fill = Mutex::new(fill);
+    let fill = Mutex::ranked(Rank::Turns, fill);
     let fill = &|buffer: &mut B| (fill.lock())(buffer);
     if buffers.len() > 1 && zonda_runtime::threads() > 1 {
         let beside = thread::scope(|scope| {

@@ -112,30 +112,21 @@ pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Resul
     if made.is_quantized || !source.is_hdf5() || !target.is_hdf5() {
         return Ok(false);
     }
-    {
-        let (old, new) = (source.nc4()?.read(), target.nc4()?.read());
-        let storage = |file: &Nc4File, var: VarRef| {
-            let info = file.var_info(var.group, var.var)?;
-            let is_chunked = matches!(info.storage, StorageKind::Chunked(_));
-            Ok::<_, zonda_nc4::Nc4Error>((info.storage.clone(), is_chunked))
-        };
-        let ((old_storage, is_chunked), (new_storage, _)) =
-            (storage(&old, from)?, storage(&new, to)?);
-        if !is_chunked || old_storage != new_storage {
-            return Ok(false);
-        }
-        if *old.extent(from.group, from.var)? != made.var.lens()[..] {
-            return Ok(false);
-        }
-        let parts = |file: &Nc4File, var: VarRef| {
-            let pipeline = file.pipeline(var.group, var.var)?;
-            let parts =
-                pipeline.into_iter().map(|filter| (filter.id, filter.optional, filter.params));
-            Ok::<Vec<_>, zonda_nc4::Nc4Error>(parts.collect())
-        };
-        if parts(&old, from)? != parts(&new, to)? {
-            return Ok(false);
-        }
+    let stored = |file: &Nc4File, var: VarRef| {
+        let storage = file.var_info(var.group, var.var)?.storage.clone();
+        let pipeline = file.pipeline(var.group, var.var)?;
+        let parts = pipeline.into_iter().map(|filter| (filter.id, filter.optional, filter.params));
+        Ok::<_, zonda_nc4::Nc4Error>((storage, parts.collect::<Vec<_>>()))
+    };
+    // One file after the other: nobody has two.
+    let new = stored(&target.nc4()?.read(), to)?;
+    let (old, is_complete) = {
+        let file = source.nc4()?.read();
+        let is_complete = *file.extent(from.group, from.var)? == made.var.lens()[..];
+        (stored(&file, from)?, is_complete)
+    };
+    if !matches!(old.0, StorageKind::Chunked(_)) || old != new || !is_complete {
+        return Ok(false);
     }
     same_type(source, made, target)
 }

@@ -6,10 +6,10 @@ use super::line::Line;
 use super::table::{Page, Slot};
 use crate::StorageError;
 use crate::error::{Op, range_end};
-use crate::quiet;
 use crate::storage::{Storage, WriteRange};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use zonda_runtime::fork;
 
 /// The most pages written by one call, so that a flush does not hold them all.
 const RUN_PAGES: usize = 64;
@@ -116,7 +116,7 @@ impl<S: Storage> Cache<S> {
             return;
         }
         // The caller may be a thread that a fork does not wait for otherwise.
-        let Some(_leave) = quiet::enter() else { return };
+        let Some(_leave) = fork::enter() else { return };
         let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Acquire);
         let list: Vec<u64> = {
             let table = self.table.lock();

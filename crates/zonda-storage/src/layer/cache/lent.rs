@@ -8,7 +8,7 @@
 use super::table::Background;
 use crate::WriteRange;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// Who has what was lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,12 +28,19 @@ struct Piece {
 }
 
 /// All of one cache.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lent {
     pieces: Mutex<Vec<Piece>>,
     /// How many there are: mostly none, and then nobody takes the lock.
     n: AtomicUsize,
     writes: AtomicU64,
+}
+
+impl Default for Lent {
+    fn default() -> Lent {
+        let pieces = Mutex::ranked(Rank::Lent, Vec::new());
+        Lent { pieces, n: AtomicUsize::new(0), writes: AtomicU64::new(0) }
+    }
 }
 
 impl Lent {

@@ -8,7 +8,7 @@
 //! A write that fails leaves its page dirty, and the error here; the thread then writes no more until that
 //! was told, or (`When::Worthwhile`) until somebody else's write succeeded.
 
-use crate::{StorageError, quiet};
+use crate::StorageError;
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use zonda_runtime::lock::{Condvar, Mutex};
+use zonda_runtime::fork;
+use zonda_runtime::lock::{Condvar, Level, Mutex, Rank};
 use zonda_runtime::worker::{self, Purpose};
 
 /// How long a thread that met a fork waits before it looks again.
@@ -117,6 +118,7 @@ impl Tasks {
 /// The work of one cache.
 pub(super) struct Line {
     when: When,
+    level: Level,
     tasks: Mutex<Tasks>,
     bell: Condvar,
     /// The process whose thread it is.
@@ -134,15 +136,22 @@ impl std::fmt::Debug for Line {
 
 impl Line {
     pub(super) fn new(when: When) -> Arc<Line> {
+        let level = Level::next();
         Arc::new(Line {
             when,
-            tasks: Mutex::default(),
+            level,
+            tasks: Mutex::ranked(Rank::Line, Tasks::default()),
             bell: Condvar::new(),
             pid: std::process::id(),
             worker: OnceLock::new(),
-            failed: Mutex::new(None),
+            failed: Mutex::ranked(Rank::Failed, None),
             has_failed: AtomicBool::new(false),
         })
+    }
+
+    /// The place of the cache among the layers of all files.
+    pub(super) fn level(&self) -> Level {
+        self.level
     }
 
     #[inline]
@@ -256,9 +265,9 @@ impl Line {
     }
 
     /// Leave to take locks; `None` when the cache goes first.
-    fn leave(&self) -> Option<quiet::Inside> {
+    fn leave(&self) -> Option<fork::Inside> {
         loop {
-            if let Some(gate) = quiet::enter() {
+            if let Some(gate) = fork::enter() {
                 return Some(gate);
             }
             if self.tasks.lock().stop {

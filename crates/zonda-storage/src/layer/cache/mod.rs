@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 use visits::{Returns, Visits};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Level, Mutex, Rank};
 use zonda_runtime::memory::{self, Kind};
 
 pub use adaptive::Adaptive;
@@ -194,6 +194,7 @@ impl Plan for CacheShape {
 #[derive(Debug)]
 pub struct Cache<S> {
     inner: S,
+    level: Level,
     shape: CacheShape,
     /// The most pages it may have now.
     limit: AtomicU64,
@@ -255,7 +256,9 @@ impl<S: Storage> Cache<S> {
     ) -> Result<Self, StorageError> {
         let len = inner.len()?;
         let page = shape.page_bytes;
+        let level = line.as_ref().map_or_else(Level::next, |line| line.level());
         Ok(Cache {
+            level,
             inner,
             shape,
             limit: AtomicU64::new(shape.at_first),
@@ -274,9 +277,9 @@ impl<S: Storage> Cache<S> {
             hints: no_hints(shape.pages.min(FIRST_PAGES)),
             more_hints: OnceLock::new(),
             slots: std::array::from_fn(|_| OnceLock::new()),
-            table: Mutex::default(),
+            table: Mutex::ranked(Rank::Table, Table::default()),
             lent: Lent::default(),
-            resize: Mutex::new(()),
+            resize: Mutex::at(Rank::Resize, level, ()),
             shared,
             line,
         })
@@ -333,7 +336,8 @@ impl<S: Storage> Cache<S> {
     fn has_slot(&self, id: u32) -> bool {
         let (segment, _) = segment_of(id);
         let slots = &self.slots[segment];
-        slots.get().is_some() || new_slots(segment).is_some_and(|new| slots.set(new).is_ok())
+        slots.get().is_some()
+            || new_slots(segment, self.level).is_some_and(|new| slots.set(new).is_ok())
     }
 
     /// The most bytes that may be in pages.
@@ -370,11 +374,11 @@ fn segment_of(id: u32) -> (usize, usize) {
 }
 
 /// The slots of a segment, of which later ones are large; `None` where there is no memory for them.
-fn new_slots(segment: usize) -> Option<Box<[Slot]>> {
+fn new_slots(segment: usize, level: Level) -> Option<Box<[Slot]>> {
     let n = (SEGMENT_SLOTS as usize) << segment;
     let mut slots = Vec::new();
     slots.try_reserve_exact(n).ok()?;
-    slots.resize_with(n, Slot::default);
+    slots.resize_with(n, || Slot::new(level));
     Some(slots.into_boxed_slice())
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A long call alone says nothing: on a busy machine others have the processor meanwhile. What tells is that
 //! the thread gave its processor up in the call, to wait for the device. To ask for that costs a system call,
-//! so it is asked only for a while after a call that took long.
+//! so it is asked only for a while after a call that took long. One that waited is no proof either, since its thread
+//! may have got the processor late: those that waited and were back soon speak against it as much.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -46,6 +47,8 @@ enum Call {
     Busy,
     /// It took long, and the thread was waiting for something else.
     Waited,
+    /// The thread was waiting, and not for long.
+    WaitedShortly,
 }
 
 impl Pace {
@@ -70,11 +73,13 @@ impl Pace {
         let done = call();
         if tells {
             let is_long = is_long(n_pieces, bytes, begin.elapsed());
-            self.note(match (is_long, before) {
-                (false, _) => Call::Fast,
+            let has_waited = before.map(|before| worker::waits() != Some(before));
+            self.note(match (is_long, has_waited) {
+                (false, None | Some(false)) => Call::Fast,
+                (false, Some(true)) => Call::WaitedShortly,
                 (true, None) => Call::Long,
-                (true, Some(_)) if worker::waits() == before => Call::Busy,
-                (true, Some(_)) => Call::Waited,
+                (true, Some(false)) => Call::Busy,
+                (true, Some(true)) => Call::Waited,
             });
         }
         done
@@ -86,9 +91,13 @@ impl Pace {
         let score = match call {
             Call::Waited => (score + SLOW_WEIGHT).min(MOST),
             Call::Long => score,
+            Call::WaitedShortly => score.saturating_sub(SLOW_WEIGHT),
             Call::Fast | Call::Busy => score.saturating_sub(1),
         };
-        let watched = if call == Call::Fast { watched.saturating_sub(1) } else { WATCHED };
+        let watched = match call {
+            Call::Fast | Call::WaitedShortly => watched.saturating_sub(1),
+            Call::Long | Call::Busy | Call::Waited => WATCHED,
+        };
         // Another thread's note may be lost: there will be more.
         self.score.store(score, Ordering::Relaxed);
         self.watched.store(watched, Ordering::Relaxed);
@@ -137,6 +146,19 @@ mod tests {
         };
         (0..50).for_each(|_| pace.time(4096, spin));
         assert!(!pace.is_slow());
+    }
+
+    /// A fast device whose callers now and then get their processor late.
+    #[test]
+    fn short_waits_outweigh_as_many_long_ones() {
+        let pace = Pace::default();
+        for _ in 0..1000 {
+            pace.note(Call::Waited);
+            pace.note(Call::WaitedShortly);
+            assert!(!pace.is_slow());
+        }
+        (0..3).for_each(|_| pace.note(Call::Waited));
+        assert!(pace.is_slow());
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::{self, Holder};
 
 /// A program that has written so much goes on to do so.
@@ -98,7 +98,7 @@ impl<S: Storage + 'static> Served<S> {
     ) -> Result<Served<S>, StorageError> {
         let line = Line::new(when);
         let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&line)))?;
-        let core = Arc::new(Core { cache, lives: Mutex::new(true) });
+        let core = Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, line.level(), true) });
         let weak = Arc::downgrade(&core);
         let holder = shape.within_budget.then(|| Weak::clone(&weak) as Weak<dyn Holder>);
         if let Some(holder) = &holder {
@@ -132,7 +132,7 @@ impl<S: Storage> Drop for Served<S> {
         if !self.line.is_inherited() {
             if let Some(holder) = &self.holder {
                 // The file is closed by its user, and not by one who still has it in hand.
-                memory::process().leave(holder, Some(Instant::now() + MOST_WAIT));
+                memory::process().leave(holder, Instant::now() + MOST_WAIT);
             }
             *self.core.lives.lock() = false;
             self.line.stop();

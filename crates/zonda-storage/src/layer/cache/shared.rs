@@ -8,7 +8,7 @@ use super::CacheShape;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Global, Mutex, Rank};
 
 /// The largest number that a spec may give: as many as there were in 1995.
 pub(crate) const MOST_SHARED: u64 = 15;
@@ -38,12 +38,13 @@ impl std::fmt::Debug for Shared {
 impl Shared {
     /// The pages of number `id`; those of `shape`, if no file has any now.
     pub(super) fn of(id: u64, shape: CacheShape) -> Arc<Shared> {
-        static ALL: Mutex<BTreeMap<u64, Weak<Shared>>> = Mutex::new(BTreeMap::new());
+        static ALL: Global<BTreeMap<u64, Weak<Shared>>> =
+            Global::new(Rank::Sharing, BTreeMap::new(), BTreeMap::new);
         let mut all = ALL.lock();
         if let Some(shared) = all.get(&id).and_then(Weak::upgrade) {
             return shared;
         }
-        let (used, members) = (AtomicU64::new(0), Mutex::default());
+        let (used, members) = (AtomicU64::new(0), Mutex::ranked(Rank::Members, Vec::new()));
         let shared = Arc::new(Shared { shape, used, members });
         all.insert(id, Arc::downgrade(&shared));
         shared

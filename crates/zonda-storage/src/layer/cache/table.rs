@@ -7,7 +7,7 @@ use crate::slab::{self, SlabPage};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use zonda_runtime::lock::RwLock;
+use zonda_runtime::lock::{Level, Rank, RwLock};
 use zonda_runtime::memory::Ages;
 
 /// The index of a slot that holds no page.
@@ -352,7 +352,7 @@ impl Page {
 }
 
 /// A place for a page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Slot {
     pub(super) page: RwLock<Page>,
     /// Which page it was given last: a hint that needs no lock, which may be held through a write.
@@ -365,6 +365,19 @@ pub(super) struct Slot {
     pub(super) opens_block: AtomicBool,
     /// Its stamp in the order of the table; changed only under the table's lock.
     place: AtomicU64,
+}
+
+impl Slot {
+    pub(super) fn new(level: Level) -> Slot {
+        Slot {
+            page: RwLock::at(Rank::Page, level, Page::default()),
+            holds: AtomicU64::default(),
+            stamp: AtomicU64::default(),
+            dirty: AtomicBool::default(),
+            opens_block: AtomicBool::default(),
+            place: AtomicU64::default(),
+        }
+    }
 }
 
 /// Who is where. Its lock is held for look-ups only, never through a copy or a system call, and no

@@ -2,7 +2,7 @@
 //! they come back. Only what is read ahead and kept depends on it, never which bytes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 /// How many reads are remembered: of so many streams side by side each is known.
 const REMEMBERED: usize = 16;
@@ -26,8 +26,14 @@ struct Read {
 }
 
 /// The last reads of some length.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Visits(Mutex<Vec<Read>>);
+
+impl Default for Visits {
+    fn default() -> Visits {
+        Visits(Mutex::ranked(Rank::Visits, Vec::new()))
+    }
+}
 
 impl Visits {
     /// Takes note of a read of `from..to`.

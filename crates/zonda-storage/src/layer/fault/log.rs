@@ -6,7 +6,7 @@ use crate::storage::fill_by_writes;
 use crate::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
 use std::fmt;
 use std::sync::Arc;
-use zonda_runtime::lock::Mutex;
+use zonda_runtime::lock::{Mutex, Rank};
 
 #[derive(Debug)]
 pub(super) struct Planned;
@@ -146,7 +146,7 @@ impl<S: Storage> Log<S> {
         base.resize(n, 0);
         inner.read_at(0, &mut base)?;
         let record = Record { base, entries: Vec::new() };
-        Ok(Log { inner, log: WriteLog(Arc::new(Mutex::new(record))) })
+        Ok(Log { inner, log: WriteLog(Arc::new(Mutex::ranked(Rank::Layer, record))) })
     }
 
     /// A handle to the record.

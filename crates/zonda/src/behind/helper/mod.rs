@@ -13,8 +13,7 @@ use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
-use zonda_runtime::lock::{Mutex, MutexGuard};
+use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda_shared::{Channel, Happened};
 
@@ -22,7 +21,9 @@ pub(super) use message::Message;
 pub use serve::serve;
 
 /// The helper of this process, by the number of the process; `None` in it where it cannot be started.
-static HELPER: Mutex<Option<(u32, Option<Arc<Helper>>)>> = Mutex::new(None);
+static HELPER: Global<Known> = Global::new(Rank::Helper, None, || None);
+
+type Known = Option<(u32, Option<Arc<Helper>>)>;
 
 /// What a helper says when it is ready.
 const READY: &[u8] = b"zonda iod 2";
@@ -35,19 +36,8 @@ pub(super) struct Helper {
     is_gone: AtomicBool,
 }
 
-fn lock() -> MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>> {
+fn lock() -> MutexGuard<'static, Known> {
     HELPER.lock()
-}
-
-/// Held for a fork.
-#[derive(Debug)]
-pub(super) struct Frozen {
-    _helper: MutexGuard<'static, Option<(u32, Option<Arc<Helper>>)>>,
-}
-
-/// `None` where the lock is not to be had until the time that is said.
-pub(super) fn freeze(until: Option<Instant>) -> Option<Frozen> {
-    HELPER.lock_until(until).map(|helper| Frozen { _helper: helper })
 }
 
 /// Says that files go without a helper.

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What C programs do to threads and libraries, and what is left of their files.
+
+    tests/runtime/lives.py [--long] [--seed N] [--only REGEX]
+
+cancel   `pthread_cancel` of a thread that puts and syncs, deferred and asynchronous, after any time: all ends by itself, and every row that
+         was synced is read by the distribution's library
+unload   `dlclose` while a file is open: the library stays, calls go on, the end of the program commits
+fork     Python's multiprocessing, by fork, with write-behind at work: parent and children end, and each file has all rows
+
+--long leads 250 lives of each cancel, 100 of the others. docs/dev/lifecycle.md has what must hold.
+"""
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+# Only hangs are bounded.
+SECONDS = 120
+WIDTH = 2000
+FORMATS = {"classic": 0, "CDF-5": 32, "netCDF-4": 4096}
+
+# Run by Python in a program of its own: ctypes, so that it needs nothing.
+MULTIPROCESSING = """
+import ctypes, multiprocessing, sys, threading
+nc = ctypes.CDLL("libnetcdf.so.19")
+size = ctypes.c_size_t
+
+def write(path, mode, rows, go=None):
+    ids = [ctypes.c_int() for _ in range(4)]
+    f, t, x, v = ids
+    def must(code):
+        if code:
+            raise SystemExit("%s: %d" % (path, code))
+    must(nc.nc_create(path.encode(), mode, ctypes.byref(f)))
+    must(nc.nc_def_dim(f, b"t", size(0), ctypes.byref(t)))
+    must(nc.nc_def_dim(f, b"x", size(2000), ctypes.byref(x)))
+    must(nc.nc_def_var(f, b"v", 4, 2, (ctypes.c_int * 2)(t.value, x.value), ctypes.byref(v)))
+    must(nc.nc_enddef(f))
+    for row in range(rows):
+        values = (ctypes.c_int * 2000)(*range(row, row + 2000))
+        must(nc.nc_put_vara_int(f, v, (size * 2)(row, 0), (size * 2)(1, 2000), values))
+        if go and row == 2:
+            go.set()
+    must(nc.nc_close(f))
+
+path, mode = sys.argv[1], int(sys.argv[2])
+go = threading.Event()
+mine = threading.Thread(target=write, args=(path, mode, 12, go))
+mine.start()
+go.wait()
+with multiprocessing.get_context("fork").Pool(3) as pool:
+    pool.starmap(write, [("%s.%d" % (path, k), mode, 4) for k in range(3)])
+mine.join()
+"""
+
+
+class Wrong(Exception):
+    """Not what must hold; the text says what."""
+
+
+def environment(**more):
+    return {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY), **more}
+
+
+def rows_of(path):
+    """The rows of a file as the distribution's library reads them: a number, or None where it is not whole."""
+    clean = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
+    done = subprocess.run(["ncdump", "-v", "v", path], env=clean, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode:
+        raise Wrong("the distribution's ncdump: %s" % done.stderr.strip()[-300:])
+    text = done.stdout.partition("v =")[2].strip().rstrip("};\n ")
+    values = [word.strip() for word in text.replace(";", "").split(",") if word.strip()]
+    rows = [values[at:at + WIDTH] for at in range(0, len(values), WIDTH)]
+    return [row == [str(k + i) for i in range(WIDTH)] for k, row in enumerate(rows)]
+
+
+def lost(path, said):
+    """The rows among `said` that are not in the file."""
+    rows = rows_of(path)
+    return [row for row in said if row >= len(rows) or not rows[row]]
+
+
+def cancel(program, folder, chance, asynchronous):
+    name, mode = chance.choice(sorted(FORMATS.items()))
+    path = folder / "cancel.nc"
+    path.unlink(missing_ok=True)
+    env = {"ZONDA_ASYNC": chance.choice(["off", "on"])}
+    micros = int(10 ** chance.uniform(2, 5))
+    what = "%s, %s, after %d us" % (name, env, micros)
+    done = subprocess.run([program, "cancel", str(asynchronous), str(mode), str(micros), path], env=environment(**env), capture_output=True,
+                          text=True, timeout=SECONDS, check=False)
+    # Where glibc may not unwind the thread, the process ends as by a signal: what a kill would leave.
+    if done.returncode not in (0, -6):
+        raise Wrong("%s: ends with %d: %s" % (what, done.returncode, done.stderr[-300:]))
+    said = [int(line) for line in done.stdout.split()]
+    if said and (gone := lost(path, said)):
+        raise Wrong("%s: rows %s of %d that were synced are not there" % (what, gone[:5], len(said)))
+    return done.returncode
+
+
+def unload(program, folder, chance):
+    name, mode = chance.choice(sorted(FORMATS.items()))
+    env = {"ZONDA_ASYNC": chance.choice(["off", "on", "helper"])}
+    path = folder / "unload.nc"
+    path.unlink(missing_ok=True)
+    done = subprocess.run([program, "unload", str(mode), path], env=environment(**env), capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode or done.stdout.split() != ["0", "1"]:
+        raise Wrong("%s, %s: ends with %d: %s" % (name, env, done.returncode, done.stderr[-300:]))
+    if lost(path, [0, 1]):
+        raise Wrong("%s, %s: what was put is not there" % (name, env))
+
+
+def fork(folder, chance):
+    name, mode = chance.choice(sorted(FORMATS.items()))
+    env = {"ZONDA_ASYNC": chance.choice(["off", "on"])}
+    path = folder / "fork.nc"
+    done = subprocess.run([sys.executable, "-c", MULTIPROCESSING, path, str(mode)], env=environment(**env), capture_output=True, text=True,
+                          timeout=SECONDS, check=False)
+    if done.returncode:
+        raise Wrong("%s, %s: ends with %d: %s" % (name, env, done.returncode, done.stderr[-300:]))
+    for file, rows in [(path, 12), *((Path("%s.%d" % (path, k)), 4) for k in range(3))]:
+        if lost(file, range(rows)):
+            raise Wrong("%s, %s: %s has not all rows" % (name, env, file.name))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--long", action="store_true")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--only", default="")
+    a = p.parse_args()
+    passed, failed, ends = 0, 0, {0: 0, -6: 0}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        program = folder / "lives"
+        subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I", LIBRARY.parent / "include", "-o", program, HERE / "lives.c",
+                        "-ldl", "-pthread"], check=True)
+        kinds = [("cancel", lambda chance: cancel(program, folder, chance, 0), 250 if a.long else 8),
+                 ("cancel asynchronously", lambda chance: cancel(program, folder, chance, 1), 250 if a.long else 8),
+                 ("unload", lambda chance: unload(program, folder, chance), 100 if a.long else 6),
+                 ("fork", lambda chance: fork(folder, chance), 100 if a.long else 4)]
+        for kind, lead, times in kinds:
+            if not re.search(a.only, kind):
+                continue
+            for k in range(times):
+                try:
+                    end = lead(random.Random("%s %d %d" % (kind, a.seed, k)))
+                    if end is not None:
+                        ends[end] += 1
+                    passed += 1
+                except (Wrong, subprocess.TimeoutExpired, ValueError) as why:
+                    print("FAIL %s %d (--seed %d): %s" % (kind, k, a.seed, why))
+                    failed += 1
+    print("%d of the threads that were cancelled took the process along" % ends[-6])
+    print("%d passed, %d failed" % (passed, failed))
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
