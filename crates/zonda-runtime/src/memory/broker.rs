@@ -302,7 +302,7 @@ impl Broker {
 
     /// In a child of `fork`: what its parent has taken is the parent's, and leaves the child all that the
     /// limit allows.
-    pub fn in_child(&self) {
+    fn in_child(&self) {
         self.inherited.store(self.in_use(), Ordering::Relaxed);
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use super::{Broker, Holder, Kind, USELESS, tick};
-use crate::fork::MOST_WAIT;
+use crate::fork::{Child, MOST_WAIT, Part};
 use crate::lock::{Mutex, Rank};
 
 /// Parts of one size, with the time of their last use.
@@ -147,10 +147,12 @@ fn counters_tell_who_has_what() {
 
 #[test]
 fn what_a_parent_has_leaves_its_child_the_whole_limit() {
-    let broker = Broker::new(100);
+    let broker: &'static Broker = Box::leak(Box::new(Broker::new(100)));
     broker.take_anyway(Kind::Queues, 120);
+    let mut held = broker.hold(Instant::now());
     assert!(!broker.take(Kind::Pages, 1));
-    broker.in_child();
+    held.in_child(Child { is_quiet: true });
+    held.give_back();
     assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));
     // The child closes what it inherited.
     broker.give_back(Kind::Queues, 120);
