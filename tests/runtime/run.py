@@ -226,11 +226,15 @@ def memory(scratch):
             raise Skip("only root mounts")
         small = scratch / "small"
         small.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=90m", "tmpfs", small], capture_output=True, check=False).returncode:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=110m", "tmpfs", small], capture_output=True, check=False).returncode:
             raise Skip("no tmpfs can be mounted")
         try:
-            # What is sent away takes the room of the data: then the call says so, and nothing is left but the data.
-            build()
+            # 96 MiB of chunks wait, of which 48 are data at last: what is sent away leaves room for them.
+            held(small, "96", ZONDA_MEMORY="16M")
+            for path in small.iterdir():
+                path.unlink()
+            # Where the data do not fit the call says so, and nothing is left but the data.
+            want(subprocess.run(["mount", "-o", "remount,size=40m", small], check=False).returncode == 0, "no smaller tmpfs")
             done = subprocess.run([program, small, "96"], env=environment(LD_LIBRARY_PATH=LIBRARY, ZONDA_MEMORY="16M"), capture_output=True, text=True, timeout=SECONDS, check=False)
             want(done.returncode == 28 and "No space left" in done.stderr, "ends with %d: %s" % (done.returncode, done.stderr))
             want({p.name for p in small.iterdir()} <= {"chunks.nc", "classic.nc"}, "left: %s" % list(small.iterdir()))

@@ -176,6 +176,32 @@ fn a_full_disk_keeps_what_has_no_memory() {
     }
 }
 
+/// What is sent away leaves the device room for all chunks that wait, and so do the chunks sent after it.
+#[test]
+fn a_small_disk_is_not_filled_by_what_waits() {
+    // All chunks are 80,000 bytes; the memory has room for two.
+    for device in [60_000, 90_000, 130_000, 1 << 20] {
+        let engine = Engine::new(2, 8000);
+        let mut file = File::new(&engine, 1 << 20);
+        let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+        file.spill.device.store(device, Ordering::SeqCst);
+        let mut taken = 0;
+        for x in 0..20 {
+            file.put_raw(index, &[0, 50 * x], &[1, 50], &[x as u8; 200]);
+            let (now, waiting) = (file.spill.len().expect("a length"), file.writer.pending_bytes());
+            let left = device - now;
+            assert!(now == taken || left >= waiting + device / 100, "{device}: {left} {waiting}");
+            taken = now;
+        }
+        let is_all = file.spill.len().expect("a length") >= 70_000;
+        assert!(taken > 0 && is_all == (device == 1 << 20), "{device}: {taken}");
+        many(&mut file, index);
+        file.check_all(index);
+        file.flush().expect("flushes");
+        file.check_stored();
+    }
+}
+
 /// A chunk that does not come back is an error of the call that needs it, and no other.
 #[test]
 fn a_spilled_chunk_that_is_lost_is_told() {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::backend::File;
 use crate::os::{Errno, Fd};
-use crate::{Storage, StorageError, SyncLevel};
+use crate::{StorageError, SyncLevel};
 
 /// Between the name of the target and numbers.
 const MARK: &[u8] = b".zonda-new-";
@@ -62,7 +62,7 @@ pub fn create_beside(target: &Path) -> io::Result<(PathBuf, Held)> {
 ///
 /// # Errors
 /// What the operating system reports.
-pub fn nameless_beside(target: &Path) -> Result<Arc<dyn Storage>, StorageError> {
+pub fn nameless_beside(target: &Path) -> Result<Arc<File>, StorageError> {
     let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
     // For messages.
     let shown = folder_of(&target).join("(file without a name)");
@@ -155,6 +155,7 @@ fn remove_abandoned(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Storage;
     use zonda_testkit::TempFolder;
 
     #[test]
@@ -228,6 +229,8 @@ mod tests {
         let mut bytes = [0; 6];
         assert_eq!(file.read_at((1 << 20) - 2, &mut bytes).unwrap(), 6);
         assert_eq!(&bytes, b"\0\0wind");
+        let room = file.room().unwrap();
+        assert!(room.free <= room.size && room.size > 1 << 20, "{room:?}");
         let error = nameless_beside(&folder.file("none/x.nc")).unwrap_err();
         assert_eq!(error.raw_os_error(), libc::ENOENT);
     }

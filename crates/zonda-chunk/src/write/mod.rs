@@ -38,8 +38,8 @@ pub use array::NewArray;
 pub use encode::Encode;
 use pending::{OfArray, Pending, PendingChunks};
 pub use raw::StoredChunks;
-pub use spill::MakeScratch;
 use spill::Told;
+pub use spill::{MakeScratch, Scratch};
 use store::{Job, Spare};
 
 /// An array of a [`ChunkWriter`].

@@ -72,9 +72,14 @@ impl PendingChunks {
         self.ripe_bytes
     }
 
+    /// Bytes of all, wherever they are.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.bytes.saturating_add(self.ripe_bytes)
+    }
+
     /// Bytes that they take in memory.
     pub(crate) fn held_bytes(&self) -> u64 {
-        (self.bytes + self.ripe_bytes).saturating_sub(self.spills.bytes())
+        self.waiting_bytes().saturating_sub(self.spills.bytes())
     }
 
     /// The incomplete one put last.

@@ -3,21 +3,45 @@
 //!
 //! That decides nothing else. A chunk that is away counts for the write cache as if it were in memory, and is
 //! stored when and where it would be then: the file is the same whatever memory there is. Where the file
-//! without a name cannot be made or is full, chunks stay in memory.
+//! without a name cannot be made or is full, chunks stay in memory; also where it would take the room on the
+//! device that the data need ([`most_new`]).
 
 use std::fmt;
 
 use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
-use zonda_storage::{Storage, StorageError};
+use zonda_storage::backend::File;
+use zonda_storage::{Room, Storage, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
 use crate::ChunkError;
 
+/// A file for chunks that wait.
+pub trait Scratch: Storage {
+    /// What the device has that it is on; `None` where nobody knows.
+    fn room(&self) -> Option<Room>;
+}
+
+impl Scratch for File {
+    fn room(&self) -> Option<Room> {
+        File::room(self)
+    }
+}
+
 /// Makes an empty file that is gone when it is dropped.
-pub type MakeScratch = Box<dyn Fn() -> Result<Arc<dyn Storage>, StorageError> + Send + Sync>;
+pub type MakeScratch = Box<dyn Fn() -> Result<Arc<dyn Scratch>, StorageError> + Send + Sync>;
+
+/// The most that is left free beside what chunks need that wait, in bytes: for other files.
+const MOST_RESERVE: u64 = 64 << 20;
+
+/// How many bytes more the file may take so that the device has room for as much as all chunks take that wait, and for
+/// a reserve; `None` where it has not now.
+fn most_new(room: Room, waiting: u64) -> Option<u64> {
+    let reserve = MOST_RESERVE.min(room.size / 100);
+    room.free.checked_sub(waiting.checked_add(reserve)?)
+}
 
 /// Where a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +61,7 @@ impl Away {
 #[derive(Default)]
 pub(crate) struct Spills {
     make: Option<MakeScratch>,
-    file: Option<Arc<dyn Storage>>,
+    file: Option<Arc<dyn Scratch>>,
     /// Places that serve again, by their length.
     free: HashMap<u64, Vec<u64>>,
     end: u64,
@@ -58,24 +82,38 @@ impl Spills {
         self.bytes
     }
 
-    /// Takes the bytes of a chunk; `None` where they have to stay in memory.
-    fn take(&mut self, bytes: &[u8]) -> Option<Away> {
+    /// By how many bytes the file may grow when chunks of `waiting` bytes wait; `None` where nothing may be sent away.
+    fn may_grow(&mut self, waiting: u64) -> Option<u64> {
         if self.is_refused {
             return None;
         }
-        let slot = self.write(bytes);
+        if self.file.is_none() {
+            self.file = self.make.as_ref().and_then(|make| make().ok());
+        }
+        let room = self.file.as_ref().and_then(|file| file.room());
+        let most = room.and_then(|room| most_new(room, waiting));
+        self.is_refused = most.is_none();
+        most
+    }
+
+    /// Takes the bytes of a chunk, and what the file grows by for them from `may_grow`; `None` where they have to stay in
+    /// memory.
+    fn take(&mut self, bytes: &[u8], may_grow: &mut u64) -> Option<Away> {
+        let end = self.end;
+        let slot = self.write(bytes, *may_grow);
         self.is_refused = slot.is_none();
+        *may_grow = may_grow.saturating_sub(self.end - end);
         slot
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Option<Away> {
-        if self.file.is_none() {
-            self.file = self.make.as_ref()?().ok();
-        }
+    fn write(&mut self, bytes: &[u8], may_grow: u64) -> Option<Away> {
         let file = self.file.as_ref()?;
         let len = bytes.len() as u64;
         let _span = span(Event::ChunkSpill, || Args { bytes: len, ..Args::default() });
         let free = self.free.get_mut(&len).and_then(Vec::pop);
+        if free.is_none() && len > may_grow {
+            return None;
+        }
         let at = free.unwrap_or(self.end);
         // The barrier says what a server would say only later.
         if file.write_at(at, bytes).and_then(|()| file.barrier()).is_err() {
@@ -197,10 +235,13 @@ impl ChunkWriter {
             })
             .map(|(id, _)| id)
             .collect();
+        let Some(mut may_grow) = self.pending.spills.may_grow(self.pending.waiting_bytes()) else {
+            return;
+        };
         for id in ids {
             let super::PendingChunks { nodes, spills, .. } = &mut self.pending;
             let Some(pending) = nodes.get_mut(id) else { continue };
-            let Some(slot) = spills.take(&pending.body.bytes) else { return };
+            let Some(slot) = spills.take(&pending.body.bytes, &mut may_grow) else { return };
             pending.body.away = Some(slot);
             // For the next chunks: given back to the allocator it would often not go to the system.
             self.spare.put(std::mem::take(&mut pending.body.bytes));
@@ -225,5 +266,26 @@ impl Drop for ChunkWriter {
         let broker = self.engine.broker();
         broker.give_back(Kind::Incomplete, self.told.incomplete);
         broker.give_back(Kind::Spare, self.told.spare);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_for_the_data_is_left() {
+        const MIB: u64 = 1 << 20;
+        let most = |free: u64, size: u64, waiting: u64| {
+            most_new(Room { free: free * MIB, size: size * MIB }, waiting * MIB)
+        };
+        // The reserve: a hundredth of a small device, 64 MiB of a large one.
+        assert_eq!(most(90, 100, 30), Some(59 * MIB));
+        assert_eq!(most(90_000, 100_000, 30), Some((90_000 - 30 - 64) * MIB));
+        assert_eq!(most(31, 100, 30), Some(0));
+        assert_eq!(most(30, 100, 30), None);
+        // A file system that says nothing.
+        assert_eq!(most(0, 0, 1), None);
+        assert_eq!(most_new(Room { free: 0, size: u64::MAX }, u64::MAX), None);
     }
 }

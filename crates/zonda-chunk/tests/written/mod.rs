@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zonda_chunk::filter::{ChunkShape, Filter, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, ChunkedArray,
-    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, TableError, WriteTable,
+    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, Scratch, TableError, WriteTable,
 };
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Room, Stamp, Storage, StorageError, WriteRange};
 
 use super::arrays::{for_each, linear};
 
@@ -105,6 +105,18 @@ pub struct Faulty {
     /// Writes until one fails.
     pub fails_in: AtomicI64,
     pub writes: AtomicUsize,
+    /// Bytes of a made-up device, 0 for one without end.
+    pub device: AtomicU64,
+}
+
+impl Scratch for Faulty {
+    fn room(&self) -> Option<Room> {
+        let size = match self.device.load(Ordering::SeqCst) {
+            0 => u64::MAX,
+            size => size,
+        };
+        Some(Room { free: size.saturating_sub(self.memory.len().ok()?), size })
+    }
 }
 
 impl Faulty {

@@ -397,7 +397,7 @@ impl Writing {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
             let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
             if let Some(path) = self.spills_beside.clone() {
-                chunks.spill_to(Box::new(move || temporary::nameless_beside(&path)));
+                chunks.spill_to(Box::new(move || Ok(temporary::nameless_beside(&path)?)));
             }
             chunks
         });
