@@ -63,6 +63,8 @@ fi
 locks=$(git grep -nE '\b(Mutex|RwLock)::(new|default)\(|static [A-Z_]+: *(Mutex|RwLock)<' -- 'crates/*/src/*.rs' 'python/src/*.rs' |
     grep -vE "$(paste -sd '|' <<'ALLOWED'
 ^crates/(zonda-classic/src/(lock|file)|zonda-runtime/src/lock/mod|zonda-testkit)[/.]
+^python/src/fork\.rs:.* FILES:
+^crates/zonda-runtime/src/fork\.rs:.* DONE:
 ALLOWED
 )" || true)
 if [ -n "$locks" ]; then

@@ -15,7 +15,7 @@ use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use crate::memory::Frozen;
 
-/// Every open file.
+/// Every open file. The module has a [`Part`] of its own, which holds this list and the files in it.
 static FILES: Mutex<Vec<Weak<Dataset>>> = Mutex::ranked(Rank::Files, Vec::new());
 
 fn list() -> MutexGuard<'static, Vec<Weak<Dataset>>> {
