@@ -24,7 +24,7 @@ use order::{Held, Ranked};
 
 pub use global::Global;
 pub(crate) use order::begin_child;
-pub use order::{Level, RANKS, Rank};
+pub use order::{Level, Rank};
 pub use polite::Polite;
 
 /// How often somebody looks who does not wait longer than he said.

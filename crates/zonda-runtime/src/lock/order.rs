@@ -16,9 +16,6 @@ macro_rules! ranks {
         pub enum Rank {
             $($(#[$doc])+ $rank,)+
         }
-
-        /// All of them, outermost first.
-        pub const RANKS: &[Rank] = &[$(Rank::$rank,)+];
     };
 }
 
@@ -195,7 +192,7 @@ impl Ranked {
 mod checked {
     use std::cell::Cell;
 
-    use super::{Held, Level, RANKS, Rank, Ranked};
+    use super::{Held, Level, Rank, Ranked};
 
     /// A rank, and a level where there is one.
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -271,6 +268,4 @@ mod checked {
             }
         });
     }
-
-    const _: () = assert!(RANKS.len() <= 256);
 }
