@@ -205,7 +205,9 @@ static void get_row(int thread, int file, int row, double *values) {
     if (!DONE(nc_get_vara_double(ids[file], vars[thread], start, count, values)) || is_ending) return;
     for (int k = 0; k < plan.width; k++)
         if (values[k] != value(of->done, row, k)) {
-            wrong(-9998, __LINE__);
+            if (wrong(-9998, __LINE__) && oath->error == -9998)
+                snprintf(oath->said, sizeof oath->said, "thread %d, row %d, element %d: %.17g, not %.17g (version %d, sworn %d)", thread, row, k,
+                         values[k], value(of->done, row, k), (int)of->done, (int)of->sworn);
             return;
         }
 }
