@@ -14,6 +14,11 @@ const MOST: f64 = 1.15;
 /// there will be as many of them as there is room for. In order: they take so long to put that the thread
 /// of the default has nothing to do meanwhile and writes what is complete, however little.
 const MOST_SINGLE: f64 = 1.25;
+/// What the default may take besides, in calls: on a busy machine its thread comes late to a page now and then, and
+/// the request fetches it.
+const LATE_CALLS: f64 = 3.0;
+/// What the device takes for a call, in milliseconds.
+const CALL: f64 = 0.1;
 /// Other stacks, and the device under them.
 const STACKS: [&str; 9] = [
     "count",
@@ -138,7 +143,7 @@ fn cost(spec: &str, family: &Family, writing: bool) -> Result<f64, StorageError>
     // the device, which gets whole pages of the system's cache later.
     let calls = moved.calls + if writing { counts.read.calls } else { 0 };
     let bytes = moved.bytes + if writing { counts.read.bytes } else { 0 };
-    Ok(calls as f64 * 0.1 + bytes as f64 / 500e3)
+    Ok(calls as f64 * CALL + bytes as f64 / 500e3)
 }
 
 #[test]
@@ -168,7 +173,7 @@ fn the_default_is_never_a_bad_choice() -> Result<(), StorageError> {
             let _ = writeln!(std::io::stdout(), "{line}");
             let single = family.name.starts_with("one element");
             let most = if single { MOST_SINGLE } else { MOST };
-            if mine > most * best || (rank == all.len() && worst > 1.05 * best) {
+            if mine > most * best + LATE_CALLS * CALL || (rank == all.len() && worst > 1.05 * best) {
                 bad.push(line);
             }
         }
