@@ -173,7 +173,8 @@ fn the_default_is_never_a_bad_choice() -> Result<(), StorageError> {
             let _ = writeln!(std::io::stdout(), "{line}");
             let single = family.name.starts_with("one element");
             let most = if single { MOST_SINGLE } else { MOST };
-            if mine > most * best + LATE_CALLS * CALL || (rank == all.len() && worst > 1.05 * best) {
+            if mine > most * best + LATE_CALLS * CALL || (rank == all.len() && worst > 1.05 * best)
+            {
                 bad.push(line);
             }
         }
