@@ -54,7 +54,7 @@ impl Dataset {
         let Some(nc4) = self.as_nc4() else {
             return Ok(self.passed.iter().map(of_classic).collect());
         };
-        let passed = self.here(nc4.read().faults())?;
+        let passed = self.here(nc4.read().and_then(|file| Ok(file.faults()?)))?;
         Ok(passed
             .into_iter()
             .map(|passed| {
@@ -84,7 +84,7 @@ impl Dataset {
     pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Error>> {
         let Some(nc4) = self.as_nc4() else { return Ok(Vec::new()) };
         let owner = Owner { group: owner.group, var: owner.var };
-        let faults = self.here(nc4.read().att_faults(owner))?;
+        let faults = self.here(nc4.read().and_then(|file| Ok(file.att_faults(owner)?)))?;
         Ok(faults.into_iter().map(Error::from).collect())
     }
 }

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
-use zonda_nc4::{Damaged, GroupId, Nc4File};
+use zonda_nc4::{Damaged, GroupId, Nc4File, View};
+use zonda_runtime::lock::RwLockReadGuard;
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
@@ -201,7 +202,7 @@ impl Dataset {
                 Detected::Unknown if damaged == Damaged::Search => {
                     let Opened { storage, beside, .. } = opened;
                     let nc4 = Nc4::open(storage, beside, None, path, options, damaged)?;
-                    if nc4.read().model()?.faults.iter().all(|fault| !fault.is_found()) {
+                    if nc4.read()?.model()?.faults.iter().all(|fault| !fault.is_found()) {
                         return Err(Detected::Unknown.refused());
                     }
                     Inner::Nc4(Box::new(nc4))
@@ -335,16 +336,32 @@ impl Dataset {
         self.behind().map_or((0, None), |behind| behind.status())
     }
 
-    /// The definitions of a netCDF-4 file, for those who change nothing. While puts wait they are
-    /// those of all that was accepted, and nobody is waited for.
-    pub(crate) fn look<R>(&self, nc4: &Nc4, f: impl FnOnce(&Nc4File) -> R) -> R {
-        if let Some(behind) = self.behind()
-            && let Some(front) = behind.front()
-            && let Some(view) = &*front
-        {
-            return f(view);
+    /// A netCDF-4 file, for those who ask about it and change nothing. While puts wait they see the
+    /// definitions that it has with all that was accepted, and nobody is waited for.
+    ///
+    /// # Errors
+    /// That of `f`; `NC_EBADID` where another thread has closed the file.
+    pub(crate) fn look<R, E: Into<Error>>(
+        &self,
+        nc4: &Nc4,
+        f: impl FnOnce(&Nc4File) -> std::result::Result<R, E>,
+    ) -> Result<R> {
+        if let Some(view) = self.view().as_deref().and_then(Option::as_ref) {
+            return f(view).map_err(Into::into);
         }
-        f(&nc4.read())
+        f(&*nc4.read()?).map_err(Into::into)
+    }
+
+    /// The same for those who ask only about definitions in memory: they stay when the file is closed.
+    fn look_anyway<R>(&self, nc4: &Nc4, f: impl FnOnce(&Nc4File) -> R) -> R {
+        match self.view().as_deref().and_then(Option::as_ref) {
+            Some(view) => f(view),
+            None => f(&nc4.even_closed()),
+        }
+    }
+
+    fn view(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
+        self.behind().and_then(Behind::front)
     }
 
     /// Whether it is an HDF5 file, and so netCDF-4 or read as such.
@@ -392,7 +409,7 @@ impl Dataset {
     pub fn in_define_mode(&self) -> bool {
         match &*self.inner {
             Inner::Classic(classic) => classic.in_define_mode(),
-            Inner::Nc4(nc4) => self.look(nc4, Nc4File::in_define_mode),
+            Inner::Nc4(nc4) => self.look_anyway(nc4, Nc4File::in_define_mode),
         }
     }
 
@@ -416,7 +433,7 @@ impl Dataset {
     pub fn meta<R>(&self, f: impl FnOnce(&Meta<'_>) -> R) -> R {
         match &*self.inner {
             Inner::Classic(classic) => self.in_classic(classic, f),
-            Inner::Nc4(nc4) => self.look(nc4, |file| f(&Meta::of_nc4(file, GroupId::ROOT))),
+            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| f(&Meta::of_nc4(file, GroupId::ROOT))),
         }
     }
 
@@ -429,10 +446,10 @@ impl Dataset {
         match &*self.inner {
             Inner::Classic(classic) if group == GroupId::ROOT => Ok(self.in_classic(classic, f)),
             Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(&self.path)),
-            Inner::Nc4(nc4) => self.look(nc4, |file| {
-                self.here(Asked(file).group(group))?;
-                Ok(f(&Meta::of_nc4(file, group)))
-            }),
+            Inner::Nc4(nc4) => self.here(self.look(nc4, |file| {
+                Asked(file).group(group)?;
+                Ok::<_, Error>(f(&Meta::of_nc4(file, group)))
+            })),
         }
     }
 
@@ -449,7 +466,7 @@ impl Dataset {
     pub fn has_group(&self, group: GroupId) -> bool {
         match &*self.inner {
             Inner::Classic(_) => group == GroupId::ROOT,
-            Inner::Nc4(nc4) => self.look(nc4, |file| Asked(file).group(group).is_ok()),
+            Inner::Nc4(nc4) => self.look_anyway(nc4, |file| Asked(file).group(group).is_ok()),
         }
     }
 

@@ -44,7 +44,7 @@ impl Dataset {
     /// What reading the definitions meets.
     pub fn gaps(&self) -> Result<Vec<Gap>> {
         match self.as_nc4() {
-            Some(nc4) => self.here(nc4.read().model().map(|model| model.gaps.clone())),
+            Some(nc4) => self.here(nc4.read().and_then(|file| Ok(file.model()?.gaps.clone()))),
             None => Ok(Vec::new()),
         }
     }

@@ -204,9 +204,16 @@ impl Nc4 {
         f(&mut file)
     }
 
-    /// The file, for those who change nothing. A thread must not ask again while it has it: one
-    /// who waits to change it would come in between.
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Nc4File> {
+    /// The file, for those who change nothing, while it is open: what is put and not yet in the file is
+    /// to be found no more when another thread has closed it. A thread must not ask again while it has
+    /// it: one who waits to change it would come in between.
+    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, Nc4File>> {
+        let file = self.even_closed();
+        if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
+    }
+
+    /// The same, and also when it was closed, for those who ask only about definitions: they stay.
+    pub(crate) fn even_closed(&self) -> RwLockReadGuard<'_, Nc4File> {
         self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read()))
     }
 
@@ -281,10 +288,7 @@ impl Nc4 {
         var: VarRef,
         mem: Option<MemType>,
     ) -> Result<RwLockReadGuard<'_, Nc4File>> {
-        let file = self.read();
-        if !self.is_open() {
-            return Err(NcError::BadId.into());
-        }
+        let file = self.read()?;
         if !file.get_ends_define_mode() {
             return Ok(file);
         }
@@ -296,7 +300,8 @@ impl Nc4 {
         }
         drop(file);
         self.write()?.end_definitions()?;
-        Ok(self.read())
+        // Another thread may close the file just now.
+        self.read()
     }
 
     fn end(
@@ -523,7 +528,7 @@ impl Dataset {
     /// As [`Dataset::var_info`].
     pub fn stored(&self, var: VarRef) -> Result<Stored> {
         self.here(self.nc4().and_then(|nc4| {
-            let file = nc4.read();
+            let file = nc4.read()?;
             Ok(file.stored(var.group, var.var)?)
         }))
     }
@@ -542,8 +547,9 @@ impl Dataset {
             self.sync()?;
         }
         let nc4 = self.here(self.nc4())?;
-        let told = nc4.read().for_each_chunk(var.group, var.var, &mut found);
-        self.here(told.map_err(Error::from))
+        let told =
+            nc4.read().and_then(|file| Ok(file.for_each_chunk(var.group, var.var, &mut found)?));
+        self.here(told)
     }
 
     /// Walks all that can be reached in an HDF5 file, as it was committed: what is used and by what,
@@ -552,27 +558,27 @@ impl Dataset {
     /// # Errors
     /// `NC_ENOTNC4`.
     pub fn usage(&self) -> Result<Usage> {
-        self.here(self.nc4().map(|nc4| nc4.read().usage()))
+        self.here(self.nc4().and_then(|nc4| Ok(nc4.read()?.usage())))
     }
 
     /// What a variable takes, by what [`Dataset::usage`] found. `None` for one that is not there or in
     /// another file.
     #[must_use]
     pub fn var_usage(&self, usage: &Usage, var: VarRef) -> Option<ObjectUsage> {
-        self.as_nc4()?.read().var_usage(usage, var.group, var.var)
+        self.as_nc4()?.read().ok()?.var_usage(usage, var.group, var.var)
     }
 
     /// Paths of groups and variables of an HDF5 file by the addresses of their headers, for what
     /// [`Dataset::usage`] finds.
     #[must_use]
     pub fn object_paths(&self) -> BTreeMap<u64, String> {
-        self.as_nc4().map_or_else(BTreeMap::new, |nc4| nc4.read().object_paths())
+        self.as_nc4().map_or_else(BTreeMap::new, |nc4| nc4.even_closed().object_paths())
     }
 
     /// Version of the superblock of an HDF5 file, and the bytes of a user block before it.
     #[must_use]
     pub fn superblock(&self) -> Option<(u8, u64)> {
-        Some(self.as_nc4()?.read().superblock())
+        Some(self.as_nc4()?.even_closed().superblock())
     }
 
     /// Fill value of a variable of any type, in the form it has in memory, into `out`, which has
@@ -607,7 +613,7 @@ impl Dataset {
         let nc4 = self.here(self.nc4())?;
         let VarRef { group, var } = var;
         let set = |file: &Nc4File| file.set_chunk_cache(group, var, bytes, slots, preemption);
-        self.here(set(&nc4.read()))?;
+        self.here(nc4.read().and_then(|file| Ok(set(&file)?)))?;
         // Inquiries ask the view while puts wait.
         self.behind().map_or(Ok(()), |behind| behind.with_view(|view| self.here(set(view))))
     }

@@ -80,7 +80,7 @@ impl Behind {
         self.commit_definitions(nc4, var);
         let is_there = self.front.read().is_some();
         if !is_there {
-            let file = nc4.read();
+            let file = nc4.read().ok()?;
             if !file.is_writable() {
                 return None;
             }

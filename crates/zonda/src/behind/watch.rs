@@ -199,7 +199,7 @@ impl Behind {
         if !self.is_watched() {
             return;
         }
-        let file = nc4.read();
+        let Ok(file) = nc4.read() else { return };
         let meta = Meta::of_nc4(&file, var.group);
         let is_there = meta.var(var.var).is_ok();
         if is_there && let Some(name) = file.committed_name(var.group, var.var) {
@@ -229,7 +229,7 @@ impl Behind {
             return None;
         }
         match &*self.inner {
-            Inner::Nc4(nc4) => Some(nc4.read().n_confirmed()),
+            Inner::Nc4(nc4) => Some(nc4.read().ok()?.n_confirmed()),
             Inner::Classic(_) => {
                 let most = COMMIT_BYTES.min(self.budget().limit() / 2);
                 let kept = self.lock().kept_bytes;
@@ -298,7 +298,9 @@ impl Behind {
             slab.count.len() == rank && slab.stride.is_none_or(|list| list.len() == rank);
         let is_found = match &*self.inner {
             Inner::Classic(_) => true,
-            Inner::Nc4(nc4) => nc4.read().committed_name(var.group, var.var).is_some(),
+            Inner::Nc4(nc4) => {
+                nc4.read().is_ok_and(|file| file.committed_name(var.group, var.var).is_some())
+            }
         };
         // It is to be told how the variable is called, too.
         if !is_plain || !is_found || self.known(var).is_none() {
@@ -328,7 +330,8 @@ impl Behind {
         let is_watched = self.is_watched();
         let n_commits = match &*self.inner {
             _ if !is_watched => u64::MAX,
-            Inner::Nc4(nc4) => nc4.read().n_confirmed(),
+            // Who has closed it gives all back.
+            Inner::Nc4(nc4) => nc4.read().map_or(0, |file| file.n_confirmed()),
             Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
         };
         let mut state = self.lock();

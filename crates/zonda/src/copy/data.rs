@@ -160,7 +160,7 @@ impl Transfer<'_> {
         let (from, to) =
             (chunks_of(self.source, made, true)?, chunks_of(self.target, made, false)?);
         let is_plain = from.is_some() && {
-            let file = self.source.nc4()?.read();
+            let file = self.source.nc4()?.read()?;
             file.pipeline(var.source.group, var.source.var)?.is_empty()
         };
         let array = Array { lens: &lens, from: from.as_deref(), is_plain, to: to.as_deref(), elem };
@@ -197,7 +197,7 @@ impl Transfer<'_> {
         if !(self.source.is_hdf5() && self.target.is_hdf5() && self.same_fill(made)?) {
             return Ok(None);
         }
-        let file = self.source.nc4()?.read();
+        let file = self.source.nc4()?.read()?;
         let var = made.var.source;
         if *file.extent(var.group, var.var)? != made.var.lens()[..] {
             return Ok(None);
@@ -220,8 +220,8 @@ impl Transfer<'_> {
         if made.var.has_pointers {
             return Ok(false);
         }
-        let old = self.source.nc4()?.read().never_written(from.group, from.var)?;
-        let new = self.target.nc4()?.read().never_written(to.group, to.var)?;
+        let old = self.source.nc4()?.read()?.never_written(from.group, from.var)?;
+        let new = self.target.nc4()?.read()?.never_written(to.group, to.var)?;
         let mut a = memory::filled(made.var.elem, 0)?;
         let mut b = a.clone();
         match (old, new) {
@@ -246,7 +246,7 @@ impl Transfer<'_> {
     }
 
     fn pass_through(&mut self, made: &Made<'_>) -> Result<()> {
-        let file = self.source.nc4()?.read();
+        let file = self.source.nc4()?.read()?;
         let chunks = Chunks::of(&file, made.var.source)?;
         drop(file);
         let Some(chunks) = chunks else { return Err(NcError::Internal.into()) };

@@ -376,7 +376,7 @@ impl Definer<'_> {
     fn fill(&mut self, made: &Made<'_>, info: &VarInfo) -> Result<()> {
         let (var, target, id) = (made.var, self.target, made.target);
         let from = var.source;
-        let of_source = self.source.nc4()?.read().never_written(from.group, from.var)?;
+        let of_source = self.source.nc4()?.read()?.never_written(from.group, from.var)?;
         let (mut value, mut pieces) = (memory::filled(var.elem, 0)?, Pieces::default());
         match of_source {
             NeverWritten::Value if var.atts.iter().any(|att| *att.name == *FILL_VALUE) => {
@@ -433,7 +433,7 @@ impl Definer<'_> {
             _ => false,
         };
         if same_chunks && super::raw::same_type(self.source, made, self.target)? {
-            let pipeline = self.source.nc4()?.read().pipeline(from.group, from.var)?;
+            let pipeline = self.source.nc4()?.read()?.pipeline(from.group, from.var)?;
             if !pipeline.is_empty() {
                 let def = |file: &mut zonda_nc4::Nc4File| {
                     file.def_var_pipeline(to.group, to.var, pipeline)

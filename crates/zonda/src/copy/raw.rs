@@ -24,8 +24,8 @@ pub(super) fn same_type(source: &Dataset, made: &Made<'_>, target: &Dataset) -> 
         return Ok(false);
     }
     let (from, to) = (made.var.source, made.target);
-    let old = source.nc4()?.read().stored_type(from.group, from.var)?;
-    let new = target.nc4()?.read().stored_type(to.group, to.var)?;
+    let old = source.nc4()?.read()?.stored_type(from.group, from.var)?;
+    let new = target.nc4()?.read()?.stored_type(to.group, to.var)?;
     Ok(old == new)
 }
 
@@ -119,9 +119,9 @@ pub(super) fn fits(source: &Dataset, made: &Made<'_>, target: &Dataset) -> Resul
         Ok::<_, zonda_nc4::Nc4Error>((storage, parts.collect::<Vec<_>>()))
     };
     // One file after the other: nobody has two.
-    let new = stored(&target.nc4()?.read(), to)?;
+    let new = stored(&*target.nc4()?.read()?, to)?;
     let (old, is_complete) = {
-        let file = source.nc4()?.read();
+        let file = source.nc4()?.read()?;
         let is_complete = *file.extent(from.group, from.var)? == made.var.lens()[..];
         (stored(&file, from)?, is_complete)
     };
@@ -148,7 +148,7 @@ pub(super) fn copy(
     let mut batches = chunks.batches();
     let read = |stored: &mut StoredChunks| {
         let Some(keys) = batches.next() else { return Ok(false) };
-        source.nc4()?.read().stored_chunks(from.group, from.var, keys, stored)?;
+        source.nc4()?.read()?.stored_chunks(from.group, from.var, keys, stored)?;
         Ok(true)
     };
     let write = |stored: &mut StoredChunks| {

@@ -225,7 +225,7 @@ impl Transfer<'_> {
             return Ok(true);
         }
         let (group, var) = (made.target.group, made.target.var);
-        Ok(self.target.nc4()?.read().never_written(group, var)? != NeverWritten::Value)
+        Ok(self.target.nc4()?.read()?.never_written(group, var)? != NeverWritten::Value)
     }
 
     /// Gives a variable fill values, since nothing of it can be read.

@@ -441,7 +441,7 @@ fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
             return Ok(false);
         }
         let unwritten = {
-            let nc4 = file.nc4()?.read();
+            let nc4 = file.nc4()?.read()?;
             extents[side] = nc4.extent(var.group, var.var)?.to_vec();
             nc4.never_written(var.group, var.var)?
         };
