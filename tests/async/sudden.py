@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Programs that end, or fork, when nobody expects it (sudden.c): 200 random exits and 200 random forks with --long.
+"""Programs that end, or fork, when nobody expects it (sudden.c). With --long 500 random exits and 500 random forks, other ones each time.
 
     tests/async/sudden.py [--long] [--seed N] [--lives N] [--only exit|fork] [--show]
 
@@ -125,26 +125,32 @@ class Lives:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, help="the first one; else 1, or with --long one that follows from the time")
     parser.add_argument("--lives", type=int)
     parser.add_argument("--only", choices=["exit", "fork"])
-    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1))
+    parser.add_argument("--jobs", type=int, help="lives at once; with --long so many that they hinder each other")
     options = parser.parse_args()
+    cores = os.cpu_count() or 1
+    jobs = options.jobs or (4 if options.long else 2) * cores
+    first = options.seed
+    if first is None:
+        first = int(time.time()) if options.long else 1
     keep = ROOT / "out/async/sudden"
     keep.mkdir(parents=True, exist_ok=True)
-    n_lives = options.lives or (250 if options.long else 16)
+    n_lives = options.lives or (500 if options.long else 16)
     kinds = [options.only] if options.only else ["exit", "fork"]
-    todo = [(seed, kind) for seed in range(options.seed, options.seed + n_lives) for kind in kinds]
+    todo = [(seed, kind) for seed in range(first, first + n_lives) for kind in kinds]
     n_failed = 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
         lives = Lives(scratch, keep)
         if not lives.has_reference:
             print("skip the distribution's library is not installed: files are read by ours alone")
-        with ThreadPoolExecutor(options.jobs) as pool:
+        with ThreadPoolExecutor(jobs) as pool:
             for failed in pool.map(lambda life: lives.lead(*life), todo):
                 if failed:
                     n_failed += 1
                     print(failed, flush=True)
+        print(f"seeds {first} to {first + n_lives - 1}, {jobs} at once")
         print(f"{len(todo) - n_failed} passed, {n_failed} failed; the longest took {lives.slowest:.1f} s, {lives.n_mended} had a journal left")
     return bool(n_failed)
 

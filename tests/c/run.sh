@@ -21,7 +21,7 @@ scratch=$PWD/out/c
 cc=${CC:-gcc} cxx=${CXX:-g++}
 flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror)
 # Not under valgrind: it runs one thread at a time and takes minutes for these.
-without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint "
+without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint close_beside "
 # Functions that the distribution's header does not know yet.
 ours_only=" newer filters_nc4 said "
 passed=0 failed=0 skipped=0
@@ -72,7 +72,7 @@ fi
 for name in "${names[@]}"; do
     program=$scratch/$name.program
     if ! "$cc" "${flags[@]}" -I"$incdir" -I"$here" "$here/$name.c" -o "$program" \
-        -L"$libdir" -l:libnetcdf.so.19 -lpthread >"$scratch/$name.log" 2>&1; then
+        -L"$libdir" -l:libnetcdf.so.19 -lpthread -lm >"$scratch/$name.log" 2>&1; then
         fail "$name: does not compile"
         sed 's/^/    /' "$scratch/$name.log"
         continue

@@ -96,7 +96,17 @@ pub fn install() {
 /// Everything that one fork holds.
 struct Holding {
     gate: Closed,
-    parts: Vec<Box<dyn Held>>,
+    parts: Vec<(&'static dyn Part, Box<dyn Held>)>,
+}
+
+impl Holding {
+    /// In the child: parts that other threads came to for the first time when the fork had its list already. What
+    /// nobody has at this moment is whole; else it is held by a thread that is not there.
+    fn come_late(&self) -> impl Iterator<Item = Box<dyn Held>> {
+        let is_held = |part: &dyn Part| self.parts.iter().any(|(held, _)| is_same(*held, part));
+        let now = Instant::now();
+        parts().into_iter().filter(move |part| !is_held(*part)).map(move |part| part.hold(now))
+    }
 }
 
 thread_local! {
@@ -113,7 +123,7 @@ pub fn before() {
         }
         let until = Instant::now() + MOST_WAIT;
         let gate = GATE.close(Some(until));
-        let parts = parts().into_iter().map(|part| part.hold(until)).collect();
+        let parts = parts().into_iter().map(|part| (part, part.hold(until))).collect();
         held.replace(Some(Holding { gate, parts }));
     });
 }
@@ -121,7 +131,7 @@ pub fn before() {
 /// After a fork, in the parent.
 pub fn in_parent() {
     let Ok(Some(mut holding)) = HOLDING.try_with(RefCell::take) else { return };
-    for part in holding.parts.iter_mut().rev() {
+    for (_, part) in holding.parts.iter_mut().rev() {
         part.give_back();
     }
 }
@@ -130,7 +140,11 @@ pub fn in_parent() {
 pub fn in_child() {
     let Ok(Some(mut holding)) = HOLDING.try_with(RefCell::take) else { return };
     let child = Child { is_quiet: holding.gate.is_empty() };
-    for part in holding.parts.iter_mut().rev() {
+    for mut part in holding.come_late() {
+        part.in_child(child);
+        part.give_back();
+    }
+    for (_, part) in holding.parts.iter_mut().rev() {
         part.in_child(child);
         part.give_back();
     }
@@ -262,7 +276,10 @@ impl Drop for Closed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::Mutex;
+    use crate::lock::{Global, Mutex};
+
+    /// Held by one test that forks in name at a time.
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
     static TRIED: Gate = Gate::new();
 
@@ -324,10 +341,37 @@ mod tests {
         }
     }
 
+    /// A lock that another thread takes for the first time while a process forks is as any other to the child: as it was,
+    /// or new. (A child of a program whose first puts started a helper process waited for ever.)
+    #[test]
+    fn a_lock_that_comes_late_is_no_trap_for_the_child() {
+        static LATE: Global<u32> = Global::new(Rank::Said, 1, || 100);
+        static LATE_AND_FREE: Global<u32> = Global::new(Rank::Said, 2, || 200);
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (taken, is_taken) = std::sync::mpsc::channel();
+        let (go, is_over) = std::sync::mpsc::channel::<()>();
+        before();
+        let other = std::thread::spawn(move || {
+            *LATE_AND_FREE.lock() += 1;
+            let mut late = LATE.lock();
+            *late += 1;
+            taken.send(()).unwrap();
+            let _ = is_over.recv();
+        });
+        is_taken.recv().unwrap();
+        in_child();
+        let now = Instant::now();
+        assert_eq!(LATE.lock_until(now).map(|late| *late), Some(100));
+        assert_eq!(LATE_AND_FREE.lock_until(now).map(|late| *late), Some(3));
+        go.send(()).unwrap();
+        other.join().unwrap();
+    }
+
     #[test]
     fn parts_are_held_from_without_to_within_and_given_back_the_other_way() {
         static INNER: Noted = Noted(Rank::Pool);
         static OUTER: Noted = Noted(Rank::File);
+        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         register(&INNER);
         register(&OUTER);
         // Another time: it is held once.
