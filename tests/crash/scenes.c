@@ -222,6 +222,21 @@ static void move_large(struct plan *p) {
     }
 }
 
+/* The same of few data, which land where none was: the header and a new variable where they came from. */
+static void move_small(struct plan *p) {
+    begin_large(p, 60, 41);
+    give_link(p);
+    for (int i = 0; i < p->rounds; i++) {
+        annotate(p, NC_GLOBAL, "history_", i, NC_CHAR, 6000, enddef_tight);
+        put_record(p, p->n_records);
+        add(p, OP_SYNC);
+    }
+    add(p, OP_REDEF);
+    int wide = dim(p, "wide", 2500);
+    var1(p, "late", NC_DOUBLE, wide);
+    enddef_tight(p);
+}
+
 /* The header of many pages outgrows its room. */
 static void grow_many(struct plan *p) {
     begin_many(p, 0);
@@ -409,6 +424,7 @@ const struct scene scenes[] = {
     {"grow-shared", grow_shared, 2, CLASSIC},
     {"grow-linked", grow_linked, 2, CLASSIC},
     {"move-large", move_large, 1, CLASSIC},
+    {"move-small", move_small, 2, CLASSIC},
     {"grow-symlink", grow_symlink, 2, BOTH},
     {"grow-mode", grow_mode, 2, CLASSIC},
     {"grow-owner", grow_owner, 2, BOTH},

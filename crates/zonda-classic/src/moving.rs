@@ -3,7 +3,8 @@
 //! Everything moves towards the end of the file, so it is done from back to front, in batches: a
 //! batch is read whole, kept in the journal, then written to where it goes. A batch that was begun
 //! can be repeated from the journal, by this process after an error or by the next one after a
-//! death; what comes after it has not been touched. Without a journal (a file in memory) only the
+//! death; what comes after it has not been touched. A last slot without a batch says that all are done:
+//! new variables and the header go where batches came from. Without a journal (a file in memory) only the
 //! former holds.
 //!
 //! Where the device is nearly full the batches are smaller, and so is the journal: the file's own
@@ -210,6 +211,10 @@ impl Move {
                 if number < self.next { Ok(()) } else { self.carry_out(storage, pieces) }
             },
         )?;
+        if let Some(slots) = &self.slots {
+            // What comes now may lie where the last batch came from, so that is to be read no more.
+            slots.write(self.next, &mut [0; SLOT_FIXED])?;
+        }
         let first = old.vars.len();
         fill::new_fixed_vars(storage, &target, first)?;
         fill::new_record_vars(storage, &target, first, self.n_records)?;

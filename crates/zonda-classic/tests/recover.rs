@@ -173,17 +173,24 @@ enum Redefinition {
     RecordVar,
     /// A fixed-size variable before the records.
     FixedVar,
+    /// The same, which takes more than all that there was.
+    WideVar,
 }
+
+/// Elements of a variable, of each record of one with records.
+const WIDTH: usize = 700;
+/// So few that all data are less than what definitions need more: they land where none was.
+const NARROW: usize = 30;
 
 fn value(var: usize, index: usize) -> i32 {
     (var * 100_000 + index) as i32
 }
 
 /// `n_vars` variables of both kinds with all their records, without room in the header.
-fn make(folder: &Folder, version: Version, n_vars: usize) {
+fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
     let file = ClassicFile::create(folder.main(), Some(folder.beside()), version, false);
     let time = file.def_dim(b"time", 0).unwrap();
-    let x = file.def_dim(b"x", 700).unwrap();
+    let x = file.def_dim(b"x", width).unwrap();
     let int = ExtType::Int.nc_type();
     for var in 0..n_vars {
         let dims: &[i32] = if var % 2 == 0 { &[x.0] } else { &[time.0, x.0] };
@@ -193,8 +200,8 @@ fn make(folder: &Folder, version: Version, n_vars: usize) {
     for var in 0..n_vars {
         for record in 0..if var % 2 == 0 { 1 } else { RECORDS } {
             let values: Vec<u8> =
-                (0..700).flat_map(|i| value(var, record * 700 + i).to_ne_bytes()).collect();
-            let (start, count) = ([record, 0], [1, 700]);
+                (0..width).flat_map(|i| value(var, record * width + i).to_ne_bytes()).collect();
+            let (start, count) = ([record, 0], [1, width]);
             let from = usize::from(var % 2 == 0);
             let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
             let put = file.put::<ClassicError>(
@@ -225,6 +232,10 @@ fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
         Redefinition::FixedVar => {
             file.def_var(b"more", ExtType::Double.nc_type(), &[1])?;
         }
+        Redefinition::WideVar => {
+            let y = file.def_dim(b"y", 900)?;
+            file.def_var(b"more", ExtType::Double.nc_type(), &[y.0])?;
+        }
     }
     file.enddef(Reserve::Default)?;
     file.close().map_err(|(error, _)| error)?;
@@ -232,13 +243,13 @@ fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
 }
 
 /// Everything that was put is there; gives whether the redefinition is.
-fn check(folder: &Folder, n_vars: usize, shown: &str) -> bool {
+fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
     let file = ClassicFile::open(folder.main(), Some(folder.beside()), false, false)
         .unwrap_or_else(|error| panic!("{shown}: {error}"));
     for var in 0..n_vars {
         let records = if var % 2 == 0 { 1 } else { RECORDS };
-        let mut bytes = vec![0; records * 2800];
-        let (start, count) = ([0, 0], [records, 700]);
+        let mut bytes = vec![0; records * width * 4];
+        let (start, count) = ([0, 0], [records, width]);
         let from = usize::from(var % 2 == 0);
         let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
         let got = file.get::<ClassicError>(
@@ -270,11 +281,19 @@ fn a_writer_may_die_at_any_change() {
         (6, Redefinition::FixedVar, false),
         (120, Redefinition::RecordVar, false),
     ];
+    let cases = cases.map(|(n_vars, what, room)| (n_vars, WIDTH, what, room));
+    let narrow = [
+        (2, NARROW, Redefinition::Attribute(3000), false),
+        (3, NARROW, Redefinition::Attribute(9000), false),
+        (2, NARROW, Redefinition::RecordVar, false),
+        (3, NARROW, Redefinition::WideVar, false),
+        (40, NARROW, Redefinition::Attribute(80_000), false),
+    ];
     let mut kinds = BTreeMap::new();
     for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
-        for (n_vars, what, room) in cases {
+        for (n_vars, width, what, room) in cases.into_iter().chain(narrow) {
             let made = Folder(Arc::default());
-            make(&made, version, n_vars);
+            make(&made, version, n_vars, width);
             if room {
                 // Once without dying: the next one finds the room that this one left.
                 redefine(&made, Redefinition::Attribute(1)).unwrap();
@@ -289,11 +308,11 @@ fn a_writer_may_die_at_any_change() {
                     let done = redefine(&folder, what).is_ok();
                     folder.0.lock().unwrap().left = None;
                     let shown = format!(
-                        "{version:?}, {n_vars} variables, {what:?}, {replaceable}, died at {died_at}"
+                        "{version:?}, {n_vars} variables of {width}, {what:?}, {replaceable}, died at {died_at}"
                     );
                     let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
                     *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
-                    let new = check(&folder, n_vars, &shown);
+                    let new = check(&folder, n_vars, width, &shown);
                     assert!(new || !done || room, "{shown}: the definitions are lost");
                     let left: Vec<_> = folder.0.lock().unwrap().bytes.keys().copied().collect();
                     assert_eq!(left, [None], "{shown}");
@@ -319,14 +338,16 @@ fn a_writer_may_die_at_any_change() {
 #[test]
 fn a_restored_file_is_not_taken_for_the_one_that_was_being_changed() {
     let mut kinds = BTreeMap::new();
-    for (n_vars, what) in [
-        (6, Redefinition::Attribute(3000)),
-        (120, Redefinition::Attribute(3000)),
-        (6, Redefinition::RecordVar),
-        (6, Redefinition::FixedVar),
+    for (n_vars, width, what) in [
+        (6, WIDTH, Redefinition::Attribute(3000)),
+        (120, WIDTH, Redefinition::Attribute(3000)),
+        (6, WIDTH, Redefinition::RecordVar),
+        (6, WIDTH, Redefinition::FixedVar),
+        (3, NARROW, Redefinition::Attribute(9000)),
+        (3, NARROW, Redefinition::WideVar),
     ] {
         let made = Folder(Arc::default());
-        make(&made, Version::Cdf2, n_vars);
+        make(&made, Version::Cdf2, n_vars, width);
         let bytes = made.0.lock().unwrap().bytes.clone();
         for died_at in 0.. {
             let files = Files { bytes: bytes.clone(), left: Some(died_at), replaceable: false };
@@ -338,10 +359,10 @@ fn a_restored_file_is_not_taken_for_the_one_that_was_being_changed() {
                 files.bytes.insert(None, bytes[&None].clone());
             }
             let shown = format!("{n_vars} variables, {what:?}, died at {died_at}");
-            check(&folder, n_vars, &shown);
+            check(&folder, n_vars, width, &shown);
             let recovery = recover(&*folder.main(), &folder.beside()).unwrap();
             *kinds.entry(format!("{recovery:?}")).or_insert(0) += 1;
-            check(&folder, n_vars, &shown);
+            check(&folder, n_vars, width, &shown);
             if recovery == Recovery::NotItsJournal {
                 let open = || ClassicFile::open(folder.main(), Some(folder.beside()), true, false);
                 assert_eq!(open().unwrap_err().nc_error().code(), 1, "{shown}");
