@@ -112,6 +112,21 @@ pub enum StorageError {
         /// Its length.
         len: u64,
     },
+    /// A change was asked in a child of the process that opened a storage for writing, which writes on itself.
+    #[error(
+        "{}: {op} of {len} bytes at byte {at}: the file belongs to the process that forked this one",
+        path.display()
+    )]
+    Inherited {
+        /// The file as it was opened.
+        path: Arc<Path>,
+        /// What was asked.
+        op: Op,
+        /// Where the change would have begun.
+        at: u64,
+        /// Its length.
+        len: u64,
+    },
     /// The device took no bytes of a write and gave no reason.
     #[error("{}: write of {len} bytes at byte {at}: nothing was taken", path.display())]
     NothingWritten {
@@ -236,6 +251,7 @@ impl StorageError {
             | StorageError::Trace { errno, .. } => *errno,
             // What the kernel answers to a write on a descriptor opened for reading.
             StorageError::ReadOnly { .. } => libc::EBADF,
+            StorageError::Inherited { .. } => libc::ECHILD,
             // What the reference answers where a file that is in use is to be created anew.
             StorageError::Locked { .. } => libc::EACCES,
             StorageError::NothingWritten { .. } => libc::EIO,
@@ -273,6 +289,7 @@ impl StorageError {
         match self {
             StorageError::Io { at, .. }
             | StorageError::ReadOnly { at, .. }
+            | StorageError::Inherited { at, .. }
             | StorageError::NothingWritten { at, .. }
             | StorageError::TooFar { at, .. }
             | StorageError::NoPlace { at, .. }
@@ -300,6 +317,7 @@ impl StorageError {
             | StorageError::Locked { path, .. }
             | StorageError::NoLocks { path, .. }
             | StorageError::ReadOnly { path, .. }
+            | StorageError::Inherited { path, .. }
             | StorageError::NothingWritten { path, .. }
             | StorageError::Refused { path, .. }
             | StorageError::Trace { path, .. } => Some(path),

@@ -1,6 +1,7 @@
 //! `file`: a file of the operating system, by positional calls on one descriptor.
 //!
-//! Buffers nothing and holds no lock: the kernel orders what overlaps.
+//! Buffers nothing and holds no lock: the kernel orders what overlaps. Who opened it for writing alone writes: a
+//! child of that process has copies of what waits above, which are old soon, and the same open file.
 
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
@@ -31,6 +32,8 @@ pub struct File {
     pub(crate) fd: Arc<Fd>,
     path: Arc<Path>,
     writable: bool,
+    /// The process that opened it.
+    pid: u32,
     level: SyncLevel,
     /// Bytes written since the device was last set to work.
     waiting: AtomicU64,
@@ -98,6 +101,7 @@ impl File {
             fd: Arc::new(fd),
             path: Arc::from(path),
             writable,
+            pid: std::process::id(),
             level,
             waiting: AtomicU64::new(0),
             syncs: Syncs::default(),
@@ -199,10 +203,14 @@ impl File {
     }
 
     fn check_writable(&self, op: Op, at: u64, len: usize) -> Result<(), StorageError> {
-        if self.writable {
-            return Ok(());
+        let (path, len) = (&self.path, len as u64);
+        if !self.writable {
+            return Err(StorageError::ReadOnly { path: Arc::clone(path), op, at, len });
         }
-        Err(StorageError::ReadOnly { path: Arc::clone(&self.path), op, at, len: len as u64 })
+        if self.pid != std::process::id() {
+            return Err(StorageError::Inherited { path: Arc::clone(path), op, at, len });
+        }
+        Ok(())
     }
 
     /// Hands the data to the device as the sync level says.

@@ -35,7 +35,8 @@ enum Found {
 
 impl<S: Storage> Cache<S> {
     /// Page `index` under its write lock, made room for if it is not cached. `None` when every slot
-    /// is in other threads' hands: the caller then goes past the cache instead of waiting.
+    /// is in other threads' hands, or has what only the parent of this process may write: the caller then goes
+    /// past the cache instead of waiting.
     ///
     /// No page may be held by the caller.
     pub(super) fn acquire(&self, index: u64) -> Result<Option<Held<'_>>, StorageError> {
@@ -71,6 +72,10 @@ impl<S: Storage> Cache<S> {
                         continue;
                     }
                     if !page.is_clean() {
+                        if self.is_inherited() {
+                            self.hand_back(&mut self.table.lock(), id, &page);
+                            return Ok(None);
+                        }
                         // Whoever comes next finds a page that need not be written first.
                         self.writer().inspect(|line| line.clean());
                         if let Err(error) = self.write_back(id, &mut page) {
@@ -245,6 +250,10 @@ impl<S: Storage> Cache<S> {
             table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
             return false;
         };
+        if !page.is_clean() && self.is_inherited() {
+            self.hand_back(&mut self.table.lock(), id, &page);
+            return false;
+        }
         if !page.is_clean()
             && let Err(error) = self.write_back(id, &mut page)
         {

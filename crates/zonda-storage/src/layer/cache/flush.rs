@@ -47,7 +47,7 @@ impl<S: Storage> Cache<S> {
     ///
     /// Where a thread does such work, it is left to it. No page may be held by the caller.
     pub(super) fn write_complete(&self, index: u64) -> Result<(), StorageError> {
-        if self.writer().is_some_and(|line| line.complete(index)) {
+        if self.writer().is_some_and(|line| line.complete(index)) || self.is_inherited() {
             return Ok(());
         }
         self.write_complete_now(index, None, false)
@@ -112,7 +112,7 @@ impl<S: Storage> Cache<S> {
     /// `rest`: writes what is complete, however little of it there is. What fails stays dirty, to be met
     /// again.
     pub(super) fn write_what_is_complete(&self) {
-        if self.n_dirty.load(Ordering::Acquire) == 0 {
+        if self.n_dirty.load(Ordering::Acquire) == 0 || self.is_inherited() {
             return;
         }
         // The caller may be a thread that a fork does not wait for otherwise.

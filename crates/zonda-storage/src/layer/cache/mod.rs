@@ -193,6 +193,8 @@ impl Plan for CacheShape {
 #[derive(Debug)]
 pub struct Cache<S> {
     inner: S,
+    /// The process that made it.
+    pid: u32,
     level: Level,
     shape: CacheShape,
     /// The most pages it may have now.
@@ -259,6 +261,7 @@ impl<S: Storage> Cache<S> {
         Ok(Cache {
             level,
             inner,
+            pid: std::process::id(),
             shape,
             limit: AtomicU64::new(shape.at_first),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
@@ -282,6 +285,12 @@ impl<S: Storage> Cache<S> {
             shared,
             line,
         })
+    }
+
+    /// Whether this process is a fork of the one that made it, which writes what is in its pages. Here they are old
+    /// soon: they serve reads, and never leave.
+    fn is_inherited(&self) -> bool {
+        self.pid != std::process::id()
     }
 
     /// A page's size as a memory length; at most 1 GiB.
