@@ -231,7 +231,11 @@ static void redefine(int file) {
     for (int k = 0; k < 40; k++) values[k] = n + k;
     of->added.started = n;
     int code = nc_put_att_double(ids[file], NC_GLOBAL, name, NC_DOUBLE, 40, values);
-    if (!DONE(code)) return;
+    if (!DONE(code)) {
+        /* The end of the process has ended define mode: there is none of this number, yet. */
+        of->added.started = n - 1;
+        return;
+    }
     of->added.done = n;
     Before before = before_commit(file);
     if (DONE(nc_enddef(ids[file]))) swear(file, &before);

@@ -67,6 +67,7 @@ pub(crate) fn register() {
 /// A program that ends without `nc_close` keeps what it put. An error goes to standard error: no call can
 /// return it any more.
 extern "C" fn at_exit() {
+    worker::note_end();
     if !handles::is_any_open() && !zonda_trace::on() {
         return;
     }

@@ -5,7 +5,7 @@
 //! processors that the process has (`OMP_PROC_BIND`, a program's own binding), the new one keeps off
 //! them: it would else take turns with its maker, and nothing would happen at the same time.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use crate::machine::Machine;
@@ -142,6 +142,23 @@ pub fn spawn<T: Send + 'static>(
     let body = prepared(purpose, body);
     // A thread begins with the mask of the one that starts it, so that there is no moment between.
     os::with_signals_blocked(|| named.spawn(body))
+}
+
+/// Whether the process is at its end.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Says that the process ends, by the first of what is done then.
+pub fn note_end() {
+    IS_ENDING.store(true, Ordering::Relaxed);
+}
+
+/// Waits until a thread that has nothing left to do is gone. Not at the end of the process: where the program's own
+/// threads have ended, the last thread of the library ends the process, and is not gone before all is done.
+pub fn join(thread: JoinHandle<()>) {
+    if !IS_ENDING.load(Ordering::Relaxed) {
+        // A panic has been reported on standard error, and what it was at is done by others.
+        let _ = thread.join();
+    }
 }
 
 /// The same for a thread that ends before `scope` does, which reports its panic.

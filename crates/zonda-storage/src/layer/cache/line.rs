@@ -101,8 +101,7 @@ impl Tasks {
     /// Waits for the end of a thread that counts as gone, which takes no more locks.
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic has been reported on standard error, and what it was at is done by others.
-            let _ = ManuallyDrop::into_inner(thread).join();
+            worker::join(ManuallyDrop::into_inner(thread));
         }
     }
 
@@ -231,8 +230,9 @@ impl Line {
         let Some(worker) = self.worker.get().cloned() else { return false };
         let line = Arc::clone(self);
         let name = format!("zonda-io-{}", STARTED.fetch_add(1, Ordering::Relaxed));
-        // One that had nothing to do for long.
-        tasks.join();
+        // One that had nothing to do for long. It may be the last thread of a program, and so end it, by what is
+        // written here.
+        drop(tasks.thread.take().map(ManuallyDrop::into_inner));
         tasks.thread = worker::spawn(name, Purpose::Layer, move || line.serve(&worker))
             .ok()
             .map(ManuallyDrop::new);
