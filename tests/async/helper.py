@@ -367,6 +367,27 @@ def scenes(world, kills, seed):
             raise Wrong("says %r" % err)
         holds(now, lines, 5000)
 
+    def half_moved(fmt):
+        """The program is killed while its data move inside the file, which has two names: the helper completes that."""
+        file, second = path(), path("second.nc")
+        journal = file.with_name("x.nc.zonda-journal")
+        process = world.start(file, fmt, 40, 50_000, "redef", **SLOW)
+        until = time.monotonic() + MOST_SECONDS
+        while not (file.exists() and file.stat().st_size):
+            time.sleep(0.001)
+        second.hardlink_to(file)
+        while not journal.exists():
+            if process.poll() is not None or time.monotonic() > until:
+                raise Wrong("nothing has moved: %r" % (ends(process),))
+            time.sleep(0.001)
+        process.kill()
+        out, err = ends(process)
+        if journal.exists() or b"complete" in err and b"is complete" not in err:
+            raise Wrong("its journal is there, and it says %r" % err)
+        if b"is complete" not in err and b"puts that the program left" not in err:
+            raise Wrong("the helper says %r" % err)
+        holds(file, out.decode().splitlines(), 50_000)
+
     def limited(fmt):
         """`ulimit -f` below the memory that is shared: the program goes on without a helper."""
         file = path()
@@ -403,6 +424,8 @@ def scenes(world, kills, seed):
             raise Wrong("says %r" % err)
         holds(file, lines, 50_000)
 
+    for fmt in "125":
+        yield "half-moved/%s" % fmt, lambda f=fmt: half_moved(f)
     for fmt in FORMATS:
         for width in (10, 5000, 300_000):
             yield "equal/%s/%d" % (fmt, width), lambda a=(fmt, width, (), "helper", {}): equal(*a)

@@ -11,6 +11,7 @@ use std::time::Duration;
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::{GroupId, Held};
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
+use zonda_storage::Neighbour;
 
 use super::READY;
 use super::message::Message;
@@ -20,7 +21,8 @@ use crate::behind::WriteBehind;
 use crate::behind::record::{self, Form, Record};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::open::OpenOptions;
+use crate::open::{self, OpenOptions};
+use crate::recovery::{self, Recovery};
 use crate::refs::VarRef;
 
 /// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
@@ -124,6 +126,10 @@ pub fn serve(channel: BorrowedFd<'_>) -> io::Result<bool> {
         let done = carry_out(id, &file);
         is_whole &= done.n_lost == 0;
         tell(&file, &done);
+        // Who opens a file for its puts completes what was begun.
+        if done.n_puts == 0 {
+            complete_change(&file);
+        }
     }
     Ok(is_whole)
 }
@@ -145,6 +151,30 @@ fn tell(file: &File, done: &Done) {
         let why = done.why.as_deref().unwrap_or("unknown");
         let _ = writeln!(out, "zonda iod: {path}: {} puts are lost: {why}", done.n_lost);
     }
+}
+
+/// Completes a change that the program was in the middle of, for which there is a journal: else nobody could read
+/// the file before somebody opens it for writing.
+fn complete_change(file: &File) {
+    let Some(path) = place::of(&file.path, file.identity, file.open.as_ref()) else { return };
+    let has_journal = || -> Result<bool> {
+        let beside = open::for_a_look(&path)?.beside;
+        Ok(beside.is_some_and(|beside| !matches!(beside.find(Neighbour::Journal), Ok(None))))
+    };
+    // One that cannot be opened has nothing that could be said of it.
+    if !has_journal().unwrap_or(false) {
+        return;
+    }
+    let mut patience = Patience::default();
+    let told = |error: &Error, left: Duration| tell_again(error, left);
+    let line = match patience.with(told, || recovery::recover(&path)) {
+        Ok(Recovery::Nothing | Recovery::InUse) => return,
+        Ok(Recovery::NotItsJournal) => "the journal beside it is not its own".to_owned(),
+        Ok(_) => "the change that the program had begun is complete".to_owned(),
+        Err(error) => format!("the change that the program had begun is not complete: {error}"),
+    };
+    // Nobody may be there to read it.
+    let _ = writeln!(io::stderr().lock(), "zonda iod: {}: {line}", path.display());
 }
 
 /// Carries out what was left for a file, and commits.
@@ -184,11 +214,7 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
         OpenOptions { write: true, write_behind: Some(WriteBehind::Off), ..OpenOptions::default() };
     // Opening may complete what a commit began, and that takes room, too.
     let mut patience = Patience::default();
-    let tell = |error: &Error, left: Duration| {
-        let (mut out, seconds) = (io::stderr().lock(), left.as_secs());
-        // The error has the path; nobody may be there to read it.
-        let _ = writeln!(out, "zonda iod: {error}; it is tried again for {seconds} s");
-    };
+    let tell = |error: &Error, left: Duration| tell_again(error, left);
     let dataset = patience.with(tell, || Dataset::open(&path, &options))?;
     let mut found: HashMap<(u16, i32), Option<VarRef>> = HashMap::new();
     for block in blocks {
@@ -220,6 +246,12 @@ fn repeat(file: &File, left: &Left, blocks: &[LeftBlock], done: &mut Done) -> Re
         }
     }
     patience.with(tell, || dataset.close())
+}
+
+fn tell_again(error: &Error, left: Duration) {
+    let (mut out, seconds) = (io::stderr().lock(), left.as_secs());
+    // The error has the path; nobody may be there to read it.
+    let _ = writeln!(out, "zonda iod: {error}; it is tried again for {seconds} s");
 }
 
 fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<()> {
