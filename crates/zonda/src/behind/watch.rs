@@ -322,7 +322,8 @@ impl Behind {
         true
     }
 
-    /// Gives back what commits have.
+    /// Gives back what commits have: the oldest first, whoever else does. Of a program that is killed meanwhile the
+    /// helper repeats what is left, and that is to be the last of what was put.
     pub(super) fn release(&self) {
         if self.lock().kept.is_empty() {
             return;
@@ -334,6 +335,7 @@ impl Behind {
             Inner::Nc4(nc4) => nc4.read().map_or(0, |file| file.n_confirmed()),
             Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
         };
+        let _in_order = self.releasing.lock();
         let mut state = self.lock();
         let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
         let done: Vec<Batch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
