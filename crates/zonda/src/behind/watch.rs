@@ -132,10 +132,10 @@ impl Behind {
             told = told && known.helper.tell(&open_of, Some(open.as_fd()));
         }
         known.epoch = Some(epoch);
+        // Before another thread finds that this was told: it then tells of its variable only a file that is watched.
+        self.watch.is_on.store(told, Ordering::Release);
         drop(with);
-        if told {
-            self.watch.is_on.store(true, Ordering::Release);
-        } else {
+        if !told {
             self.lose_watch();
         }
     }
