@@ -29,9 +29,9 @@
 
 enum { MOST_FILES = 2, MOST_THREADS = 4, MOST_ROWS = 8, SCALE = 4096, CHILD_SECONDS = 10 };
 /* How a process ends. */
-enum { IN_MAIN, IN_HANDLER, IN_THREAD, BY_RETURN, MAIN_LEAVES, QUICKLY, N_ENDS };
+enum { IN_MAIN, IN_HANDLER, IN_THREAD, BY_RETURN, MAIN_LEAVES, QUICKLY, KILLED, N_ENDS };
 static const char *const end_names[] = {"exit in main", "exit in a handler", "exit in a thread", "return of main",
-                                        "pthread_exit of main", "quick_exit"};
+                                        "pthread_exit of main", "quick_exit", "kill -9"};
 /* Where a process forks, and how often. */
 enum { FORK_IN_MAIN, FORK_IN_HANDLER, FORK_IN_THREAD, FORK_NESTED, N_FORKS };
 static const char *const fork_names[] = {"fork in main", "fork in a handler", "fork in a thread", "fork in a child"};
@@ -302,6 +302,7 @@ static void end_here(int line) {
     is_ending = 1;
     oath->ended = line;
     if (plan.way == QUICKLY) quick_exit(7);
+    if (plan.way == KILLED) kill(getpid(), SIGKILL);
     exit(7);
 }
 
@@ -468,6 +469,9 @@ static int n_wrong;
 
 static void look_at_row(int id, int file, int thread, int row, double *values) {
     Row *of = &oath->files[file].rows[thread][row];
+    /* A helper process has what was accepted, and carries it out. */
+    const int has_all = !plan.forks && plan.way == KILLED && strcmp(plan.async, "helper") == 0;
+    const int64_t promised = has_all ? of->done : of->sworn;
     char name[20];
     int var;
     snprintf(name, sizeof name, "v%d", thread);
@@ -475,18 +479,18 @@ static void look_at_row(int id, int file, int thread, int row, double *values) {
     if (code == NC_NOERR)
         code = nc_get_vara_double(id, var, (size_t[]){(size_t)row, 0}, (size_t[]){1, (size_t)plan.width}, values);
     if (code != NC_NOERR) {
-        if (of->sworn > 0) SAY("file %d, %s, row %d: %s; version %ld was synced", file, name, row, nc_strerror(code), (long)of->sworn);
+        if (promised > 0) SAY("file %d, %s, row %d: %s; version %ld was promised", file, name, row, nc_strerror(code), (long)promised);
         return;
     }
     for (int k = 0; k < plan.width; k++) {
         double version = floor(values[k] / SCALE);
         int is_fill = values[k] == NC_FILL_DOUBLE || values[k] == 0;
-        if (is_fill && of->sworn == 0) continue;
-        if (!is_fill && version >= (double)of->sworn && version <= (double)of->started &&
+        if (is_fill && promised == 0) continue;
+        if (!is_fill && version >= (double)promised && version <= (double)of->started &&
             values[k] == value((int64_t)version, row, k))
             continue;
-        SAY("file %d, %s, row %d, element %d: %g (version %g); synced %ld, begun %ld", file, name, row, k, values[k], version,
-            (long)of->sworn, (long)of->started);
+        SAY("file %d, %s, row %d, element %d: %g (version %g); synced %ld, done %ld, begun %ld", file, name, row, k, values[k], version,
+            (long)of->sworn, (long)of->done, (long)of->started);
         return;
     }
 }

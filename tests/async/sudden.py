@@ -6,7 +6,7 @@
 
 A life is chosen by its seed: the format, ZONDA_ASYNC, ZONDA_SYNC, the storage, how many threads put, get, sync, redefine,
 close and open, and when and how it ends: by exit in main, in a signal handler, in another thread, by return of main, by the
-last thread, by quick_exit; or where it forks, and what the child does. The process and each child end in time and by themselves;
+last thread, by quick_exit, by kill -9; or where it forks, and what the child does. The process and each child end in time and by themselves;
 the child's calls answer; what was synced before is read by the distribution's library. Files of a failure are kept in
 out/async/sudden, and the line says how to lead that life again.
 """
@@ -76,7 +76,7 @@ class Lives:
         env = dict(line.split("=", 1) for line in shown.splitlines()[:3])
         env = {k: v for k, v in env.items() if v}
         try:
-            self.one(seed, kind, stem, env)
+            self.one(seed, kind, stem, env, shown.splitlines()[3])
         except Wrong as why:
             kept = self.keep / folder.name
             shutil.rmtree(kept, ignore_errors=True)
@@ -87,7 +87,7 @@ class Lives:
             shutil.rmtree(folder)
         return None
 
-    def one(self, seed, kind, stem, env):
+    def one(self, seed, kind, stem, env, shown):
         began = time.monotonic()
         with open(f"{stem}.err", "wb") as errors:
             process = subprocess.Popen([self.program, "live", str(seed), kind, stem], env=environment(True, **env), stdin=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ class Lives:
                 raise Wrong(f"it does not end\n{at}") from None
         self.slowest = max(self.slowest, time.monotonic() - began)
         said = Path(f"{stem}.err").read_text(errors="replace").strip()[-400:]
-        if status not in (0, 7):
+        if status not in ((-signal.SIGKILL,) if shown.startswith("kill -9") else (0, 7)):
             raise Wrong(f"status {status}: {said}")
         if "not all kept" in said:
             raise Wrong(said)

@@ -30,7 +30,8 @@ impl Dataset {
         values: impl FnOnce(usize) -> Result<&'a [u8]>,
     ) -> Result<Converted> {
         let owner = owner.into();
-        match self.to_change(owner)? {
+        let (_hold, found) = self.to_change(owner)?;
+        match found {
             Ok(classic) => {
                 let owner = owner.var;
                 self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))

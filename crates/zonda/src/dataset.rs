@@ -12,7 +12,7 @@ use zonda_runtime::lock::RwLockReadGuard;
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
-use crate::behind::{Behind, WriteBehind};
+use crate::behind::{Behind, Hold, WriteBehind};
 use crate::error::{Error, Result};
 use crate::format::{Detected, Format, detect_in};
 use crate::meta::{Meta, Of};
@@ -259,22 +259,25 @@ impl Dataset {
         }
     }
 
-    /// What changes definitions of a file, after the puts that were accepted.
-    pub(crate) fn to_change(&self, var: VarRef) -> Result<std::result::Result<&ClassicFile, &Nc4>> {
+    /// What changes definitions of a file, after the puts that were accepted; those to come go the ordinary way while
+    /// the hold is kept that comes with it.
+    #[expect(clippy::type_complexity, reason = "two things that every caller takes apart at once")]
+    pub(crate) fn to_change(
+        &self,
+        var: VarRef,
+    ) -> Result<(Option<Hold<'_>>, std::result::Result<&ClassicFile, &Nc4>)> {
         let found = self.classic_of(var)?;
-        if found.is_ok() {
-            self.before_change()?;
-        }
-        Ok(found)
+        let hold = if found.is_ok() { self.before_change()? } else { None };
+        Ok((hold, found))
     }
 
-    /// Carries out the puts that were accepted, and forgets what was known for those to come.
-    pub(crate) fn before_change(&self) -> Result<()> {
-        if let Some(behind) = self.behind() {
-            behind.finish(false)?;
-            behind.begin_change();
-        }
-        Ok(())
+    /// Carries out the puts that were accepted, and forgets what was known for those to come. Nothing is found out anew
+    /// while the answer is kept: definitions, names, and which file it is may be other ones then.
+    pub(crate) fn before_change(&self) -> Result<Option<Hold<'_>>> {
+        let Some(behind) = self.behind() else { return Ok(None) };
+        let hold = behind.hold();
+        behind.finish(false)?;
+        Ok(Some(hold))
     }
 
     /// Completes changes of a netCDF-4 file, after which another writer of the process may have its
@@ -478,8 +481,7 @@ impl Dataset {
     pub fn redef(&self) -> Result<()> {
         match &*self.inner {
             Inner::Classic(classic) => {
-                let _hold = self.behind().map(Behind::hold);
-                self.before_change()?;
+                let _hold = self.before_change()?;
                 // It commits. What follows may put another file in the place of this one, where a helper
                 // process is to have nothing left to do.
                 self.committing(|| self.here(classic.redef()))
@@ -495,7 +497,8 @@ impl Dataset {
     pub fn enddef(&self, reserve: Reserve) -> Result<()> {
         match &*self.inner {
             Inner::Classic(classic) => {
-                self.before_change()?;
+                // It may put another file in the place of this one.
+                let _hold = self.before_change()?;
                 self.here(classic.enddef(reserve))
             }
             Inner::Nc4(nc4) => self.steer(nc4, |file| {

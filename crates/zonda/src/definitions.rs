@@ -17,7 +17,7 @@ impl Dataset {
     pub fn set_fill(&self, mode: FillMode) -> Result<FillMode> {
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
-                self.before_change()?;
+                let _hold = self.before_change()?;
                 return self.here(classic.set_fill(mode));
             }
             Inner::Nc4(nc4) => nc4,
@@ -40,7 +40,8 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`,
     /// `NC_EUNLIMIT`, `NC_ENAMEINUSE`.
     pub fn def_dim_in(&self, group: GroupId, name: &[u8], len: usize) -> Result<DimId> {
-        match self.to_change(VarRef::group(group))? {
+        let (_hold, found) = self.to_change(VarRef::group(group))?;
+        match found {
             Ok(classic) => self.here(classic.def_dim(name, len)),
             Err(nc4) => self.change(nc4, |file| file.def_dim(group, name, len)),
         }
@@ -61,7 +62,8 @@ impl Dataset {
     /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_ENOTINDEFINE`,
     /// in this order.
     pub fn rename_dim_in(&self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()> {
-        match self.to_change(VarRef::group(group))? {
+        let (_hold, found) = self.to_change(VarRef::group(group))?;
+        match found {
             Ok(classic) => self.here(classic.rename_dim(dim, name)),
             Err(nc4) => self.change(nc4, |file| file.rename_dim(group, dim, name)),
         }
@@ -87,7 +89,8 @@ impl Dataset {
         nc_type: i32,
         dims: &[i32],
     ) -> Result<VarId> {
-        match self.to_change(VarRef::group(group))? {
+        let (_hold, found) = self.to_change(VarRef::group(group))?;
+        match found {
             Ok(classic) => self.here(classic.def_var(name, nc_type, dims)),
             Err(nc4) => self.change(nc4, |file| file.def_var(group, name, nc_type, dims)),
         }
@@ -100,7 +103,8 @@ impl Dataset {
     /// in this order.
     pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let var = var.into();
-        match self.to_change(var)? {
+        let (_hold, found) = self.to_change(var)?;
+        match found {
             Ok(classic) => self.here(classic.rename_var(var.var, name)),
             Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
         }
@@ -117,7 +121,8 @@ impl Dataset {
         value: Option<&[u8]>,
     ) -> Result<()> {
         let VarRef { group, var: id } = var.into();
-        match self.to_change(VarRef { group, var: id })? {
+        let (_hold, found) = self.to_change(VarRef { group, var: id })?;
+        match found {
             Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
             Err(nc4) => self.change(nc4, |file| {
                 NoPlace::with(|place| {
@@ -134,7 +139,8 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`, in this order.
     pub fn del_att(&self, owner: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let owner = owner.into();
-        match self.to_change(owner)? {
+        let (_hold, found) = self.to_change(owner)?;
+        match found {
             Ok(classic) => self.here(classic.del_att(owner.var, name)),
             Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
         }
@@ -147,7 +153,8 @@ impl Dataset {
     /// `NC_ENOTINDEFINE`, in this order.
     pub fn rename_att(&self, owner: impl Into<VarRef>, name: &[u8], new_name: &[u8]) -> Result<()> {
         let owner = owner.into();
-        match self.to_change(owner)? {
+        let (_hold, found) = self.to_change(owner)?;
+        match found {
             Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
             Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
         }

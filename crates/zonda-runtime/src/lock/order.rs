@@ -30,6 +30,8 @@ ranks! {
     File,
     /// Records being added to a classic file.
     Growth,
+    /// Values that commits have go back in the order in which they came.
+    Release,
     /// What write-behind has accepted for a file.
     Queue,
     /// What inquiries look at while puts wait.

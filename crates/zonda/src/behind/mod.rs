@@ -70,6 +70,8 @@ pub(crate) struct Behind {
     /// The file was closed, or belongs to another process.
     is_over: AtomicBool,
     state: Mutex<State>,
+    /// Held by who gives back what commits have.
+    releasing: Mutex<()>,
     /// A put was carried out that somebody waits for, or a thread has left the queue.
     progress: Condvar,
     n_accepted: Count,
@@ -208,6 +210,7 @@ impl Behind {
             budget: ArcSwap::new(Budget::of_process()),
             n_threads: AtomicUsize::new(0),
             state: Mutex::ranked(Rank::Queue, State::default()),
+            releasing: Mutex::ranked(Rank::Release, ()),
             progress: Condvar::new(),
             n_accepted: Count::default(),
             n_done: Count::default(),
@@ -407,9 +410,13 @@ impl Behind {
 
     /// The file has ended: nothing more is accepted, and what waits is given up.
     pub(crate) fn end(&self) {
+        if self.is_over() {
+            // Also in a forked child: what was accepted is the parent's, and so is the memory.
+            return;
+        }
+        let _in_order = self.releasing.lock();
         let mut state = self.lock();
         if self.is_over.swap(true, Ordering::SeqCst) {
-            // Also in a forked child: what was accepted is the parent's, and so is the memory.
             return;
         }
         let waiting = std::mem::take(&mut state.queue);
@@ -419,8 +426,9 @@ impl Behind {
         state.kept_bytes = 0;
         self.forget(&mut state);
         drop(state);
-        let batches = waiting.into_iter().filter_map(Arc::into_inner).chain(open);
-        for batch in batches.chain(kept.into_iter().map(|(_, batch)| batch)) {
+        // What commits have came first.
+        let kept = kept.into_iter().map(|(_, batch)| batch);
+        for batch in kept.chain(waiting.into_iter().filter_map(Arc::into_inner)).chain(open) {
             self.give_back(batch);
         }
         self.end_watch();

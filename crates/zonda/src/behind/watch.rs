@@ -132,10 +132,10 @@ impl Behind {
             told = told && known.helper.tell(&open_of, Some(open.as_fd()));
         }
         known.epoch = Some(epoch);
+        // Before another thread finds that this was told: it then tells of its variable only a file that is watched.
+        self.watch.is_on.store(told, Ordering::Release);
         drop(with);
-        if told {
-            self.watch.is_on.store(true, Ordering::Release);
-        } else {
+        if !told {
             self.lose_watch();
         }
     }
@@ -322,7 +322,8 @@ impl Behind {
         true
     }
 
-    /// Gives back what commits have.
+    /// Gives back what commits have: the oldest first, whoever else does. Of a program that is killed meanwhile the
+    /// helper repeats what is left, and that is to be the last of what was put.
     pub(super) fn release(&self) {
         if self.lock().kept.is_empty() {
             return;
@@ -334,6 +335,7 @@ impl Behind {
             Inner::Nc4(nc4) => nc4.read().map_or(0, |file| file.n_confirmed()),
             Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
         };
+        let _in_order = self.releasing.lock();
         let mut state = self.lock();
         let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
         let done: Vec<Batch> = state.kept.drain(..n).map(|(_, batch)| batch).collect();
