@@ -282,7 +282,8 @@ impl Behind {
     /// # Errors
     /// That of the put, else that of the commit.
     pub(crate) fn went_by<T>(&self, put: Result<T>, went: Option<Went<'_>>) -> Result<T> {
-        if self.is_watched() && put.is_ok() {
+        // One that is wanted may not have been begun yet.
+        if self.watch.is_wanted.load(Ordering::Relaxed) && put.is_ok() {
             let is_kept = went.is_some_and(|went| self.keep_for_helper(&went));
             if !is_kept {
                 self.commit()?;
