@@ -115,7 +115,7 @@ impl Behind {
                 self.watch.is_wanted.store(false, Ordering::Relaxed);
                 return;
             };
-            let id = helper.new_id();
+            let id = Helper::new_id();
             *with = Some(With { helper, id, epoch: None });
         }
         let Some(known) = &mut *with else { return };

@@ -32,7 +32,6 @@ const READY: &[u8] = b"zonda iod 2";
 #[derive(Debug)]
 pub(super) struct Helper {
     channel: Channel,
-    next_id: AtomicU64,
     is_gone: AtomicBool,
 }
 
@@ -102,14 +101,16 @@ impl Helper {
             Ok(_) => return Err(failed(&"is no helper of this version, or did not start")),
             Err(error) => return Err(failed(&error)),
         }
-        let helper =
-            Helper { channel: mine, next_id: AtomicU64::new(1), is_gone: AtomicBool::new(false) };
+        let helper = Helper { channel: mine, is_gone: AtomicBool::new(false) };
         let hello = Message::Hello { pid: std::process::id() };
         if helper.tell(&hello, None) { Ok(helper) } else { Err(failed(&"ended at once")) }
     }
 
-    pub(super) fn new_id(&self) -> u64 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+    /// A number for a file. No two files of the process have the same, whatever helper knows them: values that were left
+    /// for a helper which has ended are still in the memory that the next one sees.
+    pub(super) fn new_id() -> u64 {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        NEXT_ID.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Sends a message; false where nobody takes it.
