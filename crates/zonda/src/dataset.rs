@@ -260,7 +260,6 @@ impl Dataset {
 
     /// What changes definitions of a file, after the puts that were accepted; those to come go the ordinary way while
     /// the hold is kept that comes with it.
-    #[expect(clippy::type_complexity, reason = "two things that every caller takes apart at once")]
     pub(crate) fn to_change(
         &self,
         var: VarRef,
