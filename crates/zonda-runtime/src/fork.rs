@@ -279,7 +279,7 @@ mod tests {
     use crate::lock::{Global, Mutex};
 
     /// Held by one test that forks in name at a time.
-    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    static ALONE: Mutex<()> = Mutex::ranked(Rank::Turns, ());
 
     static TRIED: Gate = Gate::new();
 
@@ -347,7 +347,7 @@ mod tests {
     fn a_lock_that_comes_late_is_no_trap_for_the_child() {
         static LATE: Global<u32> = Global::new(Rank::Said, 1, || 100);
         static LATE_AND_FREE: Global<u32> = Global::new(Rank::Said, 2, || 200);
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = ALONE.lock();
         let (taken, is_taken) = std::sync::mpsc::channel();
         let (go, is_over) = std::sync::mpsc::channel::<()>();
         before();
@@ -371,7 +371,7 @@ mod tests {
     fn parts_are_held_from_without_to_within_and_given_back_the_other_way() {
         static INNER: Noted = Noted(Rank::Pool);
         static OUTER: Noted = Noted(Rank::File);
-        let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _alone = ALONE.lock();
         register(&INNER);
         register(&OUTER);
         // Another time: it is held once.
