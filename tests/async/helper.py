@@ -45,6 +45,10 @@ class World:
         subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
                         HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
 
+        self.beside = self.scratch / "beside"
+        subprocess.run(["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
+                        HERE / "beside.c", "-o", self.beside, "-L", self.lib, "-l:libnetcdf.so.19", "-lpthread"], check=True)
+
     def start(self, path, fmt, steps, width, *words, asynchronous="helper", stdin=None, limits=(), **env):
         env = {**os.environ, "LD_LIBRARY_PATH": str(self.lib), "ZONDA_ASYNC": asynchronous, **env}
         command = [self.model, path, fmt, steps, width, *words]
@@ -388,6 +392,20 @@ def scenes(world, kills, seed):
             raise Wrong("the helper says %r" % err)
         holds(file, out.decode().splitlines(), 50_000)
 
+    def beside(what, fmt, *words, looked=""):
+        """Threads and files beside each other, at the moment of a kill (beside.c)."""
+        file, mode = path(), {"1": 0, "2": 0x200, "5": 0x20, "4": 0x1000, "z": 0x1000}[fmt]
+        env = {**os.environ, "LD_LIBRARY_PATH": str(world.lib), "ZONDA_ASYNC": "helper,mem=%s" % ("1M" if what == "threads" else "64M")}
+        process = subprocess.Popen([str(c) for c in (world.beside, what, file, mode, *words)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = ends(process)
+        if process.returncode != -signal.SIGKILL or b"lost" in err:
+            raise Wrong("ends with %d and says %r %r" % (process.returncode, out, err))
+        # By the distribution's library; an attribute that was being put may have left a change for the helper.
+        env.pop("LD_LIBRARY_PATH")
+        done = subprocess.run([world.beside, "look", str(file) + looked], env=env, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
+        if done.returncode:
+            raise Wrong("%s %s; the helper says %r" % (done.stdout.strip(), done.stderr.strip(), err))
+
     def limited(fmt):
         """`ulimit -f` below the memory that is shared: the program goes on without a helper."""
         file = path()
@@ -424,6 +442,11 @@ def scenes(world, kills, seed):
             raise Wrong("says %r" % err)
         holds(file, lines, 50_000)
 
+    for fmt in "1254":
+        for words in ("a", "s", "ap", "sp", "r", "as"):
+            for k in range(max(1, kills // 4)):
+                yield "beside/%s/%s/%d" % (fmt, words, k), lambda f=fmt, w=words, k=k: beside("threads", f, 3 + 17 * k, w)
+        yield "beside/%s/files" % fmt, lambda f=fmt: beside("files", f, looked=".c")
     for fmt in "125":
         yield "half-moved/%s" % fmt, lambda f=fmt: half_moved(f)
     for fmt in FORMATS:
