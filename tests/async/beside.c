@@ -20,7 +20,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { WIDTH = 5000, VARIABLES = 3 };
+/* Longer than what is collected, so that each put is by itself. */
+enum { WIDTH = 20000, VARIABLES = 3 };
 
 static int id;
 
