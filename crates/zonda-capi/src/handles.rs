@@ -175,7 +175,8 @@ pub(crate) fn take_slot() -> Result<(usize, c_int), NcError> {
     let thread = thread_mark();
     let first = FIRST.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed);
     if first.is_err_and(|first| first != thread) {
-        let _was_there = ROUND.compare_exchange(LOWEST, 0, Ordering::Relaxed, Ordering::Relaxed);
+        // Not the first word: a number of it may have been given back just now.
+        let _was_there = ROUND.compare_exchange(LOWEST, 1, Ordering::Relaxed, Ordering::Relaxed);
     }
     let slot = match ROUND.load(Ordering::Relaxed) {
         LOWEST => (0..TAKEN.len()).find_map(take_bit),

@@ -262,8 +262,7 @@ impl OpenFile {
         let Some(memory) = self.memory.as_ref().filter(|_| persists) else {
             return Ok(());
         };
-        zonda::storage::whole::write(self.dataset.path(), memory.read().bytes())
-            .map_err(|error| NcError::System(error.raw_os_error().unwrap_or(libc::EIO)))
+        zonda::persist(&**memory, self.dataset.path()).map_err(|error| error.code())
     }
 }
 

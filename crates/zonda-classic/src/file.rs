@@ -245,6 +245,12 @@ impl ClassicFile {
         self.state.read().in_define()
     }
 
+    /// Whether names or attributes were changed in data mode that no commit has yet.
+    #[must_use]
+    pub fn has_uncommitted_header(&self) -> bool {
+        self.state.read().header_dirty
+    }
+
     /// Runs `f` on the definitions as they are now and the number of records.
     pub fn with_header<R>(&self, f: impl FnOnce(&Header, u64) -> R) -> R {
         f(&self.state.read().header, self.n_records.load(Ordering::Acquire))

@@ -8,7 +8,7 @@ use std::time::Instant;
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::{Damaged, GroupId, Nc4File, View};
-use zonda_runtime::lock::RwLockReadGuard;
+use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
@@ -31,6 +31,8 @@ pub struct Dataset {
     file: Option<Arc<File>>,
     /// Set for a dataset in memory that is to be written to `path` in the end.
     persists: bool,
+    /// Held while that is done: a thread may close it at the end of the process.
+    persisting: Mutex<()>,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
@@ -131,6 +133,7 @@ impl Dataset {
             path: name.to_owned(),
             file,
             persists: false,
+            persisting: Mutex::ranked(Rank::Persist, ()),
             on_disk: false,
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
@@ -276,6 +279,19 @@ impl Dataset {
         let hold = behind.hold();
         behind.finish(false)?;
         Ok(Some(hold))
+    }
+
+    /// Changes a name by which a helper process finds variables: at no moment it has puts by a name that the file may not
+    /// have, or by one that another variable has.
+    pub(crate) fn renaming(&self, rename: impl FnOnce() -> Result<()>) -> Result<()> {
+        let Some(behind) = self.behind().filter(|behind| behind.is_watched()) else {
+            return rename();
+        };
+        let _hold = behind.hold();
+        behind.finish(false)?;
+        behind.commit()?;
+        rename()?;
+        behind.commit()
     }
 
     /// Completes changes of a netCDF-4 file, after which another writer of the process may have its
@@ -601,15 +617,18 @@ impl Dataset {
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
             _ if self.is_forked() => Ok(()),
-            Ending::Keep if self.persists => {
-                self.here(open::persist(&**self.storage(), &self.path))
-            }
+            Ending::Keep if self.persists => self.persist(),
             Ending::Remove if self.on_disk => match &self.file {
                 Some(file) => self.here(file.remove()),
                 None => self.here(open::remove_made(&self.path)),
             },
             Ending::Keep | Ending::Remove => Ok(()),
         }
+    }
+
+    fn persist(&self) -> Result<()> {
+        let _alone = self.persisting.lock();
+        self.here(open::persist(&**self.storage(), &self.path))
     }
 
     fn check_end(&self, ending: Ending) -> Result<()> {
@@ -722,7 +741,7 @@ impl Dataset {
             Inner::Nc4(_) => Ok(()),
         })?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
-            self.here(open::persist(&**self.storage(), &self.path))?;
+            self.persist()?;
         }
         self.check_close()?;
         told

@@ -24,7 +24,7 @@ impl Dataset {
     /// # Errors
     /// As [`Dataset::def_group`].
     pub fn rename_group(&self, group: GroupId, name: &[u8]) -> Result<()> {
-        self.change_nc4(|file| file.rename_group(group, name))
+        self.renaming(|| self.change_nc4(|file| file.rename_group(group, name)))
     }
 
     /// Defines a compound type of `size` bytes in memory and gives its number; fields follow by

@@ -103,11 +103,13 @@ impl Dataset {
     /// in this order.
     pub fn rename_var(&self, var: impl Into<VarRef>, name: &[u8]) -> Result<()> {
         let var = var.into();
-        let (_hold, found) = self.to_change(var)?;
-        match found {
-            Ok(classic) => self.here(classic.rename_var(var.var, name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
-        }
+        self.renaming(|| {
+            let (_hold, found) = self.to_change(var)?;
+            match found {
+                Ok(classic) => self.here(classic.rename_var(var.var, name)),
+                Err(nc4) => self.change(nc4, |file| file.rename_var(var.group, var.var, name)),
+            }
+        })
     }
 
     /// Sets whether a variable is filled, and with what: one element of its type in native bytes.

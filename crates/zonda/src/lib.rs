@@ -51,7 +51,7 @@ pub use format::{Detected, Format, detect, detect_in};
 pub use gaps::tell_of_gaps;
 pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
-pub use open::{CreateOptions, OpenOptions, Persist};
+pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
 pub use refs::VarRef;
 pub use zonda_chunk::{ChunkAt, FilterSpec};

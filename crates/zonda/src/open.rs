@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use zonda_model::{Answer, NcError};
 use zonda_storage::backend::Memory;
-use zonda_storage::{Create, Locking, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock};
+use zonda_storage::{
+    Beside, Create, Locking, Neighbour, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
+    has_no_descriptor, takes_no_files,
+};
 
 use crate::behind::WriteBehind;
 use crate::error::{Error, Result};
@@ -193,23 +196,62 @@ pub(crate) fn remove_made(path: &Path) -> Result<()> {
 /// Bytes copied at a time.
 const COPY_BLOCK: usize = 1 << 20;
 
-/// Writes the bytes of a storage to a path, for a persistent dataset in memory.
-pub(crate) fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
+/// Writes the bytes of a storage to a path, for a persistent dataset in memory. A file that is there is replaced by one
+/// that is complete, so that whoever is killed leaves the one or the other; where the folder or the device takes no second
+/// one, or the file has other names, it is written where it is, as by the reference.
+///
+/// # Errors
+/// What the operating system reports.
+pub fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
+    if let Ok(opened) = open_storage(path, true, Create::MustExist, true, None)
+        && let Some(beside) = opened.beside.as_ref().filter(|beside| beside.replaceable())
+    {
+        match replace_by(from, &**beside) {
+            Ok(()) => return Ok(()),
+            Err(error) if is_written_in_place(&error) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     let opened = open_storage(path, true, Create::Truncate, true, None)?;
-    let to = &opened.storage;
+    copy_all(from, &*opened.storage)?;
+    opened.storage.sync()?;
+    Ok(opened.file().map_or(Ok(()), |file| file.check_close())?)
+}
+
+fn replace_by(from: &dyn Storage, beside: &dyn Beside) -> std::result::Result<(), StorageError> {
+    let copy = beside.create(Neighbour::Copy)?;
+    let done = copy_all(from, &*copy).and_then(|()| copy.sync()).and_then(|()| beside.replace());
+    if done.is_err() {
+        // It is of no use to anybody.
+        let _ = beside.remove(Neighbour::Copy);
+    }
+    done.and_then(|()| beside.settle())
+}
+
+/// Whether a file cannot be replaced, and can be written.
+fn is_written_in_place(error: &StorageError) -> bool {
+    let errno = error.raw_os_error();
+    let has_no_room = matches!(errno, ENOSPC | EDQUOT);
+    error.is_refused() || takes_no_files(errno) || has_no_descriptor(errno) || has_no_room
+}
+
+fn copy_all(from: &dyn Storage, to: &dyn Storage) -> std::result::Result<(), StorageError> {
     let mut block = vec![0u8; COPY_BLOCK];
     let mut at = 0u64;
     loop {
         let got = from.read_at(at, &mut block)?;
         if got == 0 {
-            to.sync()?;
-            return Ok(opened.file().map_or(Ok(()), |file| file.check_close())?);
+            return Ok(());
         }
         to.write_at(at, &block[..got])?;
         at += got as u64;
     }
 }
 
+/// `ENOSPC` of Linux on every architecture.
+const ENOSPC: i32 = 28;
+/// `EDQUOT` of Linux on almost every architecture.
+const EDQUOT: i32 = 122;
 /// `ENOENT` of Linux on every architecture.
 const ENOENT: i32 = 2;
 /// `EEXIST` of Linux on every architecture.

@@ -26,6 +26,8 @@ ranks! {
     Settings,
     /// The list of files that are open, where there is one. The table of handles has no lock.
     Files,
+    /// A dataset in memory is being written to its path.
+    Persist,
     /// A file. A fork takes those of all files, in the order of their slots; nobody else has two.
     File,
     /// Records being added to a classic file.

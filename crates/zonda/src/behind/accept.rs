@@ -68,6 +68,10 @@ impl Behind {
                 if !classic.is_writable() || classic.in_define_mode() {
                     return None;
                 }
+                // By names that only this process knows the helper would find nothing.
+                if self.is_watched() && classic.has_uncommitted_header() && self.commit().is_err() {
+                    return None;
+                }
                 let (rules, name) = classic.with_header(|header, _| {
                     let name = header.var(var.var).ok()?.name.to_vec();
                     Some((Rules::classic(header, var.var)?, name))

@@ -104,12 +104,17 @@ impl Behind {
     /// Before rules are made: the helper is started, and told where the file is. Where that cannot be
     /// done, puts are carried out without one.
     pub(super) fn begin_watch(&self, epoch: u64) {
-        if !self.watch.is_wanted.load(Ordering::Relaxed) {
+        let is_wanted = || self.watch.is_wanted.load(Ordering::Relaxed) && !self.is_over();
+        if !is_wanted() {
             return;
         }
         let budget = self.budget();
         let Some(arena) = budget.arena() else { return };
         let mut with = self.watch.with();
+        // Who ends the file takes what is here after it has said so.
+        if !is_wanted() {
+            return;
+        }
         if with.is_none() {
             let Some(helper) = Helper::of_process() else {
                 self.watch.is_wanted.store(false, Ordering::Relaxed);
@@ -156,7 +161,8 @@ impl Behind {
             return;
         }
         let with = self.watch.with();
-        let is_told = with.as_ref().is_some_and(|with| {
+        // The file may have ended meanwhile, which says nothing of the helper.
+        let is_told = with.as_ref().is_none_or(|with| {
             let (group, name) = (group.to_vec(), name.to_vec());
             with.helper.tell(&Message::Var { file: with.id, var, group, name }, None)
         });
@@ -223,7 +229,8 @@ impl Behind {
         if !self.is_watched() {
             return None;
         }
-        let is_cut = self.watch.with().as_ref().is_none_or(|with| with.helper.is_cut());
+        // Where there is none the file has ended.
+        let is_cut = self.watch.with().as_ref().map(|with| with.helper.is_cut())?;
         if is_cut {
             self.lose_watch();
             return None;
@@ -249,7 +256,7 @@ impl Behind {
     }
 
     /// Commits what was carried out, so that the helper needs it no longer.
-    pub(super) fn commit(&self) -> Result<()> {
+    pub(crate) fn commit(&self) -> Result<()> {
         self.committing(|| match &*self.inner {
             Inner::Classic(classic) if classic.in_define_mode() => Ok(()),
             Inner::Classic(classic) => Ok(classic.sync()?),
@@ -326,16 +333,17 @@ impl Behind {
     /// Gives back what commits have: the oldest first, whoever else does. Of a program that is killed meanwhile the
     /// helper repeats what is left, and that is to be the last of what was put.
     pub(super) fn release(&self) {
-        if self.lock().kept.is_empty() {
+        let is_watched = self.is_watched();
+        if !is_watched && self.lock().kept.is_empty() {
             return;
         }
-        let is_watched = self.is_watched();
         let n_commits = match &*self.inner {
             _ if !is_watched => u64::MAX,
             // Who has closed it gives all back.
             Inner::Nc4(nc4) => nc4.read().map_or(0, |file| file.n_confirmed()),
             Inner::Classic(_) => self.watch.n_done.load(Ordering::SeqCst),
         };
+        // Also where nothing is kept any more: another thread may be about to give it back.
         let _in_order = self.releasing.lock();
         let mut state = self.lock();
         let n = state.kept.iter().take_while(|(mark, _)| *mark < n_commits).count();
