@@ -95,7 +95,17 @@ pub(crate) fn records(
     if parts.is_empty() {
         return Ok(());
     }
-    for record in from..to {
+    // Until then all of each record is filled.
+    let whole_to = covered.map_or(to, |put| put.from.clamp(from, to));
+    let mut next = from;
+    if whole_to.saturating_sub(from) >= MANY_RECORDS
+        && let Some(one) = whole_record(&parts, layout.record_len)
+    {
+        let begin = parts.first().map_or(0, |part| part.1);
+        fill_whole(storage, begin, from..whole_to, &one)?;
+        next = whole_to;
+    }
+    for record in next..to {
         let offset = record.saturating_mul(layout.record_len);
         for (index, begin, len, element) in &parts {
             if covered.is_some_and(|put| put.var == *index && record >= put.from) {
@@ -107,9 +117,96 @@ pub(crate) fn records(
     Ok(())
 }
 
+/// From so many records on they are filled together: one put may lie millions of records behind the end.
+const MANY_RECORDS: u64 = 256;
+/// The longest record of which that is worth a block in memory.
+const LONGEST_RECORD: u64 = 64 << 10;
+/// Bytes written at a time then.
+const BLOCK: usize = 1 << 20;
+
+/// A part of each record: index of the variable, first byte in the file, length, element.
+type Part = (usize, u64, u64, Vec<u8>);
+
+/// The bytes of a record of fill values; `None` where something else lies in it, where it is long, and where there is no
+/// memory for it.
+fn whole_record(parts: &[Part], record_len: u64) -> Option<Vec<u8>> {
+    if record_len > LONGEST_RECORD {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(record_len).ok()?).ok()?;
+    let mut end = parts.first()?.1;
+    for (_, begin, len, element) in parts {
+        if *begin != end {
+            return None;
+        }
+        end = end.checked_add(*len)?;
+        bytes.extend(element.iter().cycle().take(usize::try_from(*len).ok()?));
+    }
+    (bytes.len() as u64 == record_len).then_some(bytes)
+}
+
+/// Writes `one` as each of these records, the first of all being at `begin`.
+fn fill_whole(
+    storage: &dyn Storage,
+    begin: u64,
+    records: std::ops::Range<u64>,
+    one: &[u8],
+) -> Result<(), ClassicError> {
+    let len = one.len() as u64;
+    let (mut at, end) = (
+        begin.saturating_add(records.start.saturating_mul(len)),
+        begin.saturating_add(records.end.saturating_mul(len)),
+    );
+    let n_at_once = (BLOCK / one.len().max(1)).max(1);
+    let mut block = Vec::new();
+    let is_had = block.try_reserve_exact(n_at_once.saturating_mul(one.len())).is_ok();
+    (0..if is_had { n_at_once } else { 1 }).for_each(|_| block.extend_from_slice(one));
+    while at < end {
+        let left = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX);
+        let piece = block.get(..left.min(block.len())).unwrap_or_default();
+        storage.write_at(at, piece)?;
+        at = at.saturating_add(piece.len() as u64);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Many records at once are as one after another, whatever their variables are, up to those that a put covers.
+    #[test]
+    fn many_records_are_filled_as_few_are() {
+        use crate::file::ClassicFile;
+        use crate::{Reserve, Version};
+        use std::sync::Arc;
+        use zonda_storage::backend::Memory;
+        let types = [ExtType::Byte, ExtType::Double, ExtType::Short, ExtType::Char];
+        for n_vars in 1..=4 {
+            for width in [1, 3, 50] {
+                let storage: Arc<dyn Storage> = Arc::new(Memory::new());
+                let file = ClassicFile::create(storage, None, Version::Cdf2, false);
+                let dims = [file.def_dim(b"t", 0).unwrap().0, file.def_dim(b"x", width).unwrap().0];
+                for (n, ty) in types.iter().take(n_vars).enumerate() {
+                    file.def_var(format!("v{n}").as_bytes(), ty.nc_type(), &dims).unwrap();
+                }
+                file.enddef(Reserve::Default).unwrap();
+                let (from, to) = (7, 7 + 3 * MANY_RECORDS);
+                for covered in [None, Some(Covered { var: n_vars - 1, from: to - 5 })] {
+                    let (together, apart) = (Memory::new(), Memory::new());
+                    file.with_header(|header, _| {
+                        records(&together, header, 0, from, to, covered).unwrap();
+                        for record in from..to {
+                            records(&apart, header, 0, record, record + 1, covered).unwrap();
+                        }
+                    });
+                    let (together, apart) = (together.to_vec().unwrap(), apart.to_vec().unwrap());
+                    assert!(together == apart && !apart.is_empty(), "{n_vars} of {width}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn defaults_are_big_endian() {
