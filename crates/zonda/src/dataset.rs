@@ -31,8 +31,9 @@ pub struct Dataset {
     file: Option<Arc<File>>,
     /// Set for a dataset in memory that is to be written to `path` in the end.
     persists: bool,
-    /// Held while that is done: a thread may close it at the end of the process.
-    persisting: Mutex<()>,
+    /// Held while that is done: a thread may close it at the end of the process. True once it was closed: somebody may have
+    /// opened the file since, and changed it.
+    persisting: Mutex<bool>,
     /// Set where aborting the creation has a file to remove.
     on_disk: bool,
     /// Set in a forked child: what becomes of the file is the parent's business.
@@ -133,7 +134,7 @@ impl Dataset {
             path: name.to_owned(),
             file,
             persists: false,
-            persisting: Mutex::ranked(Rank::Persist, ()),
+            persisting: Mutex::ranked(Rank::Persist, false),
             on_disk: false,
             forked: AtomicBool::new(false),
             out_of_reach: AtomicBool::new(false),
@@ -617,7 +618,7 @@ impl Dataset {
     fn finish(&self, ending: Ending) -> Result<()> {
         match ending {
             _ if self.is_forked() => Ok(()),
-            Ending::Keep if self.persists => self.persist(),
+            Ending::Keep if self.persists => self.persist(true),
             Ending::Remove if self.on_disk => match &self.file {
                 Some(file) => self.here(file.remove()),
                 None => self.here(open::remove_made(&self.path)),
@@ -626,9 +627,14 @@ impl Dataset {
         }
     }
 
-    fn persist(&self) -> Result<()> {
-        let _alone = self.persisting.lock();
-        self.here(open::persist(&**self.storage(), &self.path))
+    fn persist(&self, closes: bool) -> Result<()> {
+        let mut is_done = self.persisting.lock();
+        if *is_done {
+            return Ok(());
+        }
+        self.here(open::persist(&**self.storage(), &self.path))?;
+        *is_done = closes;
+        Ok(())
     }
 
     fn check_end(&self, ending: Ending) -> Result<()> {
@@ -741,7 +747,7 @@ impl Dataset {
             Inner::Nc4(_) => Ok(()),
         })?;
         if self.persists && !self.is_forked() && !self.in_define_mode() {
-            self.persist()?;
+            self.persist(false)?;
         }
         self.check_close()?;
         told
