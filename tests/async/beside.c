@@ -3,7 +3,7 @@
  *
  *   beside threads FILE MODE PUTS WORDS   one thread puts the whole of a variable PUTS times; for each letter of WORDS another
  *                                         one syncs (s), puts an attribute (a), renames a variable (r) or puts to another one
- *                                         (p), all the time
+ *                                         (p), all the time; for R the one renames its own before each put
  *   beside files FILE MODE                the helper is killed with puts of FILE on it; then FILE.b and FILE.c get a helper
  *                                         of theirs: what FILE had is not put into these
  *   beside look FILE                      0 where the file has at least what was said, by its first variable */
@@ -139,12 +139,15 @@ int main(int n, char **args) {
         kill(getpid(), SIGKILL);
     }
     id = make(file, mode);
+    const int renames_own = strchr(args[5], 'R') != NULL;
     for (const char *word = args[5]; *word; word++) {
         pthread_t thread;
+        if (*word == 'R') continue;
         void *(*body)(void *) = *word == 's' ? syncs : *word == 'a' ? annotates : *word == 'r' ? renames : puts_too;
         if (pthread_create(&thread, NULL, body, NULL)) return 2;
     }
     for (int i = 1; i <= atoi(args[4]); i++) {
+        if (renames_own) OK(nc_rename_var(id, 0, i & 1 ? "w0" : "v0"));
         said[1] = i;
         put(id, 0, i);
         said[0] = i;

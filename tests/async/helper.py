@@ -443,7 +443,7 @@ def scenes(world, kills, seed):
         holds(file, lines, 50_000)
 
     for fmt in "1254":
-        for words in ("a", "s", "ap", "sp", "r", "as"):
+        for words in ("a", "s", "ap", "sp", "r", "as", "R", "Rs"):
             for k in range(max(1, kills // 4)):
                 yield "beside/%s/%s/%d" % (fmt, words, k), lambda f=fmt, w=words, k=k: beside("threads", f, 3 + 17 * k, w)
         yield "beside/%s/files" % fmt, lambda f=fmt: beside("files", f, looked=".c")

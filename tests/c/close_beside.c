@@ -125,7 +125,32 @@ static void one_round(int number) {
     OK(nc_close(nc));
 }
 
+static int closed_id;
+static void *closes_and_opens(void *unused) {
+    int other, dim, var;
+    OK(nc_close(closed_id));
+    OK(nc_create("other.nc", NC_CLOBBER, &other));
+    OK(nc_def_dim(other, "x", 1, &dim));
+    OK(nc_def_var(other, "v", NC_INT, 1, &dim, &var));
+    OK(nc_enddef(other));
+    return unused;
+}
+
+/* The number of a file that another thread has closed is not that of the next one. To be the first of the process. */
+static void numbers(void) {
+    int dim, var, value;
+    pthread_t thread;
+    OK(nc_create("first.nc", NC_CLOBBER, &closed_id));
+    OK(nc_def_dim(closed_id, "x", 1, &dim));
+    OK(nc_def_var(closed_id, "v", NC_INT, 1, &dim, &var));
+    OK(nc_enddef(closed_id));
+    CHECK(pthread_create(&thread, NULL, closes_and_opens, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    FAILS(nc_get_var_int(closed_id, 0, &value), NC_EBADID);
+}
+
 int main(void) {
+    numbers();
     for (int number = 0; number < ROUNDS; number++) {
         setenv("ZONDA_IO", number % 2 ? "throttle:1G:1ms,file" : "cache:4:8,throttle:1G:1ms,file", 1);
         setenv("ZONDA_ASYNC", number & 4 ? "on" : "off", 1);
