@@ -158,7 +158,7 @@ fn fill_whole(
         begin.saturating_add(records.start.saturating_mul(len)),
         begin.saturating_add(records.end.saturating_mul(len)),
     );
-    let n_at_once = (BLOCK / one.len().max(1)).max(1);
+    let n_at_once = BLOCK.checked_div(one.len()).unwrap_or(0).max(1);
     let mut block = Vec::new();
     let is_had = block.try_reserve_exact(n_at_once.saturating_mul(one.len())).is_ok();
     (0..if is_had { n_at_once } else { 1 }).for_each(|_| block.extend_from_slice(one));
