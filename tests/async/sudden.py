@@ -107,9 +107,12 @@ class Lives:
             raise Wrong(said)
         is_helper = env.get("ZONDA_ASYNC") == "helper"
         until = time.monotonic() + (HELPER_SECONDS if is_helper else 0)
+        is_mended = False
         while True:
-            # A change that was given up is completed by who opens the file for writing.
-            if not is_helper and list(stem.parent.glob("*.zonda-journal")):
+            # A change that was given up is completed by who opens the file for writing. That is the helper where it has puts
+            # of the file's; of a file without any it may never have heard.
+            if not is_mended and time.monotonic() >= until and list(stem.parent.glob("*.zonda-journal")):
+                is_mended = True
                 self.n_mended += 1
                 done = self.call("mend", seed, kind, stem, True)
                 if done.returncode:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A file without room in its header, and a redef for which all of its data move.
  *
- *   room make|redef|check fixed|records FILE KB      see run.py */
+ *   room make|redef|persist|check fixed|records FILE KB      see run.py; persist does it with the file in memory */
 #include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
     int nc, dims[2], id, is_records = strcmp(argv[2], "records") == 0;
     size_t rows = (size_t)atoi(argv[4]) * 1024 / (ROW * sizeof(int));
     int row[ROW];
-    char text[3000];
+    static char text[300000];
     memset(text, 'h', sizeof text);
     if (strcmp(argv[1], "make") == 0) {
         OK(nc_create(argv[3], NC_CLOBBER | NC_64BIT_OFFSET, &nc));
@@ -37,6 +37,11 @@ int main(int argc, char **argv) {
         }
     } else if (strcmp(argv[1], "redef") == 0) {
         OK(nc_open(argv[3], NC_WRITE, &nc));
+        OK(nc_redef(nc));
+        OK(nc_put_att_text(nc, NC_GLOBAL, "history", 3000, text));
+        OK(nc__enddef(nc, 0, 4, 0, 4));
+    } else if (strcmp(argv[1], "persist") == 0) {
+        OK(nc_open(argv[3], NC_WRITE | NC_DISKLESS | NC_PERSIST, &nc));
         OK(nc_redef(nc));
         OK(nc_put_att_text(nc, NC_GLOBAL, "history", sizeof text, text));
         OK(nc__enddef(nc, 0, 4, 0, 4));

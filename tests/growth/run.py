@@ -18,7 +18,8 @@ Work: many.c defines, asks, renames, overwrites and deletes n and 4n objects. Pr
 to grow twelvefold, work that grows with the square does sixteenfold; what takes less than a tenth of a
 second is not judged, and everything has a generous bound.
 
-Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no copy of the file.
+Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no copy of the file; and a file in memory
+that is written to such a device, or to one that does not even hold what is new, where the file stays as it was.
 """
 import argparse
 import ctypes.util
@@ -187,27 +188,47 @@ def room(options):
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder]).returncode != 0:
         skip("room: no tmpfs can be mounted (who is not root cannot)")
         return
+
+    def place(made, more_kb):
+        for file in folder.iterdir():
+            file.unlink()
+        file = folder / "f.nc"
+        shutil.copy(made, file)
+        free = os.statvfs(folder)
+        fill = free.f_bavail * free.f_frsize - (more_kb << 10)
+        (folder / "fill").write_bytes(b"x" * max(0, fill))
+        return file
+
+    def left(name):
+        there = sorted(found.name for found in folder.iterdir())
+        say(there == ["f.nc", "fill"], f"{name}: left behind: {there}")
+
     try:
         program = compile_program(HERE / "room.c")
         for how in "fixed", "records":
             made = SCRATCH / "room.nc"
             run(True, program, "make", how, made, MOVED_KB)
+            for more_kb in (0, LEAST_MORE_KB, 400, 3000, 9 << 10):
+                file = place(made, more_kb)
+                name = f"room {how}, in memory, {more_kb} KB free"
+                changed = run(True, program, "persist", how, file, MOVED_KB, check=False)
+                if more_kb < 300:
+                    say("No space left" in changed.stdout, f"{name}: {changed.stdout}{changed.stderr}")
+                    say(file.read_bytes() == made.read_bytes(), f"{name}: the file is not as it was")
+                else:
+                    say(changed.returncode == 0, f"{name}: {changed.stdout}{changed.stderr}")
+                    whole = run(False, program, "check", how, file, MOVED_KB, check=False)
+                    say(whole.returncode == 0, f"{name}: {whole.stdout}{whole.stderr}")
+                left(name)
             for more_kb in (LEAST_MORE_KB, 96, 700, 3000, 8 << 10, 10 << 10):
                 for ours in False, True:
-                    for file in folder.iterdir():
-                        file.unlink()
-                    file = folder / "f.nc"
-                    shutil.copy(made, file)
-                    free = os.statvfs(folder)
-                    fill = free.f_bavail * free.f_frsize - (more_kb << 10)
-                    (folder / "fill").write_bytes(b"x" * max(0, fill))
+                    file = place(made, more_kb)
                     name = f"room {how}, {more_kb} KB free, {'ours' if ours else 'reference'}"
                     changed = run(ours, program, "redef", how, file, MOVED_KB, check=False)
                     say(changed.returncode == 0, f"{name}: {changed.stdout}{changed.stderr}")
                     whole = run(False, program, "check", how, file, MOVED_KB, check=False)
                     say(whole.returncode == 0, f"{name}: {whole.stdout}{whole.stderr}")
-                    left = sorted(found.name for found in folder.iterdir())
-                    say(left == ["f.nc", "fill"], f"{name}: left behind: {left}")
+                    left(name)
     finally:
         subprocess.run(["umount", folder], check=True)
 

@@ -13,14 +13,13 @@
 use std::sync::Arc;
 
 use zonda_storage::neighbour::journal_id;
-use zonda_storage::{Beside, Neighbour, Storage, write_journal};
+use zonda_storage::{Beside, Neighbour, Storage, has_no_room, write_journal};
 
 use crate::codec::{decode_header, encode_header};
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Var};
 use crate::journal::{Body, Kind, SLOT_FIXED, SLOT_PAYLOAD, Slots};
-use crate::rewrite::no_room;
 use crate::transfer::read_or_zeros;
 
 /// The most pieces in a batch: small records would make long lists.
@@ -110,7 +109,7 @@ impl Move {
             body.kind = Kind::Move { payload };
             match moving.keep_journal(&**beside, &body) {
                 Err(ClassicError::Storage(cause))
-                    if no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
+                    if has_no_room(cause.raw_os_error()) && payloads.len() > 0 => {}
                 other => {
                     other?;
                     break;

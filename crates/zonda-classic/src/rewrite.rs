@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use zonda_storage::layer::Adaptive;
-use zonda_storage::{Beside, Neighbour, Storage, has_no_descriptor, takes_no_files};
+use zonda_storage::{Beside, Neighbour, Storage, has_no_descriptor, has_no_room, takes_no_files};
 
 use crate::codec::encode_header;
 use crate::error::ClassicError;
@@ -47,16 +47,9 @@ pub(crate) fn rewrite(
     let Err(error) = made else { return Ok(true) };
     let _ = beside.remove(Neighbour::Copy);
     match &error {
-        ClassicError::Storage(cause) if no_room(cause.raw_os_error()) => Ok(false),
+        ClassicError::Storage(cause) if has_no_room(cause.raw_os_error()) => Ok(false),
         _ => Err(error),
     }
-}
-
-/// Whether an `errno` means that the device holds no file of this size more.
-pub(crate) fn no_room(errno: i32) -> bool {
-    const ENOSPC: i32 = 28;
-    const EDQUOT: i32 = 122;
-    matches!(errno, ENOSPC | EDQUOT)
 }
 
 fn write_copy(

@@ -144,6 +144,21 @@ pub fn spawn<T: Send + 'static>(
     os::with_signals_blocked(|| named.spawn(body))
 }
 
+/// The same for a thread that ends before `scope` does, which reports its panic.
+///
+/// # Errors
+/// What the system says if it gives no thread.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope std::thread::Scope<'scope, '_>,
+    name: String,
+    purpose: Purpose,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> std::io::Result<std::thread::ScopedJoinHandle<'scope, T>> {
+    let named = std::thread::Builder::new().name(name);
+    let body = prepared(purpose, body);
+    os::with_signals_blocked(|| named.spawn_scoped(scope, body))
+}
+
 /// Whether the process is at its end.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
@@ -159,21 +174,6 @@ pub fn join(thread: JoinHandle<()>) {
         // A panic has been reported on standard error, and what it was at is done by others.
         let _ = thread.join();
     }
-}
-
-/// The same for a thread that ends before `scope` does, which reports its panic.
-///
-/// # Errors
-/// What the system says if it gives no thread.
-pub fn spawn_scoped<'scope, T: Send + 'scope>(
-    scope: &'scope std::thread::Scope<'scope, '_>,
-    name: String,
-    purpose: Purpose,
-    body: impl FnOnce() -> T + Send + 'scope,
-) -> std::io::Result<std::thread::ScopedJoinHandle<'scope, T>> {
-    let named = std::thread::Builder::new().name(name);
-    let body = prepared(purpose, body);
-    os::with_signals_blocked(|| named.spawn_scoped(scope, body))
 }
 
 /// A thread's body, which first goes where it may run, and is counted.

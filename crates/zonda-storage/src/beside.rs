@@ -186,6 +186,12 @@ pub fn takes_no_files(errno: i32) -> bool {
     matches!(errno, libc::EPERM | libc::ENOENT | libc::EACCES | libc::EROFS | libc::ENAMETOOLONG)
 }
 
+/// Whether an `errno` means that the device, or its user's quota, holds no more bytes.
+#[must_use]
+pub fn has_no_room(errno: i32) -> bool {
+    matches!(errno, libc::ENOSPC | libc::EDQUOT)
+}
+
 /// Whether an `errno` means that there may be no more open files. The program need not be able to close
 /// one: all that it has may be waiting for this commit.
 #[must_use]

@@ -42,7 +42,7 @@ pub mod temporary;
 pub mod whole;
 
 pub use beside::{
-    Beside, Found, Neighbour, Sight, has_no_descriptor, takes_no_files, write_journal,
+    Beside, Found, Neighbour, Sight, has_no_descriptor, has_no_room, takes_no_files, write_journal,
 };
 pub use error::{Op, StorageError, check_place};
 pub use lock::{Locking, MayWrite, Writer, WriterLock};

@@ -7,7 +7,7 @@ use zonda_model::{Answer, NcError};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
     Beside, Create, Locking, Neighbour, Opened, Spec, Storage, StorageError, SyncLevel, WriterLock,
-    has_no_descriptor, takes_no_files,
+    has_no_descriptor, has_no_room, takes_no_files,
 };
 
 use crate::behind::WriteBehind;
@@ -201,7 +201,7 @@ const COPY_BLOCK: usize = 1 << 20;
 /// one, or the file has other names, it is written where it is, as by the reference.
 ///
 /// # Errors
-/// What the operating system reports.
+/// What the operating system reports. Where there is no room, the file is as it was.
 pub fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
     if let Ok(opened) = open_storage(path, true, Create::MustExist, true, None)
         && let Some(beside) = opened.beside.as_ref().filter(|beside| beside.replaceable())
@@ -212,15 +212,22 @@ pub fn persist(from: &dyn Storage, path: &Path) -> Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    let opened = open_storage(path, true, Create::Truncate, true, None)?;
-    copy_all(from, &*opened.storage)?;
+    let opened = match open_storage(path, true, Create::MustExist, true, None) {
+        Err(error) if error.code() == NcError::System(ENOENT) => {
+            open_storage(path, true, Create::Truncate, true, None)?
+        }
+        opened => opened?,
+    };
+    overwrite(from, &*opened.storage)?;
     opened.storage.sync()?;
     Ok(opened.file().map_or(Ok(()), |file| file.check_close())?)
 }
 
 fn replace_by(from: &dyn Storage, beside: &dyn Beside) -> std::result::Result<(), StorageError> {
     let copy = beside.create(Neighbour::Copy)?;
-    let done = copy_all(from, &*copy).and_then(|()| copy.sync()).and_then(|()| beside.replace());
+    let done = copy_range(from, &*copy, 0, u64::MAX)
+        .and_then(|()| copy.sync())
+        .and_then(|()| beside.replace());
     if done.is_err() {
         // It is of no use to anybody.
         let _ = beside.remove(Neighbour::Copy);
@@ -231,27 +238,40 @@ fn replace_by(from: &dyn Storage, beside: &dyn Beside) -> std::result::Result<()
 /// Whether a file cannot be replaced, and can be written.
 fn is_written_in_place(error: &StorageError) -> bool {
     let errno = error.raw_os_error();
-    let has_no_room = matches!(errno, ENOSPC | EDQUOT);
-    error.is_refused() || takes_no_files(errno) || has_no_descriptor(errno) || has_no_room
+    error.is_refused() || takes_no_files(errno) || has_no_descriptor(errno) || has_no_room(errno)
 }
 
-fn copy_all(from: &dyn Storage, to: &dyn Storage) -> std::result::Result<(), StorageError> {
+/// Writes what is longer than the file first: what then replaces its bytes finds their room.
+fn overwrite(from: &dyn Storage, to: &dyn Storage) -> std::result::Result<(), StorageError> {
+    let (new, old) = (from.len()?, to.len()?);
+    if let Err(error) = copy_range(from, to, old, new) {
+        // The error that is told is the one of the copy.
+        let _ = to.set_len(old);
+        return Err(error);
+    }
+    copy_range(from, to, 0, old.min(new))?;
+    to.set_len(new)
+}
+
+fn copy_range(
+    from: &dyn Storage,
+    to: &dyn Storage,
+    mut at: u64,
+    end: u64,
+) -> std::result::Result<(), StorageError> {
     let mut block = vec![0u8; COPY_BLOCK];
-    let mut at = 0u64;
-    loop {
-        let got = from.read_at(at, &mut block)?;
+    while at < end {
+        let wanted = usize::try_from(end - at).map_or(COPY_BLOCK, |left| left.min(COPY_BLOCK));
+        let got = from.read_at(at, &mut block[..wanted])?;
         if got == 0 {
             return Ok(());
         }
         to.write_at(at, &block[..got])?;
         at += got as u64;
     }
+    Ok(())
 }
 
-/// `ENOSPC` of Linux on every architecture.
-const ENOSPC: i32 = 28;
-/// `EDQUOT` of Linux on almost every architecture.
-const EDQUOT: i32 = 122;
 /// `ENOENT` of Linux on every architecture.
 const ENOENT: i32 = 2;
 /// `EEXIST` of Linux on every architecture.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use zonda_model::NcError;
+use zonda_storage::has_no_room;
 
 use crate::error::{Error, Result};
 
@@ -57,12 +58,8 @@ impl Patience {
 /// Whether there may be room later. Not so where a process may not write more (`EFBIG`), or a device is
 /// broken.
 fn is_full(error: &Error) -> bool {
-    matches!(error.code(), NcError::System(ENOSPC | EDQUOT))
+    matches!(error.code(), NcError::System(errno) if has_no_room(errno))
 }
-
-/// Those of Linux on every architecture that there is a build for.
-const ENOSPC: i32 = 28;
-const EDQUOT: i32 = 122;
 
 #[cfg(test)]
 mod tests {
@@ -71,6 +68,8 @@ mod tests {
     use super::*;
 
     const EIO: i32 = 5;
+    const ENOSPC: i32 = 28;
+    const EDQUOT: i32 = 122;
 
     fn short() -> Patience {
         let ms = Duration::from_millis;
