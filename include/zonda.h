@@ -50,6 +50,27 @@ extern int nc_zonda_set_async(int ncid, const char *how);
  * Returns NC_NOERR, or NC_EBADID. */
 extern int nc_zonda_async_status(int ncid, size_t *pending_bytes, int *err);
 
+/* What the library holds in this process, in bytes: one answer for each kind of memory, and one for all
+ * together. The limit is the environment variable ZONDA_MEMORY's, or a part of what the machine or the
+ * control group has, divided by the ranks on the node.
+ *
+ * kind is 0, 1, ... up to the first that gives NC_EINVAL, or NC_ZONDA_MEMORY_ALL. namep gets a word, static:
+ *   "pages"       pages of files in the default layer; the longest unused clean ones go first
+ *   "chunks"      decoded chunks, kept for later reads; the longest unused go first
+ *   "queues"      puts that write-behind accepted and that wait; they stay, and puts wait
+ *   "incomplete"  chunks of netCDF-4 files that wait for more data; above the limit they go to a file
+ *                 without a name beside the data
+ *   "spare"       memory that is kept to be used again; it goes before all other
+ *   "trace"       events of ZONDA_TRACE that are not written yet; they stay
+ *   "all"         the sum of these
+ * bytes gets what is held now, most the most that was held at any time; for NC_ZONDA_MEMORY_ALL most gets
+ * the limit. Any pointer may be NULL. It never waits, and costs no file. Caches whose size was asked for by
+ * name (ZONDA_IO) are as large as that and not counted.
+ *
+ * Returns NC_NOERR, or NC_EINVAL for another kind. */
+#define NC_ZONDA_MEMORY_ALL (-1)
+extern int nc_zonda_memory(int kind, const char **namep, size_t *bytes, size_t *most);
+
 #if defined(__cplusplus)
 }
 #endif

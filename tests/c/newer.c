@@ -5,6 +5,24 @@
 #include <netcdf_filter.h>
 #include <zonda.h>
 
+/* Kinds of memory: their names, and that their sum is what is held in all. */
+static void held(void) {
+    const char *name;
+    size_t bytes, most, sum = 0, all, limit;
+    int kind = 0, has_pages = 0;
+    for (; nc_zonda_memory(kind, &name, &bytes, &most) == NC_NOERR; kind++) {
+        CHECK(strlen(name) > 0 && bytes <= most);
+        has_pages |= strcmp(name, "pages") == 0;
+        sum += bytes;
+    }
+    CHECK(kind >= 6 && has_pages);
+    FAILS(nc_zonda_memory(kind, &name, &bytes, &most), NC_EINVAL);
+    FAILS(nc_zonda_memory(-2, &name, &bytes, &most), NC_EINVAL);
+    OK(nc_zonda_memory(NC_ZONDA_MEMORY_ALL, &name, &all, &limit));
+    CHECK(strcmp(name, "all") == 0 && all == sum && limit > 0);
+    OK(nc_zonda_memory(0, NULL, NULL, NULL));
+}
+
 int main(void) {
     NCPluginList list = {0, NULL};
     size_t n;
@@ -54,5 +72,6 @@ int main(void) {
     CHECK(strlen(text) == n);
     free(text);
     OK(nc_close(nc));
+    held();
     return 0;
 }

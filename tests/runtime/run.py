@@ -8,6 +8,8 @@ decided  `zonda info --runtime` under taskset, ulimit, settings, and the variabl
 where    a program with OpenMP under OMP_PROC_BIND=true OMP_PLACES=cores, and so under taskset: the library is linked before libgomp,
          after it, preloaded, or loaded when OpenMP has begun; its threads keep off the core that the main thread is bound to, and
          within those of the process
+memory   a program whose chunks and records do not fit into ZONDA_MEMORY: `cmp` of its files for 64 MiB and 4 GiB, 1 and 64
+         ranks; what it holds at most; nothing is left beside its files, also where the device is full (a tmpfs, as root)
 group    64 processes in a control group of 512 MiB (version 1 or 2, made by us; skipped where we may not)
 
 No time decides. ZONDA_LIBDIR (dist/lib) is the library under test.
@@ -183,6 +185,66 @@ def where(scratch):
             yield "where %s %s" % (kind, what), place
 
 
+# What a process has beside what it counts, in bytes: code, stacks, chunks on their way through filters and the memory that is kept for them,
+# and what the allocator does not give back.
+BESIDE = 128 * MIB
+
+
+def memory(scratch):
+    program = scratch / "memory"
+
+    def build():
+        if not program.exists():
+            built = subprocess.run(["gcc", "-std=gnu11", "-O1", "-I", PREFIX / "include", HERE / "memory.c", "-L", LIBRARY, "-l:libnetcdf.so.19", "-o", program],
+                                   capture_output=True, text=True, check=False)
+            want(built.returncode == 0, built.stderr[-400:])
+
+    def held(folder, mib, **env):
+        build()
+        folder.mkdir(exist_ok=True)
+        said = run([program, folder, mib], LD_LIBRARY_PATH=LIBRARY, **env)
+        want(sorted(p.name for p in folder.iterdir()) == ["chunks.nc", "classic.nc"], "left: %s" % list(folder.iterdir()))
+        return {word: int(number) for word, number in (line.split() for line in said.splitlines())}
+
+    def same():
+        ranks = {"OMPI_COMM_WORLD_LOCAL_SIZE": 64}
+        ways = {"4G": {"ZONDA_MEMORY": "4G"}, "64M": {"ZONDA_MEMORY": "64M"}, "64M of 64": {"ZONDA_MEMORY": "64M", **ranks}, "a part of 64": ranks}
+        for way, env in ways.items():
+            got = held(scratch / "way", 192, **env)
+            if way == "4G":
+                shutil.move(scratch / "way", scratch / "first")
+                want(got["incomplete"] > 180 * MIB, "chunks that wait are counted: %s" % got)
+                continue
+            want(got["held"] <= got["limit"] + 16 * MIB, "%s: more is held than the limit: %s" % (way, got))
+            want(got["rss"] <= got["limit"] + BESIDE, "%s: more is used than counted: %s" % (way, got))
+            for name in ("chunks.nc", "classic.nc"):
+                want((scratch / "first" / name).read_bytes() == (scratch / "way" / name).read_bytes(), "%s: other bytes in %s" % (way, name))
+            shutil.rmtree(scratch / "way")
+
+    def full():
+        if os.geteuid() != 0:
+            raise Skip("only root mounts")
+        small = scratch / "small"
+        small.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=110m", "tmpfs", small], capture_output=True, check=False).returncode:
+            raise Skip("no tmpfs can be mounted")
+        try:
+            # 96 MiB of chunks wait, of which 48 are data at last: what is sent away leaves room for them.
+            held(small, "96", ZONDA_MEMORY="16M")
+            for path in small.iterdir():
+                path.unlink()
+            # Where the data do not fit the call says so, and nothing is left but the data.
+            want(subprocess.run(["mount", "-o", "remount,size=40m", small], check=False).returncode == 0, "no smaller tmpfs")
+            done = subprocess.run([program, small, "96"], env=environment(LD_LIBRARY_PATH=LIBRARY, ZONDA_MEMORY="16M"), capture_output=True, text=True, timeout=SECONDS, check=False)
+            want(done.returncode == 28 and "No space left" in done.stderr, "ends with %d: %s" % (done.returncode, done.stderr))
+            want({p.name for p in small.iterdir()} <= {"chunks.nc", "classic.nc"}, "left: %s" % list(small.iterdir()))
+        finally:
+            subprocess.run(["umount", small], check=False)
+
+    yield "memory same bytes", same
+    yield "memory full device", full
+
+
 def groups(scratch):
     def small():
         if os.geteuid() != 0:
@@ -216,7 +278,7 @@ def main():
     options = parser.parse_args()
     passed, failed, skipped = 0, 0, 0
     with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        for part in (decided(), where(Path(scratch)), groups(Path(scratch))):
+        for part in (decided(), where(Path(scratch)), memory(Path(scratch)), groups(Path(scratch))):
             for name, test in part:
                 if not re.search(options.only, name):
                     continue

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use zonda::{NcError, WriteBehind};
+use zonda_runtime::memory;
 
 use crate::boundary::{boundary, last_error_text, put};
 use crate::foreign::put_text;
@@ -110,6 +111,42 @@ pub unsafe extern "C" fn nc_zonda_async_status(
         unsafe {
             put(pending_bytes, bytes);
             put(err, error.map_or(0, |error| error.code().code()));
+        }
+        Ok(())
+    })
+}
+
+/// `NC_ZONDA_MEMORY_ALL`.
+const ALL: c_int = -1;
+
+/// `int nc_zonda_memory(int kind, const char **namep, size_t *bytes, size_t *most);`
+///
+/// What the library holds of one kind of memory, in bytes: now, and the most at any time; for
+/// `NC_ZONDA_MEMORY_ALL` of all kinds together, and the limit. `NC_EINVAL` for another kind. Never waits.
+///
+/// # Safety
+/// The pointers are null, or valid for a write.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nc_zonda_memory(
+    kind: c_int,
+    namep: *mut *const c_char,
+    bytes: *mut usize,
+    most: *mut usize,
+) -> c_int {
+    boundary(|| {
+        let broker = memory::process();
+        let held = usize::try_from(kind).ok().and_then(|kind| broker.held().get(kind).copied());
+        let (name, now, at_most) = match held {
+            Some(held) => (held.kind.c_name(), held.bytes, held.most),
+            None if kind == ALL => ("all\0", broker.in_use(), broker.limit()),
+            None => return Err(NcError::Inval.into()),
+        };
+        let count = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the contract above; names are static and end with a NUL.
+        unsafe {
+            put(namep, name.as_ptr().cast());
+            put(bytes, count(now));
+            put(most, count(at_most));
         }
         Ok(())
     })

@@ -14,7 +14,7 @@ use zonda_trace::{Args, Kind, span};
 
 use crate::ChunkError;
 use crate::bytes::MAPPED_BYTES;
-use crate::cache::{Cache, Claim, Hit, Want, tick};
+use crate::cache::{Cache, Claim, Hit, Want};
 use crate::decode::Decode;
 use crate::filter::{Decoded, Pipeline, Scratch};
 use crate::linear::{self, Memory};
@@ -25,6 +25,7 @@ use crate::scatter::{Part, Parts};
 use crate::selection::{Coords, Selection};
 use crate::stored::{Found, RawChunk, decoding, lengthen};
 use crate::table::{ChunkAt, ChunkTable};
+use zonda_runtime::memory::tick;
 
 /// The shape of an array's chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +44,15 @@ pub struct ChunkedArray {
 
 /// Chunks that are in memory and newer than what the table finds.
 pub(crate) trait Newer: Sync {
-    /// The bytes of a chunk, in the file's form.
-    fn chunk(&self, key: &[u64]) -> Option<&[u8]>;
+    /// The bytes of a chunk, in the file's form; in `room`, which is empty, if they are not in memory.
+    ///
+    /// # Errors
+    /// Those of where they are.
+    fn chunk<'a>(
+        &'a self,
+        key: &[u64],
+        room: &'a mut Vec<u8>,
+    ) -> Result<Option<&'a [u8]>, ChunkError>;
 }
 
 /// What work in the background needs of an array.
@@ -495,7 +503,10 @@ impl Inner {
         let key = || -> Coords {
             axes().map(|(axis, &k)| axis.piece(k).map_or(0, |piece| piece.chunk)).collect()
         };
-        if let Some(bytes) = request.newer.and_then(|newer| newer.chunk(&key())) {
+        let mut room = Vec::new();
+        if let Some(newer) = request.newer
+            && let Some(bytes) = newer.chunk(&key(), &mut room)?
+        {
             return scatter(bytes, part, base, &steps, decode, bench);
         }
         let index = part.number - request.batch.begin;

@@ -8,14 +8,15 @@
 //! keeps a fixed part of its chunks instead of losing each just before it is wanted, while chunks
 //! that are asked for many times in a row, as in a walk by layers, come and go in the order of use.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
-use zonda_trace::{Args, Kind};
+use zonda_runtime::memory::{Holder, Kind, tick};
+use zonda_trace::{Args, Kind as Event};
 
 use crate::bytes::Bytes;
 use crate::pool::Engine;
@@ -45,7 +46,7 @@ impl Chunk {
     #[inline]
     fn trace_hit(&self) {
         let args = || Args { bytes: self.bytes.len() as u64, ..Args::default() };
-        zonda_trace::instant(Kind::ChunkHit, args);
+        zonda_trace::instant(Event::ChunkHit, args);
     }
 }
 
@@ -166,12 +167,6 @@ const MOST_VICTIMS: usize = 64;
 /// How long a thread waits for another before it looks whether that one still lives.
 const PATIENCE: Duration = Duration::from_millis(2);
 
-/// The time: later calls give larger numbers.
-pub(crate) fn tick() -> u64 {
-    static CLOCK: AtomicU64 = AtomicU64::new(1);
-    CLOCK.fetch_add(1, Ordering::Relaxed)
-}
-
 impl Cache {
     pub(crate) fn new(engine: &Arc<Engine>, chunk_bytes: u64) -> Arc<Cache> {
         let cache = Arc::new(Cache {
@@ -183,7 +178,8 @@ impl Cache {
             hot: ArcSwapOption::empty(),
             oldest: AtomicU64::new(u64::MAX),
         });
-        engine.add_cache(&cache);
+        let holder: Weak<Cache> = Arc::downgrade(&cache);
+        engine.broker().join(holder);
         cache
     }
 
@@ -203,11 +199,6 @@ impl Cache {
     /// Whether no chunk is there or being decoded.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes() == 0
-    }
-
-    /// When the chunk longest unused was used.
-    pub(crate) fn oldest(&self) -> Option<u64> {
-        Some(self.oldest.load(Ordering::Relaxed)).filter(|&stamp| stamp != u64::MAX)
     }
 
     /// The chunk that small requests keep asking for.
@@ -274,7 +265,7 @@ impl Cache {
                         let waiting = zonda_trace::start();
                         let waited = self.loaded.wait_timeout(state, PATIENCE);
                         state = waited.0;
-                        zonda_trace::span_since(waiting, Kind::WaitChunk, Args::default);
+                        zonda_trace::span_since(waiting, Event::WaitChunk, Args::default);
                         continue;
                     }
                     Some(entry) if entry.uses < REUSED => {
@@ -289,7 +280,8 @@ impl Cache {
             }
             state.came_back |= state.some_went && id.is_some() && want.now;
             let behind = self.evict_behind(&mut state);
-            match self.room(&mut state, now, away, want.since) {
+            let may_ask = others_asked < MOST_VICTIMS;
+            match self.room(&mut state, now, away, want.since, may_ask) {
                 Room::Taken(gone) => {
                     let gone = behind.or(gone);
                     let load = Load::new();
@@ -298,13 +290,16 @@ impl Cache {
                     self.note_oldest(&state);
                     return Claim::Load(ticket);
                 }
-                Room::AskOther(other) if others_asked < MOST_VICTIMS => {
+                Room::AskOthers(before) if others_asked < MOST_VICTIMS => {
                     others_asked += 1;
                     drop(state);
-                    other.give_up_one();
+                    // Much memory takes time to go: others need not wait for it.
+                    if !self.engine.broker().reclaim(self.chunk_bytes, before) {
+                        others_asked = MOST_VICTIMS;
+                    }
                     state = self.lock();
                 }
-                Room::AskOther(_) | Room::None => {
+                Room::AskOthers(_) | Room::None => {
                     state.put(key, now, 1, Held::Ghost);
                     self.note_oldest(&state);
                     return Claim::Bypass;
@@ -325,30 +320,35 @@ impl Cache {
     }
 
     /// Takes the bytes of a chunk, pushing out others where it must.
-    fn room(&self, state: &mut State, now: u64, away: Option<u64>, since: u64) -> Room {
+    fn room(
+        &self,
+        state: &mut State,
+        now: u64,
+        away: Option<u64>,
+        since: u64,
+        may_ask: bool,
+    ) -> Room {
         let floor = self.floor.load(Ordering::Relaxed);
+        // What was used later is not to go.
+        let before =
+            away.map_or(since, |away| since.min(now.saturating_sub(away).saturating_add(1)));
+        let mut may_ask = may_ask;
         let mut gone = None;
         for _ in 0..MOST_VICTIMS {
-            if self.engine.take(self.chunk_bytes) {
+            if self.engine.broker().take(Kind::Chunks, self.chunk_bytes) {
                 state.bytes += self.chunk_bytes;
                 return Room::Taken(gone);
             }
             if state.bytes.saturating_add(self.chunk_bytes) <= floor {
                 return self.take_anyway(state, gone);
             }
-            let may_go = |stamp: u64| {
-                stamp < since && away.is_none_or(|away| now.saturating_sub(stamp) >= away)
-            };
             let own = state.oldest(since);
-            let other = self.engine.oldest_cache(self);
-            let other = other.filter(|(stamp, _)| {
-                may_go(*stamp) && own.is_none_or(|(_, own_stamp)| *stamp < own_stamp)
-            });
-            if let Some((_, other)) = other {
-                return Room::AskOther(other);
+            if may_ask && gone.is_none() {
+                return Room::AskOthers(own.map_or(before, |(_, stamp)| before.min(stamp)));
             }
+            may_ask = false;
             match own {
-                Some((id, stamp)) if may_go(stamp) => gone = self.evict(state, id),
+                Some((id, stamp)) if stamp < before => gone = self.evict(state, id),
                 _ => break,
             }
         }
@@ -358,26 +358,9 @@ impl Cache {
     }
 
     fn take_anyway(&self, state: &mut State, gone: Option<Arc<Chunk>>) -> Room {
-        self.engine.take_anyway(self.chunk_bytes);
+        self.engine.broker().take_anyway(Kind::Chunks, self.chunk_bytes);
         state.bytes += self.chunk_bytes;
         Room::Taken(gone)
-    }
-
-    /// Gives up the chunk longest unused, for another cache.
-    fn give_up_one(&self) {
-        // Whoever has it now makes room for itself, and a forked child may never get it.
-        let Some(mut state) = self.state.try_lock() else { return };
-        let floor = self.floor.load(Ordering::Relaxed);
-        if state.bytes.saturating_sub(self.chunk_bytes) < floor {
-            // Nobody asks again before it is used again.
-            self.oldest.store(u64::MAX, Ordering::Relaxed);
-            return;
-        }
-        let gone = state.oldest(tick()).and_then(|(id, _)| self.evict(&mut state, id));
-        self.note_oldest(&state);
-        drop(state);
-        // Much memory takes time to go: others need not wait for it.
-        drop(gone);
     }
 
     /// Takes note that a walk has left the chunks of this box behind.
@@ -442,14 +425,14 @@ impl Cache {
     }
 
     fn free(&self, state: &mut State) {
-        self.engine.give_back(self.chunk_bytes);
+        self.engine.broker().give_back(Kind::Chunks, self.chunk_bytes);
         state.bytes = state.bytes.saturating_sub(self.chunk_bytes);
     }
 
     /// Drops everything. Chunks being decoded are not kept when they come.
     pub(crate) fn clear(&self) {
         let mut state = self.lock();
-        self.engine.give_back(state.bytes);
+        self.engine.broker().give_back(Kind::Chunks, state.bytes);
         *state = State::default();
         self.hot.store(None);
         self.oldest.store(u64::MAX, Ordering::Relaxed);
@@ -492,18 +475,52 @@ impl Cache {
     }
 }
 
+impl Holder for Cache {
+    fn least_useful(&self) -> Option<u64> {
+        Some(self.oldest.load(Ordering::Relaxed)).filter(|&stamp| stamp != u64::MAX)
+    }
+
+    fn give_back(&self, bytes: u64, before: u64) -> u64 {
+        // Whoever has it now makes room for itself, and a forked child may never get it.
+        let Some(mut state) = self.state.try_lock() else { return 0 };
+        let floor = self.floor.load(Ordering::Relaxed);
+        let (mut given, mut gone) = (0, Vec::new());
+        while given < bytes {
+            if state.bytes.saturating_sub(self.chunk_bytes) < floor {
+                break;
+            }
+            let now = tick();
+            let Some((id, _)) = state.oldest(now).filter(|(_, stamp)| *stamp < before) else {
+                break;
+            };
+            let Some(chunk) = self.evict(&mut state, id) else { break };
+            given += self.chunk_bytes;
+            gone.push(chunk);
+        }
+        self.note_oldest(&state);
+        if given == 0 && state.bytes.saturating_sub(self.chunk_bytes) < floor {
+            // Nobody asks again before it is used again.
+            self.oldest.store(u64::MAX, Ordering::Relaxed);
+        }
+        drop(state);
+        // Much memory takes time to go: others need not wait for it.
+        drop(gone);
+        given
+    }
+}
+
 impl Drop for Cache {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        self.engine.give_back(state.bytes);
+        self.engine.broker().give_back(Kind::Chunks, state.bytes);
     }
 }
 
 enum Room {
     /// With the chunk that went for it, if one did.
     Taken(Option<Arc<Chunk>>),
-    /// That cache has something older.
-    AskOther(Arc<Cache>),
+    /// What others have and was used before this time is less useful.
+    AskOthers(u64),
     None,
 }
 

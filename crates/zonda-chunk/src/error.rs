@@ -81,6 +81,15 @@ pub enum ChunkError {
         /// What is wrong.
         what: &'static str,
     },
+    /// A chunk that waited in a file without a name beside the data, for want of memory, cannot be read
+    /// from there.
+    #[error("chunk {chunk:?}, which waits in a file without a name: {}", spilled(error.as_ref()))]
+    Spill {
+        /// Coordinates in the chunk grid.
+        chunk: Vec<u64>,
+        /// What the file's storage says; `None` where it has become too short.
+        error: Option<StorageError>,
+    },
     /// There is no memory for it.
     #[error("no memory for {bytes} bytes")]
     NoMemory {
@@ -95,7 +104,10 @@ impl ChunkError {
     pub fn nc_error(&self) -> NcError {
         match self {
             ChunkError::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
-            ChunkError::Storage(error) => NcError::System(error.raw_os_error()),
+            ChunkError::Storage(error) | ChunkError::Spill { error: Some(error), .. } => {
+                NcError::System(error.raw_os_error())
+            }
+            ChunkError::Spill { error: None, .. } => NcError::System(EIO),
             ChunkError::Table(_)
             | ChunkError::Source(_)
             | ChunkError::OutOfFile { .. }
@@ -113,7 +125,10 @@ impl ChunkError {
     pub fn answer(&self) -> Answer {
         match self {
             ChunkError::Storage(error) if error.is_refused() => Answer::Refused,
-            ChunkError::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            ChunkError::Storage(error) | ChunkError::Spill { error: Some(error), .. } => {
+                Answer::of_errno(error.raw_os_error())
+            }
+            ChunkError::Spill { error: None, .. } => Answer::of_errno(EIO),
             ChunkError::Filter { error, .. } => error.answer(),
             ChunkError::Table(_)
             | ChunkError::Source(_)
@@ -141,6 +156,7 @@ impl ChunkError {
             | ChunkError::Encode { .. }
             | ChunkError::Shape { .. }
             | ChunkError::Request { .. }
+            | ChunkError::Spill { .. }
             | ChunkError::NoMemory { .. } => None,
         }
     }
@@ -153,4 +169,11 @@ pub(crate) fn coordinates(chunk: &[u64]) -> Vec<u64> {
         kept.extend_from_slice(chunk);
     }
     kept
+}
+
+/// A file that lost what was written to it.
+const EIO: i32 = 5;
+
+fn spilled(error: Option<&StorageError>) -> String {
+    error.map_or_else(|| "that has become too short".to_owned(), StorageError::to_string)
 }

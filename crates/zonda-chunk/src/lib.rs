@@ -25,4 +25,4 @@ pub use filter::{FilterError, FilterSpec};
 pub use linear::{LinearArray, Segment, SegmentBytes};
 pub use pool::Engine;
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
-pub use write::{ArrayId, ChunkWriter, Encode, NewArray, StoredChunks};
+pub use write::{ArrayId, ChunkWriter, Encode, MakeScratch, NewArray, Scratch, StoredChunks};

@@ -1,19 +1,17 @@
-//! The threads that decode chunks, and the bytes that decoded chunks may take: the process's, or a
+//! The threads that decode chunks, and the broker of the memory that chunks take: the process's, or a
 //! test's own.
 //!
 //! The pool is made by the first request that is worth it. The calling thread takes part in its
 //! request, and no lock is held while it waits for the others. A forked child has none of its
 //! parent's threads, so it leaves the pool it inherited alone and makes its own.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use zonda_runtime::lock::{Mutex, Rank};
 
-use zonda_runtime::{Pool, Settled, memory};
-use zonda_trace::{Args, Kind};
-
-use crate::cache::Cache;
+use zonda_runtime::memory::{self, Broker, Kind};
+use zonda_runtime::{Pool, Settled};
+use zonda_trace::{Args, Kind as Event};
 
 /// Threads and memory that arrays share.
 #[derive(Debug)]
@@ -22,8 +20,6 @@ pub struct Engine {
     threads: usize,
     pool: Mutex<Option<Made>>,
     budget: Budget,
-    /// Caches that may be asked to give up chunks for others.
-    caches: Mutex<Vec<Weak<Cache>>>,
 }
 
 /// The pool, and the process whose threads it has.
@@ -33,15 +29,13 @@ struct Made {
     pool: Arc<Pool>,
 }
 
-/// Bytes that decoded chunks may take.
+/// Whom memory is asked of.
 #[derive(Debug)]
 enum Budget {
-    /// Those that all caches of the process share.
+    /// The process's broker.
     Process,
-    Own {
-        most: u64,
-        used: AtomicU64,
-    },
+    /// A test's.
+    Own(Broker),
 }
 
 impl Engine {
@@ -57,17 +51,11 @@ impl Engine {
     /// One with its own threads, and with a budget of its own in bytes.
     #[must_use]
     pub fn new(threads: usize, budget_bytes: u64) -> Arc<Engine> {
-        let budget = Budget::Own { most: budget_bytes, used: AtomicU64::new(0) };
-        Arc::new(Engine::with(threads.max(1), budget))
+        Arc::new(Engine::with(threads.max(1), Budget::Own(Broker::new(budget_bytes))))
     }
 
     fn with(threads: usize, budget: Budget) -> Engine {
-        Engine {
-            threads,
-            pool: Mutex::ranked(Rank::Engine, None),
-            budget,
-            caches: Mutex::ranked(Rank::ChunkCaches, Vec::new()),
-        }
+        Engine { threads, pool: Mutex::ranked(Rank::Engine, None), budget }
     }
 
     /// Threads that a request may use.
@@ -76,70 +64,28 @@ impl Engine {
         self.threads
     }
 
-    /// Bytes that decoded chunks take now; for the process's engine, all caches.
+    /// Whom memory is asked of.
+    pub(crate) fn broker(&self) -> &Broker {
+        match &self.budget {
+            Budget::Process => memory::process(),
+            Budget::Own(broker) => broker,
+        }
+    }
+
+    /// Bytes that are taken now: for the process's engine, by all that takes memory.
     #[must_use]
     pub fn bytes_in_use(&self) -> u64 {
-        match &self.budget {
-            Budget::Process => memory::in_use(),
-            Budget::Own { used, .. } => used.load(Ordering::Relaxed),
-        }
+        self.broker().in_use()
+    }
+
+    /// Bytes that are taken now, by what they are for.
+    #[must_use]
+    pub fn held(&self) -> [memory::Held; Kind::COUNT] {
+        self.broker().held()
     }
 
     pub(crate) fn budget_bytes(&self) -> u64 {
-        match &self.budget {
-            Budget::Process => memory::budget(),
-            Budget::Own { most, .. } => *most,
-        }
-    }
-
-    /// Takes bytes of the budget if it has them.
-    pub(crate) fn take(&self, bytes: u64) -> bool {
-        match &self.budget {
-            Budget::Process => memory::take(bytes),
-            Budget::Own { most, used } => {
-                let fits = |used: u64| used.checked_add(bytes).filter(|sum| sum <= most);
-                used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
-            }
-        }
-    }
-
-    /// Takes bytes whether the budget has them or not.
-    pub(crate) fn take_anyway(&self, bytes: u64) {
-        match &self.budget {
-            Budget::Process => memory::take_anyway(bytes),
-            Budget::Own { used, .. } => {
-                used.fetch_add(bytes, Ordering::Relaxed);
-            }
-        }
-    }
-
-    /// Gives back what was taken.
-    pub(crate) fn give_back(&self, bytes: u64) {
-        match &self.budget {
-            Budget::Process => memory::give_back(bytes),
-            Budget::Own { used, .. } => {
-                used.fetch_sub(bytes, Ordering::Relaxed);
-            }
-        }
-    }
-
-    pub(crate) fn add_cache(&self, cache: &Arc<Cache>) {
-        let mut caches = self.caches.lock();
-        if caches.len() == caches.capacity() {
-            caches.retain(|cache| cache.strong_count() > 0);
-        }
-        caches.push(Arc::downgrade(cache));
-    }
-
-    /// The cache that holds the chunk longest unused, and since when, `but` excepted.
-    pub(crate) fn oldest_cache(&self, but: &Cache) -> Option<(u64, Arc<Cache>)> {
-        let caches = self.caches.lock();
-        let others = caches.iter().filter(|cache| !std::ptr::eq(cache.as_ptr(), but));
-        let aged = others.filter_map(|cache| {
-            let cache = cache.upgrade()?;
-            Some((cache.oldest()?, cache))
-        });
-        aged.min_by_key(|(stamp, _)| *stamp)
+        self.broker().limit()
     }
 
     /// The pool, made if this process has none.
@@ -185,7 +131,7 @@ impl Engine {
             done = zonda_trace::start();
             result
         });
-        zonda_trace::span_since(done, Kind::WaitPool, Args::default);
+        zonda_trace::span_since(done, Event::WaitPool, Args::default);
         result
     }
 

@@ -24,7 +24,7 @@ fn recipe(filters: &[u32], most: &[u64], chunk: &[u64], fixed: &[bool]) -> Recip
 }
 
 fn file(threads: usize, limit: u64) -> File {
-    File::new(&Engine::new(threads, 1 << 20), limit)
+    File::new(&Engine::new(threads, 64 << 20), limit)
 }
 
 fn counts(file: &File, index: usize) -> (usize, usize) {
@@ -319,7 +319,7 @@ fn chunks_of_another_writer_are_changed() {
     let shape = ChunkShape { dims: recipe.chunk.clone(), elem_size: 4 };
     assert_eq!(array.pipeline.shape(), &shape);
     let mut second =
-        zonda_chunk::ChunkWriter::new(&Engine::new(2, 1 << 20), file.storage.clone(), 1 << 20);
+        zonda_chunk::ChunkWriter::new(&Engine::new(2, 64 << 20), file.storage.clone(), 1 << 20);
     let id = second.add(NewArray {
         table: array.table.clone(),
         filters: array.pipeline.clone(),

@@ -10,6 +10,7 @@ use written::{File, Recipe, Turn};
 use zonda_chunk::{ChunkError, Encode, Engine, FilterError};
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
+use zonda_storage::Storage;
 
 fn recipe(filters: &[u32], most: &[u64], chunk: &[u64]) -> Recipe {
     Recipe {
@@ -40,7 +41,7 @@ enum Fault {
 /// Puts of all kinds, of which the n-th write (or whatever) fails and is then tried again. How
 /// often something failed.
 fn with_fault(fault: Fault, n: i64, threads: usize, filters: &[u32], limit: u64) -> usize {
-    let mut file = File::new(&Engine::new(threads, 1 << 20), limit);
+    let mut file = File::new(&Engine::new(threads, 64 << 20), limit);
     file.add(&recipe(filters, &[40, 33], &[5, 8]), Turn::default());
     file.add(&recipe(filters, &[700], &[64]), Turn::default());
     match fault {
@@ -123,7 +124,7 @@ fn whatever_fails_can_be_tried_again() {
 /// A put whose write fails leaves the chunks that other puts left in memory.
 #[test]
 fn a_full_disk_keeps_what_waits() {
-    let mut file = File::new(&Engine::new(2, 1 << 20), 1 << 20);
+    let mut file = File::new(&Engine::new(2, 64 << 20), 1 << 20);
     let index = file.add(&recipe(&[1], &[100, 50], &[10, 50]), Turn::default());
     file.put_raw(index, &[3, 0], &[4, 50], &[1; 800]);
     file.storage.fails_in.store(1, Ordering::SeqCst);
@@ -142,11 +143,93 @@ fn a_full_disk_keeps_what_waits() {
     file.check_stored();
 }
 
+/// Rows of chunks for which there is no memory.
+fn many(file: &mut File, index: usize) {
+    for i in 0..10 {
+        for x in 0..20 {
+            file.put_raw(index, &[i, 50 * x], &[1, 50], &[i as u8 * 20 + x as u8; 200]);
+        }
+    }
+}
+
+/// Where the file without a name takes nothing, or no more, chunks stay in memory, and are all stored.
+#[test]
+fn a_full_disk_keeps_what_has_no_memory() {
+    for n in [1, 5, 60] {
+        let engine = Engine::new(2, 8000);
+        let mut file = File::new(&engine, 1 << 20);
+        let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+        file.spill.fails_in.store(n, Ordering::SeqCst);
+        many(&mut file, index);
+        assert!(file.spill.fails_in.load(Ordering::SeqCst) == 0, "no more is tried");
+        file.check_all(index);
+        file.flush().expect("flushes");
+        file.check_stored();
+        // Now it is tried again.
+        many(&mut file, index);
+        assert!(file.writer.spilled_bytes() > 0);
+        file.check_all(index);
+        let held = engine.bytes_in_use();
+        assert!(held <= 8000 + 4200, "{held}");
+        drop(file);
+        assert_eq!(engine.bytes_in_use(), 0);
+    }
+}
+
+/// What is sent away leaves the device room for all chunks that wait, and so do the chunks sent after it.
+#[test]
+fn a_small_disk_is_not_filled_by_what_waits() {
+    // All chunks are 80,000 bytes; the memory has room for two.
+    for device in [60_000, 90_000, 130_000, 1 << 20] {
+        let engine = Engine::new(2, 8000);
+        let mut file = File::new(&engine, 1 << 20);
+        let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+        file.spill.device.store(device, Ordering::SeqCst);
+        let mut taken = 0;
+        for x in 0..20 {
+            file.put_raw(index, &[0, 50 * x], &[1, 50], &[x as u8; 200]);
+            let (now, waiting) = (file.spill.len().expect("a length"), file.writer.pending_bytes());
+            let left = device - now;
+            assert!(now == taken || left >= waiting + device / 100, "{device}: {left} {waiting}");
+            taken = now;
+        }
+        let is_all = file.spill.len().expect("a length") >= 70_000;
+        assert!(taken > 0 && is_all == (device == 1 << 20), "{device}: {taken}");
+        many(&mut file, index);
+        file.check_all(index);
+        file.flush().expect("flushes");
+        file.check_stored();
+    }
+}
+
+/// A chunk that does not come back is an error of the call that needs it, and no other.
+#[test]
+fn a_spilled_chunk_that_is_lost_is_told() {
+    let mut file = File::new(&Engine::new(2, 8000), 1 << 20);
+    let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+    many(&mut file, index);
+    assert!(file.writer.spilled_bytes() > 0);
+    file.spill.memory.set_len(0).expect("cut");
+    let id = file.arrays[index].id;
+    let slab = Hyperslab { start: &[10, 0], count: &[1, 50], stride: None };
+    let encode = Encode::Raw { elem_size: 4 };
+    let error = file.writer.put(id, &[20, 1000], &slab, encode, &[1; 200], &mut file.space);
+    let error = error.expect_err("its other rows are lost");
+    assert!(matches!(&error, ChunkError::Spill { chunk, .. } if chunk[..] == [0, 0]), "{error}");
+    assert!(error.to_string().contains("file without a name"), "{error}");
+    assert!(file.flush().is_err());
+    // The last one is in memory.
+    let slab = Hyperslab { start: &[10, 950], count: &[1, 50], stride: None };
+    let encode = Encode::Raw { elem_size: 4 };
+    let put = file.writer.put(id, &[20, 1000], &slab, encode, &[1; 200], &mut file.space);
+    assert!(put.is_ok());
+}
+
 /// Complete chunks that wait for others, and that the storage refuses then, stay; and no more are
 /// taken until it takes them.
 #[test]
 fn a_full_disk_keeps_complete_chunks() {
-    let mut file = File::new(&Engine::new(4, 1 << 20), 8 << 20);
+    let mut file = File::new(&Engine::new(4, 64 << 20), 8 << 20);
     let index = file.add(&recipe(&[1], &[100, 65536], &[1, 65536]), Turn::default());
     let mut failed = 0;
     for i in 0..100 {
@@ -183,7 +266,7 @@ fn a_full_disk_keeps_complete_chunks() {
 #[test]
 fn a_filter_that_refuses_is_skipped_or_an_error() {
     for optional in [true, false] {
-        let mut file = File::new(&Engine::new(2, 1 << 20), 1 << 20);
+        let mut file = File::new(&Engine::new(2, 64 << 20), 1 << 20);
         let recipe = Recipe { optional, ..recipe(&[2, 9999], &[30, 50], &[10, 50]) };
         let index = file.add(&recipe, Turn { refuses: Some(77), ..Turn::default() });
         let mut src = vec![5; 30 * 50 * 4];
@@ -214,7 +297,7 @@ fn a_filter_that_refuses_is_skipped_or_an_error() {
 /// A chunk that waited, and that a filter refuses then, is given up; those behind it are stored.
 #[test]
 fn a_chunk_that_waited_and_is_refused_stops_no_others() {
-    let mut file = File::new(&Engine::new(8, 1 << 20), 8 << 20);
+    let mut file = File::new(&Engine::new(8, 64 << 20), 8 << 20);
     let recipe = recipe(&[9999], &[12, 50], &[1, 50]);
     let index = file.add(&recipe, Turn { refuses: Some(77), ..Turn::default() });
     for i in 0..12 {
@@ -240,7 +323,7 @@ fn a_chunk_that_waited_and_is_refused_stops_no_others() {
 
 #[test]
 fn arguments_that_do_not_fit_are_refused() {
-    let mut file = File::new(&Engine::new(1, 1 << 20), 1 << 20);
+    let mut file = File::new(&Engine::new(1, 64 << 20), 1 << 20);
     let index = file.add(&recipe(&[1], &[100, 50], &[10, 20]), Turn::default());
     let id = file.arrays[index].id;
     let space = &mut file.space;
@@ -274,7 +357,7 @@ fn arguments_that_do_not_fit_are_refused() {
 #[test]
 fn a_panic_leaves_what_waits() {
     for threads in [1, 3] {
-        let mut file = File::new(&Engine::new(threads, 1 << 20), 1 << 20);
+        let mut file = File::new(&Engine::new(threads, 64 << 20), 1 << 20);
         let index = file.add(&recipe(&[1], &[1000, 50], &[200, 50]), Turn::default());
         let src = vec![3; 900 * 50 * 4];
         file.put_raw(index, &[5, 0], &[190, 50], &src[..190 * 200]);

@@ -4,7 +4,9 @@ mod arrays;
 mod written;
 
 use arrays::Random;
+use std::sync::atomic::Ordering;
 use written::{File, Recipe, Turn};
+
 use zonda_chunk::{Encode, Engine};
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType};
@@ -131,8 +133,8 @@ fn put(file: &mut File, index: usize, slab: &Slab, random: &mut Random) {
 }
 
 /// A file after random calls; with or without reads between them, and storing what is complete.
-fn written(seed: u64, threads: usize, reads: bool) -> File {
-    let engine = Engine::new(threads, 1 << 20);
+fn written(seed: u64, threads: usize, reads: bool, memory: u64) -> File {
+    let engine = Engine::new(threads, memory);
     let mut random = Random(seed);
     let mut others = Random(seed + 1);
     let limit = [0, 100, 3000, 1 << 20, 8 << 20][random.below(5) as usize];
@@ -186,17 +188,38 @@ fn written(seed: u64, threads: usize, reads: bool) -> File {
 #[test]
 fn what_is_read_is_what_was_put() {
     for seed in 0..400 {
-        written(seed, 1 + seed as usize % 3, true);
+        written(seed, 1 + seed as usize % 3, true, AMPLE);
     }
+}
+
+/// Memory for all, and for nearly none.
+const AMPLE: u64 = 64 << 20;
+const LITTLE: u64 = 700;
+
+/// Chunks that find no memory go away and come back, and the engine knows what is held. A file that takes
+/// none of them changes nothing but where they are.
+#[test]
+fn what_finds_no_memory_is_not_lost() {
+    let (mut n_spilled, mut n_stayed) = (0, 0);
+    for seed in 3000..3200 {
+        let ample = written(seed, 2, false, AMPLE).image();
+        let file = written(seed, 2, true, LITTLE);
+        assert!(file.image() == ample, "seed {seed}: the memory changes the file");
+        let writes = file.spill.writes.load(Ordering::SeqCst);
+        n_spilled += writes;
+        n_stayed += usize::from(writes == 0);
+    }
+    assert!(n_spilled > 1000 && n_stayed > 10, "{n_spilled} {n_stayed}");
 }
 
 /// Neither threads nor reads change a byte, nor when complete chunks are stored.
 #[test]
 fn the_same_calls_give_the_same_bytes() {
     for seed in 1000..1080 {
-        let one = written(seed, 1, false).image();
+        let one = written(seed, 1, false, AMPLE).image();
         for (threads, reads) in [(1, true), (2, false), (4, true)] {
-            assert!(written(seed, threads, reads).image() == one, "seed {seed}, {threads} threads");
+            let other = written(seed, threads, reads, AMPLE).image();
+            assert!(other == one, "seed {seed}, {threads} threads");
         }
     }
 }
@@ -208,7 +231,7 @@ fn large_puts_are_placed_in_order() {
         let images: Vec<_> = [1, 2, 4]
             .into_iter()
             .map(|threads| {
-                let mut file = File::new(&Engine::new(threads, 1 << 20), 8 << 20);
+                let mut file = File::new(&Engine::new(threads, 64 << 20), 8 << 20);
                 let recipe = Recipe {
                     chunk: vec![50, 70],
                     elem: 4,

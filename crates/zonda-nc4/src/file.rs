@@ -61,6 +61,8 @@ pub struct OpenHow {
     pub alignment: Option<(u64, u64)>,
     /// Where a journal can stand; `None` for a file in memory.
     pub beside: Option<Arc<dyn Beside>>,
+    /// The file beside which chunks may wait for which there is no memory; `None` for a file in memory.
+    pub spills_beside: Option<PathBuf>,
     /// Told what definitions lack, by the call that reads them first.
     pub on_gaps: Option<Arc<OnGaps>>,
     /// What becomes of a damaged file. One that is opened for writing is refused.
@@ -79,6 +81,7 @@ impl Default for OpenHow {
             chunk_cache,
             alignment: None,
             beside: None,
+            spills_beside: None,
             on_gaps: None,
             damaged: Damaged::Refuse,
         }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lock::{self, Rank};
-use crate::os;
+use crate::{memory, os};
 
 /// How long a fork waits, for everything together; an exit that waits for others, too.
 pub const MOST_WAIT: Duration = Duration::from_secs(2);
@@ -89,6 +89,7 @@ fn parts() -> Vec<&'static dyn Part> {
 pub fn install() {
     static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
     if !IS_INSTALLED.swap(true, Ordering::Relaxed) {
+        memory::process().know_of_forks();
         os::at_fork(c_before, c_in_parent, c_in_child);
     }
 }

@@ -299,7 +299,7 @@ impl Beside for InFolder {
     }
 
     fn room(&self) -> Option<u64> {
-        self.file.fd.room().ok()
+        self.file.fd.room().ok().map(|room| room.free)
     }
 
     fn replace(&self) -> Result<(), StorageError> {

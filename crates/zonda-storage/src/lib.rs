@@ -50,7 +50,7 @@ pub use open::{
     Create, DEFAULT_PAGE_BLOCKS, DEFAULT_PAGES, OpenOptions, Opened, open, open_beside,
 };
 pub use spec::{Handles, Spec, SpecError};
-pub use storage::{Advice, ReadRange, Stack, Stamp, Storage, WriteRange, fill_by_writes};
+pub use storage::{Advice, ReadRange, Room, Stack, Stamp, Storage, WriteRange, fill_by_writes};
 pub use sync_level::{SyncLevel, UnknownSyncLevel};
 
 /// The unit of sizes in the spec grammar and the grain at which a killed write may stop, in bytes.

@@ -3,6 +3,7 @@
 //! Every function repeats a call that a signal interrupted (`EINTR`) and gives `errno` otherwise.
 #![allow(unsafe_code)]
 
+use crate::Room;
 use crate::neighbour::FileKind;
 use crate::storage::Stamp;
 use std::ffi::{CStr, CString};
@@ -206,14 +207,15 @@ impl Fd {
         Ok(Status::of(&unsafe { stat.assume_init() }))
     }
 
-    /// Bytes that the device of the file has for this user.
-    pub(crate) fn room(&self) -> Result<u64, Errno> {
+    /// What the device of the file has for this user.
+    pub(crate) fn room(&self) -> Result<Room, Errno> {
         let mut stat = std::mem::MaybeUninit::<libc::statvfs64>::uninit();
         // SAFETY: `stat` is valid for a write of one `statvfs64`, which is what fstatvfs writes.
         retry(|| unsafe { libc::fstatvfs64(self.0, stat.as_mut_ptr()) })?;
         // SAFETY: fstatvfs returned success, so it filled the structure.
         let stat = unsafe { stat.assume_init() };
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        let of = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Ok(Room { free: of(stat.f_bavail), size: of(stat.f_blocks) })
     }
 
     /// Gives this file the owner, the mode and the extended attributes (access lists are among

@@ -43,6 +43,15 @@ unsafe impl Send for SlabPage {}
 // SAFETY: as above.
 unsafe impl Sync for SlabPage {}
 
+impl SlabPage {
+    /// Gives its memory to the system, also while other pages of its slab are in use. What is in it is lost.
+    pub(crate) fn release(&mut self) {
+        // SAFETY: the range is that of this page, which is borrowed exclusively; what it reads as afterwards
+        // is zeros, or, where the system does nothing, what was there.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), self.len, libc::MADV_DONTNEED) };
+    }
+}
+
 /// As many zeroed pages of `page_bytes` as a slab holds; none where a page is larger, or where the
 /// system has no memory.
 pub(crate) fn pages(page_bytes: usize) -> Vec<SlabPage> {

@@ -64,6 +64,15 @@ impl Stamp {
     }
 }
 
+/// What the device of a file has, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// What this user may still take.
+    pub free: u64,
+    /// All of it.
+    pub size: u64,
+}
+
 /// A flat run of bytes, read and written by offset.
 ///
 /// All offsets and lengths are in bytes. Every method may be called from any number of threads at

@@ -9,8 +9,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::backend::File;
 use crate::os::{Errno, Fd};
+use crate::{StorageError, SyncLevel};
 
 /// Between the name of the target and numbers.
 const MARK: &[u8] = b".zonda-new-";
@@ -52,6 +55,32 @@ pub fn create_beside(target: &Path) -> io::Result<(PathBuf, Held)> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// An empty file in the folder of `target` that has no name, and is gone when it is dropped or the process
+/// ends. Barriers of it say what a file server would say when it is closed.
+///
+/// # Errors
+/// What the operating system reports.
+pub fn nameless_beside(target: &Path) -> Result<Arc<File>, StorageError> {
+    let target = std::fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
+    // For messages.
+    let shown = folder_of(&target).join("(file without a name)");
+    let failed = |errno| StorageError::Open { path: Arc::from(&*shown), errno };
+    let fd = match Fd::open(folder_of(&target), libc::O_TMPFILE | libc::O_RDWR | libc::O_EXCL) {
+        Ok(fd) => fd,
+        // A file system, or a kernel, that has none: a name for a moment.
+        Err(Errno(libc::EOPNOTSUPP | libc::EISDIR | libc::ENOENT | libc::EINVAL)) => {
+            let named = create_beside(&target);
+            let (path, _held) = named.map_err(|e| failed(e.raw_os_error().unwrap_or(libc::EIO)))?;
+            let fd = Fd::open(&path, libc::O_RDWR | libc::O_NOFOLLOW);
+            let removed = std::fs::remove_file(&path);
+            removed.map_err(|error| failed(error.raw_os_error().unwrap_or(libc::EIO)))?;
+            fd.map_err(|Errno(errno)| failed(errno))?
+        }
+        Err(Errno(errno)) => return Err(failed(errno)),
+    };
+    Ok(Arc::new(File::of_fd(fd, &shown, true, SyncLevel::None).asking_close()))
 }
 
 /// The name, shortened to fit, at a boundary of characters where it is text.
@@ -126,6 +155,7 @@ fn remove_abandoned(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Storage;
     use zonda_testkit::TempFolder;
 
     #[test]
@@ -187,6 +217,22 @@ mod tests {
         drop(held);
         remove_abandoned(folder.path());
         assert!(!alive.exists() && next.exists());
+    }
+
+    #[test]
+    fn a_file_without_a_name_leaves_nothing() {
+        let folder = TempFolder::new("temporary-nameless");
+        let file = nameless_beside(&folder.file("x.nc")).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        file.write_at(1 << 20, b"wind").unwrap();
+        file.barrier().unwrap();
+        let mut bytes = [0; 6];
+        assert_eq!(file.read_at((1 << 20) - 2, &mut bytes).unwrap(), 6);
+        assert_eq!(&bytes, b"\0\0wind");
+        let room = file.room().unwrap();
+        assert!(room.free <= room.size && room.size > 1 << 20, "{room:?}");
+        let error = nameless_beside(&folder.file("none/x.nc")).unwrap_err();
+        assert_eq!(error.raw_os_error(), libc::ENOENT);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use zonda_runtime::memory;
+
 use crate::event::Args;
 use crate::format::EVENT_WORDS;
 use crate::sink;
@@ -15,6 +17,9 @@ use crate::span::Event;
 
 /// Words of a buffer: 64 KiB less what does not make an event.
 const CAPACITY: usize = (64 << 10) / 8 / EVENT_WORDS * EVENT_WORDS;
+
+/// The same in bytes.
+const BYTES: u64 = (CAPACITY * size_of::<AtomicU64>()) as u64;
 
 /// Ticks after which a buffer is handed over though it is not full, so that a process that is killed
 /// takes little with it: about a second of a processor's counter or less.
@@ -36,6 +41,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     pub(crate) fn new(thread: u32) -> Buffer {
+        memory::process().take_anyway(memory::Kind::Trace, BYTES);
         Buffer {
             thread,
             words: (0..CAPACITY).map(|_| AtomicU64::new(0)).collect(),
@@ -76,6 +82,12 @@ impl Buffer {
         self.written.store(0, Ordering::Relaxed);
         self.len.store(0, Ordering::Release);
         self.since.store(crate::clock::ticks(), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        memory::process().give_back(memory::Kind::Trace, BYTES);
     }
 }
 

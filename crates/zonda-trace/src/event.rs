@@ -85,6 +85,10 @@ kinds! {
     ChunkWrite = 38 "chunk write",
     /// Instant: a chunk was found in the cache; `bytes` of it.
     ChunkHit = 39 "chunk in cache",
+    /// Span: a chunk that waits for more data left memory for a file without a name; `bytes` of it.
+    ChunkSpill = 40 "chunk spilled",
+    /// Span: its bytes came back from there.
+    ChunkFetch = 41 "chunk fetched",
 
     /// Span: elements converted; `bytes` in the caller's memory.
     Convert = 48 "convert",

@@ -122,7 +122,8 @@ impl Dataset {
                 Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
             }
             None => {
-                let nc4 = Nc4::create(storage, lock, options);
+                let path = beside.is_some().then_some(name);
+                let nc4 = Nc4::create(storage, path, lock, options);
                 Inner::Nc4(Box::new(nc4.map_err(|error| error.at(name))?))
             }
         };

@@ -53,7 +53,8 @@ impl Nc4 {
         damaged: Damaged,
     ) -> Result<Nc4> {
         let how = how(path, options.chunk_cache, options.alignment);
-        let how = OpenHow { beside, damaged, ..how };
+        let spills_beside = how.path.clone().filter(|_| beside.is_some());
+        let how = OpenHow { beside, spills_beside, damaged, ..how };
         // Errors get the path of the file from the dataset.
         let name = Path::new("/");
         // Before anything is read: what others of the process change later is not known.
@@ -69,12 +70,16 @@ impl Nc4 {
         Ok(Nc4::new(file, storage, writer))
     }
 
+    /// `path` is that of a file, if it is not one in memory.
     pub(crate) fn create(
         storage: Arc<dyn Storage>,
+        path: Option<&Path>,
         lock: Option<WriterLock>,
         options: &CreateOptions,
     ) -> Result<Nc4> {
         let how = how(None, options.chunk_cache, options.alignment);
+        let spills_beside = path.and_then(|path| std::path::absolute(path).ok());
+        let how = OpenHow { spills_beside, ..how };
         let create = CreateHow {
             classic: options.format == Format::NetCdf4Classic,
             attribute_order: !options.no_attribute_order,

@@ -159,6 +159,6 @@ impl Array {
     pub(crate) fn begin(&self, bytes: Vec<u8>, key: &[u64]) -> Result<Body, ChunkError> {
         let no_memory = ChunkError::NoMemory { bytes: self.chunk_bytes as u64 };
         let written = Written::new(self.chunk_elems, self.possible(key)).ok_or(no_memory)?;
-        Ok(Body { bytes, written })
+        Ok(Body { bytes, written, away: None })
     }
 }

@@ -15,6 +15,7 @@ mod pending;
 mod put;
 mod raw;
 mod ripe;
+mod spill;
 mod store;
 mod written;
 
@@ -37,7 +38,9 @@ pub use array::NewArray;
 pub use encode::Encode;
 use pending::{OfArray, Pending, PendingChunks};
 pub use raw::StoredChunks;
-use store::{Bytes, Job, Spare};
+use spill::Told;
+pub use spill::{MakeScratch, Scratch};
+use store::{Job, Spare};
 
 /// An array of a [`ChunkWriter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +56,7 @@ pub struct ChunkWriter {
     arrays: Vec<Option<Array>>,
     pending: PendingChunks,
     spare: Spare,
+    told: Told,
 }
 
 /// Bytes that incomplete chunks of a file may take, unless the user says so.
@@ -75,6 +79,7 @@ impl ChunkWriter {
             arrays: Vec::new(),
             pending: PendingChunks::default(),
             spare: Spare::default(),
+            told: Told::default(),
         }
     }
 
@@ -101,6 +106,7 @@ impl ChunkWriter {
         for key in keys {
             self.pending.remove(&mut array.keys, &key, &mut self.spare);
         }
+        self.account();
     }
 
     /// The array, for its cache. What it reads is what is stored: [`ChunkWriter::read`] sees all
@@ -110,7 +116,7 @@ impl ChunkWriter {
         Some(&self.arrays.get(id.0)?.as_ref()?.read)
     }
 
-    /// Bytes that chunks take that wait in memory.
+    /// Bytes of the chunks that wait, in memory or out of it.
     #[must_use]
     pub fn pending_bytes(&self) -> u64 {
         self.pending.bytes() + self.pending.ripe_bytes()
@@ -141,13 +147,13 @@ impl ChunkWriter {
         src: &[u8],
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
-        if let Some((converted, complete)) = self.put_run(id, extent, slab, &encode, src) {
-            if let Some(chunk) = complete {
-                self.complete(&[chunk], space)?;
-            }
-            return Ok(converted);
-        }
-        self.put_slab(id, extent, slab, &encode, src, space)
+        let done = match self.put_run(id, extent, slab, &encode, src) {
+            Some((converted, None)) => return Ok(converted),
+            Some((converted, Some(chunk))) => self.complete(&[chunk], space).map(|()| converted),
+            None => self.put_slab(id, extent, slab, &encode, src, space),
+        };
+        self.account();
+        done
     }
 
     /// A put of one run of elements into a chunk that waits already; with the chunk if that makes
@@ -184,7 +190,7 @@ impl ChunkWriter {
         if n.checked_mul(encode.mem_size()) != Some(src.len()) || n == array.chunk_elems {
             return None;
         }
-        if self.pending.get(node)?.is_ripe {
+        if self.pending.get(node).is_none_or(|it| it.is_ripe || it.body.away.is_some()) {
             return None;
         }
         array.last = Some(node);
@@ -239,7 +245,9 @@ impl ChunkWriter {
         let order = |id: &Id| self.pending.get(*id).map(|pending| (pending.array, &pending.key));
         ids.sort_by(|a, b| order(a).cmp(&order(b)));
         for id in &ids {
-            if let Some(pending) = self.pending.get_mut(*id) {
+            // Those that are away refer to nothing.
+            let here = self.pending.get_mut(*id).filter(|pending| pending.body.away.is_none());
+            if let Some(pending) = here {
                 space
                     .own(ArrayId(pending.array), &mut pending.body.bytes)
                     .map_err(ChunkError::Table)?;
@@ -259,7 +267,7 @@ impl ChunkWriter {
                 true => array.read.inner.find(&pending.key)?,
                 false => None,
             };
-            let bytes = Bytes::Ready(&pending.body.bytes);
+            let bytes = pending.body.ready(&self.pending.spills);
             jobs.push(Job { array, key: pending.key.clone(), bytes, old });
         }
         let outcome = store::run(&self.engine, &*self.storage, &jobs, &mut self.spare, space);
@@ -294,7 +302,10 @@ impl ChunkWriter {
             .filter(|(_, pending)| pending.dirty)
             .map(|(id, _)| id)
             .collect();
-        self.store_pending(&dirty, space)
+        let stored = self.store_pending(&dirty, space);
+        self.try_spilling_again();
+        self.account();
+        stored
     }
 
     /// Reads a hyperslab, as [`ChunkedArray::read`]; all that was put is seen.
@@ -317,6 +328,7 @@ impl ChunkWriter {
             && let Some((key, (first, n))) = array.run(extent, slab)
             && n.checked_mul(decode.mem_size()) == Some(out.len())
             && let Some(pending) = array.keys.get(&key).and_then(|&id| self.pending.get(id))
+            && pending.body.away.is_none()
         {
             let from = first as usize * array.elem_size;
             return Ok(decode.run(&pending.body.bytes[from..][..n * array.elem_size], out));

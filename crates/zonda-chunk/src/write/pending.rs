@@ -4,11 +4,15 @@
 use hashbrown::HashMap;
 
 use super::part::Part;
-use super::store::{Source, Spare};
+use super::spill::{Away, Spills};
+use super::store::{self, Source, Spare};
 use super::written::Written;
+use crate::ChunkError;
 use crate::array::Newer;
 use crate::recency::{Id, List, Nodes};
 use crate::selection::Coords;
+use crate::stored::lengthen;
+use zonda_runtime::memory::tick;
 
 /// A chunk that waits in memory.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub(crate) struct Pending {
     pub dirty: bool,
     /// It is complete, not in the storage, and not changed any more.
     pub is_ripe: bool,
+    /// When it was put last, but for runs into a chunk that is in memory.
+    pub used: u64,
 }
 
 /// The elements of a chunk, in the file's form, and which of them were put.
@@ -30,18 +36,22 @@ pub(crate) struct Pending {
 pub(crate) struct Body {
     pub bytes: Vec<u8>,
     pub written: Written,
+    /// Where they are if they are not in memory: then there are none here.
+    pub away: Option<Away>,
 }
 
 /// All chunks of a file that wait.
 #[derive(Debug, Default)]
 pub(crate) struct PendingChunks {
-    nodes: Nodes<Pending>,
+    pub(super) nodes: Nodes<Pending>,
     /// Incomplete ones, oldest first, and the bytes they take.
     order: List,
     bytes: u64,
     /// Ripe ones, and the bytes of their elements.
     ripe: List,
     ripe_bytes: u64,
+    /// Where those are for which there is no memory.
+    pub(super) spills: Spills,
 }
 
 /// Numbers of the chunks of one array that wait.
@@ -60,6 +70,27 @@ impl PendingChunks {
 
     pub(crate) fn ripe_bytes(&self) -> u64 {
         self.ripe_bytes
+    }
+
+    /// Bytes of all, wherever they are.
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.bytes.saturating_add(self.ripe_bytes)
+    }
+
+    /// Bytes that they take in memory.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.waiting_bytes().saturating_sub(self.spills.bytes())
+    }
+
+    /// The incomplete one put last.
+    pub(crate) fn newest(&self) -> Option<Id> {
+        self.order.newest()
+    }
+
+    /// The incomplete one in memory that was put longest ago, and when.
+    pub(crate) fn oldest_held(&self) -> Option<(Id, u64)> {
+        let mut held = self.oldest_first().filter(|(_, pending)| pending.body.away.is_none());
+        held.next().map(|(id, pending)| (id, pending.used))
     }
 
     pub(crate) fn has_ripe(&self) -> bool {
@@ -104,6 +135,7 @@ impl PendingChunks {
         *bytes = bytes.saturating_sub(pending.cost());
         self.nodes.unlink(list, id);
         if let Some(pending) = self.nodes.remove(id) {
+            pending.body.away.into_iter().for_each(|slot| self.spills.release(slot));
             spare.put(pending.body.bytes);
         }
     }
@@ -124,13 +156,16 @@ impl PendingChunks {
 
     /// Takes the elements of a chunk out, to be given back by [`PendingChunks::put_back`].
     pub(crate) fn lend(&mut self, id: Id) -> Body {
-        self.nodes.get_mut(id).map(|pending| std::mem::take(&mut pending.body)).unwrap_or_default()
+        let Some(pending) = self.nodes.get_mut(id) else { return Body::default() };
+        let away = pending.body.away;
+        std::mem::replace(&mut pending.body, Body { away, ..Body::default() })
     }
 
     pub(crate) fn put_back(&mut self, id: Id, body: Body) {
-        if let Some(pending) = self.nodes.get_mut(id) {
-            pending.body = body;
-        }
+        let Some(pending) = self.nodes.get_mut(id) else { return };
+        let away = pending.body.away.filter(|_| body.away.is_none());
+        away.into_iter().for_each(|slot| self.spills.release(slot));
+        (pending.body, pending.used) = (body, tick());
     }
 
     /// The storage has it as it is now.
@@ -169,7 +204,16 @@ impl Pending {
 
 impl Body {
     pub(crate) fn cost(&self) -> u64 {
-        (self.bytes.len() + self.written.bytes()) as u64
+        let away = self.away.map_or(0, Away::bytes);
+        (self.bytes.len() + self.written.bytes()) as u64 + away
+    }
+
+    /// All of it, to be stored.
+    pub(crate) fn ready<'a>(&'a self, spills: &'a Spills) -> store::Bytes<'a> {
+        match self.away {
+            Some(place) => store::Bytes::Away(spills, place),
+            None => store::Bytes::Ready(&self.bytes),
+        }
     }
 
     /// Puts the elements of a part.
@@ -203,8 +247,17 @@ pub(crate) struct OfArray<'a> {
 }
 
 impl Newer for OfArray<'_> {
-    fn chunk(&self, key: &[u64]) -> Option<&[u8]> {
-        let id = *self.keys.get(key)?;
-        Some(&self.chunks.get(id)?.body.bytes)
+    fn chunk<'a>(
+        &'a self,
+        key: &[u64],
+        room: &'a mut Vec<u8>,
+    ) -> Result<Option<&'a [u8]>, ChunkError> {
+        let pending = self.keys.get(key).and_then(|&id| self.chunks.get(id));
+        let Some(body) = pending.map(|pending| &pending.body) else { return Ok(None) };
+        let Some(slot) = body.away else { return Ok(Some(&body.bytes)) };
+        let no_memory = ChunkError::NoMemory { bytes: slot.bytes() };
+        lengthen(room, usize::try_from(slot.bytes()).map_err(|_| no_memory)?)?;
+        self.chunks.spills.read(key, slot, room)?;
+        Ok(Some(room))
     }
 }

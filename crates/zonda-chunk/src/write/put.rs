@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::memory::tick;
 
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
@@ -11,6 +12,7 @@ use super::encode::Encode;
 use super::load::{self, fill_chunk};
 use super::part::Part;
 use super::pending::{Body, Pending};
+use super::spill::Spills;
 use super::store::{self, Bytes, Job, Source};
 use super::{ArrayId, ChunkWriter, NO_ARRAY, OUTSIDE, RANK, WRONG_LENGTH, WRONG_SIZE};
 use crate::ChunkError;
@@ -215,7 +217,7 @@ impl ChunkWriter {
                 Some(part) => Bytes::Put(part, put.source),
                 None => match array.keys.get(&key).and_then(|&id| self.pending.get(id)) {
                     Some(pending) if pending.body.written.is_complete() => {
-                        Bytes::Ready(&pending.body.bytes)
+                        pending.body.ready(&self.pending.spills)
                     }
                     _ => continue,
                 },
@@ -236,8 +238,22 @@ impl ChunkWriter {
         Ok((next, converted.and(outcome.converted)))
     }
 
-    /// Puts parts of chunks that are incomplete, on all threads where that pays.
+    /// Puts parts of chunks that are incomplete, as many at a time as there is memory for.
     fn put_tasks(&mut self, put: &Put<'_>, tasks: Vec<Task>) -> Result<Converted, ChunkError> {
+        let array = self.arrays[put.id].as_ref().ok_or(NO_ARRAY)?;
+        let most = self.most_at_once(array.chunk_bytes);
+        let (mut tasks, mut converted) = (tasks, Converted::default());
+        while tasks.len() > most {
+            let rest = tasks.split_off(most);
+            converted = converted.and(self.put_together(put, tasks)?);
+            self.account();
+            tasks = rest;
+        }
+        Ok(converted.and(self.put_together(put, tasks)?))
+    }
+
+    /// Puts parts of chunks that are incomplete, on all threads where that pays.
+    fn put_together(&mut self, put: &Put<'_>, tasks: Vec<Task>) -> Result<Converted, ChunkError> {
         if tasks.is_empty() {
             return Ok(Converted::default());
         }
@@ -246,7 +262,10 @@ impl ChunkWriter {
         let mut slots = Vec::with_capacity(tasks.len());
         for mut task in tasks {
             match task.id {
-                Some(id) => task.body = self.pending.lend(id),
+                Some(id) => {
+                    task.body = self.pending.lend(id);
+                    task.spare = task.body.away.and_then(|_| self.spare.take());
+                }
                 None => {
                     task.spare = self.spare.take();
                     n_loaded += usize::from(task.place.is_some());
@@ -259,6 +278,7 @@ impl ChunkWriter {
             bytes >= POOL_BYTES || n_loaded.saturating_mul(array.chunk_bytes) >= POOL_LOADED_BYTES;
         let more = if worth { slots.len() - 1 } else { 0 };
         let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let spills = &self.pending.spills;
         let work = || {
             let mut bench = Bench::take();
             while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -266,7 +286,7 @@ impl ChunkWriter {
                     break;
                 }
                 let mut task = slot.lock();
-                let outcome = put.work(array, &mut task, &mut bench);
+                let outcome = put.work(array, spills, &mut task, &mut bench);
                 failed.fetch_or(outcome.is_err(), Ordering::Relaxed);
                 task.outcome = Some(outcome);
             }
@@ -299,9 +319,16 @@ impl ChunkWriter {
                 }
                 None if done => {
                     let (key, body) = (task.key, task.body);
-                    let origin = array.origin(&key);
-                    let pending =
-                        Pending { array: index, key, origin, body, dirty: true, is_ripe: false };
+                    let (origin, used) = (array.origin(&key), tick());
+                    let pending = Pending {
+                        array: index,
+                        key,
+                        origin,
+                        body,
+                        dirty: true,
+                        is_ripe: false,
+                        used,
+                    };
                     self.pending.insert(&mut array.keys, pending);
                 }
                 None => self.spare.put(task.body.bytes),
@@ -362,9 +389,15 @@ impl Put<'_> {
     fn work(
         &self,
         array: &Array,
+        spills: &Spills,
         task: &mut Task,
         bench: &mut Bench,
     ) -> Result<Converted, ChunkError> {
+        if let Some(slot) = task.body.away {
+            let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;
+            spills.read(&task.key, slot, &mut bytes)?;
+            (task.body.bytes, task.body.away) = (bytes, None);
+        }
         if task.id.is_none() {
             let mut bytes = load::memory(task.spare.take(), array.chunk_bytes)?;
             match task.place {

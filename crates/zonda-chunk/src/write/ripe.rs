@@ -36,7 +36,8 @@ impl ChunkWriter {
         let bytes = chunk
             .saturating_mul(threads * CHUNKS_A_THREAD)
             .clamp(LEAST_BYTES, MOST_BYTES)
-            .min(self.limit / 4);
+            .min(self.limit / 4)
+            .min(self.engine.budget_bytes() / 8);
         (bytes >= WORTH_BYTES && chunk <= bytes / 2).then_some(bytes)
     }
 

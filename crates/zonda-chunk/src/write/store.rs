@@ -18,6 +18,7 @@ use super::array::Array;
 use super::encode::Encode;
 use super::load::{fill_chunk, memory};
 use super::part::Part;
+use super::spill::{self, Spills};
 use crate::array::Bench;
 use crate::pool::Engine;
 use crate::selection::Coords;
@@ -40,6 +41,8 @@ pub(crate) struct Job<'a> {
 pub(crate) enum Bytes<'a> {
     /// In the file's form.
     Ready(&'a [u8]),
+    /// The same, but not in memory.
+    Away(&'a Spills, spill::Away),
     /// All that a put has for it, which is all that it needs.
     Put(Part, &'a Source<'a>),
 }
@@ -86,6 +89,15 @@ impl Spare {
         Some(block)
     }
 
+    /// Bytes that are kept.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes as u64
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Spare::default();
+    }
+
     pub(crate) fn put(&mut self, block: Vec<u8>) {
         let bytes = self.bytes.saturating_add(block.capacity());
         if block.capacity() > 0 && bytes <= SPARE_BYTES {
@@ -105,13 +117,15 @@ struct Stored<'a> {
 enum Held<'a> {
     Elsewhere(&'a [u8]),
     Here(Vec<u8>),
+    /// As if it were elsewhere: nothing is written with it.
+    Fetched(Vec<u8>),
 }
 
 impl Stored<'_> {
     fn bytes(&self) -> &[u8] {
         match &self.bytes {
             Held::Elsewhere(bytes) => bytes,
-            Held::Here(bytes) => bytes,
+            Held::Here(bytes) | Held::Fetched(bytes) => bytes,
         }
     }
 
@@ -141,7 +155,9 @@ impl<'a> Job<'a> {
     fn is_work(&self) -> bool {
         match &self.bytes {
             Bytes::Put(_, Source { encode: Encode::Custom { .. }, .. }) => true,
-            Bytes::Put(..) | Bytes::Ready(_) => !self.array.is_unfiltered(&self.key),
+            Bytes::Put(..) | Bytes::Ready(_) | Bytes::Away(..) => {
+                !self.array.is_unfiltered(&self.key)
+            }
         }
     }
 
@@ -164,6 +180,17 @@ impl<'a> Job<'a> {
         let mut converted = Converted::default();
         let raw: &[u8] = match &self.bytes {
             Bytes::Ready(bytes) => bytes,
+            Bytes::Away(spills, slot) if array.is_unfiltered(&self.key) => {
+                let mut bytes = memory(spare, array.chunk_bytes)?;
+                spills.read(&self.key, *slot, &mut bytes)?;
+                return Ok(Stored { bytes: Held::Fetched(bytes), mask: 0, converted });
+            }
+            Bytes::Away(spills, slot) => {
+                lengthen(&mut lent.stored, array.chunk_bytes)?;
+                let chunk = &mut lent.stored[..array.chunk_bytes];
+                spills.read(&self.key, *slot, chunk)?;
+                chunk
+            }
             Bytes::Put(part, source) => match self.run_of(part, source) {
                 Some(bytes) => bytes,
                 None if array.is_unfiltered(&self.key) => {
@@ -525,7 +552,7 @@ impl Writing<'_> {
         self.outcome.stored += n_entered;
         self.outcome.error = error;
         let used = placed.into_iter().filter_map(|(.., stored)| match stored.bytes {
-            Held::Here(bytes) => Some(bytes),
+            Held::Here(bytes) | Held::Fetched(bytes) => Some(bytes),
             Held::Elsewhere(_) => None,
         });
         used.collect()

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zonda_chunk::filter::{ChunkShape, Filter, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, ChunkedArray,
-    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, TableError, WriteTable,
+    Decode, Encode, Engine, FilterError, FilterSpec, NewArray, Scratch, TableError, WriteTable,
 };
 use zonda_convert::Converted;
 use zonda_model::Hyperslab;
 use zonda_storage::backend::Memory;
-use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
+use zonda_storage::{Advice, ReadRange, Room, Stamp, Storage, StorageError, WriteRange};
 
 use super::arrays::{for_each, linear};
 
@@ -99,12 +99,24 @@ impl Allocate for Space {
 }
 
 /// A storage of which a write can fail.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Faulty {
     pub memory: Memory,
     /// Writes until one fails.
     pub fails_in: AtomicI64,
     pub writes: AtomicUsize,
+    /// Bytes of a made-up device, 0 for one without end.
+    pub device: AtomicU64,
+}
+
+impl Scratch for Faulty {
+    fn room(&self) -> Option<Room> {
+        let size = match self.device.load(Ordering::SeqCst) {
+            0 => u64::MAX,
+            size => size,
+        };
+        Some(Room { free: size.saturating_sub(self.memory.len().ok()?), size })
+    }
 }
 
 impl Faulty {
@@ -235,17 +247,19 @@ pub struct Written {
 pub struct File {
     pub writer: ChunkWriter,
     pub storage: Arc<Faulty>,
+    /// Where chunks go for which the engine has no memory.
+    pub spill: Arc<Faulty>,
     pub space: Space,
     pub arrays: Vec<Written>,
 }
 
 impl File {
     pub fn new(engine: &Arc<Engine>, limit: u64) -> File {
-        let fails_in = AtomicI64::new(0);
-        let memory = Memory::new();
-        let storage = Arc::new(Faulty { memory, fails_in, writes: AtomicUsize::new(0) });
-        let writer = ChunkWriter::new(engine, storage.clone(), limit);
-        File { writer, storage, space: Space::default(), arrays: Vec::new() }
+        let [storage, spill] = [(); 2].map(|()| Arc::new(Faulty::default()));
+        let mut writer = ChunkWriter::new(engine, storage.clone(), limit);
+        let file = spill.clone();
+        writer.spill_to(Box::new(move || Ok(file.clone())));
+        File { writer, storage, spill, space: Space::default(), arrays: Vec::new() }
     }
 
     pub fn add(&mut self, recipe: &Recipe, turn: Turn) -> usize {

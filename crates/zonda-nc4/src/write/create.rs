@@ -47,6 +47,7 @@ impl Nc4File {
             has_defined: false,
             is_new: true,
             ids_are_said: true,
+            spills_beside: how.spills_beside.clone(),
             changed: BTreeSet::from([ObjectKey::Group(GroupId::ROOT)]),
             ..Writing::new(create, space(SECTOR, how.alignment), files.main().sizes())
         };
@@ -104,6 +105,7 @@ impl Writing {
             page: None,
             is_prepared: false,
             beside: None,
+            spills_beside: None,
             owns_references: true,
             space,
         }

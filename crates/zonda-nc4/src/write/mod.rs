@@ -60,6 +60,7 @@ use std::sync::Arc;
 use zonda_runtime::lock::Mutex;
 
 use hashbrown::HashMap;
+use std::path::PathBuf;
 use zonda_hdf5::{HeapWriter, Space};
 use zonda_model::{DimId, VarId};
 use zonda_storage::Beside;
@@ -123,6 +124,8 @@ pub(crate) struct Writing {
     pub(crate) is_prepared: bool,
     /// Where a journal can stand; none for a file in memory.
     pub(crate) beside: Option<Arc<dyn Beside>>,
+    /// See [`OpenHow`](crate::OpenHow).
+    pub(crate) spills_beside: Option<PathBuf>,
     /// Object references in the file are those of its scales and no others: its properties say that
     /// a netCDF library made it.
     pub(crate) owns_references: bool,

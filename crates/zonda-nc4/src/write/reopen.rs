@@ -64,6 +64,7 @@ impl Nc4File {
             scales: Scales::of(model, true, &apart),
             apart,
             beside: file.how.beside.clone(),
+            spills_beside: file.how.spills_beside.clone(),
             owns_references: has_properties.is_some(),
             found_end: Some(eof),
             page,

@@ -19,7 +19,7 @@ use zonda_hdf5::{
     TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
-use zonda_storage::StorageError;
+use zonda_storage::{StorageError, temporary};
 
 use super::absent;
 use super::commit::is_often;
@@ -395,7 +395,11 @@ impl Writing {
         let table: Arc<dyn WriteTable> = tree.clone();
         let chunks = self.stores.chunks.get_or_insert_with(|| {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
-            ChunkWriter::new(&Engine::process(), storage, limit)
+            let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
+            if let Some(path) = self.spills_beside.clone() {
+                chunks.spill_to(Box::new(move || Ok(temporary::nameless_beside(&path)?)));
+            }
+            chunks
         });
         let array = chunks.add(NewArray {
             table,

@@ -40,6 +40,12 @@ impl<T: Send + 'static> Global<T> {
         self.known().lock()
     }
 
+    /// Takes it if nobody has it.
+    #[inline]
+    pub fn try_lock(&'static self) -> Option<MutexGuard<'static, T>> {
+        self.known().try_lock()
+    }
+
     /// Waits for it, not beyond a time.
     pub fn lock_until(&'static self, until: Instant) -> Option<MutexGuard<'static, T>> {
         self.known().lock_until(until)

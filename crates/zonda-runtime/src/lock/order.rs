@@ -126,6 +126,8 @@ ranks! {
     Members,
     /// What the thread of a cache has to do.
     Line,
+    /// Who has memory of the process that others may have back. Under it the locks of those are only tried.
+    Holders,
     /// What failed first of what threads share.
     Failed,
     /// Lines that a layer writes.

@@ -6,7 +6,7 @@
 use crate::error::{Op, StorageError, range_end};
 use crate::os::{Errno, Fd, MAX_BUFFERS, Status};
 use crate::slab;
-use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange, fill_by_writes};
+use crate::storage::{Advice, ReadRange, Room, Stamp, Storage, WriteRange, fill_by_writes};
 
 use crate::syncs::Syncs;
 use crate::{BLOCK_BYTES, Create, SyncLevel};
@@ -118,6 +118,12 @@ impl File {
     pub(crate) fn asking_close(mut self) -> File {
         self.asks_close = true;
         self
+    }
+
+    /// What its device has; `None` where the system does not say.
+    #[must_use]
+    pub fn room(&self) -> Option<Room> {
+        self.fd.room().ok()
     }
 
     /// Lets transfers go past the system's cache (`O_DIRECT`) whose place, length and memory are

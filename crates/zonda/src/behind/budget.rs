@@ -2,9 +2,14 @@
 //!
 //! Memory that values left is kept for the next ones within the same limit: pages that a process has
 //! for the first time cost more than the copy.
+//!
+//! What is taken counts as memory of the process, too ([`memory`]): others give back for it what is less
+//! useful, and get what is kept for later. The limit that puts wait at is this one alone, so that no put
+//! waits for memory that nobody is going to give back.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use zonda_runtime::lock::{Condvar, Global, Mutex, MutexGuard, Rank};
+use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 
 use zonda_shared::Arena;
 
@@ -56,12 +61,15 @@ impl Budget {
     }
 
     fn with(limit: u64, arena: Option<Arc<Arena>>) -> Arc<Budget> {
-        Arc::new(Budget {
+        let budget = Arc::new(Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
             arena,
             taken: Mutex::ranked(Rank::Budget, Taken::default()),
             changed: Condvar::new(),
-        })
+        });
+        let holder: Weak<Budget> = Arc::downgrade(&budget);
+        memory::process().join(holder);
+        budget
     }
 
     /// The one of all files together.
@@ -150,7 +158,9 @@ impl Budget {
     /// now, or where the system has none.
     pub(super) fn memory(&self, bytes: usize) -> Option<Memory> {
         if let Some(arena) = &self.arena {
-            return arena.take(bytes).map(Memory::Shared);
+            let block = arena.take(bytes)?;
+            memory::process().take_first(Kind::Queues, block.capacity() as u64);
+            return Some(Memory::Shared(block));
         }
         let mut taken = self.lock();
         let fits = |len: usize| len >= bytes && len / 2 <= bytes;
@@ -158,6 +168,7 @@ impl Budget {
             let memory = taken.spare.swap_remove(at);
             taken.spare_bytes -= memory.capacity();
             taken.used += memory.capacity();
+            memory::process().turn(Kind::Spare, Kind::Queues, memory.capacity() as u64);
             return Some(Memory::Own(memory));
         }
         if bytes > self.limit.saturating_sub(taken.used) {
@@ -165,13 +176,13 @@ impl Budget {
         }
         let mut given_up = Vec::new();
         while bytes > self.limit - taken.used.saturating_add(taken.spare_bytes).min(self.limit) {
-            let Some(spare) = taken.spare.pop() else { break };
-            taken.spare_bytes -= spare.capacity();
+            let Some(spare) = taken.pop_spare() else { break };
             given_up.push(spare);
         }
         taken.used += bytes;
         drop(taken);
         drop(given_up);
+        memory::process().take_first(Kind::Queues, bytes as u64);
         let mut memory = Vec::new();
         if memory.try_reserve_exact(bytes).is_err() {
             self.give_back_bytes(bytes);
@@ -181,6 +192,7 @@ impl Budget {
         let more = memory.capacity() - bytes;
         if more > 0 {
             self.lock().used += more;
+            memory::process().take_anyway(Kind::Queues, more as u64);
         }
         Some(Memory::Own(memory))
     }
@@ -192,9 +204,10 @@ impl Budget {
         if fits {
             taken.used += bytes;
             while taken.used.saturating_add(taken.spare_bytes) > self.limit {
-                let Some(spare) = taken.spare.pop() else { break };
-                taken.spare_bytes -= spare.capacity();
+                let Some(_spare) = taken.pop_spare() else { break };
             }
+            drop(taken);
+            memory::process().take_first(Kind::Queues, bytes as u64);
         }
         fits
     }
@@ -203,6 +216,7 @@ impl Budget {
         let mut memory = match memory {
             Memory::Own(memory) => memory,
             Memory::Shared(block) => {
+                memory::process().give_back(Kind::Queues, block.capacity() as u64);
                 drop(block);
                 return self.wake();
             }
@@ -215,8 +229,11 @@ impl Budget {
         let given_up = if fits && taken.spare.len() < MOST_SPARE && bytes > 0 {
             taken.spare_bytes += bytes;
             taken.spare.push(memory);
+            memory::process().turn(Kind::Queues, Kind::Spare, bytes as u64);
+            memory::process().has_spare();
             None
         } else {
+            memory::process().give_back(Kind::Queues, bytes as u64);
             Some(memory)
         };
         taken.n_wakes += 1;
@@ -226,6 +243,7 @@ impl Budget {
     }
 
     pub(super) fn give_back_bytes(&self, bytes: usize) {
+        memory::process().give_back(Kind::Queues, bytes as u64);
         let mut taken = self.lock();
         taken.used = taken.used.saturating_sub(bytes);
         taken.n_wakes += 1;
@@ -258,5 +276,41 @@ impl Budget {
                 taken = self.changed.wait(taken);
             }
         }
+    }
+}
+
+impl Taken {
+    /// Gives up a piece that was kept.
+    fn pop_spare(&mut self) -> Option<Vec<u8>> {
+        let spare = self.spare.pop()?;
+        self.spare_bytes -= spare.capacity();
+        memory::process().give_back(Kind::Spare, spare.capacity() as u64);
+        Some(spare)
+    }
+}
+
+impl Holder for Budget {
+    fn least_useful(&self) -> Option<u64> {
+        let taken = self.taken.try_lock()?;
+        (!taken.spare.is_empty()).then_some(USELESS)
+    }
+
+    fn give_back(&self, bytes: u64, _before: u64) -> u64 {
+        let Some(mut taken) = self.taken.try_lock() else { return 0 };
+        let (mut given, mut given_up) = (0, Vec::new());
+        while given < bytes {
+            let Some(spare) = taken.pop_spare() else { break };
+            given += spare.capacity() as u64;
+            given_up.push(spare);
+        }
+        drop(taken);
+        given
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        let taken = self.taken.get_mut();
+        while taken.pop_spare().is_some() {}
     }
 }

@@ -99,5 +99,16 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
             kind.ends.to_owned(),
         ]);
     }
+    table.write(out)?;
+    writeln!(out, "  kinds of memory")?;
+    let mut table = Table::new(["name", "bytes now", "what it is", "where there is no more"], 3);
+    for held in memory::process().held() {
+        table.rows.push([
+            held.kind.name().to_owned(),
+            grouped(held.bytes),
+            held.kind.what().to_owned(),
+            held.kind.under_pressure().to_owned(),
+        ]);
+    }
     table.write(out)
 }

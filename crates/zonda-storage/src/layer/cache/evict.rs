@@ -8,7 +8,7 @@ use crate::{StorageError, slab};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use zonda_runtime::lock::RwLockWriteGuard;
-use zonda_runtime::memory;
+use zonda_runtime::memory::{self, Kind};
 
 /// The part of the pages that are written back together before they have to leave.
 const CLEANED_PART: u64 = 8;
@@ -105,7 +105,7 @@ impl<S: Storage> Cache<S> {
             return Some(id);
         }
         let has_slot = !table.given_up.is_empty() || self.has_slot(table.used);
-        if has_slot && self.may_have_another(table.in_use()) {
+        if has_slot && self.may_have_another(table) {
             return Some(table.given_up.pop().unwrap_or_else(|| {
                 table.used += 1;
                 table.used - 1
@@ -127,8 +127,9 @@ impl<S: Storage> Cache<S> {
         None
     }
 
-    /// Whether the cache may use one page more than `used`; it is then counted as used.
-    fn may_have_another(&self, used: u64) -> bool {
+    /// Whether the cache may use one page more; it is then counted as used.
+    fn may_have_another(&self, table: &Table) -> bool {
+        let used = table.in_use();
         if used >= self.limit.load(Ordering::Relaxed) {
             return false;
         }
@@ -146,11 +147,16 @@ impl<S: Storage> Cache<S> {
         if !self.shape.within_budget {
             return true;
         }
+        let (broker, bytes) = (memory::process(), self.shape.page_bytes);
         if used < LEAST_PAGES {
-            memory::take_anyway(self.shape.page_bytes);
+            broker.take_first(Kind::Pages, bytes);
             return true;
         }
-        memory::take(self.shape.page_bytes)
+        // Its own oldest page goes unless others have something older.
+        broker.take(Kind::Pages, bytes) || {
+            let own = table.order.first().map_or(u64::MAX, |(stamp, _)| table.ages.time_of(*stamp));
+            broker.take_over(Kind::Pages, bytes, own)
+        }
     }
 
     /// Lets the cache have up to `pages` pages.
@@ -226,6 +232,9 @@ impl<S: Storage> Cache<S> {
         page.reset(index);
         table.map.insert(index, id);
         let now = self.clock.fetch_add(2, Ordering::Relaxed) + 2;
+        if self.shape.within_budget {
+            table.ages.note(now, memory::tick());
+        }
         let slot = self.slot(id);
         slot.holds.store(index, Ordering::Relaxed);
         slot.opens_block.store(false, Ordering::Relaxed);

@@ -24,6 +24,7 @@ mod behind;
 mod evict;
 mod extents;
 mod flush;
+mod given;
 mod lent;
 mod line;
 mod pace;
@@ -47,7 +48,7 @@ use std::sync::{Arc, OnceLock};
 use table::{Slot, Table};
 use visits::{Returns, Visits};
 use zonda_runtime::lock::{Level, Mutex, Rank};
-use zonda_runtime::memory;
+use zonda_runtime::memory::{self, Kind};
 
 pub use adaptive::Adaptive;
 pub use behind::Behind;
@@ -409,7 +410,7 @@ impl<S> Drop for Cache<S> {
     fn drop(&mut self) {
         let in_use = self.table.get_mut().in_use();
         if self.shape.within_budget {
-            memory::give_back(in_use * self.shape.page_bytes);
+            memory::process().give_back(Kind::Pages, in_use * self.shape.page_bytes);
         }
         if let Some(shared) = &self.shared {
             shared.give_back(in_use);

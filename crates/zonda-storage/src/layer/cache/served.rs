@@ -13,7 +13,9 @@ use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 use zonda_runtime::lock::{Mutex, Rank};
+use zonda_runtime::memory::{self, Holder};
 
 /// A program that has written so much goes on to do so.
 const LONG_STREAM_BYTES: u64 = 16 << 20;
@@ -55,11 +57,26 @@ impl<S: Storage> Member for Core<S> {
     }
 }
 
+impl<S: Storage> Holder for Core<S> {
+    fn least_useful(&self) -> Option<u64> {
+        self.cache.clean_age()
+    }
+
+    fn give_back(&self, bytes: u64, before: u64) -> u64 {
+        self.cache.give_clean(bytes, before)
+    }
+}
+
 /// A cache with a thread, which ends with it.
 pub(super) struct Served<S: Storage> {
     core: Arc<Core<S>>,
     line: Arc<Line>,
+    /// The cache, as the broker of memory knows it: where its pages count.
+    holder: Option<Weak<dyn Holder>>,
 }
+
+/// How long a cache waits at most for one that takes pages from it for others, before it goes.
+const MOST_WAIT: Duration = Duration::from_secs(1);
 
 impl<S: Storage> fmt::Debug for Served<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,11 +100,15 @@ impl<S: Storage + 'static> Served<S> {
         let cache = Cache::with(inner, shape, shared.clone(), Some(Arc::clone(&line)))?;
         let core = Arc::new(Core { cache, lives: Mutex::at(Rank::Lives, line.level(), true) });
         let weak = Arc::downgrade(&core);
+        let holder = shape.within_budget.then(|| Weak::clone(&weak) as Weak<dyn Holder>);
+        if let Some(holder) = &holder {
+            memory::process().join(Weak::clone(holder));
+        }
         if let Some(shared) = shared {
             shared.join(Weak::clone(&weak) as Weak<dyn Member>);
         }
         line.is_done_by(weak);
-        Ok(Served { core, line })
+        Ok(Served { core, line, holder })
     }
 
     /// The thread's work.
@@ -109,6 +130,10 @@ impl<S: Storage> Drop for Served<S> {
     fn drop(&mut self) {
         // In a forked child both may be held for ever by a thread that it does not have.
         if !self.line.is_inherited() {
+            if let Some(holder) = &self.holder {
+                // The file is closed by its user, and not by one who still has it in hand.
+                memory::process().leave(holder, Instant::now() + MOST_WAIT);
+            }
             *self.core.lives.lock() = false;
             self.line.stop();
         }

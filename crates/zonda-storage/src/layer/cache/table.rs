@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use zonda_runtime::lock::{Level, Rank, RwLock};
+use zonda_runtime::memory::Ages;
 
 /// The index of a slot that holds no page.
 pub(super) const NO_PAGE: u64 = u64::MAX;
@@ -23,6 +24,15 @@ pub(super) enum Buffer {
     Own(Vec<u8>),
     /// A whole page of a slab.
     Whole(SlabPage),
+}
+
+impl Buffer {
+    /// Gives its memory to the system, so far as it is more than a part of what the allocator has.
+    pub(super) fn release(&mut self) {
+        if let Buffer::Whole(page) = self {
+            page.release();
+        }
+    }
 }
 
 impl Deref for Buffer {
@@ -388,6 +398,8 @@ pub(super) struct Table {
     pub(super) given_up: Vec<u32>,
     /// Memory for pages to come.
     pub(super) memory: Vec<SlabPage>,
+    /// When stamps were.
+    pub(super) ages: Ages,
     /// Pages that had to leave for others, by a hash of their index; newer ones take the place of
     /// older ones. Made at the first.
     left: Vec<u64>,

@@ -288,7 +288,12 @@ impl Summary {
             Kind::QueueExecute => self.queue.executed.add(event),
             Kind::QueueBytes => self.charts.queue_bytes.add(event.begin_ns, event.offset),
             Kind::QueueJobs => self.charts.queue_jobs.add(event.begin_ns, event.offset),
-            Kind::ChunkRead | Kind::ChunkDecode | Kind::ChunkEncode | Kind::ChunkWrite => {
+            Kind::ChunkRead
+            | Kind::ChunkDecode
+            | Kind::ChunkEncode
+            | Kind::ChunkWrite
+            | Kind::ChunkSpill
+            | Kind::ChunkFetch => {
                 self.stages.entry(kind.text()).or_default().add(event);
             }
             Kind::ChunkHit | Kind::Commit => self.stages.entry(kind.text()).or_default().add(event),
