@@ -7,12 +7,13 @@
 //! device that the data need ([`most_new`]).
 
 use std::fmt;
+use std::path::Path;
 
 use hashbrown::HashMap;
 use std::sync::Arc;
 use zonda_runtime::memory::Kind;
 use zonda_storage::backend::File;
-use zonda_storage::{Room, Storage, StorageError};
+use zonda_storage::{Op, Room, Storage, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
@@ -68,6 +69,8 @@ pub(crate) struct Spills {
     bytes: u64,
     /// The file took no more; it is tried again after a flush.
     is_refused: bool,
+    /// The process whose places these are.
+    pid: u32,
 }
 
 impl fmt::Debug for Spills {
@@ -89,6 +92,7 @@ impl Spills {
         }
         if self.file.is_none() {
             self.file = self.make.as_ref().and_then(|make| make().ok());
+            self.pid = std::process::id();
         }
         let room = self.file.as_ref().and_then(|file| file.room());
         let most = room.and_then(|room| most_new(room, waiting));
@@ -129,6 +133,16 @@ impl Spills {
     pub(crate) fn read(&self, key: &[u64], slot: Away, out: &mut [u8]) -> Result<(), ChunkError> {
         let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
         let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
+        if self.pid != std::process::id() {
+            // The parent, whose file it is, too, may have put another chunk there.
+            let (path, op) = (Arc::from(Path::new("")), Op::Read);
+            return Err(failed(Some(StorageError::Inherited {
+                path,
+                op,
+                at: slot.at,
+                len: slot.len,
+            })));
+        }
         let read = self.file.as_ref().map_or(Ok(0), |file| file.read_at(slot.at, out));
         match read.map_err(|error| failed(Some(error)))? {
             got if got == out.len() => Ok(()),
