@@ -6,6 +6,10 @@
 //! library is loaded ([`Machine::at_load`]).
 #![deny(unsafe_code)]
 
+/// Those of std. A model puts others in their place.
+mod atomic {
+    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+}
 pub mod cgroup;
 mod cpus;
 #[allow(unsafe_code)]

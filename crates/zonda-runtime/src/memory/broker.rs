@@ -8,10 +8,10 @@
 //! Nobody waits here. A holder only tries its own locks, since whoever asks may have them; of two threads
 //! that want something given back at once one goes without. So one may ask while one holds any lock.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use crate::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::fork::{self, Child, Part};
 use crate::lock::{Global, Mutex, MutexGuard, Rank};
 use crate::memory::{Kind, USELESS, clock};
@@ -36,9 +36,9 @@ pub struct Broker {
     /// What the process had from its parent when it was forked: no use to it, and not counted against it.
     inherited: AtomicU64,
     kinds: [Tally; Kind::COUNT],
-    /// No holder has anything that was used before, as far as was known at `looked`.
+    /// No holder has anything that was used before, as far as is known until it is `look_at`.
     least: AtomicU64,
-    looked: AtomicU64,
+    look_at: AtomicU64,
     holders: Holders,
 }
 
@@ -111,6 +111,8 @@ pub struct Held {
 
 /// After so many uses it is looked again who has something older.
 const PATIENCE: u64 = 1024;
+/// The same where nobody had anything that could be had.
+const SHORT_PATIENCE: u64 = 32;
 
 impl std::fmt::Debug for Broker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -139,7 +141,7 @@ impl Broker {
             inherited: AtomicU64::new(0),
             kinds: [const { Tally::new() }; Kind::COUNT],
             least: AtomicU64::new(0),
-            looked: AtomicU64::new(0),
+            look_at: AtomicU64::new(0),
             holders,
         }
     }
@@ -254,8 +256,8 @@ impl Broker {
     /// be taken. Whether that many can.
     pub fn reclaim(&self, bytes: u64, before: u64) -> bool {
         let now = clock::now();
-        let is_recent = now.saturating_sub(self.looked.load(Ordering::Relaxed)) < PATIENCE;
-        if is_recent && self.least.load(Ordering::Relaxed) >= before {
+        let is_known = now < self.look_at.load(Ordering::Relaxed);
+        if is_known && self.least.load(Ordering::Relaxed) >= before {
             return false;
         }
         // Another thread is at it, or this one was when a signal came.
@@ -287,7 +289,9 @@ impl Broker {
             }
             let least = oldest.as_ref().map_or(u64::MAX, |(stamp, ..)| *stamp);
             self.least.store(least, Ordering::Relaxed);
-            self.looked.store(now, Ordering::Relaxed);
+            // Where nobody had anything, they may have been at work with it.
+            let patience = if oldest.is_some() { PATIENCE } else { SHORT_PATIENCE };
+            self.look_at.store(now.saturating_add(patience), Ordering::Relaxed);
             match oldest.filter(|(stamp, ..)| *stamp < before) {
                 None => return false,
                 Some((stamp, place, holder)) => {
