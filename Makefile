@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions study-overlap conformance wheel install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race study-overlap conformance wheel install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -92,6 +92,10 @@ assertions: ## the tests of what must not be lost, on a release build with the c
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	scripts/assertions.sh
+
+race: ## the unit tests of what threads share, under ThreadSanitizer
+	scripts/setup.sh --test
+	scripts/race.sh
 
 study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
 	scripts/setup.sh --demo
