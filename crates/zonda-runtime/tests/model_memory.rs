@@ -45,10 +45,6 @@ mod lock {
         pub(crate) fn lock_until(&self, _until: Instant) -> Option<MutexGuard<'_, T>> {
             Some(self.lock())
         }
-
-        pub(crate) fn get_mut(&mut self) -> &mut T {
-            self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner())
-        }
     }
 
     /// That of the process, which nobody takes here.
@@ -81,11 +77,13 @@ mod fork {
 
     pub(crate) struct Child;
 
+    #[expect(dead_code, reason = "no process forks here")]
     pub(crate) trait Part: Sync {
         fn rank(&self) -> Rank;
         fn hold(&'static self, until: Instant) -> Box<dyn Held>;
     }
 
+    #[expect(dead_code, reason = "no process forks here")]
     pub(crate) trait Held {
         fn in_child(&mut self, child: Child);
         fn give_back(&mut self);
