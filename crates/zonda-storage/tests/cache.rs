@@ -222,11 +222,12 @@ fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageE
     Ok(())
 }
 
-/// At the first write of at least a page: runs `meanwhile` on the cache above, then fails.
+/// At the first long write: runs `meanwhile` on the cache above, then writes, or fails.
 struct Interrupted {
     below: Arc<Memory>,
     above: OnceLock<Weak<Cache<Interrupted>>>,
     is_armed: Arc<AtomicBool>,
+    fails: bool,
     meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>,
 }
 
@@ -251,6 +252,9 @@ impl Storage for Interrupted {
         if is_long && self.is_armed.swap(false, Ordering::Relaxed) {
             let above = self.above.get().and_then(Weak::upgrade).expect("the cache");
             (self.meanwhile)(&above)?;
+            if !self.fails {
+                return self.below.write_ranges(ranges);
+            }
             let (path, errno) = (Path::new("device").into(), 5);
             return Err(StorageError::Io { path, op: Op::Write, at: 0, len: 0, errno });
         }
@@ -287,20 +291,30 @@ impl Storage for Interrupted {
 /// Bytes of the element that is laid, 64 KiB of it from byte 3 on.
 const ELEMENT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// A file of fill values, into which a long write failed while `meanwhile` was done; what is below after a sync.
-fn interrupted(meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>) -> Vec<u8> {
+/// A cache above an empty memory, and what arms it.
+fn interruptible(
+    fails: bool,
+    meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>,
+) -> (Arc<Cache<Interrupted>>, Arc<Memory>, Arc<AtomicBool>) {
     let below = Arc::new(Memory::new());
     let is_armed = Arc::new(AtomicBool::new(false));
     let inner = Interrupted {
         below: Arc::clone(&below),
         above: OnceLock::new(),
         is_armed: Arc::clone(&is_armed),
+        fails,
         meanwhile,
     };
     let cache = Arc::new_cyclic(|this| {
         inner.above.set(Weak::clone(this)).expect("the only cache");
         Cache::new(inner, CacheShape::new(1, 32).unwrap()).unwrap()
     });
+    (cache, below, is_armed)
+}
+
+/// A file of fill values, into which a long write failed while `meanwhile` was done; what is below after a sync.
+fn interrupted(meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>) -> Vec<u8> {
+    let (cache, below, is_armed) = interruptible(true, meanwhile);
     cache.fill_at(3, 32 << 10, &ELEMENT).unwrap();
     cache.fill_at(3 + (32 << 10), 32 << 10, &ELEMENT).unwrap();
     is_armed.store(true, Ordering::Relaxed);
@@ -353,4 +367,34 @@ fn a_write_that_failed_lays_fill_values_around_what_was_put_meanwhile() {
     // Read meanwhile, when nothing was there.
     let below = interrupted(|cache| cache.read_at(4096, &mut [0; 4096]).map(drop));
     assert!(below == filled(3 + (64 << 10)));
+}
+
+/// Pages that came in while a long write was on its way past them, when its data were not there yet, show those data after it.
+#[test]
+fn what_was_read_during_a_long_write_is_not_shown_after_it() {
+    const LEN: usize = 32 << 10;
+    let meanwhile: [fn(&Cache<Interrupted>) -> Result<(), StorageError>; 3] = [
+        |cache| cache.read_at(4096, &mut [0; 4096]).map(drop),
+        |cache| cache.read_at(5000, &mut [0; 10]).map(drop),
+        |cache| {
+            (0..LEN as u64 / 512).try_for_each(|n| cache.read_at(n * 512, &mut [0; 512]).map(drop))
+        },
+    ];
+    for meanwhile in meanwhile {
+        let (cache, below, is_armed) = interruptible(false, meanwhile);
+        below.write_at(0, &[1; LEN + 4096]).unwrap();
+        cache.invalidate().unwrap();
+        let mut expected = vec![1; LEN + 4096];
+        is_armed.store(true, Ordering::Relaxed);
+        cache.write_at(1000, &[9; LEN]).unwrap();
+        assert!(!is_armed.load(Ordering::Relaxed), "the write went past the cache");
+        expected[1000..1000 + LEN].fill(9);
+        for (number, part) in expected.chunks(512).enumerate() {
+            let mut got = [0; 512];
+            cache.read_at(number as u64 * 512, &mut got).unwrap();
+            assert!(got == part, "byte {}", number * 512);
+        }
+        cache.sync().unwrap();
+        assert!(below.to_vec().unwrap() == expected);
+    }
 }
