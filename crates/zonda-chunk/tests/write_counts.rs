@@ -286,6 +286,42 @@ fn reads_ahead_do_not_bring_back_old_chunks() {
     file.check_all(index);
 }
 
+/// Chunks change between the look of a read ahead and its reads: what it then finds at their old places is not kept.
+#[test]
+fn reads_ahead_drop_what_changed_after_they_looked() {
+    let mut file = file(2, 1 << 20);
+    let recipe = recipe(&[9999], &[64, 10, 10], &[4, 10, 10], &[true; 3]);
+    let index = file.add(&recipe, Turn::default());
+    file.put_raw(index, &[0, 0, 0], &[64, 10, 10], &record(0, 25_600));
+    file.flush().expect("flushes");
+    let check = |file: &File, z| {
+        file.check(index, &Hyperslab { start: &[z, 0, 0], count: &[1, 10, 10], stride: None });
+    };
+    let mut n_stopped = 0;
+    for round in 1..=3 {
+        let stopper = file.arrays[index].table.stop_next();
+        (0..4).for_each(|chunk| check(&file, chunk * 4));
+        if !stopper.has_one() {
+            continue;
+        }
+        n_stopped += 1;
+        for chunk in 4..16 {
+            file.put_raw(
+                index,
+                &[chunk * 4, 0, 0],
+                &[4, 10, 10],
+                &record(round * 100 + chunk, 1600),
+            );
+        }
+        file.flush().expect("flushes");
+        stopper.let_go();
+        // Time to read what it found, had it not been told.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        (0..64).for_each(|z| check(&file, z));
+    }
+    assert!(n_stopped > 0, "nothing was read ahead");
+}
+
 /// What is read of a chunk that waits comes from memory, in whatever way it is asked for.
 #[test]
 fn reads_see_what_waits() {

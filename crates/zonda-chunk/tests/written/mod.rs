@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use zonda_chunk::filter::{ChunkShape, Filter, Pipeline};
 use zonda_chunk::{
@@ -24,6 +25,43 @@ pub struct Table {
     pub chunks: Mutex<BTreeMap<Vec<u64>, ChunkAt>>,
     /// Insertions until one fails; none does while this is negative.
     pub fails_in: AtomicI64,
+    /// Where the next look of a thread in the background waits, when it has found its chunks.
+    pub stop: Mutex<Option<Stop>>,
+}
+
+/// A thread says that it is here, and goes on when it is told to.
+#[derive(Debug)]
+pub struct Stop {
+    pub here: mpsc::Sender<()>,
+    pub go_on: mpsc::Receiver<()>,
+}
+
+/// What a test has of a [`Stop`].
+#[derive(Debug)]
+pub struct Stopper {
+    here: mpsc::Receiver<()>,
+    go_on: mpsc::Sender<()>,
+}
+
+impl Stopper {
+    /// Whether a thread stops there, in time.
+    pub fn has_one(&self) -> bool {
+        self.here.recv_timeout(Duration::from_secs(2)).is_ok()
+    }
+
+    pub fn let_go(&self) {
+        let _ = self.go_on.send(());
+    }
+}
+
+impl Table {
+    /// Stops the next thread that looks, but for this one.
+    pub fn stop_next(&self) -> Stopper {
+        let (here, is_here) = mpsc::channel();
+        let (go, go_on) = mpsc::channel();
+        *self.stop.lock().unwrap() = Some(Stop { here, go_on });
+        Stopper { here: is_here, go_on: go }
+    }
 }
 
 #[derive(Debug)]
@@ -53,6 +91,14 @@ impl ChunkTable for Table {
             if key.iter().zip(first).zip(last).all(|((k, a), b)| (a..=b).contains(&k)) {
                 found(key, *at);
             }
+        }
+        // Tests run in threads that have their names.
+        let is_background =
+            std::thread::current().name().is_none_or(|name| name.starts_with("zonda"));
+        let stop = if is_background { self.stop.lock().unwrap().take() } else { None };
+        if let Some(stop) = stop {
+            let _ = stop.here.send(());
+            let _ = stop.go_on.recv_timeout(Duration::from_secs(10));
         }
         Ok(())
     }
