@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race study-overlap conformance wheel install fuzz aarch64 lint clean help
+.PHONY: build demo test check bench bench-writes bench-python python-suites stacks crash interop model edit async assertions race mutants study-overlap conformance wheel install fuzz aarch64 lint clean help
 
 build: ## Rust crates, then the libraries and tools in dist/
 	scripts/setup.sh --build
@@ -96,6 +96,10 @@ assertions: ## the tests of what must not be lost, on a release build with the c
 race: ## the unit tests of what threads share, under ThreadSanitizer
 	scripts/setup.sh --test
 	scripts/race.sh
+
+mutants: ## whether the tests find defects: each of tests/mutants, in a copy of the tree
+	scripts/setup.sh --test
+	tests/mutants/run.py
 
 study-overlap: ## chunk x slice x overlap of compute and output: the table and the plot
 	scripts/setup.sh --demo

@@ -123,6 +123,12 @@ fn a_record_count_comes_behind_its_records() {
         file.def_dim(b"y", 10).expect("def_dim");
         let wide = file.def_var(b"wide", 4, &[0, 1]).expect("def_var");
         let small = file.def_var(b"small", 4, &[0, 2]).expect("def_var");
+        let put_att = |text: &'static [u8]| {
+            let text_of = |_| Ok(text);
+            let put = file.put_att::<ClassicError>(VarId::GLOBAL, b"title", 2, 5, None, text_of);
+            put.map(drop).expect("put_att");
+        };
+        put_att(b"early");
         file.enddef(Reserve::Default).expect("enddef");
         let header_len = file.with_header(|header, _| header.layout.begin_rec);
         let what = format!("{version:?}");
@@ -137,9 +143,13 @@ fn a_record_count_comes_behind_its_records() {
             file.sync().expect("sync");
         }
         assert!(log.told.lock().unwrap().len() > n_before);
+        // A header that is written again, with data before it.
         put(&file, small, 23, 1, 10);
+        put_att(b"later");
+        file.sync().expect("sync");
+        put(&file, small, 24, 1, 10);
         file.close().expect("close");
         let n_visible = check(&log.told.lock().unwrap(), header_len, &what);
-        assert!(n_visible >= n_by_itself + 5, "{what}: {n_visible} after {n_by_itself}");
+        assert!(n_visible >= n_by_itself + 6, "{what}: {n_visible} after {n_by_itself}");
     }
 }
