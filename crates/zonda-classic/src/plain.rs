@@ -13,7 +13,7 @@ use zonda_storage::Storage;
 use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{ClassicFile, Mode, State};
-use crate::transfer::read_or_zeros;
+use crate::transfer::{BUFFER, read_or_zeros};
 
 /// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
 pub(crate) const SMALL: usize = 1024;
@@ -24,15 +24,21 @@ const TINY: usize = 64;
 
 /// Calls `f` with a buffer of `len` bytes, at most [`SMALL`], on the stack.
 #[inline(always)]
-pub(crate) fn on_stack<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+pub(crate) fn on_stack<R>(
+    len: usize,
+    f: impl FnOnce(&mut [u8]) -> Result<R, ClassicError>,
+) -> Result<R, ClassicError> {
     if len <= LITTLE { framed::<LITTLE, R>(len, f) } else { framed::<SMALL, R>(len, f) }
 }
 
 /// A frame of its own, so that calls with tiny buffers stay light.
 #[inline(never)]
-fn framed<const SIZE: usize, R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+fn framed<const SIZE: usize, R>(
+    len: usize,
+    f: impl FnOnce(&mut [u8]) -> Result<R, ClassicError>,
+) -> Result<R, ClassicError> {
     let mut buffer = [0u8; SIZE];
-    f(buffer.get_mut(..len).unwrap_or_default())
+    f(buffer.get_mut(..len).ok_or(BUFFER)?)
 }
 
 /// A native number of `N` bytes as the file has it; `None` for another length.

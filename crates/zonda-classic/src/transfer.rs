@@ -411,7 +411,10 @@ fn converting(bytes: usize) -> Span {
 }
 
 /// Calls `f` with a buffer of `len` bytes: on the stack for small ones, else the thread's scratch.
-fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
+fn with_buffer<R>(
+    len: usize,
+    f: impl FnOnce(&mut [u8]) -> Result<R, ClassicError>,
+) -> Result<R, ClassicError> {
     if len <= SMALL {
         return on_stack(len, f);
     }
@@ -421,14 +424,19 @@ fn with_buffer<R>(len: usize, f: impl FnOnce(&mut [u8]) -> R) -> R {
     if scratch.len() < len {
         scratch.resize(len, 0);
     }
-    let done = f(scratch.get_mut(..len).unwrap_or_default());
+    let done = scratch.get_mut(..len).ok_or(BUFFER).and_then(f);
     let _ = SCRATCH.try_with(|slot| slot.set(scratch));
     done
 }
 
 /// Values and their places are as many by construction; where they are not, no value may go unnoticed.
 const VALUES: ClassicError = ClassicError::Length { what: "a run of values" };
-const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
+pub(crate) const BUFFER: ClassicError = ClassicError::Length { what: "a buffer for values" };
+
+/// Nothing is left when all is delivered.
+fn all_delivered<T>(mut rest: impl Iterator<Item = T>) -> Result<(), ClassicError> {
+    if rest.next().is_none() { Ok(()) } else { Err(VALUES) }
+}
 
 fn write_plan(
     storage: &dyn Storage,
@@ -450,7 +458,7 @@ fn write_plan(
         plan.for_each_run(&plan.loops, |at| {
             Ok::<(), ClassicError>(storage.write_at(at, runs.next().ok_or(VALUES)?)?)
         })?;
-        return if runs.next().is_none() { Ok(Converted::default()) } else { Err(VALUES) };
+        return all_delivered(runs).map(|()| Converted::default());
     }
     let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
@@ -471,7 +479,7 @@ fn write_plan(
             Ok::<(), ClassicError>(())
         })
     })?;
-    Ok(Converted { out_of_range: total })
+    all_delivered(runs).map(|()| Converted { out_of_range: total })
 }
 
 /// As `write_plan`, for many short runs: they are converted together and handed on together.
@@ -536,7 +544,7 @@ fn read_plan(
         plan.for_each_run(&plan.loops, |at| {
             read_or_zeros(storage, at, runs.next().ok_or(VALUES)?)
         })?;
-        return Ok(Converted { out_of_range: 0 });
+        return all_delivered(runs).map(|()| Converted::default());
     }
     let block_elems = BLOCK.checked_div(ext).unwrap_or(1).min(plan.run_elems).max(1);
     with_buffer(block_elems.saturating_mul(ext), |buffer| {
@@ -554,7 +562,7 @@ fn read_plan(
             Ok::<(), ClassicError>(())
         })
     })?;
-    Ok(Converted { out_of_range: total })
+    all_delivered(runs).map(|()| Converted { out_of_range: total })
 }
 
 /// Every n-th element of rows: reads spans with what lies between, and picks.
@@ -585,7 +593,7 @@ fn read_strided(
             Ok::<(), ClassicError>(())
         })
     })?;
-    Ok(Converted { out_of_range: total })
+    all_delivered(rows).map(|()| Converted { out_of_range: total })
 }
 
 /// Reads; what lies behind the end of the file is zero.
@@ -597,7 +605,7 @@ pub(crate) fn read_or_zeros(
 ) -> Result<(), ClassicError> {
     let got = storage.read_at(at, out)?;
     if got < out.len() {
-        out.get_mut(got..).unwrap_or_default().fill(0);
+        out.get_mut(got..).ok_or(BUFFER)?.fill(0);
     }
     Ok(())
 }
