@@ -222,13 +222,15 @@ fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageE
     Ok(())
 }
 
+type Meanwhile = fn(&Cache<Interrupted>) -> Result<(), StorageError>;
+
 /// At the first long write: runs `meanwhile` on the cache above, then writes, or fails.
 struct Interrupted {
     below: Arc<Memory>,
     above: OnceLock<Weak<Cache<Interrupted>>>,
     is_armed: Arc<AtomicBool>,
     fails: bool,
-    meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>,
+    meanwhile: Meanwhile,
 }
 
 impl fmt::Debug for Interrupted {
@@ -294,7 +296,7 @@ const ELEMENT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 /// A cache above an empty memory, and what arms it.
 fn interruptible(
     fails: bool,
-    meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>,
+    meanwhile: Meanwhile,
 ) -> (Arc<Cache<Interrupted>>, Arc<Memory>, Arc<AtomicBool>) {
     let below = Arc::new(Memory::new());
     let is_armed = Arc::new(AtomicBool::new(false));
@@ -313,7 +315,7 @@ fn interruptible(
 }
 
 /// A file of fill values, into which a long write failed while `meanwhile` was done; what is below after a sync.
-fn interrupted(meanwhile: fn(&Cache<Interrupted>) -> Result<(), StorageError>) -> Vec<u8> {
+fn interrupted(meanwhile: Meanwhile) -> Vec<u8> {
     let (cache, below, is_armed) = interruptible(true, meanwhile);
     cache.fill_at(3, 32 << 10, &ELEMENT).unwrap();
     cache.fill_at(3 + (32 << 10), 32 << 10, &ELEMENT).unwrap();
@@ -373,7 +375,7 @@ fn a_write_that_failed_lays_fill_values_around_what_was_put_meanwhile() {
 #[test]
 fn what_was_read_during_a_long_write_is_not_shown_after_it() {
     const LEN: usize = 32 << 10;
-    let meanwhile: [fn(&Cache<Interrupted>) -> Result<(), StorageError>; 3] = [
+    let meanwhile: [Meanwhile; 3] = [
         |cache| cache.read_at(4096, &mut [0; 4096]).map(drop),
         |cache| cache.read_at(5000, &mut [0; 10]).map(drop),
         |cache| {
