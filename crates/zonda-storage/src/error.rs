@@ -355,6 +355,15 @@ pub fn check_place(at: u64, len: u64, most_len: impl FnOnce() -> u64) -> Result<
     if end > most { Err(StorageError::NoPlace { at, len, most }) } else { Ok(()) }
 }
 
+/// The end of a range that a storage can hold, for calls of some nanoseconds; `None` for an empty one, and where
+/// [`range_end`] or [`check_place`] say what is wrong.
+#[inline(always)]
+pub(crate) fn held_end(at: u64, len: usize, most_len: impl FnOnce() -> u64) -> Option<u64> {
+    let end = at.checked_add(len as u64)?;
+    let is_held = end <= FAR || (end <= i64::MAX as u64 && end <= most_len());
+    (is_held && end > at).then_some(end)
+}
+
 /// The system's words for an `errno`.
 fn text(errno: i32) -> String {
     std::io::Error::from_raw_os_error(errno).to_string()

@@ -4,7 +4,7 @@ use super::Cache;
 use super::lent::Holder;
 use super::table::{Page, Slot};
 use crate::StorageError;
-use crate::error::{Op, check_place, range_end};
+use crate::error::{Op, check_place, held_end, range_end};
 use crate::storage::{Storage, WriteRange, fill_by_writes};
 use std::sync::atomic::Ordering;
 
@@ -31,15 +31,9 @@ impl<S: Storage> Cache<S> {
         data: &[u8],
     ) -> Result<bool, StorageError> {
         let Some((_, slot)) = self.hinted(index) else { return Ok(false) };
-        let end = match range_end(Op::Write, at, data.len()) {
-            Ok(end)
-                if end > at
-                    && check_place(at, data.len() as u64, || self.inner.most_len()).is_ok() =>
-            {
-                end
-            }
-            // An empty or impossible range is the slow path's to judge.
-            _ => return Ok(false),
+        // An empty or impossible range is the slow path's to judge.
+        let Some(end) = held_end(at, data.len(), || self.inner.most_len()) else {
+            return Ok(false);
         };
         let mut page = slot.page.write();
         if page.index != index {
