@@ -69,8 +69,9 @@ with_gcc_no_pie() { # ncerr and ncopts become copies inside the program
         -o "$scratch/nopie" && from_zonda "$scratch/nopie"
 }
 static() {
-    gcc "$scratch/hello.c" -I"$prefix/include" "$prefix/lib/libnetcdf.a" -lpthread -ldl -lm \
-        -o "$scratch/static" && "$scratch/static" &&
+    local flags
+    flags=$("$prefix/bin/nc-config" --cflags) && flags+=" $("$prefix/bin/nc-config" --libs --static)" &&
+        eval "gcc '$scratch/hello.c' $flags -o '$scratch/static'" && "$scratch/static" &&
         ! ldd "$scratch/static" | grep netcdf
 }
 with_pkg_config() {

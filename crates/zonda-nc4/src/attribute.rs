@@ -199,7 +199,8 @@ impl ReadAtts {
                         faults.push(fault);
                         None
                     }
-                    Ok(None) if file.is_tolerant() => {
+                    // As in the reference it is not shown; who copies or checks a file asks for these.
+                    Ok(None) => {
                         faults.push(AttFault::NoWords(name.into()));
                         None
                     }

@@ -236,8 +236,8 @@ impl Nc4File {
         Ok(whole.chain(self.model()?.faults.iter().cloned()).collect())
     }
 
-    /// What was passed over of the attributes of a variable or group: those that are damaged, and
-    /// those that netCDF has no words for. Only of a file that was opened as a damaged one.
+    /// What was passed over of the attributes of a variable or group: those that netCDF has no words for, and, of a file that was
+    /// opened as a damaged one, those that are damaged.
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`].

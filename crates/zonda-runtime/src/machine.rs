@@ -147,7 +147,13 @@ impl Machine {
         let Some(text) = setting::text(VARIABLE) else { return default() };
         match text.parse::<usize>() {
             Ok(asked) if asked > 0 => {
-                Decision { value: asked.min(MOST_THREADS), because: format!("{VARIABLE} says so") }
+                let because = match asked {
+                    ..=MOST_THREADS => format!("{VARIABLE} says so"),
+                    _ => format!(
+                        "{VARIABLE} says {asked}, and there are never more than {MOST_THREADS}"
+                    ),
+                };
+                Decision { value: asked.min(MOST_THREADS), because }
             }
             _ => {
                 let default = default();

@@ -1,6 +1,6 @@
 //! What can go wrong below the formats, with the values that explain it.
 
-use crate::neighbour::{Refusal, of_owner};
+use crate::neighbour::{Refusal, of_owner, remedy};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -218,7 +218,7 @@ pub enum StorageError {
         errno: i32,
     },
     /// A file that is there is not used, since it is not to be trusted; see [`crate::neighbour`].
-    #[error("{}: refused: {why}{}", path.display(), of_owner(*owner))]
+    #[error("{}: refused: {why}{}{}", path.display(), of_owner(*owner), remedy(path, *why))]
     Refused {
         /// The file that is not used.
         path: Arc<Path>,

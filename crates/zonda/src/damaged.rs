@@ -75,9 +75,8 @@ impl Dataset {
             .collect())
     }
 
-    /// What is wrong with attributes of a variable or group, which are then not shown. Only of an
-    /// HDF5 file that was opened as a damaged one. Those that netCDF has no words for have the code
-    /// `NC_EATTMETA`.
+    /// What is wrong with attributes of a variable or group of an HDF5 file, which are then not shown: those that netCDF has no
+    /// words for have the code `NC_EATTMETA`; those that are damaged are here only of a file that was opened as a damaged one.
     ///
     /// # Errors
     /// As [`Dataset::var_info`].

@@ -25,6 +25,7 @@ use crate::{Neighbour, StorageError};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use zonda_runtime::lock::{Global, Rank};
 
@@ -104,6 +105,23 @@ impl fmt::Display for Refusal {
                 "the environment names it, and the program runs with rights that its caller lacks",
             ),
         }
+    }
+}
+
+/// What a message says may be done about a neighbour that is refused.
+pub(crate) fn remedy(path: &Path, why: Refusal) -> &'static str {
+    let is_journal = path.as_os_str().as_bytes().ends_with(Neighbour::Journal.suffix().as_bytes());
+    match why {
+        _ if !is_journal => "",
+        Refusal::Owner => {
+            " (it is of a change that was not completed: zonda recover shows what it would change, \
+             and makes the change with --trust)"
+        }
+        Refusal::OtherBytes => " (it may be removed, unless that file is to come back)",
+        Refusal::Kind(_) | Refusal::SeveralLinks | Refusal::Writable => {
+            " (no writer of this library leaves such a journal: it may be removed)"
+        }
+        Refusal::Replaced | Refusal::Outside | Refusal::Environment => "",
     }
 }
 

@@ -148,11 +148,14 @@ fn check_names(tree: &Tree) -> Result<()> {
 
 fn check_types(tree: &Tree) -> Result<()> {
     let is_known = |nc_type| is_atomic(nc_type) || tree.types.iter().any(|ty| ty.source == nc_type);
-    match tree.vars().find(|var| !is_known(var.nc_type)) {
+    let unknown = tree.vars().find(|var| !is_known(var.nc_type)).map(|var| &var.path);
+    match tree.absent.first().or(unknown) {
         None => Ok(()),
-        Some(var) => {
-            let path = shown(&var.path);
-            let text = format!("variable {path} is of a type that netCDF has no words for");
+        Some(path) => {
+            let path = shown(path);
+            let text = format!(
+                "variable {path} is of a type that netCDF has no words for; a copy can be had without it (-x)"
+            );
             Err(Error::answered(NcError::BadType, Answer::Unrepresentable, text))
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use zonda_model::{DimId, ExtType, NcError, VarId};
+use zonda_model::{Answer, DimId, ExtType, NcError, VarId};
 use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 
 use super::options::{CopyOptions, Pattern};
@@ -33,6 +33,8 @@ pub(crate) struct Tree {
     pub lost: Vec<Lost>,
     /// What was read of a damaged file and may not be as it was, a line each.
     pub doubts: Vec<String>,
+    /// Paths of variables that would be copied if netCDF had words for their types.
+    pub absent: Vec<Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -178,12 +180,16 @@ impl Tree {
             told: BTreeSet::new(),
         };
         let mut doubts = Vec::new();
+        let mut absent = Vec::new();
         if options.salvage {
             doubts = reader.faults()?;
+        } else {
+            absent = absent_vars(source, options, rules)?;
         }
         reader.group(root, None)?;
         let GroupReader { mut groups, lost, .. } = reader;
-        let chosen = if rules.is_none() { choose(source, &groups, options)? } else { None };
+        let chosen =
+            if rules.is_none() { choose(source, &groups, &absent, options)? } else { None };
         let all = options.vars.is_empty() || rules.is_some();
         if let Some(chosen) = chosen {
             let had_vars: BTreeSet<GroupId> =
@@ -199,7 +205,20 @@ impl Tree {
         let mut dims = read_dims(source, &groups, &index, all)?;
         name_axes(&mut groups, &mut dims);
         let types = read_types(source, &groups, &index, all)?;
-        Ok(Tree { groups, dims, types, lost, doubts })
+        let is_asked_for = |path: &Vec<u8>| {
+            rules.is_some()
+                || (!Pattern::any(&options.exclude, path)
+                    && (options.vars.is_empty() || Pattern::any(&options.vars, path)))
+        };
+        absent.retain(is_asked_for);
+        for group in &groups {
+            let owner = VarRef { group: group.source, var: VarId::GLOBAL };
+            absent_atts(source, owner, &mut doubts)?;
+            for var in &group.vars {
+                absent_atts(source, var.source, &mut doubts)?;
+            }
+        }
+        Ok(Tree { groups, dims, types, lost, doubts, absent })
     }
 
     /// Leaves out attributes of types that netCDF has no words for, and says so.
@@ -227,13 +246,15 @@ impl Tree {
     /// Leaves out variables of such types, and says so.
     pub(crate) fn leave_out_vars(&mut self) -> Vec<String> {
         let types: BTreeSet<i32> = self.types.iter().map(|ty| ty.source).collect();
-        let mut notes = Vec::new();
+        let why = "is of a type that netCDF has no words for";
+        let absent = self.absent.drain(..);
+        let mut notes: Vec<String> =
+            absent.map(|path| format!("variable {} {why}, and left out", shown(&path))).collect();
         for group in &mut self.groups {
             group.vars.retain(|var| {
                 let is_known = is_atomic(var.nc_type) || types.contains(&var.nc_type);
                 if !is_known {
                     let path = shown(&var.path);
-                    let why = "is of a type that netCDF has no words for";
                     notes.push(format!("variable {path} {why}, and left out"));
                 }
                 is_known
@@ -260,6 +281,48 @@ impl Tree {
             axis.is_unlimited = axis.len == 0;
         }
     }
+}
+
+/// Paths of variables that the definitions of the source lack, since netCDF has no words for their types: those in the group
+/// that is copied, and that the rules want.
+fn absent_vars(
+    source: &Dataset,
+    options: &CopyOptions,
+    rules: Option<&dyn Rules>,
+) -> Result<Vec<Vec<u8>>> {
+    let mut absent = Vec::new();
+    for fault in source.faults()? {
+        let path = fault.path.into_bytes();
+        let is_wanted = match rules {
+            Some(rules) => rules.has_var(&path),
+            None => is_within(&path, options.group.as_deref().unwrap_or_default()),
+        };
+        if matches!(fault.what, FaultKind::NoWords(_)) && is_wanted {
+            absent.push(path);
+        }
+    }
+    Ok(absent)
+}
+
+/// Whether a path is below a group's.
+fn is_within(path: &[u8], group: &[u8]) -> bool {
+    let trimmed =
+        |path: &[u8]| path.strip_prefix(b"/").map_or_else(|| path.to_vec(), <[u8]>::to_vec);
+    let (path, mut group) = (trimmed(path), trimmed(group));
+    if !group.is_empty() && !group.ends_with(b"/") {
+        group.push(b'/');
+    }
+    path.starts_with(&group)
+}
+
+/// Notes attributes that the definitions of the source lack for the same reason.
+fn absent_atts(source: &Dataset, owner: VarRef, notes: &mut Vec<String>) -> Result<()> {
+    for error in source.att_faults(owner)? {
+        if error.answer() == Answer::Unrepresentable {
+            notes.push(format!("{}; it is left out", error));
+        }
+    }
+    Ok(())
 }
 
 fn find_group(source: &Dataset, path: &[u8]) -> Result<GroupId> {
@@ -462,6 +525,7 @@ fn has_pointers(meta: &Meta<'_>, nc_type: i32) -> bool {
 fn choose(
     source: &Dataset,
     groups: &[GroupDef],
+    absent: &[Vec<u8>],
     options: &CopyOptions,
 ) -> Result<Option<BTreeSet<Vec<u8>>>> {
     if options.vars.is_empty() && options.exclude.is_empty() {
@@ -469,7 +533,8 @@ fn choose(
     }
     let all = || groups.iter().flat_map(|group| &group.vars);
     for pattern in options.vars.iter().chain(&options.exclude) {
-        if !all().any(|var| pattern.matches(&var.path)) {
+        let is_absent = || absent.iter().any(|path| pattern.matches(path));
+        if !all().any(|var| pattern.matches(&var.path)) && !is_absent() {
             let text = format!("there is no variable {}", shown(pattern.text()));
             return Err(Error::told(NcError::NotVar, text).at(source.path()));
         }

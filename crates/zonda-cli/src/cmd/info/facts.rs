@@ -46,7 +46,8 @@ pub(super) struct Facts {
     /// `null` where they cannot be listed.
     pub(super) global_attributes: Option<usize>,
     pub(super) variables: Vec<Variable>,
-    /// What is in other files that are not there, refused, or not to be read.
+    /// What the definitions lack: links to other files that are not there, refused, or not to be read; variables of types that
+    /// netCDF has no words for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) left_out: Vec<LeftOut>,
     /// What is wrong with the file: the first thing, where there are several.

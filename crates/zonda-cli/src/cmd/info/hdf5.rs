@@ -4,8 +4,8 @@ use std::io::Write;
 
 use serde::Serialize;
 use zonda::{
-    Dataset, ExtType, ExtentKind, FilterSpec, GroupId, Meta, NC_STRING, StorageKind, Usage, VarId,
-    VarRef,
+    Dataset, ExtType, ExtentKind, FaultKind, FilterSpec, GroupId, Meta, NC_STRING, StorageKind,
+    Usage, VarId, VarRef,
 };
 
 use super::facts::{
@@ -132,6 +132,12 @@ pub(super) fn describe(file: &Dataset, blank: Facts) -> zonda::Result<Facts> {
     });
     for gap in file.gaps()? {
         facts.left_out.push(LeftOut { path: gap.path, why: gap.error.to_string() });
+    }
+    for fault in file.faults()? {
+        if let FaultKind::NoWords(what) = fault.what {
+            let why = format!("netCDF has no words for {what}");
+            facts.left_out.push(LeftOut { path: fault.path, why });
+        }
     }
     facts.format = Some(file.format().kind());
     file.close()?;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use zonda_runtime::worker::{KINDS, alive};
+use zonda_runtime::worker::{About, KINDS, alive};
 use zonda_runtime::{CpuSet, Decision, Machine, memory, setting};
 
 use super::super::table::Table;
@@ -29,17 +29,38 @@ struct Facts {
     ulimit_memory_bytes: Option<u64>,
     ranks: usize,
     ranks_told_by: Option<&'static str>,
+    kinds_of_threads: Vec<Threads>,
+    kinds_of_memory: Vec<Memory>,
+}
+
+/// Threads of a kind.
+#[derive(Serialize)]
+struct Threads {
+    name: &'static str,
+    now: usize,
+    does: &'static str,
+    ends: &'static str,
+}
+
+/// Memory of a kind.
+#[derive(Serialize)]
+struct Memory {
+    name: &'static str,
+    bytes: u64,
+    what: &'static str,
+    at_the_limit: &'static str,
 }
 
 impl Facts {
     fn of(machine: &Machine) -> Facts {
         let text = |set: &Option<CpuSet>| set.as_ref().map(CpuSet::to_string);
         let threads = machine.threads();
-        let memory = match setting::text("ZONDA_MEMORY") {
-            Some(_) => {
-                Decision { value: memory::budget(), because: "ZONDA_MEMORY says so".to_owned() }
-            }
-            None => machine.default_memory(),
+        let asked = setting::text("ZONDA_MEMORY");
+        // Looked at in either case: what is no number is warned of.
+        let value = memory::budget();
+        let memory = match asked.as_deref().map(setting::bytes_of) {
+            Some(Some(_)) => Decision { value, because: "ZONDA_MEMORY says so".to_owned() },
+            Some(None) | None => machine.default_memory(),
         };
         Facts {
             threads: threads.value,
@@ -58,7 +79,23 @@ impl Facts {
             ulimit_memory_bytes: machine.left_bytes,
             ranks: machine.ranks(),
             ranks_told_by: machine.ranks.told_by,
+            kinds_of_threads: KINDS.iter().map(Threads::of).collect(),
+            kinds_of_memory: memory::process().held().iter().map(Memory::of).collect(),
         }
+    }
+}
+
+impl Threads {
+    fn of(kind: &About) -> Threads {
+        let About { purpose, name, does, ends } = *kind;
+        Threads { name, now: alive(purpose), does, ends }
+    }
+}
+
+impl Memory {
+    fn of(held: &memory::Held) -> Memory {
+        let memory::Held { kind, bytes, .. } = *held;
+        Memory { name: kind.name(), bytes, what: kind.what(), at_the_limit: kind.under_pressure() }
     }
 }
 
@@ -91,24 +128,15 @@ pub(super) fn write(out: &mut dyn Write, json: bool) -> Result<()> {
     line("ranks on this node", format!("{} ({told_by})", facts.ranks))?;
     writeln!(out, "  kinds of threads")?;
     let mut table = Table::new(["name", "now", "what they do", "how they end"], 3);
-    for kind in KINDS {
-        table.rows.push([
-            kind.name.to_owned(),
-            alive(kind.purpose).to_string(),
-            kind.does.to_owned(),
-            kind.ends.to_owned(),
-        ]);
+    for Threads { name, now, does, ends } in facts.kinds_of_threads {
+        table.rows.push([name.to_owned(), now.to_string(), does.to_owned(), ends.to_owned()]);
     }
     table.write(out)?;
     writeln!(out, "  kinds of memory")?;
     let mut table = Table::new(["name", "bytes now", "what it is", "where there is no more"], 3);
-    for held in memory::process().held() {
-        table.rows.push([
-            held.kind.name().to_owned(),
-            grouped(held.bytes),
-            held.kind.what().to_owned(),
-            held.kind.under_pressure().to_owned(),
-        ]);
+    for Memory { name, bytes, what, at_the_limit } in facts.kinds_of_memory {
+        let row = [name.to_owned(), grouped(bytes), what.to_owned(), at_the_limit.to_owned()];
+        table.rows.push(row);
     }
     table.write(out)
 }
