@@ -301,7 +301,7 @@ impl Nc4 {
         if let Some(mem) = mem
             && (nc_type == ExtType::Char.nc_type()) != (mem == MemType::Text)
         {
-            return Err(NcError::Char.into());
+            return Err(Asked(&file).mix(var));
         }
         drop(file);
         self.write()?.end_definitions()?;
@@ -381,6 +381,15 @@ impl<'f> Asked<'f> {
         Ok(found.ok_or_else(|| crate::meta::no_var(var))?.nc_type)
     }
 
+    /// The error of a get of text as numbers, or of numbers as text.
+    #[cold]
+    fn mix(&self, VarRef { group, var }: VarRef) -> Error {
+        let group = self.group(group).ok().map(|model| &model.groups[usize::from(group.0)]);
+        let index = usize::try_from(var.0).ok();
+        let name = group.zip(index).and_then(|(group, index)| Some(&*group.vars.get(index)?.name));
+        mixed("variable", name.unwrap_or_default())
+    }
+
     pub(crate) fn get<'a, 's>(
         &self,
         var: VarRef,
@@ -391,7 +400,10 @@ impl<'f> Asked<'f> {
         let VarRef { group, var: id } = var;
         match mem {
             Some(mem) => {
-                check_conversion(self.nc_type(var)?, mem)?;
+                match check_conversion(self.nc_type(var)?, mem) {
+                    Err(NcError::Char) => return Err(self.mix(var)),
+                    checked => checked?,
+                }
                 self.0.get(group, id, slab, Target::Atomic(mem), out)
             }
             None => NoPlace::with(|place| {
@@ -418,9 +430,18 @@ impl<'f> Asked<'f> {
             out(0)?;
             return Ok(Converted { out_of_range: 0 });
         }
-        check_conversion(att.nc_type, mem)?;
+        match check_conversion(att.nc_type, mem) {
+            Err(NcError::Char) => return Err(mixed("attribute", name)),
+            checked => checked?,
+        }
         file.get_att(owner.into(), name, Target::Atomic(mem), out)
     }
+}
+
+fn mixed(what: &str, name: &[u8]) -> Error {
+    let name = zonda_model::shown_name(name);
+    let text = format!("{what} {name}: text and numbers do not convert into each other");
+    Error::told(NcError::Char, text)
 }
 
 /// Which types can be read as which.
