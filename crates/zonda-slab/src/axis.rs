@@ -45,7 +45,7 @@ pub struct Axis {
     pub start: u64,
     /// Number of elements.
     pub count: u64,
-    /// Distance from one to the next, at least 1.
+    /// Distance from one to the next, at least 1 in all that a format accepts.
     pub stride: u64,
 }
 

@@ -52,12 +52,23 @@ impl<'a> Blocks<'a> {
     /// hyperslab ends beyond every variable.
     #[must_use]
     pub fn of(slab: Hyperslab<'a>, most: usize) -> Option<Blocks<'a>> {
-        let (rank, most) = (slab.count.len(), most.max(1));
-        let is_empty = slab.is_empty();
-        for axis in 0..rank {
-            let last = if is_empty { Some(0) } else { slab.axis(axis).last() };
-            usize::try_from(last?).ok()?;
+        if !slab.is_empty() {
+            for axis in 0..slab.count.len() {
+                usize::try_from(slab.axis(axis).last()?).ok()?;
+            }
         }
+        Some(Blocks::cut_up(slab, most))
+    }
+
+    /// Blocks of a whole variable with these lengths.
+    #[must_use]
+    pub fn of_shape(shape: &'a [usize], most: usize) -> Blocks<'a> {
+        Blocks::cut_up(Hyperslab { start: &[], count: shape, stride: None }, most)
+    }
+
+    /// The same for a hyperslab whose indices can be counted.
+    fn cut_up(slab: Hyperslab<'a>, most: usize) -> Blocks<'a> {
+        let (rank, most, is_empty) = (slab.count.len(), most.max(1), slab.is_empty());
         // Dimensions behind `cut` are whole, and `inner` elements.
         let (mut cut, mut inner) = (rank.saturating_sub(1), 1usize);
         while let Some(next) = slab.count.get(cut).and_then(|&n| inner.checked_mul(n)) {
@@ -70,7 +81,7 @@ impl<'a> Blocks<'a> {
         let step = (most / inner).clamp(1, len.max(1));
         let mut count: Numbers = slab.count.into();
         count.iter_mut().take(cut).for_each(|count| *count = 1);
-        Some(Blocks {
+        Blocks {
             slab,
             cut,
             step,
@@ -79,13 +90,7 @@ impl<'a> Blocks<'a> {
             start: SmallVec::from_elem(0, rank),
             count,
             state: if is_empty { State::Ended } else { State::Begins },
-        })
-    }
-
-    /// Blocks of a whole variable with these lengths.
-    #[must_use]
-    pub fn of_shape(shape: &'a [usize], most: usize) -> Option<Blocks<'a>> {
-        Blocks::of(Hyperslab { start: &[], count: shape, stride: None }, most)
+        }
     }
 
     /// Elements of the largest block: what memory is needed for.

@@ -71,14 +71,14 @@ impl<'a> Hyperslab<'a> {
         self.stride.is_none_or(|stride| stride.iter().all(|&stride| fits(stride)))
     }
 
-    /// What it is along a dimension. Numbers that are missing are zero, strides that are missing or not
-    /// positive are one.
+    /// What it is along a dimension. Numbers that are missing are zero, strides that are missing or negative
+    /// are one.
     #[inline]
     #[must_use]
     pub fn axis(&self, axis: usize) -> Axis {
         let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
         let stride = u64::try_from(self.stride_of(axis)).unwrap_or(1);
-        Axis { start: of(self.start), count: of(self.count), stride: stride.max(1) }
+        Axis { start: of(self.start), count: of(self.count), stride }
     }
 
     /// The stride along a dimension as the caller gave it; one where it is missing.

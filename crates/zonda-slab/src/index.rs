@@ -82,7 +82,7 @@ pub fn advance_by<I: Index>(at: &mut [I], first: &[I], step: &[I], end: &[I]) ->
 
 /// Adds to `at` the indices of element `n`, which the first dimension may have more of than `count` says.
 ///
-/// Lengths of zero count as one.
+/// Lengths of zero count as one. An index that cannot be counted is the largest number.
 #[inline]
 pub fn unrank(n: u64, count: &[u64], at: &mut [u64]) {
     let mut rest = n;

@@ -131,6 +131,7 @@ pub struct Places<O> {
     /// From the outermost in.
     loops: SmallVec<[(usize, O); 8]>,
     is_empty: bool,
+    ends: (O, O),
 }
 
 impl<O: Offset> Places<O> {
@@ -142,16 +143,20 @@ impl<O: Offset> Places<O> {
         let loops: SmallVec<[(usize, O); 8]> =
             loops.into_iter().filter(|&(count, _)| count != 1).collect();
         let is_empty = loops.iter().any(|&(count, _)| count == 0);
-        if !is_empty {
+        let mut ends = (first, first);
+        for &(count, step) in loops.iter().filter(|_| !is_empty) {
             // Whichever place is the furthest, it is one that there is.
-            let (mut lowest, mut highest) = (first, first);
-            for &(count, step) in &loops {
-                let far = step.times(count - 1)?;
-                let end = if far < O::ZERO { &mut lowest } else { &mut highest };
-                *end = end.plus(far)?;
-            }
+            let far = step.times(count.saturating_sub(1))?;
+            let end = if far < O::ZERO { &mut ends.0 } else { &mut ends.1 };
+            *end = end.plus(far)?;
         }
-        Some(Places { first, loops, is_empty })
+        Some(Places { first, loops, is_empty, ends })
+    }
+
+    /// The lowest place and the highest; where there are none, the one that the loops would be around.
+    #[must_use]
+    pub fn ends(&self) -> (O, O) {
+        self.ends
     }
 
     /// Calls `each` with every place, the last loop fastest.
@@ -235,6 +240,13 @@ mod tests {
         assert_eq!(all(0isize, &[(2, isize::MIN)]), Some(vec![0, isize::MIN]));
         assert_eq!(all(-1isize, &[(2, isize::MIN)]), None);
         assert_eq!(all(0isize, &[(usize::MAX, 1)]), None);
+    }
+
+    #[test]
+    fn ends_of_places() {
+        let ends = |loops: &[(usize, isize)]| Places::new(5, loops.iter().copied()).unwrap().ends();
+        assert_eq!(ends(&[(3, 10), (2, -4), (1, 99)]), (1, 25));
+        assert_eq!(ends(&[(3, 10), (0, -4)]), (5, 5));
     }
 
     #[test]

@@ -45,6 +45,13 @@ impl Rows {
         Some(Rows { n, step, outer })
     }
 
+    /// Bytes of the only row there is, if there is but one without gaps; else 0.
+    #[must_use]
+    pub fn bytes(&self, elem: usize) -> u64 {
+        let is_one = self.outer == 0 && self.step == elem as u64;
+        if is_one { self.n.saturating_mul(elem as u64) } else { 0 }
+    }
+
     /// The first byte of every row, in the order in which the rows are in memory. `None` where one cannot be
     /// counted.
     #[must_use]
