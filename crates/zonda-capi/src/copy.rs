@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
+use zonda::slab::{Block, Blocks};
 use zonda::{
     Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef, memory,
 };
@@ -258,32 +259,11 @@ impl Source {
         if !to.is_hdf5() && !to.in_define_mode() && (1..rank).any(|d| target[d] < self.shape[d]) {
             return Err(NcError::Edge.into());
         }
-        // Dimensions after `split` fit into a block together, with `step` indices of `split`.
-        let mut split = rank - 1;
-        let mut inner_bytes = self.element_bytes;
-        while split > 0 && inner_bytes.saturating_mul(self.shape[split]) <= BLOCK_BYTES {
-            inner_bytes *= self.shape[split];
-            split -= 1;
+        let mut blocks = Blocks::of_shape(&self.shape, BLOCK_BYTES / self.element_bytes.max(1));
+        while let Some(Block { slab, .. }) = blocks.next() {
+            self.copy_block(from, to, id, slab.start, slab.count, buffer)?;
         }
-        let step = (BLOCK_BYTES / inner_bytes.max(1)).max(1);
-        let mut start = vec![0; rank];
-        let mut count: Vec<usize> =
-            (0..rank).map(|d| if d < split { 1 } else { self.shape[d] }).collect();
-        loop {
-            count[split] = step.min(self.shape[split] - start[split]);
-            self.copy_block(from, to, id, &start, &count, buffer)?;
-            start[split] += count[split];
-            // Carry into the outer dimensions, as an odometer does.
-            let mut d = split;
-            while start[d] >= self.shape[d] {
-                if d == 0 {
-                    return Ok(());
-                }
-                start[d] = 0;
-                d -= 1;
-                start[d] += 1;
-            }
-        }
+        Ok(())
     }
 
     fn copy_block(

@@ -1,6 +1,7 @@
 //! Is this hyperslab inside the variable? The checks of the reference, in its order.
 
 use zonda_model::{Hyperslab, VarId};
+use zonda_slab::{Axis, Leaves, MAX_RECORD, Misfit, Order, is_stride};
 
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version};
@@ -15,114 +16,85 @@ pub(crate) enum Direction {
     Put,
 }
 
-/// Largest record index the reference takes, in any format.
-const MAX_RECORD: usize = 0xFFFF_FFFF;
-/// First stride that the reference refuses.
-const STRIDE_LIMIT: usize = 0x7FFF_FFFF;
-
 /// The variable that a transfer means.
 pub(crate) fn transfer_var(header: &Header, id: VarId) -> Result<&Var, ClassicError> {
     if id == VarId::GLOBAL { Err(ClassicError::GlobalNotVar) } else { header.var(id) }
 }
 
-struct Axis<'a> {
+/// A selection of a variable, and how many records there are.
+struct Selected<'a> {
     var: &'a Var,
-    axis: usize,
-    start: usize,
-    count: usize,
-    len: u64,
-}
-
-impl Axis<'_> {
-    fn invalid_coords(&self) -> ClassicError {
-        ClassicError::InvalidCoords {
-            variable: shown(&self.var.name),
-            axis: self.axis,
-            start: self.start,
-            len: self.len,
-        }
-    }
-
-    fn edge(&self) -> ClassicError {
-        ClassicError::Edge {
-            variable: shown(&self.var.name),
-            axis: self.axis,
-            start: self.start,
-            count: self.count,
-            len: self.len,
-        }
-    }
-
-    fn end(&self) -> u64 {
-        (self.start as u64).saturating_add(self.count as u64)
-    }
-}
-
-fn axes<'a>(
-    var: &'a Var,
-    slab: &Hyperslab<'a>,
+    slab: &'a Hyperslab<'a>,
     n_records: u64,
-) -> impl Iterator<Item = (bool, Axis<'a>)> {
-    let (start, count) = (slab.start, slab.count);
-    let is_record = var.is_record();
-    var.shape.iter().zip(start).zip(count).enumerate().map(
-        move |(axis, ((&len, &start), &count))| {
-            let record = axis == 0 && is_record;
-            let len = if record { n_records } else { len };
-            (record, Axis { var, axis, start, count, len })
-        },
-    )
 }
 
-/// Rank of the arguments against rank of the variable: a fault of the calling layer.
-pub(crate) fn check_rank(var: &Var, slab: &Hyperslab<'_>) -> Result<(), ClassicError> {
-    let rank = var.shape.len();
-    let stride_fits = slab.stride.is_none_or(|stride| stride.len() >= rank);
-    if slab.start.len() >= rank && slab.count.len() >= rank && stride_fits {
-        Ok(())
-    } else {
-        let what = "start, count or stride is shorter than the variable's rank";
-        Err(ClassicError::InvalidArgument { what })
+impl Selected<'_> {
+    fn is_record(&self, axis: usize) -> bool {
+        axis == 0 && self.var.is_record()
+    }
+
+    fn len(&self, axis: usize) -> u64 {
+        let len = self.var.shape.get(axis).copied().unwrap_or(0);
+        if self.is_record(axis) { self.n_records } else { len }
+    }
+
+    #[cold]
+    fn error(&self, Misfit { axis, leaves }: Misfit) -> ClassicError {
+        let (variable, len) = (shown(&self.var.name), self.len(axis));
+        let of = |list: &[usize]| list.get(axis).copied().unwrap_or(0);
+        let start = of(self.slab.start);
+        match leaves {
+            Leaves::AtStart => ClassicError::InvalidCoords { variable, axis, start, len },
+            Leaves::AtEnd => {
+                ClassicError::Edge { variable, axis, start, count: of(self.slab.count), len }
+            }
+            Leaves::ByStride => {
+                ClassicError::BadStride { variable, axis, stride: self.slab.stride_of(axis) }
+            }
+        }
     }
 }
 
-/// The checks of `nc_get_vara` and `nc_put_vara`: first all starts, then all edges.
+/// Rank of the arguments against rank of the variable: a fault of the calling layer. Gives the selection
+/// with no more than the rank.
+pub(crate) fn check_rank<'s>(
+    var: &Var,
+    slab: &Hyperslab<'s>,
+) -> Result<Hyperslab<'s>, ClassicError> {
+    let what = "start, count or stride is shorter than the variable's rank";
+    slab.ranked(var.shape.len()).ok_or(ClassicError::InvalidArgument { what })
+}
+
+/// The checks of `nc_get_vara` and `nc_put_vara`: first all starts, then all edges, then that of the records.
 pub(crate) fn check_vara(
     var: &Var,
     slab: &Hyperslab<'_>,
     direction: Direction,
     n_records: u64,
 ) -> Result<(), ClassicError> {
-    for (record, axis) in axes(var, slab, n_records) {
-        if record {
-            let reader_beyond =
-                direction == Direction::Get { writable: false } && axis.start as u64 > n_records;
-            if axis.start > MAX_RECORD || reader_beyond {
-                return Err(axis.invalid_coords());
-            }
-        } else if axis.start as u64 > axis.len {
-            return Err(axis.invalid_coords());
-        }
-    }
-    for (record, axis) in axes(var, slab, n_records) {
-        let at_end = axis.start as u64 == axis.len && axis.count > 0;
-        if record {
-            if at_end && direction == (Direction::Get { writable: false }) {
-                return Err(axis.invalid_coords());
-            }
-        } else if at_end {
-            return Err(axis.invalid_coords());
-        } else if axis.end() > axis.len {
-            return Err(axis.edge());
-        }
-    }
-    if direction != Direction::Put
-        && let Some((true, axis)) = axes(var, slab, n_records).next()
-        && axis.end() > n_records
-    {
-        return Err(axis.edge());
-    }
-    Ok(())
+    let of = Selected { var, slab, n_records };
+    let reads = direction == Direction::Get { writable: false };
+    let starts = |at, axis: Axis| match of.is_record(at) {
+        true if reads => axis.start_within(MAX_RECORD.min(n_records)),
+        true => axis.start_within(MAX_RECORD),
+        false => axis.start_within(of.len(at)),
+    };
+    let edges = |at, axis: Axis| match of.is_record(at) {
+        true if reads => axis.first_within(n_records),
+        true => Ok(()),
+        false => axis.first_within(of.len(at)).and_then(|()| axis.count_within(of.len(at))),
+    };
+    let records = |at, axis: Axis| match of.is_record(at) {
+        true => axis.count_within(n_records),
+        false => Ok(()),
+    };
+    slab.each_axis(Order::Up, starts)
+        .and_then(|()| slab.each_axis(Order::Up, edges))
+        .and_then(|()| match direction {
+            Direction::Put => Ok(()),
+            Direction::Get { .. } => slab.each_axis(Order::Up, records),
+        })
+        .map_err(|misfit| of.error(misfit))
 }
 
 /// The checks of `nc_get_vars` and `nc_put_vars`, dimension by dimension. They look at `start +
@@ -130,66 +102,47 @@ pub(crate) fn check_vara(
 pub(crate) fn check_vars(
     var: &Var,
     slab: &Hyperslab<'_>,
-    stride: &[isize],
     direction: Direction,
     n_records: u64,
 ) -> Result<(), ClassicError> {
-    for ((record, axis), &stride) in axes(var, slab, n_records).zip(stride) {
-        let open_ended = record && direction == Direction::Put;
-        if !open_ended {
-            let start = axis.start as u64;
-            if start > axis.len || (start == axis.len && axis.count > 0) {
-                return Err(axis.invalid_coords());
-            }
-            if axis.end() > axis.len {
-                return Err(axis.edge());
-            }
+    let of = Selected { var, slab, n_records };
+    slab.each_axis(Order::Up, |at, axis| {
+        if !(direction == Direction::Put && of.is_record(at)) {
+            axis.begin_within(of.len(at))?;
+            axis.count_within(of.len(at))?;
         }
-        if usize::try_from(stride).is_ok_and(|stride| stride > 0 && stride < STRIDE_LIMIT) {
-            continue;
-        }
-        return Err(ClassicError::BadStride {
-            variable: shown(&var.name),
-            axis: axis.axis,
-            stride,
-        });
-    }
-    Ok(())
-}
-
-/// Index of the last element selected in a dimension.
-pub(crate) fn last_index(start: usize, count: usize, stride: isize) -> Option<u64> {
-    let steps = (count as u64).checked_sub(1)?.checked_mul(u64::try_from(stride).ok()?)?;
-    steps.checked_add(start as u64)
+        if is_stride(slab.stride_of(at)) { Ok(()) } else { Err(Leaves::ByStride) }
+    })
+    .map_err(|misfit| of.error(misfit))
 }
 
 /// Where strides lead: the last element of each dimension must exist, too.
-pub(crate) fn check_last(
+fn check_last(
     var: &Var,
     slab: &Hyperslab<'_>,
-    stride: &[isize],
     direction: Direction,
     n_records: u64,
 ) -> Result<(), ClassicError> {
+    let of = Selected { var, slab, n_records };
+    let writes = direction != Direction::Get { writable: false };
+    let outside = |_| Leaves::AtStart;
+    slab.each_axis(Order::Up, |at, axis| {
+        let len = of.len(at);
+        match of.is_record(at) {
+            true if writes => axis.last_within(MAX_RECORD + 1),
+            true => axis.last_within(len.min(MAX_RECORD + 1)),
+            false => axis.last_within(len),
+        }
+        .map_err(outside)
+    })
     // The reference meets the last element last, and looks at its record only after the rest.
-    let mut beyond_records = None;
-    for ((record, axis), &stride) in axes(var, slab, n_records).zip(stride) {
-        let Some(last) = last_index(axis.start, axis.count, stride) else {
-            return Err(axis.invalid_coords());
-        };
-        if record && last > MAX_RECORD as u64 {
-            return Err(axis.invalid_coords());
-        }
-        match direction {
-            Direction::Put if record => {}
-            Direction::Get { writable: true } if record => {
-                beyond_records = (last >= axis.len).then(|| axis.edge());
-            }
-            _ if last >= axis.len => return Err(axis.invalid_coords()),
-            _ => {}
-        }
-    }
-    beyond_records.map_or(Ok(()), Err)
+    .and_then(|()| match direction {
+        Direction::Get { writable: true } => slab.each_axis(Order::Up, |at, axis| {
+            if of.is_record(at) { axis.last_within(n_records) } else { Ok(()) }
+        }),
+        _ => Ok(()),
+    })
+    .map_err(|misfit| of.error(misfit))
 }
 
 /// The checks that follow [`check_vars`]: with strides of one those of `nc_*_vara`, else those on the
@@ -197,14 +150,13 @@ pub(crate) fn check_last(
 pub(crate) fn check_last_or_vara(
     var: &Var,
     slab: &Hyperslab<'_>,
-    stride: &[isize],
     direction: Direction,
     n_records: u64,
 ) -> Result<(), ClassicError> {
-    if stride.iter().take(var.shape.len()).all(|&stride| stride == 1) {
+    if slab.is_unit() {
         check_vara(var, slab, direction, n_records)
     } else {
-        check_last(var, slab, stride, direction, n_records)
+        check_last(var, slab, direction, n_records)
     }
 }
 
@@ -224,8 +176,9 @@ pub(crate) fn check_n_records(
     if n_records < limit && end.is_some() {
         return Ok(());
     }
-    match axes(var, slab, n_records).next() {
-        Some((_, axis)) => Err(axis.invalid_coords()),
-        None => Ok(()),
+    if slab.count.is_empty() {
+        return Ok(());
     }
+    let misfit = Misfit { axis: 0, leaves: Leaves::AtStart };
+    Err(Selected { var, slab, n_records }.error(misfit))
 }

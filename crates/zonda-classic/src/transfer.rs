@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
 use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, Span};
 
@@ -85,42 +86,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Calls `f` with the byte offset of every run, in order.
+    /// Calls `f` with the byte offset of every run, in order. Of damaged headers places that cannot be counted
+    /// are the largest one, which no storage has.
+    #[inline]
     fn for_each_run<E>(
         &self,
         loops: &[(usize, u64)],
-        mut f: impl FnMut(u64) -> Result<(), E>,
+        f: impl FnMut(u64) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.n_elems == 0 {
             return Ok(());
         }
-        let mut at = self.begin;
-        if let [(count, step)] = *loops {
-            for _ in 0..count {
-                f(at)?;
-                at = at.saturating_add(step);
-            }
-            return Ok(());
-        }
-        let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
-        loop {
-            f(at)?;
-            // An odometer: the innermost loop turns fastest.
-            let mut turned = false;
-            for (i, &(count, step)) in index.iter_mut().zip(loops).rev() {
-                *i = i.saturating_add(1);
-                if *i < count {
-                    at = at.saturating_add(step);
-                    turned = true;
-                    break;
-                }
-                at = at.saturating_sub(step.saturating_mul((count as u64).saturating_sub(1)));
-                *i = 0;
-            }
-            if !turned {
-                return Ok(());
-            }
-        }
+        for_each_place(self.begin, loops, f)
     }
 
     /// The innermost loop where it steps over single elements, and the loops around it.
@@ -197,14 +174,12 @@ impl ClassicFile {
     ) -> Result<Option<(&'s Var, MemType)>, ClassicError> {
         let header = state.require_open()?;
         let n_records = self.n_records.load(Ordering::Acquire);
-        if let Some(stride) = slab.stride {
+        if slab.stride.is_some() {
             let var = header.var(id)?;
             check_mix(var.ty, mem, || shown(&var.name))?;
-            select::check_rank(var, slab)?;
-            select::check_vars(var, slab, stride, Direction::Put, n_records)?;
-            let unit = stride.iter().take(var.shape.len()).all(|&s| s == 1);
-            let empty = slab.count.iter().take(var.shape.len()).any(|&n| n == 0);
-            if !unit && empty {
+            let slab = &select::check_rank(var, slab)?;
+            select::check_vars(var, slab, Direction::Put, n_records)?;
+            if !slab.is_unit() && slab.is_empty() {
                 return Ok(None);
             }
         }
@@ -212,13 +187,8 @@ impl ClassicFile {
         state.require_data()?;
         let var = select::transfer_var(header, id)?;
         let mem = check_mix(var.ty, mem, || shown(&var.name))?;
-        select::check_rank(var, slab)?;
-        match slab.stride {
-            Some(stride) => {
-                select::check_last_or_vara(var, slab, stride, Direction::Put, n_records)?
-            }
-            None => select::check_vara(var, slab, Direction::Put, n_records)?,
-        }
+        let slab = &select::check_rank(var, slab)?;
+        select::check_last_or_vara(var, slab, Direction::Put, n_records)?;
         Ok(Some((var, mem)))
     }
 
@@ -315,23 +285,20 @@ impl ClassicFile {
         let header = state.require_open()?;
         let direction = Direction::Get { writable: self.writable };
         let n_records = self.records_for_get(header, id, slab)?;
-        if let Some(stride) = slab.stride {
+        if slab.stride.is_some() {
             let var = header.var(id)?;
             check_mix(var.ty, mem, || shown(&var.name))?;
-            select::check_rank(var, slab)?;
-            select::check_vars(var, slab, stride, direction, n_records)?;
-            if slab.count.iter().take(var.shape.len()).any(|&n| n == 0) {
+            let slab = &select::check_rank(var, slab)?;
+            select::check_vars(var, slab, direction, n_records)?;
+            if slab.is_empty() {
                 return Ok(None);
             }
         }
         state.require_data()?;
         let var = select::transfer_var(header, id)?;
         let mem = check_mix(var.ty, mem, || shown(&var.name))?;
-        select::check_rank(var, slab)?;
-        match slab.stride {
-            Some(stride) => select::check_last_or_vara(var, slab, stride, direction, n_records)?,
-            None => select::check_vara(var, slab, direction, n_records)?,
-        }
+        let slab = &select::check_rank(var, slab)?;
+        select::check_last_or_vara(var, slab, direction, n_records)?;
         Ok(Some((var, mem)))
     }
 
@@ -346,34 +313,29 @@ impl ClassicFile {
         if !self.share || self.writable || !header.var(id).is_ok_and(Var::is_record) {
             return Ok(n_records);
         }
-        let (Some(&start), Some(&count)) = (slab.start.first(), slab.count.first()) else {
+        if slab.start.is_empty() || slab.count.is_empty() {
             return Ok(n_records);
-        };
-        let last = select::last_index(start, count, record_stride(slab)).unwrap_or(start as u64);
+        }
+        // Strides are checked later, records that do not exist before.
+        let (along, has_stride) = (slab.axis(0), slab.stride_of(0) > 0);
+        let last = if has_stride { along.last() } else { None }.unwrap_or(along.start);
         if last < n_records { Ok(n_records) } else { self.refresh_n_records(header) }
     }
 }
 
 /// How many records there must be for a put; 0 for a variable of fixed size.
 fn records_needed(var: &Var, slab: &Hyperslab<'_>) -> u64 {
-    let (true, Some(&start), Some(&count)) =
-        (var.is_record(), slab.start.first(), slab.count.first())
-    else {
+    if !var.is_record() {
         return 0;
-    };
+    }
     // Even a put of nothing at record n makes records 0 to n-1 exist, as in the reference.
-    let last = select::last_index(start, count, record_stride(slab));
-    last.map_or(start as u64, |last| last.saturating_add(1))
-}
-
-fn record_stride(slab: &Hyperslab<'_>) -> isize {
-    slab.stride.and_then(|stride| stride.first()).copied().unwrap_or(1)
+    slab.axis(0).end()
 }
 
 /// The records that a put writes completely.
 fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> {
     let var = header.var(id).ok()?;
-    let whole = record_stride(slab) == 1
+    let whole = slab.stride_of(0) == 1
         && var.shape.iter().zip(slab.count).skip(1).all(|(&len, &count)| count as u64 == len);
     let index = usize::try_from(id.0).ok().filter(|_| whole)?;
     Some(Covered { var: index, from: *slab.start.first()? as u64 })

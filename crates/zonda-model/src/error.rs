@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use zonda_slab::Leaves;
+
 macro_rules! nc_errors {
     ($($variant:ident = $code:literal, $c_name:ident, $text:literal;)*) => {
         /// The answer of a failed call, 1:1 with the `NC_E*` codes of `netcdf.h`.
@@ -168,6 +170,17 @@ impl fmt::Display for NcError {
 }
 
 impl std::error::Error for NcError {}
+
+/// The code that the reference mostly has for it.
+impl From<Leaves> for NcError {
+    fn from(leaves: Leaves) -> NcError {
+        match leaves {
+            Leaves::AtStart => NcError::InvalidCoords,
+            Leaves::AtEnd => NcError::Edge,
+            Leaves::ByStride => NcError::Stride,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

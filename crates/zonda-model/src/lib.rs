@@ -5,7 +5,6 @@ mod answer;
 mod error;
 mod fill;
 pub mod filter_text;
-mod hyperslab;
 mod ids;
 pub mod memory;
 mod name;
@@ -16,11 +15,11 @@ mod types;
 pub use answer::Answer;
 pub use error::NcError;
 pub use fill::{FillBytes, default_fill};
-pub use hyperslab::Hyperslab;
 pub use ids::{DimId, VarId};
 pub use name::{MAX_NAME_BYTES, check_name, normalize_name, shown_name, sought_name};
 pub use ranks::Ranks;
 pub use types::{ExtType, MemType};
+pub use zonda_slab::Hyperslab;
 
 /// Largest number of dimensions of a variable (`NC_MAX_VAR_DIMS`, enforced).
 pub const MAX_VAR_DIMS: usize = 1024;

@@ -8,6 +8,7 @@ use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_hdf5::HdfError;
 use zonda_model::memory;
 use zonda_model::{ExtType, Hyperslab, NcError};
+use zonda_slab::{Blocks, advance};
 
 use crate::data::Data;
 use crate::details::native_fill;
@@ -127,19 +128,22 @@ impl Request<'_> {
         let most = BLOCK_BYTES.checked_div(file_size).unwrap_or(1).max(1);
         let mut raw = Vec::new();
         let mut left = out;
-        blocks(slab, most, &mut |part| {
-            let n = part.n_elems().unwrap_or(0);
+        let internal = GetFault::Refused(NcError::Internal);
+        let mut parts = Blocks::of(*slab, most).ok_or(internal)?;
+        while let Some(part) = parts.next() {
             let no_memory = || GetFault::Refused(NcError::NoMem);
-            let len = n.checked_mul(file_size).ok_or_else(no_memory)?;
+            let len = part.n_elems.checked_mul(file_size).ok_or_else(no_memory)?;
             raw.clear();
             raw.try_reserve_exact(len).map_err(|_| no_memory())?;
             raw.resize(len, 0);
-            let _all_fit = self.fetch(part, Decode::Raw { elem_size: file_size }, &mut raw)?;
-            let cut = std::mem::take(&mut left).split_at_mut_checked(n.saturating_mul(mem_size));
+            let decode = Decode::Raw { elem_size: file_size };
+            let _all_fit = self.fetch(&part.slab, decode, &mut raw)?;
+            let n_bytes = part.n_elems.saturating_mul(mem_size);
+            let cut = std::mem::take(&mut left).split_at_mut_checked(n_bytes);
             let (here, rest) = cut.ok_or(GetFault::Refused(NcError::Internal))?;
             left = rest;
-            natural(&data.file, form, place, &raw, here)
-        })?;
+            natural(&data.file, form, place, &raw, here)?;
+        }
         Ok(Converted::default())
     }
 
@@ -269,115 +273,5 @@ fn scatter(out: &mut [u8], count: &[usize], inner: &[usize], elem: usize, packed
             element.copy_from_slice(from);
         }
         advance(&mut at, count);
-    }
-}
-
-/// The next index of a row-major array.
-fn advance(at: &mut [usize], count: &[usize]) {
-    for (at, &count) in at.iter_mut().zip(count).rev() {
-        *at = at.saturating_add(1);
-        if *at < count {
-            return;
-        }
-        *at = 0;
-    }
-}
-
-/// Cuts a hyperslab into parts of at most `most` elements that follow each other in row-major order.
-fn blocks(
-    slab: &Hyperslab<'_>,
-    most: usize,
-    each: &mut dyn FnMut(&Hyperslab<'_>) -> Result<()>,
-) -> Result<()> {
-    let rank = slab.count.len();
-    // The axes from `whole` on fit together.
-    let (mut whole, mut inner) = (rank, 1usize);
-    while let Some(axis) = whole.checked_sub(1) {
-        let next = inner.saturating_mul(slab.count.get(axis).copied().unwrap_or(1));
-        if next > most {
-            break;
-        }
-        (whole, inner) = (axis, next);
-    }
-    let Some(cut) = whole.checked_sub(1) else {
-        return each(slab);
-    };
-    let step = most.checked_div(inner.max(1)).unwrap_or(1).max(1);
-    let mut at = vec![0usize; whole];
-    let stride = |axis: usize| {
-        let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
-        usize::try_from(stride).unwrap_or(1)
-    };
-    loop {
-        let mut start = slab.start.to_vec();
-        let mut count = slab.count.to_vec();
-        for (axis, &at) in at.iter().enumerate() {
-            if let (Some(start), Some(count)) = (start.get_mut(axis), count.get_mut(axis)) {
-                *start = start.saturating_add(at.saturating_mul(stride(axis)));
-                *count = if axis == cut { count.saturating_sub(at).min(step) } else { 1 };
-            }
-        }
-        let done = count.get(cut).copied().unwrap_or(1);
-        each(&Hyperslab { start: &start, count: &count, stride: slab.stride })?;
-        if let Some(at) = at.get_mut(cut) {
-            *at = at.saturating_add(done.max(1));
-            if slab.count.get(cut).is_some_and(|&count| *at < count) {
-                continue;
-            }
-            *at = 0;
-        }
-        let outer = at.get_mut(..cut).unwrap_or_default();
-        advance(outer, slab.count.get(..cut).unwrap_or_default());
-        if outer.iter().all(|&at| at == 0) {
-            return Ok(());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn blocks_follow_each_other() {
-        let (start, count, stride) = ([1, 0, 2], [3, 4, 5], [2, 1, 3]);
-        let slab = Hyperslab { start: &start, count: &count, stride: Some(&stride) };
-        for most in [1, 2, 4, 5, 7, 10, 19, 20, 21, 40, 60, 1000] {
-            let mut seen = Vec::new();
-            blocks(&slab, most, &mut |part| {
-                assert!(part.n_elems().unwrap() <= most);
-                for a in 0..part.count[0] {
-                    for b in 0..part.count[1] {
-                        for c in 0..part.count[2] {
-                            let at = |axis: usize, i| part.start[axis] + i * stride[axis] as usize;
-                            seen.push([at(0, a), at(1, b), at(2, c)]);
-                        }
-                    }
-                }
-                Ok(())
-            })
-            .unwrap();
-            let mut all = Vec::new();
-            for a in 0..3 {
-                for b in 0..4 {
-                    for c in 0..5 {
-                        all.push([1 + a * 2, b, 2 + c * 3]);
-                    }
-                }
-            }
-            assert_eq!(seen, all, "at most {most}");
-        }
-    }
-
-    #[test]
-    fn a_scalar_is_one_block() {
-        let slab = Hyperslab { start: &[], count: &[], stride: None };
-        let mut n = 0;
-        blocks(&slab, 1, &mut |_| {
-            n += 1;
-            Ok(())
-        })
-        .unwrap();
-        assert_eq!(n, 1);
     }
 }

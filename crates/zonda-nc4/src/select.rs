@@ -6,6 +6,7 @@
 use std::fmt;
 
 use zonda_model::{Hyperslab, NcError};
+use zonda_slab::Order;
 
 /// One axis of a variable.
 #[derive(Clone, Copy, Debug)]
@@ -36,9 +37,9 @@ impl Misfit {
         axis: usize,
         len: Option<u64>,
     ) -> Misfit {
-        let (first, count, _) = selected(slab, axis);
-        let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
-        Misfit { code, axis, first, count, stride, len }
+        let along = slab.axis(axis);
+        let stride = slab.stride_of(axis);
+        Misfit { code, axis, first: along.start, count: along.count, stride, len }
     }
 
     /// Lists that are shorter than the variable's rank.
@@ -83,48 +84,34 @@ impl fmt::Display for Misfit {
 
 /// Checks strides, then axis by axis the first and the last element.
 pub(crate) fn check(axes: &[Axis], slab: &Hyperslab<'_>) -> Result<(), Misfit> {
-    let rank = axes.len();
-    let fits = slab.start.len() >= rank
-        && slab.count.len() >= rank
-        && slab.stride.is_none_or(|stride| stride.len() >= rank);
-    if !fits {
-        return Err(Misfit::short());
-    }
-    if slab.stride.is_some_and(|stride| stride.iter().take(rank).any(|&stride| stride <= 0)) {
-        return Err(Misfit::stride(slab));
-    }
-    for (axis, index) in axes.iter().zip(0..) {
-        let (start, count, stride) = selected(slab, index);
-        let len = axis.unlimited.unwrap_or(axis.extent);
-        if start > len || (start == len && count > 0) {
-            return Err(Misfit::new(NcError::InvalidCoords, slab, index, Some(len)));
-        }
-        let Some(steps) = count.checked_sub(1) else {
-            continue;
-        };
-        let last = steps.checked_mul(stride).and_then(|span| span.checked_add(start));
-        if last.is_none_or(|last| last >= len) {
-            return Err(Misfit::new(NcError::Edge, slab, index, Some(len)));
-        }
-    }
-    Ok(())
+    let slab = ranked(slab, axes.len())?;
+    let len = |at: usize| axes.get(at).map_or(0, |axis| axis.unlimited.unwrap_or(axis.extent));
+    let inside = slab.each_axis(Order::Up, |at, axis| {
+        axis.begin_within(len(at))?;
+        axis.last_within(len(at))
+    });
+    let refused = |misfit: zonda_slab::Misfit| {
+        Misfit::new(misfit.leaves.into(), &slab, misfit.axis, Some(len(misfit.axis)))
+    };
+    inside.map_err(refused)
 }
 
-/// Start, count and stride of one axis.
-pub(crate) fn selected(slab: &Hyperslab<'_>, axis: usize) -> (u64, u64, u64) {
-    let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
-    let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
-    (of(slab.start), of(slab.count), u64::try_from(stride).unwrap_or(1))
+/// The hyperslab with no more than the variable's rank, once the reference has looked at its strides.
+#[inline]
+pub(crate) fn ranked<'s>(slab: &Hyperslab<'s>, rank: usize) -> Result<Hyperslab<'s>, Misfit> {
+    let slab = slab.ranked(rank).ok_or_else(Misfit::short)?;
+    // Of netCDF-4 files it takes strides of any length.
+    if slab.strides_are(|stride| stride > 0) { Ok(slab) } else { Err(Misfit::stride(&slab)) }
 }
 
 /// How many elements of each axis exist in the variable, of those selected; all of them, or `None`.
 pub(crate) fn existing(axes: &[Axis], slab: &Hyperslab<'_>) -> Option<Vec<usize>> {
     let mut all = true;
     let counts = axes.iter().zip(0..).map(|(axis, index)| {
-        let (start, count, stride) = selected(slab, index);
-        let beyond = axis.extent.saturating_sub(start);
-        let n = beyond.div_ceil(stride.max(1)).min(count);
-        all &= n == count;
+        let along = slab.axis(index);
+        let beyond = axis.extent.saturating_sub(along.start);
+        let n = beyond.div_ceil(along.stride.max(1)).min(along.count);
+        all &= n == along.count;
         usize::try_from(n).unwrap_or(usize::MAX)
     });
     let counts = counts.collect();

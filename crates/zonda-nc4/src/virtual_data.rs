@@ -14,6 +14,7 @@ use zonda_hdf5::selection::Selection;
 use zonda_hdf5::virtual_dataset::{Piece, Request as Wanted, VirtualMapping, VirtualSource};
 use zonda_hdf5::{File, FileAddr, HdfError, Object};
 use zonda_model::{ExtType, Hyperslab, NcError};
+use zonda_slab::advance;
 
 use crate::details::Details;
 use crate::elsewhere::Role;
@@ -21,7 +22,6 @@ use crate::files::{Files, ObjectAt};
 use crate::get::GetFault;
 use crate::place::Target;
 use crate::request::Request;
-use crate::select;
 use crate::types::Types;
 
 const NAME: &str = "virtual dataset";
@@ -175,10 +175,10 @@ impl Request<'_> {
             return Err(GetFault::Hdf(HdfError::Limit { structure, at: 0, what, limit }));
         }
         let axes = 0..slab.count.len();
-        let picked: Vec<_> = axes.map(|axis| select::selected(slab, axis)).collect();
-        let start: Vec<_> = picked.iter().map(|axis| axis.0).collect();
-        let count: Vec<_> = picked.iter().map(|axis| axis.1).collect();
-        let stride: Vec<_> = picked.iter().map(|axis| axis.2).collect();
+        let picked: Vec<_> = axes.map(|axis| slab.axis(axis)).collect();
+        let start: Vec<_> = picked.iter().map(|axis| axis.start).collect();
+        let count: Vec<_> = picked.iter().map(|axis| axis.count).collect();
+        let stride: Vec<_> = picked.iter().map(|axis| axis.stride).collect();
         let wanted = Wanted { start: &start, count: &count, stride: &stride };
         let mut result = Pieces { out, covered: Vec::new(), converted: Converted::default() };
         let n_elems = slab.n_elems().ok_or(GetFault::Refused(NcError::NoMem))?;
@@ -277,13 +277,7 @@ impl Request<'_> {
             if let Some(covered) = result.covered.get_mut(at) {
                 *covered = true;
             }
-            for (i, &count) in index.iter_mut().zip(&piece.target.count).rev() {
-                *i = i.saturating_add(1);
-                if *i < count {
-                    break;
-                }
-                *i = 0;
-            }
+            advance(&mut index, &piece.target.count);
         }
         Ok(())
     }

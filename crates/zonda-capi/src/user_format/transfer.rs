@@ -4,7 +4,8 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-use zonda::{ExtType, MAX_VAR_DIMS, MemType, NcError};
+use zonda::slab::{Axis, Leaves, Order, advance, is_stride, row_major};
+use zonda::{ExtType, Hyperslab, MAX_VAR_DIMS, MemType, NcError};
 
 use super::calls::attempt;
 use super::{NcDispatch, member, table_of};
@@ -18,8 +19,6 @@ use crate::var::{nc_inq_vardimid, nc_inq_varndims, nc_inq_vartype};
 
 /// `NC_NAT`: the type of the variable.
 const NAT: NcType = 0;
-/// First stride that the reference refuses.
-const STRIDE_LIMIT: isize = 0x7FFF_FFFF;
 
 /// The type in memory as tables are told it.
 pub(crate) fn type_of(mem: MemType) -> NcType {
@@ -301,15 +300,13 @@ impl Var {
     }
 
     /// Whether a dimension is left where it must not be.
-    fn check(&self, axis: usize, start: usize, count: usize, puts: bool) -> Result<(), NcError> {
-        let len = self.shape[axis];
-        if puts && self.grows[axis] {
+    fn check(&self, at: usize, axis: Axis, puts: bool) -> Result<(), Leaves> {
+        let len = self.shape[at] as u64;
+        if puts && self.grows[at] {
             return Ok(());
         }
-        if start > len || (start == len && count > 0) {
-            return Err(NcError::InvalidCoords);
-        }
-        if count > len - start { Err(NcError::Edge) } else { Ok(()) }
+        axis.begin_within(len)?;
+        axis.count_within(len)
     }
 }
 
@@ -331,6 +328,7 @@ unsafe fn each_run(
     if joined {
         run[last] = count[last];
     }
+    let n_outer = if joined { last } else { last + 1 };
     let mut index = vec![0_usize; count.len()];
     let mut at = start.to_vec();
     let mut answer = 0;
@@ -351,17 +349,8 @@ unsafe fn each_run(
         if code != 0 && (answer == 0 || code != NcError::Range.code()) {
             answer = code;
         }
-        let mut axis = if joined { last } else { last + 1 };
-        loop {
-            if axis == 0 {
-                return answer;
-            }
-            axis -= 1;
-            index[axis] += 1;
-            if index[axis] < count[axis] {
-                break;
-            }
-            index[axis] = 0;
+        if !advance(&mut index[..n_outer], &count[..n_outer]) {
+            return answer;
         }
     }
 }
@@ -376,15 +365,6 @@ unsafe fn list_or<T: Copy>(from: *const T, len: usize, or: impl FnOnce() -> Vec<
     }
     // SAFETY: the contract above.
     unsafe { slice(from, len) }.to_vec()
-}
-
-/// Distances in memory that has the elements one after the other.
-fn row_major(count: &[usize]) -> Vec<isize> {
-    let mut map = vec![1_isize; count.len()];
-    for axis in (1..count.len()).rev() {
-        map[axis - 1] = map[axis].wrapping_mul(count[axis].cast_signed());
-    }
-    map
 }
 
 /// # Safety
@@ -415,14 +395,15 @@ unsafe fn strided(
             counts[axis] = if count.is_null() { left } else { count.add(axis).read() };
             strides[axis] = if stride.is_null() { 1 } else { stride.add(axis).read() };
         }
-        var.check(axis, start[axis], counts[axis], puts).map_err(NcError::code)?;
-        if !(1..STRIDE_LIMIT).contains(&strides[axis]) {
-            return Err(NcError::Stride.code());
-        }
     }
-    let is_plain = strides.iter().all(|&stride| stride == 1);
-    let is_empty = counts.contains(&0);
-    if is_empty && !(puts && is_plain) {
+    let slab = Hyperslab { start, count: &counts, stride: Some(&strides) };
+    slab.each_axis(Order::Up, |at, axis| {
+        var.check(at, axis, puts)?;
+        if is_stride(strides[at]) { Ok(()) } else { Err(Leaves::ByStride) }
+    })
+    .map_err(|misfit| NcError::from(misfit.leaves).code())?;
+    let is_plain = slab.is_unit();
+    if slab.is_empty() && !(puts && is_plain) {
         return Ok(0);
     }
     if is_plain {
@@ -454,7 +435,7 @@ unsafe fn mapped(
     // SAFETY: null is not read; else one value per dimension.
     let strides = unsafe { list_or(stride, rank, || vec![1; rank]) };
     // Unlike strided access, this takes no end of a stride but zero for too small.
-    if strides.iter().any(|&step| step == 0 || step.cast_unsigned() >= STRIDE_LIMIT as usize) {
+    if !strides.iter().all(|&step| is_stride(step)) {
         return Err(NcError::Stride.code());
     }
     if imap.is_null() && strides.iter().all(|&step| step == 1) {
@@ -470,10 +451,10 @@ unsafe fn mapped(
             false => unsafe { count.add(axis).read() },
         })
         .collect();
-    for axis in (0..rank).rev() {
-        var.check(axis, starts[axis], counts[axis], puts).map_err(NcError::code)?;
-    }
-    if counts.contains(&0) {
+    let slab = Hyperslab { start: &starts, count: &counts, stride: Some(&strides) };
+    slab.each_axis(Order::Down, |at, axis| var.check(at, axis, puts))
+        .map_err(|misfit| NcError::from(misfit.leaves).code())?;
+    if slab.is_empty() {
         return Ok(0);
     }
     // SAFETY: null is not read; else one value per dimension.

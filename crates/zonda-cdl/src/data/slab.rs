@@ -1,5 +1,7 @@
 //! Runs of values in row-major order as boxes.
 
+use zonda_slab::unrank;
+
 /// Splits `n` values from the `from`-th on of an array into boxes, and gives each its first index and
 /// shape, and how many values it has. The first length does not matter: it may be any.
 ///
@@ -21,11 +23,8 @@ pub(super) fn slabs<E>(
     }
     let (mut start, mut count) = (vec![0; shape.len()], vec![1; shape.len()]);
     while n > 0 {
-        let mut rest = from;
-        for (index, step) in start.iter_mut().zip(&steps) {
-            *index = rest / (*step).max(1);
-            rest %= (*step).max(1);
-        }
+        start.fill(0);
+        unrank(from, shape, &mut start);
         // The slowest dimension along which whole steps are left to do.
         let dim = (0..shape.len())
             .find(|dim| n >= steps[*dim] && start[dim + 1..].iter().all(|index| *index == 0));
@@ -48,15 +47,7 @@ pub(super) fn slabs<E>(
 /// The index of the `n`-th item along these lengths, of which the first may be any.
 pub(super) fn index(lengths: &[u64], n: u64) -> Vec<u64> {
     let mut index = vec![0; lengths.len()];
-    let mut rest = n;
-    for dim in (0..lengths.len()).rev() {
-        if dim == 0 {
-            index[dim] = rest;
-        } else {
-            index[dim] = rest % lengths[dim].max(1);
-            rest /= lengths[dim].max(1);
-        }
-    }
+    unrank(n, lengths, &mut index);
     index
 }
 

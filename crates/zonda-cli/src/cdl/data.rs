@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use zonda::{Dataset, ExtType, GroupId, Hyperslab, Meta, NC_STRING, Place, VarId, VarRef, memory};
+use zonda::slab::{Block, Blocks};
+use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, Place, VarId, VarRef, memory};
 
-use super::blocks::Blocks;
 use super::header::var_id;
 use super::lines::Lines;
 use super::ordered;
@@ -17,6 +17,8 @@ use super::{Options, Selection, names};
 use crate::failure::{Failure, Result};
 use crate::placed::{self, Pieces};
 
+/// Bytes read at a time: what bounds memory whatever the size of a variable.
+pub(super) const BLOCK_BYTES: usize = 4 << 20;
 /// Elements whose text is made in one go, by one thread.
 const SPAN: usize = 16 << 10;
 /// Bytes that an element with strings or sequences is taken to need, for as long as they are not read.
@@ -195,10 +197,9 @@ impl Variable {
         {
             return self.write_numbers(format, &mut rows, lines, file);
         }
-        let mut blocks = Blocks::new(&self.shape, self.form.cost(self.elem_bytes));
+        let mut blocks = self.blocks(self.form.cost(self.elem_bytes));
         let (mut buffer, mut pieces) = (Vec::new(), Pieces::default());
-        while let Some((start, count, n_elems)) = blocks.next() {
-            let slab = Hyperslab { start, count, stride: None };
+        while let Some(Block { slab, n_elems, .. }) = blocks.next() {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
             // In its own type nothing is out of range.
@@ -212,6 +213,11 @@ impl Variable {
         Ok(())
     }
 
+    /// What is read at a time, where an element takes up so many bytes.
+    fn blocks(&self, elem_bytes: usize) -> Blocks<'_> {
+        Blocks::of_shape(&self.shape, BLOCK_BYTES / elem_bytes)
+    }
+
     /// Numbers: their text is made by all cores.
     fn write_numbers(
         &self,
@@ -221,14 +227,13 @@ impl Variable {
         file: &Dataset,
     ) -> Result<()> {
         let row_len = rows.len();
-        let mut blocks = Blocks::new(&self.shape, self.elem_bytes);
+        let mut blocks = self.blocks(self.elem_bytes);
         let (mut block, mut at) = (Arc::new(Vec::new()), 0);
         // Place in its row of the element that comes next.
         let mut column = 0;
         let next = || -> Result<Option<_>> {
             if at == block.len() {
-                let Some((start, count, n_elems)) = blocks.next() else { return Ok(None) };
-                let slab = Hyperslab { start, count, stride: None };
+                let Some(Block { slab, n_elems, .. }) = blocks.next() else { return Ok(None) };
                 let mut bytes = memory::filled(n_elems.saturating_mul(self.elem_bytes), 0)?;
                 // In its own type nothing is out of range.
                 let _ = file.get_placed(

@@ -8,7 +8,6 @@
 //! [`select`]ed by name, [`data`] with its [`blocks`] and
 //! [`rows`], the text of which is made by all cores ([`ordered`]).
 
-mod blocks;
 pub(crate) mod cformat;
 mod data;
 mod digits;

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::blocks::BLOCK_BYTES;
-use super::data::Variable;
+use zonda::slab::advance;
+
+use super::data::{BLOCK_BYTES, Variable};
 use super::lines::Lines;
 use super::values::Texts;
 use super::{IndexOrder, Options};
@@ -233,13 +234,7 @@ impl<'a> Rows<'a> {
             lines.put(b"  ")?;
         }
         self.at = 0;
-        for (at, &len) in self.corner.iter_mut().zip(outer).rev() {
-            *at += 1;
-            if *at < len {
-                break;
-            }
-            *at = 0;
-        }
+        advance(&mut self.corner, outer);
         Ok(())
     }
 

@@ -7,9 +7,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zonda_hdf5::{File, FileAddr, HdfError, Space};
+use zonda_slab::Span;
 use zonda_storage::{Storage, StorageError, check_place};
 
-use super::linear::{self, Span};
+use super::linear;
 
 /// Takes the run of a variable, which the file system has to hold whole: it could never end the file behind it, and
 /// nothing else could be committed.

@@ -1,10 +1,11 @@
 //! Dimensions that grow: which elements may be put, and how long variables and dimensions are then.
 
 use zonda_model::{Hyperslab, NcError, VarId};
+use zonda_slab::Order;
 
 use super::store::VarStore;
 use crate::model::{GroupId, Model};
-use crate::select::{Misfit, selected};
+use crate::select::{self, Misfit};
 
 /// Checks strides, then axis by axis the first and the last element, as the reference does. `fixed`
 /// has the length of each axis that cannot grow. Gives the hyperslab with no more than its rank.
@@ -13,35 +14,26 @@ pub(super) fn check<'s>(
     fixed: &[Option<u64>],
     slab: &Hyperslab<'s>,
 ) -> Result<Hyperslab<'s>, Misfit> {
-    let rank = fixed.len();
-    let cut = |list: &'s [usize]| list.get(..rank).ok_or_else(Misfit::short);
-    let stride =
-        slab.stride.map(|stride| stride.get(..rank).ok_or_else(Misfit::short)).transpose()?;
-    let slab = Hyperslab { start: cut(slab.start)?, count: cut(slab.count)?, stride };
-    if stride.is_some_and(|stride| stride.iter().any(|&stride| stride <= 0)) {
-        return Err(Misfit::stride(&slab));
-    }
-    for (len, axis) in fixed.iter().zip(0..) {
-        let (start, count, stride) = selected(&slab, axis);
-        let steps = count.saturating_sub(1);
-        let last = steps.checked_mul(stride).and_then(|span| span.checked_add(start));
-        let last = last.filter(|&last| last < MOST);
-        match *len {
-            Some(len) => {
-                if start > len || (start == len && count > 0) {
-                    return Err(Misfit::new(NcError::InvalidCoords, &slab, axis, Some(len)));
-                }
-                if count > 0 && last.is_none_or(|last| last >= len) {
-                    return Err(Misfit::new(NcError::Edge, &slab, axis, Some(len)));
-                }
-            }
-            None if last.is_none() => {
-                return Err(Misfit::new(NcError::HdfErr, &slab, axis, None));
-            }
-            None => {}
+    let slab = select::ranked(slab, fixed.len())?;
+    let len = |at: usize| fixed.get(at).copied().flatten();
+    let inside = slab.each_axis(Order::Up, |at, axis| match len(at) {
+        Some(len) => {
+            axis.begin_within(len)?;
+            axis.last_within(len.min(MOST))
+        }
+        None => {
+            axis.start_within(MOST - 1)?;
+            axis.last_within(MOST)
+        }
+    });
+    match inside {
+        Ok(()) => Ok(slab),
+        Err(zonda_slab::Misfit { axis, leaves }) => {
+            let len = len(axis);
+            let code = if len.is_some() { leaves.into() } else { NcError::HdfErr };
+            Err(Misfit::new(code, &slab, axis, len))
         }
     }
-    Ok(slab)
 }
 
 /// No dimension is as long.
@@ -72,9 +64,8 @@ pub(super) fn grow_along(
     axis: usize,
     slab: &Hyperslab<'_>,
 ) -> bool {
-    let (start, count, stride) = selected(slab, axis);
-    let span = count.saturating_sub(1).saturating_mul(stride);
-    let need = start.saturating_add(span).saturating_add(1);
+    let along = slab.axis(axis);
+    let need = along.end().max(along.start.saturating_add(1));
     grow_axis(model, group, id, axis, need)
 }
 

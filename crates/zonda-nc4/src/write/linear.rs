@@ -4,10 +4,10 @@ use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::memory;
 use zonda_model::{Hyperslab, NcError};
+use zonda_slab::Rows;
 use zonda_storage::{Storage, StorageError, WriteRange, fill_by_writes};
 
 use crate::get::GetFault;
-use crate::select::selected;
 
 type Result<T> = std::result::Result<T, GetFault>;
 
@@ -17,90 +17,6 @@ const BLOCK_BYTES: usize = 256 << 10;
 const BLOCK_ROWS: usize = 1024;
 /// Bytes between elements up to which they are written with what is between them.
 const GAP_BYTES: u64 = 512;
-
-/// A hyperslab as equal rows of an array whose elements lie in one run.
-pub(super) struct Run {
-    /// Elements of a row.
-    n: u64,
-    /// Bytes from one of them to the next.
-    step: u64,
-    /// Axes of which each index has a row of its own.
-    outer: usize,
-}
-
-impl Run {
-    /// The rows of a hyperslab, as long as they can be.
-    pub(super) fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Run> {
-        let (mut n, mut inner, mut outer) = (1u64, elem as u64, extent.len());
-        let mut step = elem as u64;
-        while let Some(axis) = outer.checked_sub(1) {
-            let (_, count, stride) = selected(slab, axis);
-            let len = *extent.get(axis)?;
-            if n == 1 {
-                // A row of single elements may have gaps.
-                step = if count > 1 { inner.checked_mul(stride)? } else { elem as u64 };
-            } else if step != elem as u64 || stride != 1 {
-                break;
-            }
-            n = n.checked_mul(count)?;
-            inner = inner.checked_mul(len)?;
-            outer = axis;
-            let has_gaps = step != elem as u64;
-            if n > 1 && (has_gaps || count != len) {
-                break;
-            }
-        }
-        Some(Run { n, step, outer })
-    }
-
-    /// Bytes of the only row there is, if there is but one without gaps.
-    pub(super) fn bytes(&self, elem: usize) -> u64 {
-        let is_one = self.outer == 0 && self.step == elem as u64;
-        if is_one { self.n.saturating_mul(elem as u64) } else { 0 }
-    }
-}
-
-/// Calls `each` with the first byte of every row, in the order in which they are in memory.
-fn rows(
-    extent: &[u64],
-    slab: &Hyperslab<'_>,
-    elem: usize,
-    outer: usize,
-    each: &mut dyn FnMut(u64) -> Result<()>,
-) -> Result<()> {
-    let too_large = || GetFault::Refused(NcError::VarSize);
-    let mut step = elem as u64;
-    let mut base = 0u64;
-    // Of the outer axes: how many there are, and bytes from one to the next, fastest first.
-    let mut axes = Vec::with_capacity(outer);
-    for (axis, &len) in extent.iter().enumerate().rev() {
-        let (start, count, stride) = selected(slab, axis);
-        let first = start.checked_mul(step).and_then(|first| first.checked_add(base));
-        base = first.ok_or_else(too_large)?;
-        if axis < outer {
-            axes.push((count, step.saturating_mul(stride), 0u64));
-        }
-        step = step.checked_mul(len).ok_or_else(too_large)?;
-    }
-    let mut at = base;
-    loop {
-        each(at)?;
-        let mut done = true;
-        for (count, step, index) in &mut axes {
-            *index = index.saturating_add(1);
-            if *index < *count {
-                at = at.saturating_add(*step);
-                done = false;
-                break;
-            }
-            at = at.saturating_sub(step.saturating_mul(count.saturating_sub(1)));
-            *index = 0;
-        }
-        if done {
-            return Ok(());
-        }
-    }
-}
 
 /// Packed elements to packed elements.
 fn encoded(encode: &Encode<'_>, src: &[u8], dst: &mut [u8]) -> Converted {
@@ -154,32 +70,6 @@ fn is_copy(encode: &Encode<'_>) -> bool {
 /// Whether elements that do not fit leave what is in the file as it is.
 fn keeps_unfit(encode: &Encode<'_>) -> bool {
     matches!(encode, Encode::Convert(encoder) if encoder.keeps_unfit())
-}
-
-/// The bytes from the first element of a hyperslab to its last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    /// There are others between them.
-    pub(super) has_gaps: bool,
-}
-
-impl Span {
-    /// That of a hyperslab of an array whose elements lie in one run. `None` for no elements, and
-    /// for more than can be counted.
-    pub(super) fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Span> {
-        let (mut start, mut end, mut n, mut step) = (0u64, elem as u64, elem as u64, elem as u64);
-        for (axis, &len) in extent.iter().enumerate().rev() {
-            let (first, count, stride) = selected(slab, axis);
-            let last = first.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
-            start = start.checked_add(first.checked_mul(step)?)?;
-            end = end.checked_add(last.checked_mul(step)?)?;
-            n = n.checked_mul(count)?;
-            step = step.checked_mul(len)?;
-        }
-        Some(Span { start, end, has_gaps: end.checked_sub(start)? != n })
-    }
 }
 
 /// The element over and over.
@@ -249,6 +139,7 @@ pub(super) fn storage_fault(error: StorageError) -> GetFault {
 }
 
 const NO_ROWS: GetFault = GetFault::Refused(NcError::Internal);
+const TOO_LARGE: GetFault = GetFault::Refused(NcError::VarSize);
 
 /// Puts a hyperslab of elements of `elem` bytes that lie from byte `begin` of a storage on.
 pub(super) fn put(
@@ -260,17 +151,17 @@ pub(super) fn put(
     encode: &Encode<'_>,
     src: &[u8],
 ) -> Result<Converted> {
-    let run = Run::of(extent, slab, elem).ok_or(NO_ROWS)?;
+    let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;
     let mem = mem_size(encode, elem);
     let row_bytes = usize::try_from(run.n).ok().and_then(|n| n.checked_mul(mem)).ok_or(NO_ROWS)?;
     let mut rest = src.chunks_exact(row_bytes.max(1));
     let mut block = Block { storage, encode, elem, mem, rows: Vec::new(), used: 0 };
     let mut converted = Converted::default();
-    rows(extent, slab, elem, run.outer, &mut |at| {
+    run.places(extent, slab, elem).ok_or(TOO_LARGE)?.for_each(|at| {
         let row = rest.next().ok_or(NO_ROWS)?;
-        let at = begin.checked_add(at).ok_or(GetFault::Refused(NcError::VarSize))?;
+        let at = begin.checked_add(at).ok_or(TOO_LARGE)?;
         converted = converted.and(block.add(at, run.step, row)?);
-        Ok(())
+        Ok::<(), GetFault>(())
     })?;
     Ok(converted.and(block.flush()?))
 }
@@ -407,7 +298,7 @@ pub(super) fn put_here(
     encode: &Encode<'_>,
     src: &[u8],
 ) -> Result<Converted> {
-    let run = Run::of(extent, slab, elem).ok_or(NO_ROWS)?;
+    let run = Rows::of(extent, slab, elem).ok_or(NO_ROWS)?;
     let mem = mem_size(encode, elem);
     let n = usize::try_from(run.n).map_err(|_| NO_ROWS)?;
     let step = usize::try_from(run.step).map_err(|_| NO_ROWS)?;
@@ -415,12 +306,12 @@ pub(super) fn put_here(
     let span = n.saturating_sub(1).saturating_mul(step).saturating_add(elem);
     let mut rest = src.chunks_exact(row_bytes.max(1));
     let mut converted = Converted::default();
-    rows(extent, slab, elem, run.outer, &mut |at| {
+    run.places(extent, slab, elem).ok_or(TOO_LARGE)?.for_each(|at| {
         let row = rest.next().ok_or(NO_ROWS)?;
         let at = usize::try_from(at).map_err(|_| NO_ROWS)?;
         let place = bytes.get_mut(at..).and_then(|bytes| bytes.get_mut(..span)).ok_or(NO_ROWS)?;
         converted = converted.and(spread(encode, row, elem, place, step));
-        Ok(())
+        Ok::<(), GetFault>(())
     })?;
     Ok(converted)
 }

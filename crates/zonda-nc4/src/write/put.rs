@@ -5,9 +5,10 @@ use std::sync::Arc;
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+use zonda_slab::{Rows, Span};
 
 use super::contiguous::{Contiguous, take_run};
-use super::linear::{self, Run, Span};
+use super::linear;
 use super::own::FillCopies;
 use super::store::{Keep, Room, Stores, VarStore};
 use super::{Source, Writing, element, grow, quantize};
@@ -400,7 +401,7 @@ fn put_linear(
             };
             let position = file.position(at);
             if kept.is_none() {
-                let covers = Run::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
+                let covers = Rows::of(extent, slab, elem).is_some_and(|run| run.bytes(elem) == len);
                 let mut filled = len;
                 // Before the first put, so that a failure leaves nothing undefined.
                 if let Some(before) = before {

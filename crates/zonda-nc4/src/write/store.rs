@@ -19,12 +19,13 @@ use zonda_hdf5::{
     TreeCommit,
 };
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+use zonda_slab::Span;
 use zonda_storage::{StorageError, temporary};
 
 use super::absent;
 use super::commit::is_often;
 use super::contiguous::Contiguous;
-use super::linear::{self, Span};
+use super::linear;
 use super::own::{CopiesOf, FillCopies};
 use super::recipe::Recipe;
 use super::{Held, ObjectKey, Quantize, Writing, element};

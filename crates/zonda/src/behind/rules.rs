@@ -5,6 +5,7 @@ use zonda_classic::{Header, Version};
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_nc4::PutRules;
+use zonda_slab::is_stride;
 
 /// What puts to one variable have to fit.
 #[derive(Debug)]
@@ -42,8 +43,6 @@ pub(crate) struct Fit<'s> {
 
 /// Records are not accepted beyond; the format knows whether there may be more.
 const MOST_RECORDS: u64 = 1 << 30;
-/// The first stride that the reference refuses.
-const STRIDE_LIMIT: isize = 0x7FFF_FFFF;
 
 impl Rules {
     pub(super) fn classic(header: &Header, id: VarId) -> Option<Rules> {
@@ -147,54 +146,30 @@ impl Rules {
     /// checked along each axis.
     pub(super) fn reach(&self, slab: &Hyperslab<'_>) -> u64 {
         let growing = self.fixed().iter().enumerate().filter(|(_, len)| len.is_none());
-        growing.map(|(axis, _)| end_along(slab, axis)).max().unwrap_or(0)
+        growing.map(|(axis, _)| slab.axis(axis).end()).max().unwrap_or(0)
     }
 
     /// How many records there are after the put, of a classic record variable.
     pub(super) fn records(&self, slab: &Hyperslab<'_>) -> u64 {
         match &self.of {
-            Of::Classic { fixed, .. } if fixed.first() == Some(&None) => end(slab, 0),
+            Of::Classic { fixed, .. } if fixed.first() == Some(&None) && !slab.is_empty() => {
+                slab.axis(0).end()
+            }
             _ => 0,
         }
     }
 }
 
-/// Behind the last element along an axis; 0 where there is none.
-fn end(slab: &Hyperslab<'_>, axis: usize) -> u64 {
-    if slab.count.contains(&0) { 0 } else { end_along(slab, axis) }
-}
-
-/// The same, whether there are elements along other axes or not; the start where there are none.
-fn end_along(slab: &Hyperslab<'_>, axis: usize) -> u64 {
-    let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
-    let stride = slab.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1);
-    let Some(steps) = of(slab.count).checked_sub(1) else { return of(slab.start) };
-    let span = steps.saturating_mul(u64::try_from(stride).unwrap_or(1));
-    of(slab.start).saturating_add(span).saturating_add(1)
-}
-
 /// Takes what all checks of the classic formats pass, and not quite all that they pass.
 fn classic_slab<'s>(fixed: &[Option<u64>], slab: &Hyperslab<'s>) -> Option<Hyperslab<'s>> {
-    let rank = fixed.len();
-    let (start, count) = (slab.start.get(..rank)?, slab.count.get(..rank)?);
-    let stride = match slab.stride {
-        Some(stride) => Some(stride.get(..rank)?),
-        None => None,
-    };
-    if stride.is_some_and(|list| list.iter().any(|&s| s <= 0 || s >= STRIDE_LIMIT)) {
-        return None;
-    }
-    let cut = Hyperslab { start, count, stride };
+    let slab = slab.ranked(fixed.len())?;
     // Empty ones are checked by rules of their own.
-    if count.contains(&0) {
+    if !slab.strides_are(is_stride) || slab.is_empty() {
         return None;
     }
-    for (axis, len) in fixed.iter().enumerate() {
-        let len = len.unwrap_or(MOST_RECORDS);
-        let edge = (start[axis] as u64).checked_add(count[axis] as u64)?;
-        if end(&cut, axis) > len || edge > len {
-            return None;
-        }
-    }
-    Some(cut)
+    let fits = |(at, len): (usize, &Option<u64>)| {
+        let (axis, len) = (slab.axis(at), len.unwrap_or(MOST_RECORDS));
+        axis.last_within(len).is_ok() && axis.count_within(len).is_ok()
+    };
+    fixed.iter().enumerate().all(fits).then_some(slab)
 }

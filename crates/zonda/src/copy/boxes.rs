@@ -10,6 +10,8 @@
 
 use std::collections::BTreeSet;
 
+use zonda_slab::{advance, advance_by};
+
 /// An array between two files.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Array<'a> {
@@ -63,6 +65,7 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
     }
     let is_linear = from.is_none() || to.is_none();
     let mut best: Option<(Score, Vec<u64>, f64)> = None;
+    let n_lengths: Vec<usize> = lengths.iter().map(Vec::len).collect();
     let mut at = vec![0usize; axes.len()];
     loop {
         let shape: Vec<u64> = at.iter().zip(&lengths).map(|(&at, of)| of[at]).collect();
@@ -87,11 +90,7 @@ pub(crate) fn choose(array: &Array<'_>, goal: u64, most: u64) -> Boxes {
                 best = Some((score, shape, reads));
             }
         }
-        let next = at.iter_mut().zip(&lengths).rev().any(|(at, of)| {
-            *at = (*at + 1) % of.len();
-            *at != 0
-        });
-        if !next {
+        if !advance(&mut at, &n_lengths) {
             break;
         }
     }
@@ -244,15 +243,7 @@ fn add_boxes(
     let mut at = first.clone();
     loop {
         starts.insert(at.clone());
-        let is_next = (0..at.len()).rev().any(|d| {
-            at[d] += shape[d];
-            let is_in = at[d] < ends[d];
-            if !is_in {
-                at[d] = first[d];
-            }
-            is_in
-        });
-        if !is_next {
+        if !advance_by(&mut at, &first, shape, &ends) {
             return;
         }
     }
@@ -264,6 +255,8 @@ fn add_boxes(
 pub(crate) struct Walk {
     lens: Vec<u64>,
     shape: Vec<u64>,
+    /// Zeros.
+    origin: Vec<u64>,
     next: Option<Vec<u64>>,
     /// First elements of the boxes behind the next one; `None` for all that there are.
     only: Option<BTreeSet<Vec<u64>>>,
@@ -271,15 +264,17 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn new(lens: &[u64], shape: &[u64]) -> Walk {
-        let next = (!lens.contains(&0)).then(|| vec![0; lens.len()]);
-        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next, only: None }
+        let origin = vec![0; lens.len()];
+        let next = (!lens.contains(&0)).then(|| origin.clone());
+        Walk { lens: lens.to_vec(), shape: shape.to_vec(), origin, next, only: None }
     }
 
     /// Only the boxes that begin at these elements: however many there are of an array of which a
     /// file has little, what is there decides how long it takes.
     pub(crate) fn over(lens: &[u64], shape: &[u64], mut starts: BTreeSet<Vec<u64>>) -> Walk {
         let next = starts.pop_first();
-        Walk { lens: lens.to_vec(), shape: shape.to_vec(), next, only: Some(starts) }
+        let (lens, shape, origin) = (lens.to_vec(), shape.to_vec(), vec![0; lens.len()]);
+        Walk { lens, shape, origin, next, only: Some(starts) }
     }
 
     /// First element of the next box.
@@ -300,15 +295,7 @@ impl Iterator for Walk {
             return Some((start, count));
         }
         let mut next = start.clone();
-        let is_next = (0..lens.len()).rev().any(|d| {
-            next[d] += shape[d];
-            let is_in = next[d] < lens[d];
-            if !is_in {
-                next[d] = 0;
-            }
-            is_in
-        });
-        self.next = is_next.then_some(next);
+        self.next = advance_by(&mut next, &self.origin, shape, lens).then_some(next);
         Some((start, count))
     }
 }

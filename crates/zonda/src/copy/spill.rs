@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use zonda_model::{NcError, memory};
+use zonda_slab::advance;
 
 use super::boxes::Walk;
 use crate::error::{Error, Result};
@@ -205,14 +206,7 @@ fn runs(
         }
         let along = |d: usize| start[d] + at.get(d).copied().unwrap_or(0);
         let offset = (0..rank).fold(0, |offset, d| offset * shape[d] + along(d));
-        is_next = (0..outer).rev().any(|d| {
-            at[d] += 1;
-            let is_in = at[d] < count[d];
-            if !is_in {
-                at[d] = 0;
-            }
-            is_in
-        });
+        is_next = advance(&mut at, &count[..outer]);
         Some(((offset * elem) as usize, len as usize))
     })
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
 use zonda_nc4::{NeverWritten, StorageKind};
+use zonda_slab::unrank;
 
 use super::forms::Form;
 use super::{Difference, How, Thing, Work};
@@ -467,12 +468,9 @@ fn same_unwritten(pair: &Pair<'_>) -> Result<bool> {
 }
 
 /// Indices of a value of a box.
-fn place(mut index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
+fn place(index: u64, start: &[u64], count: &[u64]) -> Vec<u64> {
     let mut at = start.to_vec();
-    for (at, &len) in at.iter_mut().zip(count).rev() {
-        *at += index % len.max(1);
-        index /= len.max(1);
-    }
+    unrank(index, count, &mut at);
     at
 }
 

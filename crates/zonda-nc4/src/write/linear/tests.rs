@@ -10,12 +10,13 @@ use super::*;
 fn places(extent: &[u64], slab: &Hyperslab<'_>) -> Vec<usize> {
     let mut out = vec![0usize];
     for (axis, &len) in extent.iter().enumerate() {
-        let (start, count, stride) = selected(slab, axis);
-        let along = |base: &usize| {
+        let along = slab.axis(axis);
+        let each = |base: &usize| {
             let base = *base * len as usize;
-            (0..count).map(move |i| base + (start + i * stride) as usize).collect::<Vec<_>>()
+            let place = move |i| base + (along.start + i * along.stride) as usize;
+            (0..along.count).map(place).collect::<Vec<_>>()
         };
-        out = out.iter().flat_map(along).collect();
+        out = out.iter().flat_map(each).collect();
     }
     out
 }
@@ -80,7 +81,7 @@ fn hyperslabs_land_where_they_should() {
 #[test]
 fn a_row_is_as_long_as_it_can_be() {
     let run = |extent: &[u64], start: &[usize], count: &[usize]| {
-        let run = Run::of(extent, &Hyperslab { start, count, stride: None }, 8).unwrap();
+        let run = Rows::of(extent, &Hyperslab { start, count, stride: None }, 8).unwrap();
         (run.n, run.step, run.outer)
     };
     assert_eq!(run(&[3, 4, 5], &[0; 3], &[3, 4, 5]), (60, 8, 0));

@@ -6,6 +6,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use zonda::ExtType;
+use zonda::slab::unrank;
 use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
 
 use super::How;
@@ -191,11 +192,8 @@ impl Sink for Program<'_> {
         let per_row = row_len.max(1) * ext.size();
         for (row, bytes) in values.bytes.chunks(per_row).enumerate() {
             let mut start = slab.start.to_vec();
-            let mut rest = row as u64;
-            for dim in (0..start.len().saturating_sub(1)).rev() {
-                start[dim] += rest % slab.count[dim].max(1);
-                rest /= slab.count[dim].max(1);
-            }
+            let outer = start.len().saturating_sub(1);
+            unrank(row as u64, &slab.count[..outer], &mut start[..outer]);
             for (part, bytes) in bytes.chunks(PER_ROUTINE * ext.size()).enumerate() {
                 let mut start = start.clone();
                 if let Some(last) = start.last_mut() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 
 use zonda::ExtType;
+use zonda::slab::unrank;
 use zonda_cdl::{Attribute, Elements, Fault, Schema, Sink, Slab, attribute};
 
 use super::How;
@@ -142,11 +143,8 @@ impl Sink for Program<'_> {
         let row_len = slab.count.last().map_or(1, |len| usize::try_from(*len).unwrap_or(1));
         for (row, bytes) in values.bytes.chunks(row_len.max(1) * ext.size()).enumerate() {
             let mut start = slab.start.to_vec();
-            let mut rest = row as u64;
-            for dim in (0..start.len().saturating_sub(1)).rev() {
-                start[dim] += rest % slab.count[dim].max(1);
-                rest /= slab.count[dim].max(1);
-            }
+            let outer = start.len().saturating_sub(1);
+            unrank(row as u64, &slab.count[..outer], &mut start[..outer]);
             for (part, bytes) in bytes.chunks(PER_METHOD * ext.size()).enumerate() {
                 let mut start = start.clone();
                 if let Some(last) = start.last_mut() {

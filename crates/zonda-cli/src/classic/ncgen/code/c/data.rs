@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use zonda::slab::unrank;
 use zonda_cdl::{Class, Elements, Fault, Primitive, Schema, Sink, Slab, TypeRef, Variable, fill};
 
 use super::{Program, Text};
@@ -59,12 +60,9 @@ impl Program<'_> {
             let mut start = vec![0; shape.len()];
             let mut count = shape.clone();
             if !whole {
-                let mut rest = first / row;
-                for dim in (0..shape.len() - 1).rev() {
-                    start[dim] = rest % shape[dim].max(1);
-                    rest /= shape[dim].max(1);
-                    count[dim] = 1;
-                }
+                let outer = shape.len() - 1;
+                unrank(first / row, &shape[..outer], &mut start[..outer]);
+                count[..outer].fill(1);
             }
             let list = |numbers: &[u64]| {
                 numbers.iter().map(u64::to_string).collect::<Vec<String>>().join(", ")
@@ -200,13 +198,8 @@ impl Sink for Program<'_> {
             if variable.ty != TypeRef::CHAR {
                 text.value = self.value(schema, variable.ty, bytes, values, &mut text.before);
             }
-            let mut rest = n as u64;
             let mut index = slab.start.to_vec();
-            for dim in (0..index.len()).rev() {
-                let count = if dim == 0 { u64::MAX } else { slab.count[dim].max(1) };
-                index[dim] += rest % count;
-                rest /= count;
-            }
+            unrank(n as u64, slab.count, &mut index);
             self.data.entry(var).or_default().insert(index, text);
         }
         Ok(())

@@ -1,0 +1,129 @@
+//! A selection of elements of a variable.
+
+use crate::axis::{Axis, Leaves, Misfit};
+
+/// A hyperslab in elements: `start`, `count` and optionally `stride` per dimension.
+///
+/// All slices have the variable's rank; row-major, last dimension fastest. Without `stride` the
+/// selection is contiguous in each dimension (`nc_put_vara`), with it every `stride[i]`-th element
+/// is taken, `count[i]` of them (`nc_put_vars`). The mapping of memory (`imap`) is the caller's
+/// side of a transfer and not part of the selection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hyperslab<'a> {
+    /// Index of the first element in each dimension.
+    pub start: &'a [usize],
+    /// Number of elements in each dimension.
+    pub count: &'a [usize],
+    /// Distance between elements in each dimension, at least 1; `None` for all ones.
+    pub stride: Option<&'a [isize]>,
+}
+
+/// In which order dimensions are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// From the slowest to the fastest.
+    Up,
+    /// From the fastest to the slowest.
+    Down,
+}
+
+impl<'a> Hyperslab<'a> {
+    /// Number of elements selected, `None` beyond the address space. A scalar selects one.
+    #[must_use]
+    pub fn n_elems(&self) -> Option<usize> {
+        // A zero anywhere makes the product zero, however large the other counts are.
+        if self.is_empty() {
+            return Some(0);
+        }
+        self.count.iter().try_fold(1usize, |product, &n| product.checked_mul(n))
+    }
+
+    /// Whether no element is selected.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count.contains(&0)
+    }
+
+    /// The same for a variable of `rank` dimensions, which callers may have longer lists than; `None` where
+    /// one is shorter.
+    #[inline]
+    #[must_use]
+    pub fn ranked(&self, rank: usize) -> Option<Hyperslab<'a>> {
+        let stride = match self.stride {
+            Some(stride) => Some(stride.get(..rank)?),
+            None => None,
+        };
+        Some(Hyperslab { start: self.start.get(..rank)?, count: self.count.get(..rank)?, stride })
+    }
+
+    /// Whether all strides are one, said or not.
+    #[inline]
+    #[must_use]
+    pub fn is_unit(&self) -> bool {
+        self.stride.is_none_or(|stride| stride.iter().all(|&stride| stride == 1))
+    }
+
+    /// Whether all strides, if they are said, pass a test: the reference's is [`is_stride`](crate::is_stride).
+    #[inline]
+    #[must_use]
+    pub fn strides_are(&self, fits: impl Fn(isize) -> bool) -> bool {
+        self.stride.is_none_or(|stride| stride.iter().all(|&stride| fits(stride)))
+    }
+
+    /// What it is along a dimension. Numbers that are missing are zero, strides that are missing or negative
+    /// are one.
+    #[inline]
+    #[must_use]
+    pub fn axis(&self, axis: usize) -> Axis {
+        let of = |list: &[usize]| list.get(axis).map_or(0, |&value| value as u64);
+        let stride = u64::try_from(self.stride_of(axis)).unwrap_or(1);
+        Axis { start: of(self.start), count: of(self.count), stride }
+    }
+
+    /// The stride along a dimension as the caller gave it; one where it is missing.
+    #[inline]
+    #[must_use]
+    pub fn stride_of(&self, axis: usize) -> isize {
+        self.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1)
+    }
+
+    /// Looks at the dimensions that there are starts and counts of, one after the other: `test` is told the number of
+    /// each and what the selection is along it, and says how that leaves the variable. The first that does
+    /// ends it.
+    ///
+    /// The reference looks more than once in some calls, and at other things each time: that is one call of
+    /// this each. What a format brings is the tests and the order.
+    ///
+    /// # Errors
+    /// What `test` says, and of which dimension.
+    ///
+    /// ```
+    /// use zonda_slab::{Hyperslab, Leaves, Misfit, Order};
+    ///
+    /// let slab = Hyperslab { start: &[1, 4], count: &[5, 1], stride: None };
+    /// let lens = [3, 3];
+    /// // All starts before all edges: the second dimension is refused first.
+    /// let refused = slab
+    ///     .each_axis(Order::Up, |d, axis| axis.begin_within(lens[d]))
+    ///     .and_then(|()| slab.each_axis(Order::Up, |d, axis| axis.count_within(lens[d])));
+    /// assert_eq!(refused, Err(Misfit { axis: 1, leaves: Leaves::AtStart }));
+    /// ```
+    #[inline]
+    pub fn each_axis(
+        &self,
+        order: Order,
+        mut test: impl FnMut(usize, Axis) -> Result<(), Leaves>,
+    ) -> Result<(), Misfit> {
+        let mut axes = self.start.iter().zip(self.count).enumerate();
+        let at = |(axis, (&start, &count)): (usize, (&usize, &usize))| {
+            let stride = u64::try_from(self.stride_of(axis)).unwrap_or(1);
+            let along = Axis { start: start as u64, count: count as u64, stride };
+            test(axis, along).map_err(|leaves| Misfit { axis, leaves })
+        };
+        match order {
+            Order::Up => axes.try_for_each(at),
+            Order::Down => axes.rev().try_for_each(at),
+        }
+    }
+}
