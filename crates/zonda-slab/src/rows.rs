@@ -21,6 +21,7 @@ pub struct Rows {
 impl Rows {
     /// The rows of a hyperslab with elements of `elem` bytes. `None` where something cannot be counted, and
     /// for another rank.
+    #[inline]
     #[must_use]
     pub fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Rows> {
         let (mut n, mut inner, mut outer) = (1u64, elem as u64, extent.len());
@@ -52,16 +53,43 @@ impl Rows {
         if is_one { self.n.saturating_mul(elem as u64) } else { 0 }
     }
 
-    /// The first byte of every row, in the order in which the rows are in memory. `None` where one cannot be
-    /// counted.
-    #[must_use]
-    pub fn places(&self, extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Places<u64>> {
+    /// Calls `each` with the first byte of every row, in the order in which the rows are in memory. `None` where one
+    /// cannot be counted: then nothing was called.
+    ///
+    /// # Errors
+    /// The first that `each` gives.
+    #[inline]
+    pub fn for_each<E>(
+        &self,
+        extent: &[u64],
+        slab: &Hyperslab<'_>,
+        elem: usize,
+        mut each: impl FnMut(u64) -> Result<(), E>,
+    ) -> Option<Result<(), E>> {
+        if self.outer == 0 {
+            // Most are one row, in calls of some nanoseconds.
+            return Some(each(self.first(extent, slab, elem)?));
+        }
+        Some(self.places(extent, slab, elem)?.for_each(each))
+    }
+
+    /// The first byte of the first row.
+    #[inline]
+    fn first(&self, extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<u64> {
         let (mut step, mut first) = (elem as u64, 0u64);
+        for (axis, &len) in extent.iter().enumerate().rev() {
+            first = slab.axis(axis).start.checked_mul(step)?.checked_add(first)?;
+            step = step.checked_mul(len)?;
+        }
+        Some(first)
+    }
+
+    fn places(&self, extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Places<u64>> {
+        let (mut step, first) = (elem as u64, self.first(extent, slab, elem)?);
         // Of the outer dimensions, fastest first.
         let mut loops: smallvec::SmallVec<[(usize, u64); 8]> = smallvec::SmallVec::new();
         for (axis, &len) in extent.iter().enumerate().rev() {
             let along = slab.axis(axis);
-            first = along.start.checked_mul(step)?.checked_add(first)?;
             if axis < self.outer {
                 let count = usize::try_from(along.count).ok()?;
                 // What is not stepped over may be any distance.
@@ -88,6 +116,7 @@ pub struct Span {
 impl Span {
     /// That of a hyperslab of an array whose elements, of `elem` bytes, lie in one run. `None` for no
     /// elements, and for more than can be counted.
+    #[inline]
     #[must_use]
     pub fn of(extent: &[u64], slab: &Hyperslab<'_>, elem: usize) -> Option<Span> {
         let (mut start, mut end, mut n, mut step) = (0u64, elem as u64, elem as u64, elem as u64);

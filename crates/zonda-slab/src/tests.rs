@@ -110,13 +110,11 @@ proptest! {
         let slab = case.slab();
         let rows = Rows::of(&case.extent, &slab, elem).unwrap();
         let mut seen = Vec::new();
-        rows.places(&case.extent, &slab, elem)
-            .unwrap()
-            .for_each(|at| {
-                seen.extend((0..rows.n).map(|i| at + i * rows.step));
-                Ok::<(), ()>(())
-            })
-            .unwrap();
+        let walked = rows.for_each(&case.extent, &slab, elem, |at| {
+            seen.extend((0..rows.n).map(|i| at + i * rows.step));
+            Ok::<(), ()>(())
+        });
+        prop_assert_eq!(walked, Some(Ok(())));
         let expected = case.places(elem as u64);
         prop_assert_eq!(&seen, &expected);
         let span = Span::of(&case.extent, &slab, elem);

@@ -157,12 +157,13 @@ pub(super) fn put(
     let mut rest = src.chunks_exact(row_bytes.max(1));
     let mut block = Block { storage, encode, elem, mem, rows: Vec::new(), used: 0 };
     let mut converted = Converted::default();
-    run.places(extent, slab, elem).ok_or(TOO_LARGE)?.for_each(|at| {
+    let done = run.for_each(extent, slab, elem, |at| {
         let row = rest.next().ok_or(NO_ROWS)?;
         let at = begin.checked_add(at).ok_or(TOO_LARGE)?;
         converted = converted.and(block.add(at, run.step, row)?);
         Ok::<(), GetFault>(())
-    })?;
+    });
+    done.ok_or(TOO_LARGE)??;
     Ok(converted.and(block.flush()?))
 }
 
@@ -306,13 +307,14 @@ pub(super) fn put_here(
     let span = n.saturating_sub(1).saturating_mul(step).saturating_add(elem);
     let mut rest = src.chunks_exact(row_bytes.max(1));
     let mut converted = Converted::default();
-    run.places(extent, slab, elem).ok_or(TOO_LARGE)?.for_each(|at| {
+    let done = run.for_each(extent, slab, elem, |at| {
         let row = rest.next().ok_or(NO_ROWS)?;
         let at = usize::try_from(at).map_err(|_| NO_ROWS)?;
         let place = bytes.get_mut(at..).and_then(|bytes| bytes.get_mut(..span)).ok_or(NO_ROWS)?;
         converted = converted.and(spread(encode, row, elem, place, step));
         Ok::<(), GetFault>(())
-    })?;
+    });
+    done.ok_or(TOO_LARGE)??;
     Ok(converted)
 }
 
