@@ -69,10 +69,10 @@ with_gcc_no_pie() { # ncerr and ncopts become copies inside the program
         -o "$scratch/nopie" && from_zonda "$scratch/nopie"
 }
 static() {
-    local flags
-    flags=$("$prefix/bin/nc-config" --cflags) && flags+=" $("$prefix/bin/nc-config" --libs --static)" &&
-        eval "gcc '$scratch/hello.c' $flags -o '$scratch/static'" && "$scratch/static" &&
-        ! ldd "$scratch/static" | grep netcdf
+    # Words of nc-config are not quoted.
+    [ -e "$scratch/plain" ] || cp -a "$prefix" "$scratch/plain"
+    gcc "$scratch/hello.c" $("$scratch/plain/bin/nc-config" --cflags --libs --static) -o "$scratch/static" &&
+        "$scratch/static" && ! ldd "$scratch/static" | grep netcdf
 }
 with_pkg_config() {
     export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
