@@ -88,7 +88,7 @@ impl<'a> Hyperslab<'a> {
         self.stride.and_then(|stride| stride.get(axis).copied()).unwrap_or(1)
     }
 
-    /// Looks at the dimensions that there are counts of, one after the other: `test` is told the number of
+    /// Looks at the dimensions that there are starts and counts of, one after the other: `test` is told the number of
     /// each and what the selection is along it, and says how that leaves the variable. The first that does
     /// ends it.
     ///
@@ -115,10 +115,15 @@ impl<'a> Hyperslab<'a> {
         order: Order,
         mut test: impl FnMut(usize, Axis) -> Result<(), Leaves>,
     ) -> Result<(), Misfit> {
-        let mut at = |axis| test(axis, self.axis(axis)).map_err(|leaves| Misfit { axis, leaves });
+        let mut axes = self.start.iter().zip(self.count).enumerate();
+        let at = |(axis, (&start, &count)): (usize, (&usize, &usize))| {
+            let stride = u64::try_from(self.stride_of(axis)).unwrap_or(1);
+            let along = Axis { start: start as u64, count: count as u64, stride };
+            test(axis, along).map_err(|leaves| Misfit { axis, leaves })
+        };
         match order {
-            Order::Up => (0..self.count.len()).try_for_each(&mut at),
-            Order::Down => (0..self.count.len()).rev().try_for_each(&mut at),
+            Order::Up => axes.try_for_each(at),
+            Order::Down => axes.rev().try_for_each(at),
         }
     }
 }
