@@ -460,3 +460,18 @@ fn dimension_ids_are_positions() {
     let again = file.def_dim(b"d50", 1);
     assert!(matches!(again, Err(ClassicError::NameInUse { .. })));
 }
+
+#[test]
+fn more_records_than_can_be_counted_are_refused_wherever_they_start() {
+    let file = ClassicFile::create(Arc::new(Memory::new()), None, Version::Cdf5, false);
+    let DimId(dim) = file.def_dim(b"t", 0).expect("def_dim");
+    let var = file.def_var(b"v", ExtType::Byte.nc_type(), &[dim]).expect("def_var");
+    file.enddef(Reserve::Default).expect("enddef");
+    for start in [[0], [5]] {
+        let slab = |_| Hyperslab { start: &start, count: &[usize::MAX], stride: None };
+        let put = file.put(var, slab, None, |_| -> Result<&[u8], ClassicError> {
+            panic!("memory for as many values cannot be there");
+        });
+        assert!(matches!(put, Err(ClassicError::InvalidCoords { .. })), "{start:?}: {put:?}");
+    }
+}

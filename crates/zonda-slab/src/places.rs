@@ -22,7 +22,8 @@ pub trait Offset: Copy + Ord + sealed::Sealed {
     #[must_use]
     fn plus(self, more: Self) -> Option<Self>;
 
-    /// The sum, at most what can be counted.
+    /// The sum. Of bytes of a file it is at most the largest number; elsewhere it wraps, which no place of
+    /// [`Places`] does.
     #[must_use]
     fn onward(self, step: Self) -> Self;
 
@@ -71,7 +72,7 @@ impl Offset for isize {
 
     #[inline]
     fn onward(self, step: isize) -> isize {
-        self.saturating_add(step)
+        self.wrapping_add(step)
     }
 
     #[inline]
@@ -84,8 +85,8 @@ impl Offset for isize {
 /// Calls `each` with every place that loops around `first` lead to: `loops` has the number of steps and the
 /// distance of each, from the outermost in. A loop of no steps counts as one of one.
 ///
-/// Who has not asked [`Places::new`] whether all places can be counted gets the largest number for those that
-/// cannot.
+/// Who has not asked [`Places::new`] whether all places can be counted gets, for those of a file that cannot,
+/// the largest number.
 ///
 /// # Errors
 /// The first that `each` gives.
@@ -104,6 +105,8 @@ pub fn for_each_place<O: Offset, E>(
         return Ok(());
     }
     let mut index: SmallVec<[usize; 8]> = SmallVec::from_elem(0, loops.len());
+    // Asked once where it is, not in each round.
+    let index = &mut index[..];
     loop {
         each(at)?;
         // An odometer: the innermost loop turns fastest.
