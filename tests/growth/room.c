@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* A file without room in its header, and a redef for which all of its data move.
  *
- *   room make|redef|persist|check fixed|records FILE KB      see run.py; persist does it with the file in memory */
+ *   room make|redef|persist|check fixed|records FILE KB      see run.py; persist does it with the file in memory
+ *   room waits DIR KB                                chunks of a netCDF-4 file that wait for more data, under a small ZONDA_MEMORY */
 #include <netcdf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,41 @@
     } while (0)
 #define ROW 1024
 
+/* Half of each chunk is put, so that all of them wait; their bytes, and no more, have room on the device. */
+static int waits(const char *path, size_t kb) {
+    enum { WIDE = 16384 };
+    static int row[WIDE];
+    int nc, dims[2], id, n = (int)(kb * 1024 / (2 * sizeof row));
+    size_t chunk[2] = {2, WIDE};
+    OK(nc_create(path, NC_NETCDF4 | NC_CLOBBER, &nc));
+    OK(nc_def_dim(nc, "t", 2, &dims[0]));
+    OK(nc_def_dim(nc, "x", (size_t)n * WIDE, &dims[1]));
+    OK(nc_def_var(nc, "v", NC_INT, 2, dims, &id));
+    OK(nc_def_var_chunking(nc, id, NC_CHUNKED, chunk));
+    OK(nc_enddef(nc));
+    for (int c = 0; c < n; c++) {
+        size_t start[2] = {0, (size_t)c * WIDE}, count[2] = {1, WIDE};
+        for (int k = 0; k < WIDE; k++) row[k] = c * 7919 + k;
+        OK(nc_put_vara_int(nc, id, start, count, row));
+    }
+    OK(nc_sync(nc));
+    OK(nc_close(nc));
+    OK(nc_open(path, NC_NOWRITE, &nc));
+    for (int c = 0; c < n; c++) {
+        size_t start[2] = {0, (size_t)c * WIDE}, count[2] = {1, WIDE};
+        OK(nc_get_vara_int(nc, 0, start, count, row));
+        for (int k = 0; k < WIDE; k++)
+            if (row[k] != c * 7919 + k) {
+                printf("chunk %d is wrong from %d on\n", c, k);
+                return 1;
+            }
+    }
+    OK(nc_close(nc));
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 4 && strcmp(argv[1], "waits") == 0) return waits(argv[2], (size_t)atoi(argv[3]));
     if (argc < 5) return 2;
     int nc, dims[2], id, is_records = strcmp(argv[2], "records") == 0;
     size_t rows = (size_t)atoi(argv[4]) * 1024 / (ROW * sizeof(int));

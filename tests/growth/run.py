@@ -19,7 +19,8 @@ to grow twelvefold, work that grows with the square does sixteenfold; what takes
 second is not judged, and everything has a generous bound.
 
 Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no copy of the file; and a file in memory
-that is written to such a device, or to one that does not even hold what is new, where the file stays as it was.
+that is written to such a device, or to one that does not even hold what is new, where the file stays as it was. Chunks that
+wait for more data leave the room to the data, whatever memory there is.
 """
 import argparse
 import ctypes.util
@@ -68,8 +69,8 @@ def compile_program(source):
     return program
 
 
-def run(ours, *command, check=True):
-    env = dict(os.environ)
+def run(ours, *command, check=True, **more):
+    env = {**os.environ, **more}
     env.pop("LD_LIBRARY_PATH", None)
     if ours:
         env["LD_LIBRARY_PATH"] = str(LIBRARY)
@@ -205,6 +206,12 @@ def room(options):
 
     try:
         program = compile_program(HERE / "room.c")
+        for memory in ("0", "512K", "1M", "1G"):
+            for file in folder.iterdir():
+                file.unlink()
+            # The device has 16 MiB.
+            done = run(True, program, "waits", folder / "f.nc", 13 << 10, check=False, ZONDA_MEMORY=memory)
+            say(done.returncode == 0, f"room, chunks that wait, ZONDA_MEMORY={memory}: {done.stdout}{done.stderr}")
         for how in "fixed", "records":
             made = SCRATCH / "room.nc"
             run(True, program, "make", how, made, MOVED_KB)

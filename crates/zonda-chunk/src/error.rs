@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zonda_model::{Answer, NcError};
-use zonda_storage::StorageError;
+use zonda_storage::{StorageError, has_no_room};
 
 use crate::filter::FilterError;
 use crate::table::TableError;
@@ -118,6 +118,11 @@ impl ChunkError {
             ChunkError::Filter { error, .. } | ChunkError::Encode { error, .. } => error.nc_error(),
             ChunkError::NoMemory { .. } => NcError::NoMem,
         }
+    }
+
+    /// Whether the device of the data, or the user's quota, has no room.
+    pub(crate) fn is_of_full_device(&self) -> bool {
+        matches!(self, ChunkError::Storage(error) if has_no_room(error.raw_os_error()))
     }
 
     /// What kind of answer it is; of an error of the table, and of a source, only the format knows.

@@ -202,6 +202,32 @@ fn a_small_disk_is_not_filled_by_what_waits() {
     }
 }
 
+/// The device of the data is full: what is away comes back to memory, which leaves its room to the data, and the call is made
+/// again. Nothing goes away any more.
+#[test]
+fn what_is_away_leaves_its_room_to_the_data() {
+    let engine = Engine::new(2, 8000);
+    let mut file = File::new(&engine, 1 << 20);
+    let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+    many(&mut file, index);
+    assert!(file.writer.spilled_bytes() > 0);
+    file.storage.fails_in.store(1, Ordering::SeqCst);
+    file.flush().expect("there is room now");
+    assert!(file.storage.fails_in.load(Ordering::SeqCst) <= 0, "a write failed");
+    assert_eq!(file.writer.spilled_bytes(), 0);
+    file.check_all(index);
+    file.check_stored();
+    many(&mut file, index);
+    assert_eq!(file.writer.spilled_bytes(), 0);
+    // Two failures are told: the file can be flushed when there is room.
+    file.storage.fails_in.store(1, Ordering::SeqCst);
+    assert!(file.flush().is_err());
+    file.flush().expect("flushes");
+    file.check_all(index);
+    drop(file);
+    assert_eq!(engine.bytes_in_use(), 0);
+}
+
 /// A chunk that does not come back is an error of the call that needs it, and no other.
 #[test]
 fn a_spilled_chunk_that_is_lost_is_told() {

@@ -147,11 +147,14 @@ impl ChunkWriter {
         src: &[u8],
         space: &mut dyn Allocate,
     ) -> Result<Converted, ChunkError> {
-        let done = match self.put_run(id, extent, slab, &encode, src) {
+        let mut done = match self.put_run(id, extent, slab, &encode, src) {
             Some((converted, None)) => return Ok(converted),
             Some((converted, Some(chunk))) => self.complete(&[chunk], space).map(|()| converted),
             None => self.put_slab(id, extent, slab, &encode, src, space),
         };
+        if done.as_ref().is_err_and(ChunkError::is_of_full_device) && self.give_room_back() {
+            done = self.put_slab(id, extent, slab, &encode, src, space);
+        }
         self.account();
         done
     }
@@ -302,7 +305,10 @@ impl ChunkWriter {
             .filter(|(_, pending)| pending.dirty)
             .map(|(id, _)| id)
             .collect();
-        let stored = self.store_pending(&dirty, space);
+        let mut stored = self.store_pending(&dirty, space);
+        if stored.as_ref().is_err_and(ChunkError::is_of_full_device) && self.give_room_back() {
+            stored = self.store_pending(&dirty, space);
+        }
         self.try_spilling_again();
         self.account();
         stored

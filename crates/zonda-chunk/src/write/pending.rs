@@ -255,6 +255,10 @@ impl Newer for OfArray<'_> {
         let pending = self.keys.get(key).and_then(|&id| self.chunks.get(id));
         let Some(body) = pending.map(|pending| &pending.body) else { return Ok(None) };
         let Some(slot) = body.away else { return Ok(Some(&body.bytes)) };
+        if self.chunks.spills.is_inherited() && pending.is_some_and(|pending| !pending.dirty) {
+            // The storage has it as it is here.
+            return Ok(None);
+        }
         let no_memory = ChunkError::NoMemory { bytes: slot.bytes() };
         lengthen(room, usize::try_from(slot.bytes()).map_err(|_| no_memory)?)?;
         self.chunks.spills.read(key, slot, room)?;

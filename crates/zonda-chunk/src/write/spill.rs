@@ -18,6 +18,7 @@ use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
 use crate::ChunkError;
+use crate::stored::lengthen;
 
 /// A file for chunks that wait.
 pub trait Scratch: Storage {
@@ -133,8 +134,7 @@ impl Spills {
     pub(crate) fn read(&self, key: &[u64], slot: Away, out: &mut [u8]) -> Result<(), ChunkError> {
         let _span = span(Event::ChunkFetch, || Args { bytes: slot.len, ..Args::default() });
         let failed = |error| ChunkError::Spill { chunk: key.to_vec(), error };
-        if self.pid != std::process::id() {
-            // The parent, whose file it is, too, may have put another chunk there.
+        if self.is_inherited() {
             let (path, op) = (Arc::from(Path::new("")), Op::Read);
             return Err(failed(Some(StorageError::Inherited {
                 path,
@@ -148,6 +148,11 @@ impl Spills {
             got if got == out.len() => Ok(()),
             _ => Err(failed(None)),
         }
+    }
+
+    /// Whether it is the parent's, of which this process is a fork: who may have put other chunks there.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.pid != std::process::id()
     }
 
     /// Nobody needs these bytes any more.
@@ -172,6 +177,31 @@ impl ChunkWriter {
     #[must_use]
     pub fn spilled_bytes(&self) -> u64 {
         self.pending.spills.bytes()
+    }
+
+    /// Gives the room of the file without a name back to the device, which has no more: the data come first. What is there
+    /// comes back to memory, whatever the limit, and nothing goes there any more. Whether there was any; false also
+    /// where there is no memory for it.
+    pub fn give_room_back(&mut self) -> bool {
+        let had_some = self.spilled_bytes() > 0;
+        let ids: Vec<_> =
+            self.arrays.iter().flatten().flat_map(|array| array.keys.values().copied()).collect();
+        let super::PendingChunks { nodes, spills, .. } = &mut self.pending;
+        spills.make = None;
+        for id in ids {
+            let Some(pending) = nodes.get_mut(id) else { continue };
+            let Some(place) = pending.body.away else { continue };
+            let mut bytes = Vec::new();
+            let is_there = usize::try_from(place.len)
+                .is_ok_and(|len| lengthen(&mut bytes, len).is_ok())
+                && spills.read(&pending.key, place, &mut bytes).is_ok();
+            if !is_there {
+                return false;
+            }
+            (pending.body.bytes, pending.body.away) = (bytes, None);
+            spills.release(place);
+        }
+        had_some
     }
 
     /// A file that took no more is tried again.

@@ -15,10 +15,11 @@ mod tidy;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use zonda_chunk::ChunkWriter;
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
-use zonda_model::VarId;
-use zonda_storage::WriteRange;
+use zonda_model::{NcError, VarId};
+use zonda_storage::{WriteRange, has_no_room};
 use zonda_trace::{Args, Kind, span};
 
 use self::ahead::Ends;
@@ -67,6 +68,24 @@ const COMMIT_BYTES: u64 = 64 << 20;
 impl Nc4File {
     /// Writes what the file lacks, and makes it durable as the storage is asked to.
     pub(crate) fn commit(&mut self) -> Result<()> {
+        let done = self.commit_now();
+        let is_full = |error: &Nc4Error| matches!(error.nc_error(), NcError::System(errno) if has_no_room(errno));
+        // Layers hold data back: that there is no room for them may show only here.
+        if done.as_ref().is_err_and(is_full) && self.give_room_back() {
+            self.commit_now()
+        } else {
+            done
+        }
+    }
+
+    /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data. Whether there were
+    /// any.
+    fn give_room_back(&mut self) -> bool {
+        let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
+        chunks.is_some_and(ChunkWriter::give_room_back)
+    }
+
+    fn commit_now(&mut self) -> Result<()> {
         let _span = span(Kind::Commit, Args::default);
         self.write_changes()?;
         self.hdf5().storage().sync().map_err(|error| root_error(error.into()))?;

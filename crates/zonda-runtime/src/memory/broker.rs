@@ -212,7 +212,11 @@ impl Broker {
 
     /// Gives back what was taken.
     pub fn give_back(&self, kind: Kind, bytes: u64) {
-        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed).saturating_sub(bytes);
+        if self.inherited.load(Ordering::Relaxed) > used {
+            // So much of what the parent had is left at most.
+            self.inherited.fetch_min(used, Ordering::Relaxed);
+        }
         self.kinds[kind as usize].now.fetch_sub(bytes, Ordering::Relaxed);
     }
 

@@ -154,10 +154,12 @@ fn what_a_parent_has_leaves_its_child_the_whole_limit() {
     held.in_child(Child { is_quiet: true });
     held.give_back();
     assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));
-    // The child closes what it inherited.
+    // The child closes what it inherited: it has one limit, and not what its parent had beside it.
     broker.give_back(Kind::Queues, 120);
     broker.give_back(Kind::Pages, 100);
     assert_eq!(broker.in_use(), 0);
+    assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));
+    assert_eq!(broker.excess(), 0);
 }
 
 #[test]
