@@ -101,12 +101,12 @@ struct Load {
 
 impl Load {
     fn new() -> Load {
-        Load { token: tick(), pid: std::process::id(), abandoned: Arc::default() }
+        Load { token: tick(), pid: zonda_runtime::fork::process_id(), abandoned: Arc::default() }
     }
 
     /// Whether nobody is at it any more: the thread gave up, or stayed behind in a fork's parent.
     fn is_dead(&self) -> bool {
-        self.abandoned.load(Ordering::Acquire) || self.pid != std::process::id()
+        self.abandoned.load(Ordering::Acquire) || self.pid != zonda_runtime::fork::process_id()
     }
 }
 

@@ -91,7 +91,7 @@ impl Engine {
     /// The pool, made if this process has none.
     fn pool(&self) -> Arc<Pool> {
         let mut made = self.pool.lock();
-        let pid = std::process::id();
+        let pid = zonda_runtime::fork::process_id();
         if let Some(made) = made.as_ref().filter(|made| made.pid == pid) {
             return Arc::clone(&made.pool);
         }

@@ -252,7 +252,7 @@ impl Background {
         let mut nap = Duration::from_micros(20);
         // In a forked child nothing runs, whatever the count says.
         while self.running.load(Ordering::Acquire) > 0
-            && self.pid.load(Ordering::Relaxed) == std::process::id()
+            && self.pid.load(Ordering::Relaxed) == zonda_runtime::fork::process_id()
         {
             std::thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(1));
@@ -266,7 +266,7 @@ struct Running(Arc<Inner>);
 impl Running {
     fn new(inner: &Arc<Inner>) -> Running {
         let background = &inner.background;
-        let pid = std::process::id();
+        let pid = zonda_runtime::fork::process_id();
         if background.pid.swap(pid, Ordering::Relaxed) != pid {
             background.running.store(0, Ordering::Relaxed);
         }

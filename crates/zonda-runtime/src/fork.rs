@@ -17,6 +17,13 @@ use std::time::{Duration, Instant};
 use crate::lock::{self, Rank};
 use crate::{memory, os};
 
+/// The number of this process, for who asks often: a child has its own from its first call on, however it was forked.
+#[inline]
+#[must_use]
+pub fn process_id() -> u32 {
+    os::process_id()
+}
+
 /// How long a fork waits, for everything together; an exit that waits for others, too.
 pub const MOST_WAIT: Duration = Duration::from_secs(2);
 

@@ -1,7 +1,7 @@
 //! The calls of the system that this crate makes: the only module with `unsafe`.
 
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use crate::CpuSet;
 use crate::cpus::MOST_CPUS;
@@ -162,4 +162,112 @@ pub(crate) fn affinity_at_load() -> Option<CpuSet> {
 pub(crate) fn processors_online() -> usize {
     // SAFETY: takes a number.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1).max(1)
+}
+
+/// A page that a forked child finds zeroed, however it was forked; null before it is made, [`NO_PAGE`] where it
+/// cannot be.
+static WIPED: AtomicPtr<AtomicU32> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Where the kernel wipes no pages.
+const NO_PAGE: *mut AtomicU32 = std::ptr::without_provenance_mut(align_of::<AtomicU32>());
+
+/// The number of this process, at the price of two loads: `getpid` is a call of the system, which took a tenth of each
+/// small write.
+#[inline]
+pub(crate) fn process_id() -> u32 {
+    let page = WIPED.load(Ordering::Acquire);
+    if page.is_null() || page == NO_PAGE {
+        return asked_process_id(page);
+    }
+    // SAFETY: it is neither null nor the mark, so it is the page, which holds one and is never unmapped.
+    let known = unsafe { &*page };
+    match known.load(Ordering::Relaxed) {
+        0 => {
+            let now = std::process::id();
+            known.store(now, Ordering::Relaxed);
+            now
+        }
+        id => id,
+    }
+}
+
+#[cold]
+fn asked_process_id(page: *mut AtomicU32) -> u32 {
+    if page.is_null() {
+        let made = wiped_page().unwrap_or(NO_PAGE);
+        let (success, failure) = (Ordering::AcqRel, Ordering::Acquire);
+        let first = WIPED.compare_exchange(page, made, success, failure).is_ok();
+        if !first && made != NO_PAGE {
+            // SAFETY: another thread was first, and nobody has seen this one.
+            unsafe { libc::munmap(made.cast(), size_of::<AtomicU32>()) };
+        }
+    }
+    std::process::id()
+}
+
+/// A page of zeros, which every child finds so.
+fn wiped_page() -> Option<*mut AtomicU32> {
+    let (access, kind) =
+        (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, of at least one page.
+    let page =
+        unsafe { libc::mmap(std::ptr::null_mut(), size_of::<AtomicU32>(), access, kind, -1, 0) };
+    if page == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the mapping above, whole.
+    let is_wiped =
+        unsafe { libc::madvise(page, size_of::<AtomicU32>(), libc::MADV_WIPEONFORK) == 0 };
+    if !is_wiped {
+        // SAFETY: as above; nobody else knows it.
+        unsafe { libc::munmap(page, size_of::<AtomicU32>()) };
+        return None;
+    }
+    Some(page.cast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a child says of its own number; `fork` is how it is made.
+    fn told_by_child(fork: impl FnOnce() -> libc::pid_t) -> (u32, u32) {
+        let mut ends = [0; 2];
+        // SAFETY: two numbers for the ends of a pipe.
+        assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+        let child = fork();
+        if child == 0 {
+            let told = process_id().to_ne_bytes();
+            // SAFETY: four bytes to the pipe, and the end of a child that did nothing else.
+            unsafe {
+                libc::write(ends[1], told.as_ptr().cast(), told.len());
+                libc::_exit(0);
+            }
+        }
+        let mut told = [0; 4];
+        // SAFETY: four bytes of the pipe; the child is ours.
+        unsafe {
+            assert_eq!(libc::read(ends[0], told.as_mut_ptr().cast(), 4), 4);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+            let _closed = ends.map(|end| libc::close(end));
+        }
+        (u32::from_ne_bytes(told), u32::try_from(child).unwrap())
+    }
+
+    #[test]
+    fn a_child_knows_its_own_number_however_it_was_forked() {
+        assert_eq!((process_id(), process_id()), (std::process::id(), std::process::id()));
+        // SAFETY: the child calls what is safe in a child of several threads.
+        let (told, child) = told_by_child(|| unsafe { libc::fork() });
+        assert_eq!(told, child);
+        // Past the C library, whose handlers do not run.
+        let raw = || {
+            // SAFETY: as above; no flags but the signal: a plain fork.
+            let made = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+            libc::pid_t::try_from(made).unwrap()
+        };
+        let (told, child) = told_by_child(raw);
+        assert_eq!(told, child);
+        assert_eq!(process_id(), std::process::id());
+    }
 }

@@ -3,8 +3,10 @@
 //! No signal of the program is delivered to them: its handlers run on its own threads, which may be in
 //! the middle of something that they rely on. Where the thread that starts one is bound to some of the
 //! processors that the process has (`OMP_PROC_BIND`, a program's own binding), the new one keeps off
-//! them: it would else take turns with its maker, and nothing would happen at the same time.
+//! them: it would else take turns with its maker, and nothing would happen at the same time. A thread that is started by
+//! one of the library's stays where that one is: off the program's threads, not off its maker.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
@@ -176,10 +178,18 @@ pub fn join(thread: JoinHandle<()>) {
     }
 }
 
+thread_local! {
+    /// Set in threads of the library's own.
+    static IS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
 /// A thread's body, which first goes where it may run, and is counted.
 fn prepared<T>(purpose: Purpose, body: impl FnOnce() -> T + Send) -> impl FnOnce() -> T + Send {
-    let place = Machine::of_process().place_beside(os::affinity(0));
+    // What one of our threads starts begins where that one is, which is where it belongs.
+    let maker = if IS_OWN.get() { None } else { os::affinity(0) };
+    let place = Machine::of_process().place_beside(maker);
     move || {
+        IS_OWN.set(true);
         let _alive = Alive::new(purpose);
         if let Some(cpus) = place {
             // Refused where the group has become smaller: then it runs where its maker does.
@@ -192,6 +202,7 @@ fn prepared<T>(purpose: Purpose, body: impl FnOnce() -> T + Send) -> impl FnOnce
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::CpuSet;
 
     #[test]
     fn kinds_are_in_the_order_of_their_counts() {
@@ -215,6 +226,39 @@ mod tests {
         drop(to);
         thread.join().unwrap();
         assert_eq!(alive(Purpose::Exit), before);
+    }
+
+    /// Where a thread runs, and one that it starts, and one that this starts.
+    fn places(depth: usize) -> Vec<CpuSet> {
+        let here = os::affinity(0).unwrap();
+        let Some(deeper) = depth.checked_sub(1) else { return vec![here] };
+        let next = spawn("test".to_owned(), Purpose::Share, move || places(deeper)).unwrap();
+        let mut all = next.join().unwrap();
+        all.insert(0, here);
+        all
+    }
+
+    #[test]
+    fn threads_that_threads_start_keep_off_the_program_too() {
+        let all = Machine::of_process().cpus();
+        let Some(first) = (0..all.len() * 64).find(|&cpu| all.contains(cpu)) else { return };
+        let mut bound = CpuSet::default();
+        bound.insert(first);
+        if all.without(&bound).is_empty() {
+            println!("skipped: there is one processor");
+            return;
+        }
+        // A thread of the program, bound as OpenMP does it.
+        let bound_to = bound.clone();
+        let program = std::thread::spawn(move || {
+            assert!(os::set_affinity(&bound_to));
+            places(3)
+        });
+        let found = program.join().unwrap();
+        assert_eq!(found[0], bound);
+        for place in &found[1..] {
+            assert_eq!(*place, all.without(&bound), "{found:?}");
+        }
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Arena {
         let map = MmapRaw::map_raw(&fd)?;
         let gaps = BTreeMap::from([(BLOCKS_AT, capacity)]);
         let free = Mutex::ranked(Rank::Arena, Free { gaps, slots: (0..SLOTS).rev().collect() });
-        let arena = Arena { map, fd, pid: std::process::id(), capacity, free };
+        let arena = Arena { map, fd, pid: zonda_runtime::fork::process_id(), capacity, free };
         let head = [MAGIC, SLOTS as u64, BLOCKS_AT as u64, len as u64];
         for (number, value) in head.into_iter().enumerate() {
             arena.word(number * WORD).store(value, Ordering::Relaxed);
@@ -90,7 +90,7 @@ impl Arena {
     /// Takes an empty block; `None` where there is no room now.
     pub fn take(self: &Arc<Arena>, bytes: usize) -> Option<Block> {
         let capacity = rounded(bytes)?;
-        if self.pid != std::process::id() {
+        if self.pid != zonda_runtime::fork::process_id() {
             return None;
         }
         let mut free = self.lock();
@@ -261,7 +261,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // What a forked child drops is still its parent's.
-        if self.arena.pid == std::process::id() {
+        if self.arena.pid == zonda_runtime::fork::process_id() {
             self.arena.slot_word(self.slot, slot::IS_LIVE).store(0, Ordering::Release);
             self.arena.give_back(self);
         }

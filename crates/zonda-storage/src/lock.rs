@@ -129,7 +129,8 @@ impl WriterLock {
         match lock(file, intent) {
             Ok(fd) => {
                 let turn = Mutex::ranked(Rank::Turn, Turn::default());
-                let held = Arc::new(Held { fd, identity, pid: std::process::id(), turn });
+                let held =
+                    Arc::new(Held { fd, identity, pid: zonda_runtime::fork::process_id(), turn });
                 list.push(Arc::downgrade(&held));
                 Ok(Some(WriterLock(held)))
             }
@@ -237,7 +238,7 @@ impl Drop for Writer {
 
 impl Held {
     fn is_mine(&self) -> bool {
-        self.pid == std::process::id()
+        self.pid == zonda_runtime::fork::process_id()
     }
 
     fn turn(&self) -> MutexGuard<'_, Turn> {

@@ -93,7 +93,7 @@ impl Spills {
         }
         if self.file.is_none() {
             self.file = self.make.as_ref().and_then(|make| make().ok());
-            self.pid = std::process::id();
+            self.pid = zonda_runtime::fork::process_id();
         }
         let room = self.file.as_ref().and_then(|file| file.room());
         let most = room.and_then(|room| most_new(room, waiting));
@@ -152,7 +152,7 @@ impl Spills {
 
     /// Whether it is the parent's, of which this process is a fork: who may have put other chunks there.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.pid != std::process::id()
+        self.pid != zonda_runtime::fork::process_id()
     }
 
     /// Nobody needs these bytes any more.

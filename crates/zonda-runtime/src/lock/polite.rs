@@ -49,7 +49,7 @@ impl<T> Polite<T> {
 
     /// Takes it alone, not beyond a time. Until then those who come anew are held back.
     pub fn write_until(&self, until: Instant) -> Option<RwLockWriteGuard<'_, T>> {
-        self.closing.store(std::process::id(), Ordering::Relaxed);
+        self.closing.store(crate::fork::process_id(), Ordering::Relaxed);
         let taken = take_until(until, || self.lock.try_write());
         self.closing.store(0, Ordering::Relaxed);
         taken
@@ -64,7 +64,7 @@ impl<T> Polite<T> {
 
     #[cold]
     fn is_closing_here(&self) -> bool {
-        self.closing.load(Ordering::Relaxed) == std::process::id()
+        self.closing.load(Ordering::Relaxed) == crate::fork::process_id()
     }
 }
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn who_waited_in_a_parent_holds_nobody_back() {
         let lock = Polite::ranked(Rank::File, ());
-        lock.closing.store(std::process::id() + 1, Ordering::Relaxed);
+        lock.closing.store(crate::fork::process_id() + 1, Ordering::Relaxed);
         drop(lock.read_by(RwLock::read));
         let _held = lock.write_by(RwLock::write);
     }

@@ -101,7 +101,7 @@ impl File {
             fd: Arc::new(fd),
             path: Arc::from(path),
             writable,
-            pid: std::process::id(),
+            pid: zonda_runtime::fork::process_id(),
             level,
             waiting: AtomicU64::new(0),
             syncs: Syncs::default(),
@@ -213,7 +213,7 @@ impl File {
         if !self.writable {
             return Err(StorageError::ReadOnly { path: Arc::clone(path), op, at, len });
         }
-        if self.pid != std::process::id() {
+        if self.pid != zonda_runtime::fork::process_id() {
             return Err(StorageError::Inherited { path: Arc::clone(path), op, at, len });
         }
         Ok(())
