@@ -14,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=(lint unit abi headers prefix)
+quick=(lint unit abi headers prefix rig)
 all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits runtime async conformance scripts python suites)
 
 # The command of each stage.
@@ -35,6 +35,7 @@ stage() {
             ;;
         headers) tests/c/header_parity.py ;;
         prefix) tests/c/dist.sh ;;
+        rig) tests/rig/run.py ;;
         c) tests/c/run.sh ;;
         oracle) tests/oracle/run.sh ;;
         programs) tests/programs/run.sh ;;
