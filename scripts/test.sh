@@ -56,7 +56,7 @@ stage() {
         neighbours) tests/neighbours/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
-        limits) tests/limits/run.py && out/venv/bin/python tests/limits/foreign.py ;;
+        limits) tests/limits/run.py && tests/limits/foreign.py ;;
         runtime) tests/runtime/run.py && tests/runtime/ways.py && tests/runtime/node.py && tests/runtime/lives.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
