@@ -13,6 +13,7 @@
 import contextlib
 import functools
 import glob
+import importlib.util
 import os
 import re
 import shutil
@@ -109,6 +110,9 @@ def newest(folder, interpreter):
 
 @functools.cache
 def has(interpreter, modules):
+    if interpreter == sys.executable:
+        # Without a process, which each child of a runner would start anew.
+        return all(importlib.util.find_spec(name) for name in modules)
     command = [interpreter, "-c", "import " + ", ".join(modules)]
     return os.path.exists(interpreter) and subprocess.run(command, capture_output=True, check=False).returncode == 0
 
