@@ -81,10 +81,12 @@ def compile_c(program, *sources, link="ours", flags=(), libraries=()):
     return Path(program)
 
 
-def bounds(memory=None, file=None, seconds=None):
-    """For preexec_fn: what a child may take, in bytes of address space and of a file, and of processor time. None leaves a core."""
+def bounds(memory=None, file=None, seconds=None, data=None):
+    """For preexec_fn: what a child may take, in bytes of address space, of a file and of its own memory, and of processor time. None
+    leaves a core."""
     def set_them():
-        for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file), (resource.RLIMIT_CPU, seconds)):
+        for kind, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, memory), (resource.RLIMIT_DATA, data), (resource.RLIMIT_FSIZE, file),
+                           (resource.RLIMIT_CPU, seconds)):  # fmt: skip
             if most is not None:
                 resource.setrlimit(kind, (most, most))
 
