@@ -83,8 +83,8 @@ async: ## 2400 random lives with write-behind and without; the reference's own t
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/async/run.py --long
-	out/venv/bin/python tests/async/helper.py --kills 100
-	out/venv/bin/python tests/async/kills.py --long
+	tests/async/helper.py --long
+	tests/async/kills.py --long
 	tests/conformance/run.py --allowed --async on
 	tests/conformance/run.py --allowed --async helper
 

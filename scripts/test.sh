@@ -63,8 +63,8 @@ stage() {
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
                 tests/async/run.py &&
-                out/venv/bin/python tests/async/helper.py &&
-                out/venv/bin/python tests/async/kills.py &&
+                tests/async/helper.py &&
+                tests/async/kills.py &&
                 tests/async/sudden.py
             ;;
         python) python/tests/run.sh ;;

@@ -48,7 +48,8 @@ class Counts:
             print("skip %s" % name + (": %s" % why if why else ""), flush=True)
 
     def attempt(self, name, test, *arguments):
-        """Runs a test, and gives what it gives. Whatever else it raises, a defect of the test too, is no pass."""
+        """Runs a test, and gives what it gives, True for nothing, or None where it did not pass. Whatever it raises, by a defect of
+        the test too, is no pass."""
         try:
             result = test(*arguments)
         except Skip as why:
@@ -59,7 +60,7 @@ class Counts:
             self.fail(name, "%s: %s" % (type(why).__name__, why))
         else:
             self.passes()
-            return result
+            return True if result is None else result
         return None
 
     def line(self):

@@ -111,15 +111,16 @@ def counts_add_up(_scratch):
         def main():
             counts = rig.Counts()
             assert counts.attempt("right", test, None) == 7
+            assert counts.attempt("nothing", lambda: None) is True and counts.attempt("no", test, rig.Skip("why")) is None
             for kind in sys.argv[1:]:
                 counts.attempt(kind, test, {"wrong": rig.Wrong("x"), "skip": rig.Skip("y"), "defect": KeyError("z")}[kind])
             counts.check("fine", None), counts.check("fine", "")
             return counts
         rig.main(main)
     """
-    equal(ran(text), (0, "3 passed, 0 failed, 0 skipped"))
-    equal(ran(text, "skip", "skip"), (0, "3 passed, 0 failed, 2 skipped"))
-    equal(ran(text, "wrong", "defect"), (1, "3 passed, 2 failed, 0 skipped"))
+    equal(ran(text), (0, "4 passed, 0 failed, 1 skipped"))
+    equal(ran(text, "skip", "skip"), (0, "4 passed, 0 failed, 3 skipped"))
+    equal(ran(text, "wrong", "defect"), (1, "4 passed, 2 failed, 1 skipped"))
 
 
 def ends_of_runners(_scratch):
