@@ -62,7 +62,7 @@ stacks: ## the default storage stack against others, on every family of workload
 crash: ## every state that a death, a power cut or a full disk can leave; 500 kills
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
-	tests/crash/run.sh --long
+	tests/crash/run.py --long
 
 interop: ## netCDF-4 files by Zonda, read and changed by every other program, in full
 	scripts/setup.sh --test

@@ -49,7 +49,7 @@ stage() {
                 tests/tools/options.py && out/venv/bin/python tests/tools/words.py && tests/tools/sparse.py
             ;;
         ends) tests/ends/run.py ;;
-        crash) tests/crash/run.sh ;;
+        crash) tests/crash/run.py ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py && tests/beside/late.py ;;
         neighbours) tests/neighbours/run.py ;;

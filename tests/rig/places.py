@@ -151,11 +151,15 @@ def keep(folder):
     KEPT.add(folder)
 
 
+def top(in_memory):
+    """Where scratch is made; None is where the system has it."""
+    return os.environ.get("ZONDA_SCRATCH") or (IN_MEMORY if in_memory and os.access(IN_MEMORY, os.W_OK) else None)
+
+
 @contextlib.contextmanager
 def scratch(in_memory=False):
     """A folder for files, which is removed at the end; thousands of small ones are better in memory."""
-    top = os.environ.get("ZONDA_SCRATCH") or (IN_MEMORY if in_memory and os.access(IN_MEMORY, os.W_OK) else None)
-    folder = Path(tempfile.mkdtemp(prefix="zonda-test-", dir=top)).resolve()
+    folder = Path(tempfile.mkdtemp(prefix="zonda-test-", dir=top(in_memory))).resolve()
     try:
         yield folder
     finally:
