@@ -38,7 +38,7 @@ stage() {
         rig) tests/rig/run.py ;;
         c) tests/c/run.sh ;;
         oracle) tests/oracle/run.sh ;;
-        programs) tests/programs/run.sh ;;
+        programs) tests/programs/run.py ;;
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
         salvage) tests/salvage/run.py ;;
