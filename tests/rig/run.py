@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The tests of what runners stand on.
+"""The tests of what runners stand on; and that each runner stands on it.
 
     tests/rig/run.py [--only REGEX]
 """
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -14,6 +15,11 @@ TESTS = Path(__file__).resolve().parents[1]
 sys.path.insert(1, str(TESTS))
 import rig  # noqa: E402
 from rig import Wrong, places  # noqa: E402
+
+# What is found here, and nowhere else.
+FOUND_BY_RIG = re.compile(r"""environ(\.get\(|\[)["'](ZONDA_(LIBDIR|PREFIX|INCDIR|COMMAND|PYTHON|SCRATCH|CORPUS)|ORACLE_LIBDIR)\b
+                              |ldconfig|/dev/shm|print\(.*\bpassed, .*\bfailed""", re.X)
+
 
 def equal(got, wanted):
     if got != wanted:
@@ -147,11 +153,32 @@ def marks_and_parts(_scratch):
         equal(ran(text, *words)[0], 2)
 
 
+def nobody_else_finds(_scratch):
+    own = []
+    for path in sorted(TESTS.glob("*/*.py")):
+        lines = path.read_text().splitlines() if path.parent.name != "rig" else []
+        own += ["%s:%d: %s" % (path.relative_to(TESTS), n, line) for n, line in enumerate(lines, 1) if FOUND_BY_RIG.search(line)]
+    if own:
+        raise Wrong("tests/rig does it:\n    " + "\n    ".join(own))
+
+
+def runners_have_marks(_scratch):
+    """Those that scripts/test.sh starts."""
+    stages = (rig.ROOT / "scripts" / "test.sh").read_text()
+    found = sorted(set(re.findall(r"(?<!python/)\btests/(\w+/\w+\.py)", stages)))
+    if len(found) < 20:
+        raise Wrong("only %s" % found)
+    for name in found:
+        said = rig.run([TESTS / name, "--help"], dict(os.environ))
+        if said.returncode or "--quick" not in said.stdout and "no Python with" not in said.stdout:
+            raise Wrong("%s --help ends with %d and says %s" % (name, said.returncode, (said.stderr or said.stdout)[-300:]))
+
+
 def main():
     options = rig.arguments(rig.parser(__doc__))
     counts = rig.Counts()
     for test in (library_by_settings, reference_by_setting, python_that_has_it, scratch_goes, environment_without_settings, programs_are_bounded,
-                 tools_are_the_distributions, counts_add_up, ends_of_runners, marks_and_parts):  # fmt: skip
+                 tools_are_the_distributions, counts_add_up, ends_of_runners, marks_and_parts, nobody_else_finds, runners_have_marks):  # fmt: skip
         if options.wants(test.__name__):
             before = dict(os.environ)
             with rig.scratch() as scratch:
