@@ -8,7 +8,6 @@ barriers (see power.py)."""
 
 import os
 import shutil
-import subprocess
 
 import lab
 import parts

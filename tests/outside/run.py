@@ -17,7 +17,6 @@ tests/rig/places.py has the settings.
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
