@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from .counts import Setup, Wrong
-from .places import BIN, INCDIR, LIBDIR, SONAME, reference
+from .places import BIN, INCDIR, LIBDIR, LIBRARY, SONAME, reference
 
 # What changes how a library works is said by the test, not by who calls it.
 SETTINGS = ("ZONDA_", "NETCDF_", "HDF5_", "LD_", "CRASH_")
@@ -72,6 +72,9 @@ def compile_c(program, *sources, link="ours", flags=(), libraries=()):
     """
     command = [os.environ.get("CC", "gcc"), *FLAGS, *flags, *sources, "-o", program]
     if link == "ours":
+        if not LIBRARY.exists():
+            # The linker would take the distribution's.
+            raise Setup("no %s in %s; run make build" % (SONAME, LIBDIR))
         command += ["-I", INCDIR, "-L", LIBDIR, "-l:" + SONAME]
     elif link == "reference":
         command += ["-L", reference(), "-l:" + SONAME]

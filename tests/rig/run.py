@@ -89,6 +89,8 @@ def programs_are_bounded(scratch):
     equal(rig.run([program]).returncode, 0)
     equal(rig.run([program], preexec_fn=rig.bounds(memory=32 << 20)).returncode, 3)
     equal(rig.must(["cat"], input="said"), "said")
+    # Where the library under test is missing, nothing is linked with another one.
+    equal(ran("rig.main(lambda: rig.compile_c(sys.argv[1], sys.argv[2]))", str(program), str(source), ZONDA_LIBDIR="/nowhere")[0], 1)
     for text in ("int main(void) { int unused; }", "int main(void) {"):
         source.write_text(text)
         try:
