@@ -46,7 +46,7 @@ stage() {
         cdl) tests/cdl/run.py ;;
         tools)
             tests/tools/nccopy.py && tests/tools/memory.py && tests/tools/answers.py &&
-                tests/tools/options.py && out/venv/bin/python tests/tools/words.py && tests/tools/sparse.py
+                tests/tools/options.py && tests/tools/words.py && tests/tools/sparse.py
             ;;
         ends) tests/ends/run.py ;;
         crash) tests/crash/run.py ;;
