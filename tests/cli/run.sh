@@ -39,11 +39,11 @@ pass() {
     passed=$((passed + 1))
 }
 fail() {
-    echo "FAILED  $*"
+    echo "FAIL $*"
     failed=$((failed + 1)) keep=1
 }
 skip() {
-    echo "skipped $*"
+    echo "skip $*"
     skipped=$((skipped + 1))
 }
 
