@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the scenes stand on: the library, programs that do what they are told, readers, and files."""
 
-import ctypes
 import os
 import re
 import select
@@ -122,7 +121,7 @@ class World:
         rig.compile_c(self.bin / "agent", HERE / "agent.c", libraries=libraries)
         rig.compile_c(self.bin / "life", HERE / "life.c", HERE / "transfer.c", libraries=libraries)
         self.check_library()
-        self.behind = hasattr(ctypes.CDLL(str(rig.LIBRARY)), "nc_zonda_async_status")
+        self.behind = hasattr(rig.loaded(), "nc_zonda_async_status")
         self.python = rig.python("h5py")
         self.h5py = self.python is not None
 

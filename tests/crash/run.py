@@ -64,8 +64,8 @@ def build():
 
 
 def main():
-    rig.two_libraries()
     options, counts = arguments(), rig.Counts()
+    rig.two_libraries()
     if not options.h5py:
         counts.skip("h5py", "no Python that has it, so netCDF-4 states have two readers")
     rig.out("crash", "failed", anew=True)

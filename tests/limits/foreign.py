@@ -24,7 +24,7 @@ WRITE, GLOBAL, BYTE, CHAR, DOUBLE, STRING = 1, -1, 1, 2, 6, 12
 SIZES = {BYTE: 1, CHAR: 1, DOUBLE: 8, STRING: 16}
 LIMIT = 65_520
 
-lib = ctypes.CDLL(str(rig.LIBRARY))
+lib = None
 counts = rig.Counts()
 
 
@@ -106,7 +106,9 @@ def scales(path, libver):
 
 
 def main():
+    global lib
     options = rig.arguments(rig.parser(__doc__, only=None))
+    lib = rig.loaded()
     with rig.scratch() as scratch:
         path = scratch / "foreign.nc"
         for libver in ("earliest", "latest"):

@@ -47,8 +47,7 @@ TEXT = 9000
 # Elements of the variable: most of the file, so that a redefinition that moves them goes by a copy.
 N = 16384
 
-NC = ctypes.CDLL(str(rig.LIBRARY))
-NC.nc_zonda_last_error.restype = ctypes.c_char_p
+NC = None
 
 
 def want(got, expected, what):
@@ -780,6 +779,10 @@ def main():
     parser = rig.parser(__doc__, parts={"table": rig.FULL, "lives": rig.QUICK})
     parser.add_argument("--list", action="store_true")
     options = rig.arguments(parser)
+    # Before there are other users, who may not be able to.
+    global NC
+    NC = rig.loaded()
+    NC.nc_zonda_last_error.restype = ctypes.c_char_p
     signal.signal(signal.SIGALRM, tired)
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     counts, left_out = rig.Counts(), 0

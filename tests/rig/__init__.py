@@ -14,11 +14,11 @@ from .places import (
     BIN, CORPUS, INCDIR, LIBDIR, LIBRARY, PREFIX, ROOT, SONAME, ZONDA, found_python, keep, needs, newest, out, python, reference,
     reference_library, scratch, two_libraries,
 )  # fmt: skip
-from .processes import bounds, compile_c, environment, missing, must, run, tool
+from .processes import bounds, compile_c, environment, loaded, missing, must, run, tool
 
 __all__ = [
     "BIN", "CORPUS", "FULL", "INCDIR", "LIBDIR", "LIBRARY", "LONG", "PREFIX", "QUICK", "ROOT", "SONAME", "ZONDA",
     "Counts", "Setup", "Skip", "Wrong",
-    "arguments", "bounds", "compile_c", "environment", "found_python", "keep", "main", "missing", "must", "needs", "newest", "out", "parser",
+    "arguments", "bounds", "compile_c", "environment", "found_python", "keep", "loaded", "main", "missing", "must", "needs", "newest", "out", "parser",
     "python", "reference", "reference_library", "run", "scratch", "skip_all", "tool", "two_libraries",
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs: compiled for one library or the other, run with it, and bounded."""
+import ctypes
+import functools
 import os
 import resource
 import shutil
@@ -7,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 from .counts import Setup, Wrong
-from .places import BIN, INCDIR, LIBDIR, LIBRARY, SONAME, reference
+from .places import BIN, INCDIR, LIBDIR, LIBRARY, SONAME, ZONDA, reference
 
 # What changes how a library works is said by the test, not by who calls it.
 SETTINGS = ("ZONDA_", "NETCDF_", "HDF5_", "LD_", "CRASH_")
@@ -34,15 +36,29 @@ def environment(library=None, without=(), **more):
 
 
 def run(command, env=None, seconds=SECONDS, text=True, **how):
-    """Runs a program to its end, without a terminal and by itself without our library: what subprocess.run gives."""
+    """Runs a program to its end, without a terminal and by itself without our library: what subprocess.run gives.
+
+    A program of ours that was not built ends the runner, as a library that is missing does.
+    """
     if "input" not in how:
         how.setdefault("stdin", subprocess.DEVNULL)
     if text:
         how.setdefault("errors", "backslashreplace")
     if not how.keys() & {"stdout", "stderr"}:
         how["capture_output"] = True
+    program = Path(command[0])
+    if program.parent in (BIN, ZONDA.parent) and not program.exists():
+        raise Setup("no %s in %s; run make build" % (program.name, program.parent))
     return subprocess.run([os.fspath(word) if isinstance(word, Path) else str(word) for word in command], timeout=seconds, text=text, check=False,
                           env=environment() if env is None else env, **how)
+
+
+@functools.cache
+def loaded():
+    """The library under test in this process. Not where a runner is imported: it has to say its --help without a build, too."""
+    if not LIBRARY.exists():
+        raise Setup("no %s in %s; run make build" % (SONAME, LIBDIR))
+    return ctypes.CDLL(str(LIBRARY))
 
 
 def must(command, env=None, **how):

@@ -18,7 +18,7 @@ from rig import Wrong, places  # noqa: E402
 
 # What is found here, and nowhere else.
 FOUND_BY_RIG = re.compile(r"""environ(\.get\(|\[)["'](ZONDA_(LIBDIR|PREFIX|INCDIR|COMMAND|PYTHON|SCRATCH|CORPUS)|ORACLE_LIBDIR)\b
-                              |ldconfig|/dev/shm|print\(.*\bpassed, .*\bfailed""", re.X)
+                              |ldconfig|find_library|["']dist["'/]|out/venv/|/dev/shm|CDLL\(str\((rig\.)?LIBRARY|print\(.*\bpassed,?\ .*\bfailed""", re.X)
 
 
 def equal(got, wanted):
@@ -137,6 +137,9 @@ def ends_of_runners(_scratch):
     equal(ran("rig.main(lambda: 3)")[0], 3)
     equal(ran("def main(): raise rig.Skip('nothing there')\nrig.main(main)"), (0, "0 passed, 0 failed, 1 skipped"))
     equal(ran("def main(): raise rig.Setup('no library')\nrig.main(main)"), (1, "0 passed, 1 failed, 0 skipped"))
+    equal(ran("rig.main(lambda: rig.run([rig.BIN / 'ncdump']))", ZONDA_PREFIX="/nowhere"), (1, "0 passed, 1 failed, 0 skipped"))
+    equal(ran("rig.main(rig.loaded)", ZONDA_PREFIX="/nowhere"), (1, "0 passed, 1 failed, 0 skipped"))
+    equal(ran("rig.main(lambda: rig.must([rig.ZONDA]))", ZONDA_COMMAND="/nowhere/zonda"), (1, "0 passed, 1 failed, 0 skipped"))
 
 
 def marks_and_parts(_scratch):
