@@ -62,7 +62,7 @@ stacks: ## the default storage stack against others, on every family of workload
 crash: ## every state that a death, a power cut or a full disk can leave; 500 kills
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
-	tests/crash/run.sh --long
+	tests/crash/run.py --long
 
 interop: ## netCDF-4 files by Zonda, read and changed by every other program, in full
 	scripts/setup.sh --test
@@ -83,8 +83,8 @@ async: ## 2400 random lives with write-behind and without; the reference's own t
 	scripts/setup.sh --test
 	@$(MAKE) --no-print-directory build
 	tests/async/run.py --long
-	out/venv/bin/python tests/async/helper.py --kills 100
-	out/venv/bin/python tests/async/kills.py --long
+	tests/async/helper.py --long
+	tests/async/kills.py --long
 	tests/conformance/run.py --allowed --async on
 	tests/conformance/run.py --allowed --async helper
 

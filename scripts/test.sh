@@ -14,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=(lint unit abi headers prefix)
+quick=(lint unit abi headers prefix rig)
 all=("${quick[@]}" c oracle programs corpus cli salvage ncdump cdl tools ends crash interop beside neighbours outside edit growth model limits runtime async conformance scripts python suites)
 
 # The command of each stage.
@@ -35,9 +35,10 @@ stage() {
             ;;
         headers) tests/c/header_parity.py ;;
         prefix) tests/c/dist.sh ;;
+        rig) tests/rig/run.py ;;
         c) tests/c/run.sh ;;
         oracle) tests/oracle/run.sh ;;
-        programs) tests/programs/run.sh ;;
+        programs) tests/programs/run.py ;;
         corpus) tests/corpus/run.sh ;;
         cli) tests/cli/run.sh ;;
         salvage) tests/salvage/run.py ;;
@@ -45,17 +46,16 @@ stage() {
         cdl) tests/cdl/run.py ;;
         tools)
             tests/tools/nccopy.py && tests/tools/memory.py && tests/tools/answers.py &&
-                tests/tools/options.py && out/venv/bin/python tests/tools/words.py &&
-                out/venv/bin/python tests/tools/sparse.py
+                tests/tools/options.py && tests/tools/words.py && tests/tools/sparse.py
             ;;
         ends) tests/ends/run.py ;;
-        crash) tests/crash/run.sh ;;
+        crash) tests/crash/run.py ;;
         interop) tests/interop/usage.py && tests/interop/run.py ;;
         beside) tests/beside/run.py && tests/beside/late.py ;;
         neighbours) tests/neighbours/run.py ;;
         outside) tests/outside/run.py ;;
         model) tests/model/run.py ;;
-        limits) tests/limits/run.py && out/venv/bin/python tests/limits/foreign.py ;;
+        limits) tests/limits/run.py && tests/limits/foreign.py ;;
         runtime) tests/runtime/run.py && tests/runtime/ways.py && tests/runtime/node.py && tests/runtime/lives.py ;;
         edit) tests/edit/run.py ;;
         growth) tests/growth/run.py ;;
@@ -63,8 +63,8 @@ stage() {
             # With what of the reference's tests puts most; `make async` runs all of them.
             tests/conformance/run.py --allowed --async on --only "^($(paste -sd '|' tests/async/sample.txt))$" &&
                 tests/async/run.py &&
-                out/venv/bin/python tests/async/helper.py &&
-                out/venv/bin/python tests/async/kills.py &&
+                tests/async/helper.py &&
+                tests/async/kills.py &&
                 tests/async/sudden.py
             ;;
         python) python/tests/run.sh ;;

@@ -1,32 +1,26 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the scenes stand on: the library, programs that do what they are told, readers, and files."""
 
-import ctypes
 import os
 import re
 import select
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-OUT = ROOT / "out" / "async"
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
 FORMATS = ("1", "2", "5", "4", "z")
 # No call of any scene may take longer, in seconds: what does hangs.
 MOST_SECONDS = 60
 WIDTH = 1000
 RECORD = 12 * WIDTH  # bytes that a record of both variables has in the file
 NOT_THERE = -999
-
-
-class Wrong(Exception):
-    """Not what was promised; the text says what."""
-
-
-class Absent(Exception):
-    """The library says that it has no such thing."""
 
 
 class Agent:
@@ -115,40 +109,29 @@ class Agent:
 class World:
     """A folder of its own for scenes that run one after another."""
 
-    def __init__(self, scratch, lib, kills, like=None):
-        self.scratch, self.kills, self.agents, self.readers, self.kept = Path(scratch), kills, [], {}, {}
+    def __init__(self, scratch, kills, like=None):
+        self.scratch, self.kills, self.agents, self.readers, self.kept = scratch, kills, [], {}, {}
         self.scratch.mkdir(exist_ok=True)
-        self.lib = Path(lib).resolve()
         if like:
             self.bin, self.behind, self.python, self.h5py = like.bin, like.behind, like.python, like.h5py
             return
-        if not (self.lib / "libnetcdf.so.19").exists():
-            raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
         self.bin = self.scratch / "bin"
         self.bin.mkdir()
-        self.compile("agent", ["agent.c"])
-        self.compile("life", ["life.c", "transfer.c"])
+        libraries = ["-lpthread", "-ldl", "-lm"]
+        rig.compile_c(self.bin / "agent", HERE / "agent.c", libraries=libraries)
+        rig.compile_c(self.bin / "life", HERE / "life.c", HERE / "transfer.c", libraries=libraries)
         self.check_library()
-        self.behind = hasattr(ctypes.CDLL(str(self.lib / "libnetcdf.so.19")), "nc_zonda_async_status")
-        self.python = os.environ.get("ZONDA_PYTHON", ROOT / "out" / "venv" / "bin" / "python")
-        self.h5py = Path(self.python).exists() and not subprocess.run([self.python, "-c", "import h5py"], capture_output=True).returncode
-
-    def compile(self, name, sources):
-        include = self.lib.parent / "include"
-        command = ["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", include, *(HERE / s for s in sources), "-o", self.bin / name,
-                   "-L", self.lib, "-l:libnetcdf.so.19", "-lpthread", "-ldl", "-lm"]
-        subprocess.run([str(c) for c in command], check=True)
+        self.behind = hasattr(rig.loaded(), "nc_zonda_async_status")
+        self.python = rig.python("h5py")
+        self.h5py = self.python is not None
 
     def check_library(self):
-        said = subprocess.run(["ldd", self.bin / "agent"], env=self.env("zonda"), capture_output=True, text=True).stdout
-        if str(self.lib / "libnetcdf.so.19") not in said:
-            raise SystemExit("the programs would not load the library of %s:\n%s" % (self.lib, said))
+        said = rig.must(["ldd", self.bin / "agent"], self.env("zonda"))
+        if str(rig.LIBRARY) not in said:
+            raise rig.Setup("the programs would not load the library of %s:\n%s" % (rig.LIBDIR, said))
 
     def env(self, who):
-        env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "LD_PRELOAD") and not k.startswith("ZONDA_")}
-        if who == "zonda":
-            env["LD_LIBRARY_PATH"] = str(self.lib)
-        return env
+        return rig.environment(rig.LIBDIR if who == "zonda" else None)
 
     def agent(self, who="zonda", **env):
         agent = Agent(self, who, env)
@@ -160,14 +143,14 @@ class World:
         return self.agent(ZONDA_ASYNC=asynchronous, ZONDA_IO="throttle:%s,file" % bandwidth, **env)
 
     def wants_helper(self):
-        """Raises Absent unless write-behind by a process of its own is built."""
+        """Raises Skip unless write-behind by a process of its own is built."""
         a = self.agent(ZONDA_ASYNC="helper")
         code, _, _ = a.ask("create 0 5 10 %s" % self.path("helper.nc"))
         put = a.ask("put 0 0 1")[0] if code == 0 else code
         said = a.ends()[1]
         self.clear()
         if put or said:
-            raise Absent("a helper process is not built: %s" % (said or "code %d" % put))
+            raise rig.Skip("a helper process is not built: %s" % (said or "code %d" % put))
 
     def path(self, name="file.nc"):
         return self.scratch / name

@@ -9,7 +9,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from bed import OUT
+from bed import rig
 from scenes import has_helper
 
 MOST_SECONDS = 120
@@ -95,9 +95,8 @@ class Lives:
         return results
 
     def keep(self, seed, fmt, place, variant):
-        folder = OUT / ("seed-%d" % seed)
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(place, folder)
+        folder = rig.out("async", "seed-%d" % seed, anew=True)
+        shutil.copytree(place, folder, dirs_exist_ok=True)
         return "\n    both kept in %s; life %d %s %d, ZONDA_ASYNC=%s%s" % (
             folder, seed, fmt, self.steps, variant.asynchronous, " ZONDA_IO=" + variant.storage if variant.storage else "")
 
@@ -131,12 +130,12 @@ def different(log, files, again, others, has_places):
     return None
 
 
-def tests(world, only, seeds, steps, jobs):
+def tests(world, options, seeds, steps, jobs):
     """All results, as they come."""
     lives = Lives(world, steps)
     with ThreadPoolExecutor(jobs) as pool:
         for results in pool.map(lives.one, itertools.count(), seeds):
-            yield from ((n, w) for n, w in results if only.search(n))
-    if world.behind and not only.pattern:
+            yield from ((n, w) for n, w in results if options.wants(n))
+    if world.behind and not options.only and options.mark != rig.QUICK:
         yield from lives.was_behind()
     print("equal: %d lives, %d puts, %d runs with write-behind" % (len(seeds), lives.puts, sum(v.runs for v in lives.variants)), flush=True)

@@ -2,13 +2,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The helper process (ZONDA_ASYNC=helper, zonda iod): what is lost when somebody is killed, which is nothing.
 
-    tests/async/helper.py [--only REGEX] [--kills N] [--seed N]
+    tests/async/helper.py [--quick] [--long] [--only REGEX] [--kills N] [--seed N]
 
-To be run by a Python with netCDF4 and h5py (out/venv). ZONDA_LIBDIR (dist/lib) is the library under test,
-with bin/zonda beside it. A small model (helper.c) says each put that has returned; it or its helper is
-killed at some moment, and netCDF-C and h5py read what is left.
+A small model (helper.c) says each put that has returned; it or its helper is
+killed at some moment, and netCDF-C and h5py read what is left. tests/rig/places.py has the settings.
 """
-import argparse
 import os
 import random
 import re
@@ -17,40 +15,32 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-import h5py
-import netCDF4
-import numpy
-
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
+rig.needs("h5py", "netCDF4", "numpy")
+import h5py  # noqa: E402
+import netCDF4  # noqa: E402
+import numpy  # noqa: E402
+
 FORMATS = ("1", "2", "5", "4", "z")
 MOST_SECONDS = 60
 SLOW = {"ZONDA_IO": "throttle:20M:20us,file"}
 
 
-class Wrong(Exception):
-    """Not what was promised; the text says what."""
-
-
 class World:
-    def __init__(self, scratch, lib):
-        self.scratch, self.lib = Path(scratch), Path(lib).resolve()
-        if not (self.lib / "libnetcdf.so.19").exists():
-            raise SystemExit("no libnetcdf.so.19 in %s: build it first" % self.lib)
-        self.model = self.scratch / "model"
-        subprocess.run(["gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
-                        HERE / "helper.c", "-o", self.model, "-L", self.lib, "-l:libnetcdf.so.19"], check=True)
-
-        self.beside = self.scratch / "beside"
-        subprocess.run(["gcc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I", self.lib.parent / "include",
-                        HERE / "beside.c", "-o", self.beside, "-L", self.lib, "-l:libnetcdf.so.19", "-lpthread"], check=True)
+    def __init__(self, scratch):
+        self.scratch = scratch
+        self.model = rig.compile_c(scratch / "model", HERE / "helper.c")
+        self.beside = rig.compile_c(scratch / "beside", HERE / "beside.c", libraries=["-lpthread"])
 
     def start(self, path, fmt, steps, width, *words, asynchronous="helper", stdin=None, limits=(), **env):
-        env = {**os.environ, "LD_LIBRARY_PATH": str(self.lib), "ZONDA_ASYNC": asynchronous, **env}
+        env = rig.environment(rig.LIBDIR, ZONDA_ASYNC=asynchronous, **env)
         command = [self.model, path, fmt, steps, width, *words]
         limit = (lambda: [resource.setrlimit(*one) for one in limits]) if limits else None
         return subprocess.Popen([str(c) for c in command], env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -279,8 +269,8 @@ def scenes(world, kills, seed):
             holds(file, out.decode().splitlines(), 1000)
 
     def by_hand():
-        done = subprocess.run([world.lib.parent / "bin" / "zonda", "iod"], capture_output=True, stdin=subprocess.DEVNULL)
-        if done.returncode != 2 or b"ZONDA_ASYNC=helper" not in done.stderr:
+        done = rig.run([rig.ZONDA, "iod"])
+        if done.returncode != 2 or "ZONDA_ASYNC=helper" not in done.stderr:
             raise Wrong("%d %r" % (done.returncode, done.stderr))
 
     def is_apart():
@@ -395,14 +385,13 @@ def scenes(world, kills, seed):
     def beside(what, fmt, *words, looked=""):
         """Threads and files beside each other, at the moment of a kill (beside.c)."""
         file, mode = path(), {"1": 0, "2": 0x200, "5": 0x20, "4": 0x1000, "z": 0x1000}[fmt]
-        env = {**os.environ, "LD_LIBRARY_PATH": str(world.lib), "ZONDA_ASYNC": "helper,mem=%s" % ("1M" if what == "threads" else "64M")}
+        env = rig.environment(rig.LIBDIR, ZONDA_ASYNC="helper,mem=%s" % ("1M" if what == "threads" else "64M"))
         process = subprocess.Popen([str(c) for c in (world.beside, what, file, mode, *words)], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out, err = ends(process)
         if process.returncode != -signal.SIGKILL or b"lost" in err:
             raise Wrong("ends with %d and says %r %r" % (process.returncode, out, err))
         # By the distribution's library; an attribute that was being put may have left a change for the helper.
-        env.pop("LD_LIBRARY_PATH")
-        done = subprocess.run([world.beside, "look", str(file) + looked], env=env, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
+        done = rig.run([world.beside, "look", str(file) + looked], seconds=MOST_SECONDS)
         if done.returncode:
             raise Wrong("%s %s; the helper says %r" % (done.stdout.strip(), done.stderr.strip(), err))
 
@@ -418,7 +407,7 @@ def scenes(world, kills, seed):
         most = 3 << 20
         process = subprocess.Popen(
             [str(c) for c in (world.model, file, fmt, 500, 1000)],
-            env={**os.environ, "LD_LIBRARY_PATH": str(world.lib), "ZONDA_ASYNC": "helper"},
+            env=rig.environment(rig.LIBDIR, ZONDA_ASYNC="helper"),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             preexec_fn=lambda: (resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)))
         out, err = ends(process)
@@ -430,7 +419,7 @@ def scenes(world, kills, seed):
     def full_for_a_while(fmt, n):
         """The device has no room for the n-th write of the helper, and has some later: it says so, and loses nothing."""
         file, named = path(), world.scratch / "iod"
-        named.write_text('#!/bin/sh\nZONDA_IO=cache,fault:write:%d:enospc,file exec "%s" "$@"\n' % (n, world.lib.parent / "bin" / "zonda"))
+        named.write_text('#!/bin/sh\nZONDA_IO=cache,fault:write:%d:enospc,file exec "%s" "$@"\n' % (n, rig.ZONDA))
         named.chmod(0o755)
         process = world.start(file, fmt, 20, 50_000, "end=wait", ZONDA_IOD=str(named), **SLOW)
         lines = []
@@ -490,27 +479,17 @@ def scenes(world, kills, seed):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--only", default="")
-    p.add_argument("--kills", type=int, default=12, help="for each format")
-    p.add_argument("--seed", type=int, default=1)
-    a = p.parse_args()
-    passed, failed = 0, 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        world = World(scratch, os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib"))
-        for name, scene in scenes(world, a.kills, a.seed):
-            if not re.search(a.only, name):
-                continue
-            try:
-                scene()
-                passed += 1
-            except Exception as why:
-                failed += 1
-                print("FAIL %s: %s: %s" % (name, type(why).__name__, why), flush=True)
+    p = rig.parser(__doc__, seed=1)
+    p.add_argument("--kills", type=int, help="for each format (1, 12, 100 by the mark)")
+    options, counts = rig.arguments(p), rig.Counts()
+    with rig.scratch() as scratch:
+        world = World(scratch)
+        for name, scene in scenes(world, options.kills or options.by(1, 12, 100), options.seed):
+            if options.wants(name):
+                counts.attempt(name, scene)
         os.chdir("/")
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -4,6 +4,7 @@
 
     tests/async/run.py                  all
     tests/async/run.py --only REGEX     what has such a name
+    tests/async/run.py --quick          a twelfth of the random lives, and every fourth scene
     tests/async/run.py --long           ten times as many random lives, each twice as long; 40 kills for each format
     tests/async/run.py --seed N         other lives
     tests/async/run.py --list
@@ -12,76 +13,49 @@ equal    random lives of files (life.c): what is printed, and the files, byte by
 full     the device takes nothing from the n-th write on, for every n;  once: the n-th fails, the program goes on
 others   ends, threads, fork, signals, budgets, settings (scenes.py, faults.py): the names say what
 
-Everything goes through the public C interface, in processes of their own. ZONDA_LIBDIR (dist/lib) is the
-library under test; the distribution's library and h5py (ZONDA_PYTHON, out/venv) read what is left.
-ASYNC_SELF=1 runs it on a library that has no write-behind and leaves out what needs some: the tests
-of the tests. ZONDA_SCRATCH (a temporary folder) takes the files.
+Everything goes through the public C interface, in processes of their own; the distribution's library and
+h5py read what is left. ASYNC_SELF=1 runs it on a library that has no write-behind and leaves out what needs
+some: the tests of the tests. tests/rig/places.py has the settings.
 """
-import argparse
 import os
-import re
-import sys
-import tempfile
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import bed
 import equal
 import faults
 import scenes
+from bed import rig
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--only", default="", help="a regular expression")
-    p.add_argument("--long", action="store_true")
-    p.add_argument("--seed", type=int, default=1)
+    p = rig.parser(__doc__, seed=1)
     p.add_argument("--list", action="store_true")
-    a = p.parse_args()
-    only = re.compile(a.only)
-    lib = os.environ.get("ZONDA_LIBDIR", bed.ROOT / "dist" / "lib")
+    options, counts = rig.arguments(p), rig.Counts()
     # Most scenes wait for a slow device.
     jobs = 2 * (os.cpu_count() or 1)
-    results = Results()
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        world = bed.World(scratch, lib, 40 if a.long else 6)
+    with rig.scratch() as scratch:
+        world = bed.World(scratch, options.by(2, 6, 40))
         if not world.behind and "ASYNC_SELF" not in os.environ:
-            print("FAIL %s has no nc_zonda_async_status" % world.lib)
-            print("0 passed, 1 failed")
-            return 1
+            raise rig.Setup("%s has no nc_zonda_async_status" % rig.LIBDIR)
         if not world.h5py:
-            print("skip h5py: %s has none" % world.python)
+            counts.skip("h5py", "no Python that has it")
         if not world.behind:
-            print("skip what needs write-behind: %s has none" % world.lib)
+            counts.skip("what needs write-behind", "%s has none" % rig.LIBDIR)
         if not scenes.has_helper(world):
-            print("skip helper: not built, by what the library says")
-        if a.list:
+            counts.skip("helper", "not built, by what the library says")
+        if options.list:
             print("\n".join(name for name, _ in all_scenes(world)))
             return 0
-        worlds = [bed.World(world.scratch / ("part-%d" % k), lib, world.kills, like=world) for k in range(jobs)]
+        worlds = [bed.World(world.scratch / ("part-%d" % k), world.kills, like=world) for k in range(jobs)]
         with ThreadPoolExecutor(jobs) as pool:
-            for done in [pool.submit(part_of, w, only, k, jobs, results) for k, w in enumerate(worlds)]:
+            for done in [pool.submit(part_of, w, options, k, jobs, counts) for k, w in enumerate(worlds)]:
                 done.result()
         # Their names are known only when they run: --only with a name of these runs all.
-        if not a.only or a.only.startswith("equal"):
-            lives, steps = (2400, 240) if a.long else (240, 120)
-            for name, why in equal.tests(world, only, range(a.seed, a.seed + lives), steps, jobs):
-                results.add(name, why)
-    print("%d passed, %d failed" % (results.passed, results.failed))
-    return 1 if results.failed or not results.passed else 0
-
-
-class Results:
-    def __init__(self):
-        self.passed, self.failed, self.lock = 0, 0, threading.Lock()
-
-    def add(self, name, why):
-        with self.lock:
-            if why is None:
-                self.passed += 1
-            else:
-                self.failed += 1
-                print("FAIL %s: %s" % (name, why), flush=True)
+        if not options.only or options.only.startswith("equal"):
+            lives, steps = options.by((20, 120), (240, 120), (2400, 240))
+            for name, why in equal.tests(world, options, range(options.seed, options.seed + lives), steps, jobs):
+                counts.check(name, why)
+    return counts
 
 
 def all_scenes(world):
@@ -89,19 +63,15 @@ def all_scenes(world):
         yield from part(world)
 
 
-def part_of(world, only, first, step, results):
+def part_of(world, options, first, step, counts):
     """Every so many-th of the scenes that were asked for, one after another."""
-    chosen = [(name, test) for name, test in all_scenes(world) if only.search(name)]
+    chosen = [(name, test) for name, test in all_scenes(world) if options.wants(name)]
+    if not options.only:
+        chosen = chosen[::options.by(4, 1, 1)]
     for name, test in chosen[first::step]:
-        why = None
-        try:
-            test()
-        except bed.Wrong as wrong:
-            why = wrong
-        world.clear(failed=why is not None)
-        results.add(name, why)
+        world.clear(failed=counts.attempt(name, test) is None)
     world.clear(failed=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -6,7 +6,7 @@ import random
 import signal
 import time
 
-from bed import FORMATS, MOST_SECONDS, RECORD, WIDTH, Absent, Wrong
+from bed import FORMATS, MOST_SECONDS, RECORD, WIDTH, Wrong, rig
 
 MIB = 1 << 20
 # On storage of 20 MB/s this takes a fifth of a second.
@@ -388,7 +388,7 @@ def helper(world):
 def has_helper(world):
     try:
         world.wants_helper()
-    except Absent:
+    except rig.Skip:
         return False
     return True
 

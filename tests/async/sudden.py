@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Programs that end, or fork, when nobody expects it (sudden.c). With --long 500 random exits and 500 random forks, other ones each time.
 
-    tests/async/sudden.py [--long] [--seed N] [--lives N] [--only exit|fork] [--show]
+    tests/async/sudden.py [--quick] [--long] [--seed N] [--lives N] [--only exit|fork]
 
 A life is chosen by its seed: the format, ZONDA_ASYNC, ZONDA_SYNC, the storage, how many threads put, get, sync, redefine,
 close and open, and when and how it ends: by exit in main, in a signal handler, in another thread, by return of main, by the
@@ -10,35 +10,28 @@ last thread, by quick_exit, by kill -9; or where it forks, and what the child do
 the child's calls answer; what was synced before is read by the distribution's library. Files of a failure are kept in
 out/async/sudden, and the line says how to lead that life again.
 """
-import argparse
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
 # An end may take 10 s on a machine that does nothing else; lives take up to half a second before it.
 MOST_SECONDS = 30
 # A helper process may have something left to do.
 HELPER_SECONDS = 10
 
 
-class Wrong(Exception):
-    """Not what was promised; the text says what."""
-
-
 def environment(ours, **more):
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "NETCDF_"))}
-    if ours:
-        env["LD_LIBRARY_PATH"] = str(LIBRARY)
-    return env | more
+    return rig.environment(rig.LIBDIR if ours else None, **more)
 
 
 def stacks(pid):
@@ -56,17 +49,13 @@ def stacks(pid):
 
 class Lives:
     def __init__(self, scratch, keep):
-        self.scratch, self.keep = Path(scratch), keep
-        self.program = self.scratch / "sudden"
-        subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I", LIBRARY.parent / "include", HERE / "sudden.c",
-                        "-o", self.program, "-L", LIBRARY, "-l:libnetcdf.so.19", "-lpthread", "-lm"], check=True)
-        done = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False)
-        self.has_reference = "libnetcdf.so.19 " in done.stdout
+        self.scratch, self.keep = scratch, keep
+        self.program = rig.compile_c(scratch / "sudden", HERE / "sudden.c", libraries=["-lpthread", "-lm"])
+        self.has_reference = rig.reference() is not None
         self.n_mended, self.slowest = 0, 0.0
 
     def call(self, what, seed, kind, stem, ours):
-        return subprocess.run([self.program, what, str(seed), kind, stem], env=environment(ours), capture_output=True, text=True,
-                              timeout=120, check=False)
+        return rig.run([self.program, what, seed, kind, stem], environment(ours), seconds=120)
 
     def lead(self, seed, kind):
         folder = self.scratch / f"{kind}-{seed}"
@@ -82,10 +71,9 @@ class Lives:
             shutil.rmtree(kept, ignore_errors=True)
             shutil.copytree(folder, kept)
             where = " ".join(f"{k}={v}" for k, v in env.items())
-            return f"FAIL {kind} {seed} ({where}; {shown.splitlines()[3]}): {why}"
+            raise Wrong(f"{where}; {shown.splitlines()[3]}: {why}") from None
         finally:
             shutil.rmtree(folder)
-        return None
 
     def one(self, seed, kind, stem, env, shown):
         began = time.monotonic()
@@ -126,37 +114,28 @@ class Lives:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
+    parser = rig.parser(__doc__, only=None)
     parser.add_argument("--seed", type=int, help="the first one; else 1, or with --long one that follows from the time")
     parser.add_argument("--lives", type=int)
     parser.add_argument("--only", choices=["exit", "fork"])
     parser.add_argument("--jobs", type=int, help="lives at once; with --long so many that they hinder each other")
-    options = parser.parse_args()
-    cores = os.cpu_count() or 1
-    jobs = options.jobs or (4 if options.long else 2) * cores
+    options, counts = rig.arguments(parser), rig.Counts()
+    jobs = options.jobs or options.by(2, 2, 4) * (os.cpu_count() or 1)
     first = options.seed
     if first is None:
         first = int(time.time()) if options.long else 1
-    keep = ROOT / "out/async/sudden"
-    keep.mkdir(parents=True, exist_ok=True)
-    n_lives = options.lives or (500 if options.long else 16)
+    n_lives = options.lives or options.by(4, 16, 500)
     kinds = [options.only] if options.only else ["exit", "fork"]
     todo = [(seed, kind) for seed in range(first, first + n_lives) for kind in kinds]
-    n_failed = 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        lives = Lives(scratch, keep)
+    with rig.scratch() as scratch:
+        lives = Lives(scratch, rig.out("async", "sudden"))
         if not lives.has_reference:
-            print("skip the distribution's library is not installed: files are read by ours alone")
+            counts.skip("the distribution's library", "not installed: files are read by ours alone")
         with ThreadPoolExecutor(jobs) as pool:
-            for failed in pool.map(lambda life: lives.lead(*life), todo):
-                if failed:
-                    n_failed += 1
-                    print(failed, flush=True)
-        print(f"seeds {first} to {first + n_lives - 1}, {jobs} at once")
-        print(f"{len(todo) - n_failed} passed, {n_failed} failed; the longest took {lives.slowest:.1f} s, {lives.n_mended} had a journal left")
-    return bool(n_failed)
+            list(pool.map(lambda life: counts.attempt("%s %d" % (life[1], life[0]), lives.lead, *life), todo))
+        print(f"seeds {first} to {first + n_lives - 1}, {jobs} at once; the longest took {lives.slowest:.1f} s, {lives.n_mended} had a journal left")
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Readers that look definitions up long after they opened the file, beside a writer that moves them.
 
-    tests/beside/late.py [--long] [--seed N]
+    tests/beside/late.py [--quick] [--long] [--seed N]
 
 A writer (late.c on the library under test) defines, renames, changes and deletes, commits, closes and
 opens again; nc_close moves lists of names and attributes to the front of the file. Readers (late.c on
@@ -21,28 +21,22 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve()
-PYTHON = os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python"))
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
 SECONDS = 60
-
-
-class Wrong(Exception):
-    pass
 
 
 class Agent:
     def __init__(self, who, program):
         self.who, self.said = who, b""
-        env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "HDF5_USE_FILE_LOCKING", "ZONDA_IO")}
-        if who in ("zonda", "the writer"):
-            env["LD_LIBRARY_PATH"] = str(LIBRARY)
-        command = [PYTHON, __file__, "--h5py"] if who == "h5py" else [str(program)]
+        env = rig.environment(rig.LIBDIR if who in ("zonda", "the writer") else None)
+        command = [rig.python("h5py"), __file__, "--h5py"] if who == "h5py" else [str(program)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
 
     def tell(self, line):
@@ -79,7 +73,7 @@ class Agent:
         self.process.communicate()
 
 
-def one(program, path, seed, counts):
+def one(program, path, seed, found):
     """One file, and how readers of each kind fare with it."""
     rng = random.Random(seed)
     path.unlink(missing_ok=True)
@@ -91,8 +85,8 @@ def one(program, path, seed, counts):
 
     def looked(said):
         right, errors = map(int, re.match(r"(\d+) right (\d+) errors", said).groups())
-        counts["right"] += right
-        counts["errors"] += errors
+        found["right"] += right
+        found["errors"] += errors
         return errors
 
     try:
@@ -103,7 +97,7 @@ def one(program, path, seed, counts):
             writer.ask("close")
             writer.ask("open w %s" % path)
         readers = {}
-        for who in counts["who"]:
+        for who in found["who"]:
             readers[who] = agent(who)
             readers[who].ask("open r %s" % path)
             if rng.random() < 0.5:
@@ -143,11 +137,6 @@ def one(program, path, seed, counts):
             said = reader.ask("look 0 %d" % last)
             if looked(said):
                 raise Wrong("%s finds errors in the file that was closed: %s" % (who, said))
-        counts["files"] += 1
-        return True
-    except Wrong as wrong:
-        print("FAIL seed %d: %s" % (seed, wrong), flush=True)
-        return False
     finally:
         for each in agents:
             each.end()
@@ -224,28 +213,26 @@ def by_h5py():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
+    parser = rig.parser(__doc__, only=None)
     parser.add_argument("--seed", type=int, help="one file")
     parser.add_argument("--h5py", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = rig.arguments(parser)
     if options.h5py:
         return by_h5py()
-    counts = {"who": ["zonda", "netcdf"], "right": 0, "errors": 0, "files": 0}
-    if subprocess.run([PYTHON, "-c", "import h5py"], capture_output=True).returncode == 0:
-        counts["who"].append("h5py")
+    counts, found = rig.Counts(), {"who": ["zonda", "netcdf"], "right": 0, "errors": 0}
+    if rig.python("h5py"):
+        found["who"].append("h5py")
     else:
-        print("skip h5py: %s has none" % PYTHON)
-    seeds = [options.seed] if options.seed is not None else range(400 if options.long else 25)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        program = Path(scratch) / "late"
-        subprocess.run([os.environ.get("CC", "gcc"), "-O1", "-g", "-Wall", "-Wextra", "-Werror", str(HERE / "late.c"), "-o", str(program),
-                        "-l:libnetcdf.so.19", "-L", str(LIBRARY), "-I", str(LIBRARY.parent / "include")], check=True)
+        counts.skip("h5py", "no Python that has it")
+    seeds = [options.seed] if options.seed is not None else range(options.by(4, 25, 400))
+    with rig.scratch() as scratch:
+        program = rig.compile_c(scratch / "late", HERE / "late.c")
         begin = time.monotonic()
-        failed = sum(not one(program, Path(scratch) / "late.nc", seed, counts) for seed in seeds)
-    print("%d files, %d failed; %d lookups right, %d errors; %.0f s" % (len(seeds), failed, counts["right"], counts["errors"], time.monotonic() - begin))
-    return 1 if failed else 0
+        for seed in seeds:
+            counts.attempt("seed %d" % seed, one, program, scratch / "late.nc", seed, found)
+    print("%d files; %d lookups right, %d errors; %.0f s" % (len(seeds), found["right"], found["errors"], time.monotonic() - begin))
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -4,25 +4,26 @@
 
     tests/beside/run.py                  all
     tests/beside/run.py --only PATTERN   cases whose name matches (a regular expression)
+    tests/beside/run.py --parts LIST     of locks, words, processes, refresh; all but the last are --quick
 
 Each program is a process with files open that does what it is told: agent.c on the library under
 test ("zonda") and on the distribution's netCDF-C ("netcdf"), agent.py on h5py. Without h5py its
 cases are skipped.
 
-ZONDA_LIBDIR (dist/lib) is the library under test, ZONDA_PYTHON (out/venv) has h5py, ZONDA_SCRATCH
-(a temporary folder) takes the files.
+tests/rig/places.py has the settings.
 """
-import argparse
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
 HDF, ACCES = -101, 13
 # What is refused: by code, in h5py by an exception.
 WRITTEN = {"zonda": HDF, "netcdf": HDF, "h5py": -1}
@@ -65,31 +66,22 @@ class Agent:
         self.process.wait()
 
 
-class Wrong(Exception):
-    pass
-
-
 class World:
-    def __init__(self, scratch):
-        self.scratch = Path(scratch)
-        self.lib = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve()
-        python = os.environ.get("ZONDA_PYTHON", ROOT / "out" / "venv" / "bin" / "python")
-        compile_c("agent.c", self.scratch / "agent", "-l:libnetcdf.so.19", "-L", self.lib, "-I", self.lib.parent / "include")
-        compile_c("no_locks.c", self.scratch / "no_locks.so", "-shared", "-fPIC", "-ldl")
-        agent = [str(self.scratch / "agent")]
-        self.commands = {"zonda": agent, "netcdf": agent, "h5py": [str(python), str(HERE / "agent.py")]}
-        self.who = ["zonda", "netcdf"]
-        if subprocess.run([str(python), "-c", "import h5py"], capture_output=True).returncode == 0:
-            self.who.append("h5py")
+    def __init__(self, scratch, counts):
+        self.scratch = scratch
+        agent = [rig.compile_c(scratch / "agent", HERE / "agent.c")]
+        rig.compile_c(scratch / "no_locks.so", HERE / "no_locks.c", link=None, flags=("-shared", "-fPIC"), libraries=("-ldl",))
+        self.commands = {"zonda": agent, "netcdf": agent}
+        python = rig.python("h5py")
+        if python:
+            self.commands["h5py"] = [python, HERE / "agent.py"]
         else:
-            print("skip h5py: %s has none" % python)
+            counts.skip("h5py", "no Python that has it")
+        self.who = list(self.commands)
         self.agents = []
 
     def env(self, who):
-        env = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "HDF5_USE_FILE_LOCKING", "ZONDA_IO")}
-        if who == "zonda":
-            env["LD_LIBRARY_PATH"] = str(self.lib)
-        return env
+        return rig.environment(rig.LIBDIR if who == "zonda" else None)
 
     def agent(self, who, **env):
         agent = Agent(self, who, **env)
@@ -113,11 +105,6 @@ class World:
             agent.process.kill()
             agent.process.communicate()
         self.agents = []
-
-
-def compile_c(source, to, *flags):
-    command = [os.environ.get("CC", "gcc"), "-O1", "-g", "-Wall", "-Wextra", "-Werror", str(HERE / source), "-o", str(to)]
-    subprocess.run(command + [str(f) for f in flags], check=True)
 
 
 def opens(how, path):
@@ -286,7 +273,7 @@ def processes(world):
         path = world.file()
         a = world.agent("zonda")
         a.wants("open 0 w %s" % path)
-        tool = world.lib.parent / "bin" / "zonda"
+        tool = rig.ZONDA
         done = subprocess.run([tool, "copy", path, world.scratch / "copy.nc"], env=world.env("zonda"), capture_output=True)
         if done.returncode:
             raise Wrong("copy: %s" % done.stderr)
@@ -361,27 +348,18 @@ def refresh(world):
 
 
 def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--only", default="")
-    only = re.compile(p.parse_args().only)
-    passed, failed = 0, []
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        world = World(scratch)
-        for part in (locks, words, processes, refresh):
-            for name, test in part(world):
-                if not only.search(name):
-                    continue
-                try:
-                    test()
-                    passed += 1
-                except Wrong as wrong:
-                    failed.append(name)
-                    print("FAIL %s: %s" % (name, wrong), flush=True)
-                finally:
+    parts = {"locks": locks, "words": words, "processes": processes, "refresh": refresh}
+    options = rig.arguments(rig.parser(__doc__, parts={name: rig.FULL if name == "refresh" else rig.QUICK for name in parts}))
+    counts = rig.Counts()
+    with rig.scratch() as scratch:
+        world = World(scratch, counts)
+        for part in options.chosen():
+            for name, test in parts[part](world):
+                if options.wants(name):
+                    counts.attempt(name, test)
                     world.clear()
-    print("%d passed, %d failed" % (passed, len(failed)))
-    return 1 if failed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -3,15 +3,17 @@
 # compiled, linked and run with it by gcc, pkg-config, CMake and nc-config; nc-config takes every
 # option that the distribution's takes.
 #
-#   tests/c/dist.sh [PREFIX]     PREFIX is dist/ by default
+#   tests/c/dist.sh [PREFIX]     PREFIX is that of the build under test by default (tests/rig/places.py)
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
+eval "$(tests/rig/shell.py)"
+built=$prefix
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 # Moved, under a name with a space, without the links' targets being followed.
 prefix="$scratch/moved prefix"
-cp -a "${1:-dist}" "$prefix" || exit 1
+cp -a "${1:-$built}" "$prefix" || exit 1
 unset LD_LIBRARY_PATH PKG_CONFIG_PATH CMAKE_PREFIX_PATH
 
 passed=0 failed=0 skipped=0
@@ -29,7 +31,7 @@ check() {
     fi
 }
 skip() {
-    echo "skipped $1"
+    echo "skip $1"
     skipped=$((skipped + 1))
 }
 

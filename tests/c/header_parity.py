@@ -16,13 +16,13 @@ there are reported as skipped. The last line counts passes and failures.
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 OURS = ROOT / "include"
-sys.path.insert(0, str(ROOT / "abi"))
-import symbols  # noqa: E402  (needs the path above)
+sys.path[1:1] = [str(ROOT / "tests"), str(ROOT / "abi")]
+import rig  # noqa: E402  (needs the path above)
+import symbols  # noqa: E402
 
 HEADERS = [
     "netcdf.h",
@@ -253,23 +253,18 @@ def compile_all(ours: Side) -> list[str]:
     return wrong
 
 
-def main() -> int:
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
-        print(__doc__, file=sys.stderr)
-        return 2
-    reference = Path(sys.argv[1] if len(sys.argv) == 2 else "/usr/include")
-    passed = failed = skipped = 0
+def main() -> rig.Counts:
+    parser = rig.parser(__doc__, only=None)
+    parser.add_argument("headers", nargs="?", type=Path, default=Path("/usr/include"))
+    reference, counts = rig.arguments(parser).headers, rig.Counts()
 
     def report(name: str, wrong: list[str]) -> None:
-        nonlocal passed, failed
-        print(f"{'FAIL' if wrong else 'ok  '} {name}")
-        for line in wrong:
-            print(f"     {line}")
-        passed, failed = passed + (not wrong), failed + bool(wrong)
+        if counts.check(name, "".join(f"\n     {line}" for line in wrong)):
+            print(f"ok   {name}")
 
-    with tempfile.TemporaryDirectory() as scratch:
-        ours = Side(OURS, Path(scratch) / "ours")
-        theirs = Side(reference, Path(scratch) / "theirs")
+    with rig.scratch() as scratch:
+        ours = Side(OURS, scratch / "ours")
+        theirs = Side(reference, scratch / "theirs")
         report("prototypes are those of abi/symbols.txt", compare_table(ours))
         report("headers compile in C89, C11 and C++", compile_all(ours))
         used: set[str] = set()
@@ -277,14 +272,12 @@ def main() -> int:
             if theirs.has("netcdf.h") and theirs.has(header):
                 report(f"{header} as in {reference}", compare(header, ours, theirs, used))
             else:
-                print(f"skipped {header}: not in {reference}")
-                skipped += 1
-        if skipped == 0 or (theirs.has("netcdf.h") and skipped == 1):
+                counts.skip(header, f"not in {reference}")
+        if counts.skipped == 0 or (theirs.has("netcdf.h") and counts.skipped == 1):
             stale = [entry for entry in [*DIFFERENT, *ADDED] if entry not in used]
             report("no listed exception is stale", [f"{entry} is not used" for entry in stale])
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

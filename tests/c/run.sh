@@ -8,14 +8,13 @@
 #   tests/c/run.sh             all
 #   tests/c/run.sh data fork   some programs
 #
-# ZONDA_LIBDIR (dist/lib), ZONDA_INCDIR (dist/include). Scratch is out/c.
+# tests/rig/places.py has the settings. Scratch is out/c.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
 # Files of the reference that programs read.
 export ZONDA_NC4_DATA=$PWD/crates/zonda-nc4/tests/data
-libdir=$(realpath -m "${ZONDA_LIBDIR:-dist/lib}")
-incdir=$(realpath -m "${ZONDA_INCDIR:-dist/include}")
+eval "$(tests/rig/shell.py)"
 here=$PWD/tests/c
 scratch=$PWD/out/c
 cc=${CC:-gcc} cxx=${CXX:-g++}
@@ -26,7 +25,7 @@ without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck f
 ours_only=" newer filters_nc4 said "
 passed=0 failed=0 skipped=0
 
-if [ ! -e "$libdir/libnetcdf.so.19" ]; then
+if [ ! -e "$library" ]; then
     echo "tests/c: no libnetcdf.so.19 in $libdir; run make build" >&2
     exit 1
 fi

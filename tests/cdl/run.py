@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """ncgen and ncgen3: files and programs of CDL, compared by value with those of the reference.
 
-    tests/cdl/run.py [--parts cases,dumps,programs,faults,memory] [--only TEXT]
+    tests/cdl/run.py [--parts cases,dumps,programs,faults,memory] [--only REGEX] [--quick] [--long]
 
     cases     cases/*.cdl: the file that our ncgen makes and that of the reference have the same dump
     dumps     each file of ZONDA_CORPUS (and of cases): our ncgen makes of its dump a file with that dump
@@ -13,10 +13,9 @@
 
 Dumps are those of the reference's ncdump. A first line `// options: ...` of a case are options of ncgen;
 `// tool: ncgen3` takes the other tool. exceptions.txt names files for which another result is right, and
-why; a line that nothing needs is an error. ZONDA_PREFIX is where our tools are (default: dist). A part
-whose reference is missing is skipped, and says so.
+why; a line that nothing needs is an error. A part whose reference is missing is skipped, and says so;
+--quick leaves out programs and memory. tests/rig/places.py has the settings.
 """
-import argparse
 import concurrent.futures
 import glob
 import os
@@ -24,23 +23,22 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import zlib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-PREFIX = os.path.join(ROOT, os.environ.get("ZONDA_PREFIX", "dist"))
+sys.path.insert(1, os.path.dirname(HERE))
+import rig  # noqa: E402
+from rig import tool as reference  # noqa: E402
+
 SECONDS = 60
 # One of so many dumps of the corpus is read back, unless all are asked for.
 SAMPLE = 6
 LONGEST = 40 << 20                  # bytes of a dump: the reference reads 7 MB in a second
-CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "NETCDF_", "LD_"))}
-CLEAN["LC_ALL"] = "C.UTF-8"
 
 
-class Results:
+class Results(rig.Counts):
     def __init__(self):
-        self.passed = self.failed = self.skipped = 0
+        super().__init__()
         self.exceptions, self.used = {}, set()
         with open(os.path.join(HERE, "exceptions.txt")) as f:
             for line in f:
@@ -48,50 +46,31 @@ class Results:
                     name, why = line.rstrip("\n").split(" | ", 1)
                     self.exceptions[name] = why
 
-    def skip(self, what):
-        self.skipped += 1
-        print("skipped", what)
-
-    def excepted(self, name):
-        if name in self.exceptions:
-            self.used.add(name)
-            return True
-        return False
-
     def take(self, name, wrong, quiet=False):
         """`wrong` says what is wrong, or is None."""
         if wrong is None:
-            self.passed += 1
-            if name in self.exceptions:
-                pass                    # reported as unused
+            self.passes()
             if not quiet:
                 print("passed ", name)
-        elif self.excepted(name):
-            self.passed += 1
+        elif name in self.exceptions:
+            self.used.add(name)
+            self.passes()
             print("excepted", name, "--", self.exceptions[name])
         else:
-            self.failed += 1
-            print("FAILED ", name)
-            for line in wrong.splitlines()[:12]:
-                print("       ", line[:200])
+            self.fail(name, "".join("\n        " + line[:200] for line in wrong.splitlines()[:12]))
 
 
 def run(command, cwd=None, seconds=SECONDS, stdin=None):
     """Exit status (None: too long), standard output and standard error."""
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=seconds, env=CLEAN,
-                              stdin=stdin or subprocess.DEVNULL)
+        done = rig.run(command, cwd=cwd, seconds=seconds, text=False, stdin=stdin or subprocess.DEVNULL)
         return done.returncode, done.stdout, done.stderr
     except subprocess.TimeoutExpired:
         return None, b"", b"takes too long"
 
 
 def ours(tool):
-    return os.path.join(PREFIX, "bin", tool)
-
-
-def reference(tool):
-    return shutil.which(tool, path="/usr/local/bin:/usr/bin:/bin")
+    return os.path.join(rig.BIN, tool)
 
 
 def dump(path, *options):
@@ -173,19 +152,19 @@ def sorted_cases():
     return sorted(glob.glob(os.path.join(HERE, "cases", "*.cdl")))
 
 
-def part_cases(results, only):
+def part_cases(results, options):
     for path in sorted_cases():
         name = "cases/" + os.path.basename(path)
-        if only in name:
-            with tempfile.TemporaryDirectory() as folder:
+        if options.wants(name):
+            with rig.scratch() as folder:
                 results.take(name, case(path, folder))
 
 
-def part_dumps(results, only, every=1):
-    corpus = os.environ.get("ZONDA_CORPUS")
+def part_dumps(results, options):
+    corpus = rig.CORPUS
     if not corpus:
-        return results.skip("dumps: ZONDA_CORPUS names no folder")
-    paths = []
+        return results.skip("dumps", "ZONDA_CORPUS names no folder")
+    paths, every = [], 1 if options.only else options.by(60, SAMPLE, 1)
     for top, _, files in sorted(os.walk(os.path.join(corpus, "files"))):
         for file in sorted(files):
             path = os.path.join(top, file)
@@ -193,11 +172,11 @@ def part_dumps(results, only, every=1):
                 continue
             with open(path, "rb") as f:
                 magic = f.read(4)
-            if (magic[:3] == b"CDF" or magic == b"\x89HDF") and only in path:
+            if (magic[:3] == b"CDF" or magic == b"\x89HDF") and options.wants(path):
                 paths.append(path)
 
     def one(path):
-        with tempfile.TemporaryDirectory() as folder:
+        with rig.scratch() as folder:
             return round_trip(path, folder)
 
     refused = 0
@@ -267,36 +246,36 @@ def program_of(path, language, folder):
     return same_as_direct(path, tree, folder)
 
 
-def part_programs(results, only):
+def part_programs(results, options):
     for language, compiler in (("c", "gcc"), ("f77", "gfortran"), ("java", "javac")):
         if not shutil.which(compiler):
-            results.skip("programs: there is no %s" % compiler)
+            results.skip("programs", "there is no %s" % compiler)
             continue
         for path in sorted_cases():
             name = "%s of cases/%s" % (language, os.path.basename(path))
             with open(path, errors="replace") as f:
                 text = f.read()
             classic = "// classic" in text
-            if only not in name or (language != "c" and not classic):
+            if not options.wants(name) or (language != "c" and not classic):
                 continue
             if language == "java" and "// tool: ncgen3" in text:
                 continue
-            with tempfile.TemporaryDirectory() as folder:
+            with rig.scratch() as folder:
                 results.take(name, program_of(path, language, folder))
 
 
-def part_faults(results, only):
+def part_faults(results, options):
     for path in sorted(glob.glob(os.path.join(HERE, "faults", "*.cdl"))):
         name = "faults/" + os.path.basename(path)
-        if only not in name:
+        if not options.wants(name):
             continue
-        tool, options = header(path)
-        with tempfile.TemporaryDirectory() as folder:
+        tool, words = header(path)
+        with rig.scratch() as folder:
             shutil.copy(path, folder)
             old = os.path.join(folder, "old.nc")
             with open(old, "w") as f:
                 f.write("old")
-            status, out, err = run([ours(tool), *options, "-o", "old.nc", os.path.basename(path)], cwd=folder)
+            status, out, err = run([ours(tool), *words, "-o", "old.nc", os.path.basename(path)], cwd=folder)
             got = "exit status %s\n%s" % (status, (out + err).decode(errors="replace"))
             with open(old) as f:
                 kept = f.read() == "old"
@@ -326,8 +305,8 @@ print(os.waitstatus_to_exitcode(status), usage.ru_maxrss)
 """
 
 
-def part_memory(results, only):
-    with tempfile.TemporaryDirectory() as folder:
+def part_memory(results, options):
+    with rig.scratch() as folder:
         path = os.path.join(folder, "large.cdl")
         rows = 1500
         with open(path, "w") as f:
@@ -339,7 +318,7 @@ def part_memory(results, only):
             f.write("}")
         for name, operand, stdin in (("a file", path, None), ("standard input", "-", path)):
             name = "memory: " + name
-            if only not in name:
+            if not options.wants(name):
                 continue
             out = os.path.join(folder, "large.nc")
             with open(stdin or os.devnull, "rb") as source:
@@ -359,32 +338,21 @@ PARTS = {"cases": part_cases, "dumps": part_dumps, "programs": part_programs, "f
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default=",".join(PARTS))
-    parser.add_argument("--only", default="", help="names that contain this")
-    parser.add_argument("--long", action="store_true", help="every file of the corpus, not a sample")
-    args = parser.parse_args()
-    every = 1 if args.long or args.only else SAMPLE
+    marks = {part: rig.FULL if part in ("programs", "memory") else rig.QUICK for part in PARTS}
+    options, results = rig.arguments(rig.parser(__doc__, parts=marks)), Results()
     if not os.access(ours("ncgen"), os.X_OK):
-        sys.exit("cdl: no %s: build it first" % ours("ncgen"))
-    results = Results()
-    missing = [tool for tool in ("ncdump", "ncgen", "ncgen3") if not reference(tool)]
-    parts = args.parts.split(",")
-    for part in parts:
+        raise rig.Setup("no %s: build it first" % ours("ncgen"))
+    missing = rig.missing("ncdump", "ncgen", "ncgen3")
+    for part in options.chosen():
         if missing and part not in ("faults", "memory"):
-            results.skip("%s: there is no %s of the reference" % (part, ", ".join(missing)))
-            continue
-        if part == "dumps":
-            part_dumps(results, args.only, every)
+            results.skip(part, "there is no %s of the reference" % ", ".join(missing))
         else:
-            PARTS[part](results, args.only)
-    if parts == list(PARTS) and args.long and not args.only and os.environ.get("ZONDA_CORPUS"):
+            PARTS[part](results, options)
+    if options.chosen() == list(PARTS) and options.long and not options.only and rig.CORPUS:
         for name in sorted(set(results.exceptions) - results.used):
-            results.failed += 1
-            print("FAILED  exceptions.txt: nothing needs the line of", name)
-    print("cdl: %d passed, %d failed, %d skipped" % (results.passed, results.failed, results.skipped))
-    sys.exit(results.failed > 0)
+            results.fail("exceptions.txt", "nothing needs the line of %s" % name)
+    return results
 
 
 if __name__ == "__main__":
-    main()
+    rig.main(main)

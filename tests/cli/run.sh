@@ -4,10 +4,9 @@
 #
 #   tests/cli/run.sh [dump|info|copy|view|trace|tune|usage|run|damage|nccopy ...]      all by default
 #
-#   ZONDA_PREFIX   where zonda and its library are (default: dist)
-#   ZONDA_CORPUS   folder of further files, which go through `zonda dump`, too
-#   ZONDA_VENV     Python environment with the netCDF4 wheel (default: out/venv)
+#   ZONDA_VENV     Python environment with the netCDF4 wheel, h5py and xarray: the same as ZONDA_PYTHON=$ZONDA_VENV/bin/python
 #   UPDATE=1       writes expected output anew instead of comparing
+# tests/rig/places.py has the other settings.
 #
 # `zonda dump` is compared byte by byte with the distribution's ncdump, on what ncgen makes of
 # dump/*.cdl, on what odd_files.py writes, and on real files but those of dump/exceptions.txt. A case
@@ -15,10 +14,8 @@
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-prefix=$(cd "$root" && realpath "${ZONDA_PREFIX:-dist}")
-zonda=$prefix/bin/zonda
-venv=$(realpath -m "${ZONDA_VENV:-$root/out/venv}")
-corpus=${ZONDA_CORPUS:+$(realpath "$ZONDA_CORPUS")}
+[ -z "${ZONDA_VENV-}" ] || export ZONDA_PYTHON=$ZONDA_VENV/bin/python
+eval "$("$root/tests/rig/shell.py" netCDF4 h5py xarray)"
 passed=0 failed=0 skipped=0
 
 if [ ! -x "$zonda" ]; then
@@ -42,11 +39,11 @@ pass() {
     passed=$((passed + 1))
 }
 fail() {
-    echo "FAILED  $*"
+    echo "FAIL $*"
     failed=$((failed + 1)) keep=1
 }
 skip() {
-    echo "skipped $*"
+    echo "skip $*"
     skipped=$((skipped + 1))
 }
 

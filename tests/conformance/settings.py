@@ -1,15 +1,17 @@
 """Paths and constants that the other modules share.
 
 The run has one `Settings`: which library is tested, with which headers, and where things are kept.
-Nothing here starts a program except the one call that asks the compiler for the library folder's name.
 """
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-SONAME = "libnetcdf.so.19"
+sys.path.insert(1, os.path.dirname(HERE))
+import rig  # noqa: E402
+from rig import SONAME  # noqa: E402,F401
+
 UPSTREAM = "4.9.0"              # the release that reference.txt was recorded with
 
 REFERENCE = os.path.join(HERE, "reference.txt")
@@ -17,27 +19,16 @@ PASSING = os.path.join(HERE, "passing.txt")
 EXCEPTIONS = os.path.join(HERE, "exceptions.txt")
 
 
-def multiarch():
-    """The distribution's library folder, e.g. /usr/lib/x86_64-linux-gnu."""
-    try:
-        r = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True)
-    except OSError:
-        return "/usr/lib"
-    return "/usr/lib/" + r.stdout.strip()
-
-
-SYSTEM_LIB = multiarch()
+SYSTEM_LIB = str(rig.reference() or "/usr/lib")
 SYSTEM_INC = "/usr/include"
 HDF5_INC = SYSTEM_INC + "/hdf5/serial"
 HDF5_LIB = SYSTEM_LIB + "/hdf5/serial"
 
 
-class Unavailable(Exception):
-    """The tests cannot be had here (no network, no package): the run is skipped, not failed."""
-
-
-class Broken(Exception):
-    """A preparation step failed that should have worked: the run fails."""
+# The tests cannot be had here (no network, no package): the run is skipped, not failed.
+Unavailable = rig.Skip
+# A preparation step failed that should have worked: the run fails.
+Broken = rig.Setup
 
 
 @dataclass(frozen=True)

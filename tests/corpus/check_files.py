@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Asks a library about every file of this folder and compares with manifest.tsv.
 
-    check_files.py LIBRARY
+    check_files.py [LIBRARY]
 
 A sound file must give the same header and data digests, a damaged one the same code, and neither
 may end the process. A file that manifest.tsv does not name is a failure.
 """
 import re
 import sys
+from pathlib import Path
 
-import manifest
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import manifest  # noqa: E402
+import rig  # noqa: E402
 
 
 def judge(row, answer):
@@ -27,17 +30,16 @@ def judge(row, answer):
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    rows, failed = manifest.read(), 0
-    wrong = [(f, "not listed in manifest.tsv") for f in manifest.unlisted(rows)]
-    wrong += [(r.file, judge(r, manifest.ask(sys.argv[1], r))) for r in rows]
-    for name, why in wrong:
-        failed += bool(why)
-        print("%s %s%s" % ("FAIL" if why else "PASS", name, " -- " + why if why else ""))
-    print("%d passed, %d failed" % (len(wrong) - failed, failed))
-    return 1 if failed else 0
+    parser = rig.parser(__doc__)
+    parser.add_argument("library", nargs="?", default=str(rig.LIBRARY))
+    options, counts, rows = rig.arguments(parser), rig.Counts(), manifest.read()
+    for name in manifest.unlisted(rows):
+        counts.fail(name, "not listed in manifest.tsv")
+    for row in rows:
+        if options.wants(row.file) and counts.check(row.file, judge(row, manifest.ask(options.library, row))):
+            print("PASS %s" % row.file)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

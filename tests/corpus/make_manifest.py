@@ -8,22 +8,20 @@ licence, run this. Only files with a clearly open licence, below 50 KB.
 """
 import argparse
 import re
-import subprocess
+import sys
+from pathlib import Path
 
-import manifest
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import manifest  # noqa: E402
+import rig  # noqa: E402
 
 NC_ENOMEM = "-61"
-
-
-def distribution_library():
-    r = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True)
-    return "/usr/lib/%s/libnetcdf.so.19" % r.stdout.strip()
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--lib", default=None)
-    library = p.parse_args().lib or distribution_library()
+    library = p.parse_args().lib or str(rig.reference_library())
     rows = manifest.read()
     for r in rows:
         r.code, r.header_sha256, r.data_sha256 = answer = manifest.ask(library, r)

@@ -1,9 +1,8 @@
 #!/bin/bash
 # The files of third parties, read through Zonda's library.
 #
-#   ZONDA_LIBDIR   folder of libnetcdf.so.19 (default: dist/lib)
-#   ZONDA_CORPUS   a large corpus with check_library.py and MANIFEST.tsv (optional); needs a Python
-#                  with numpy (ZONDA_PYTHON, default /usr/bin/python3)
+#   ZONDA_CORPUS   a large corpus with check_library.py and MANIFEST.tsv (optional); needs a Python with numpy
+# tests/rig/places.py has the other settings.
 #
 # The small set committed beside this script is always checked. Of the large one: every classic file
 # and every HDF5 file must give the expected answers, but for those of exceptions.txt; every damaged
@@ -12,9 +11,7 @@
 # a crash, a hang or a huge allocation is).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-library=${ZONDA_LIBDIR:-$root/dist/lib}/libnetcdf.so.19
-python=${ZONDA_PYTHON:-/usr/bin/python3}
+eval "$("$here/../rig/shell.py" numpy)"
 passed=0 failed=0 skipped=0
 
 if [ ! -e "$library" ]; then
@@ -38,13 +35,11 @@ python3 "$here/check_files.py" "$library" >"$logs/small" 2>&1
 cat "$logs/small" | grep -v '^[0-9]* passed'
 add $(counts "$logs/small")
 
-corpus=${ZONDA_CORPUS:-}
-if [ -z "$corpus" ] || [ ! -f "$corpus/check_library.py" ]; then
-    if [ -n "$corpus" ]; then why="$corpus holds no check_library.py"; else why="ZONDA_CORPUS is not set"; fi
-    echo "SKIP corpus -- $why: the committed files only"
-    skipped=$((skipped + 1))
-elif ! "$python" -c 'import numpy' 2>/dev/null; then
-    if [ -n "$corpus" ]; then why="$corpus holds no check_library.py"; else why="ZONDA_CORPUS is not set"; fi
+why=
+[ -n "$python" ] || why="no Python with numpy"
+[ -f "$corpus/check_library.py" ] || why="$corpus holds no check_library.py"
+[ -n "$corpus" ] || why="ZONDA_CORPUS is not set"
+if [ -n "$why" ]; then
     echo "SKIP corpus -- $why: the committed files only"
     skipped=$((skipped + 1))
 else

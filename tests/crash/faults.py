@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Lets the n-th call that changes a file fail, for every n, and judges what is left.
 
@@ -88,13 +87,8 @@ def faults(job, judge):
             n += 1 if every else job.random.randint(1, 10)
 
 
-def main():
-    options = parts.arguments(__doc__)
+def run(options, counts):
     # Scenarios that differ only in what they put add nothing here, and take long.
     skipped = () if options.long else lab.LARGE
     chosen = [(s, v) for s, v in parts.each_once(options) if s not in skipped]
-    parts.finish([parts.run("faults", faults, options, chosen)])
-
-
-if __name__ == "__main__":
-    main()
+    parts.run("faults", faults, options, counts, chosen)

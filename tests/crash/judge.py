@@ -20,7 +20,7 @@ class Server:
         # Threads of numpy only take memory, of which there is a limit.
         self.process = subprocess.Popen(
             self.command,
-            env=lab.environment(self.libdir, OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"),
+            env=lab.rig.environment(self.libdir, OPENBLAS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"),
             text=True,
             bufsize=1,
             stdin=subprocess.PIPE,
@@ -231,7 +231,7 @@ class Judge:
             [lab.COMMAND, "recover", *options, os.path.join(folder, lab.FILE_NAME)],
             check=False,
             text=True,
-            env=lab.environment(lab.LIBDIR, **env),
+            env=lab.rig.environment(lab.LIBDIR, **env),
             capture_output=True,
             timeout=60,
         )

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Kills writers with SIGKILL at random moments and judges what they leave."""
 
@@ -9,6 +8,7 @@ import time
 
 import lab
 import parts
+from lab import rig
 
 # Scenarios long enough to be hit in the middle, with the rounds that make them so: of classic
 # files, and of netCDF-4 files.
@@ -45,7 +45,7 @@ KILLED4 = {
 def start(job, folder, marks):
     return subprocess.Popen(
         [f"{lab.BIN}/writer", job.scenario, str(job.version), folder, str(job.rounds)],
-        env=lab.environment(lab.WRITER_LIB, CRASH_MARKS=marks),
+        env=rig.environment(lab.WRITER_LIB, CRASH_MARKS=marks),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -98,24 +98,18 @@ def kills(job, judge):
         raise lab.Failure("most kills came before or after the writer was at work")
 
 
-def main():
-    options = parts.arguments(__doc__, kills=(int, 0, "how many (default 60, 500 with --long)"))
-    total = options.kills or (500 if options.long else 60)
+def run(options, counts):
     classic = [(s, v) for s, v in lab.scenarios() if s in KILLED and v in lab.CLASSIC]
     if not options.long and "/" not in options.only:
         classic = lab.of_each_kind(classic, options.seed)
-    results = []
     for kind, rounds, chosen in (
         ("kill", KILLED, classic),
         ("kill netCDF-4", KILLED4, [(s, lab.NETCDF4) for s in KILLED4]),
     ):
-        chosen = [(s, v) for s, v in chosen if options.only in f"{s}/{v}"]
+        chosen = [(s, v) for s, v in chosen if options.wants(f"{s}/{v}")]
         if chosen:
-            options.kills_of_each = max(1, -(-total // len(chosen)))
+            options.kills_of_each = max(1, -(-options.kills // len(chosen)))
             options.rounds = rounds
-            results.append(parts.run(kind, kills, options, chosen))
-    parts.finish(results)
-
-
-if __name__ == "__main__":
-    main()
+            parts.run(kind, kills, options, counts, chosen)
+    # Other parts have rounds of their own.
+    options.rounds = {}

@@ -8,10 +8,14 @@ import random
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(1, os.path.dirname(HERE))
+import rig  # noqa: E402
+
+ROOT = str(rig.ROOT)
 OUT = os.path.join(ROOT, "out", "crash")
 BIN = os.path.join(OUT, "bin")
 FILE_NAME = "x.nc"
@@ -24,45 +28,10 @@ LARGE = {"grow-large": 50, "move-large": 50, "counted": 12}
 INTRICATE = ("model4", "scales")
 
 
-def oracle_libdir():
-    """Where the distribution has its library."""
-    given = os.environ.get("ORACLE_LIBDIR")
-    if given:
-        return given
-    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=True).stdout
-    for line in listed.splitlines():
-        if "libnetcdf.so.19 " in line:
-            return os.path.dirname(line.split()[-1])
-    return None
-
-
-LIBDIR = os.path.abspath(os.environ.get("ZONDA_LIBDIR", os.path.join(ROOT, "dist", "lib")))
-ORACLE = oracle_libdir()
+LIBDIR, COMMAND, ORACLE = str(rig.LIBDIR), str(rig.ZONDA), rig.reference() and str(rig.reference())
 WRITER_LIB = os.environ.get("CRASH_WRITER_LIB", LIBDIR)
-COMMAND = os.environ.get("ZONDA_COMMAND", os.path.join(os.path.dirname(LIBDIR), "bin", "zonda"))
 # That nobody sees a record before it is complete is Zonda's promise, not everybody's.
 STRICT = os.path.realpath(WRITER_LIB) == os.path.realpath(LIBDIR)
-
-
-def python_with_h5py():
-    """The Python that has h5py, the third reader of netCDF-4 files; None where there is none."""
-    python = os.environ.get("ZONDA_PYTHON", os.path.join(ROOT, "out", "venv", "bin", "python"))
-    found = os.path.exists(python) and subprocess.run(
-        [python, "-c", "import h5py"], capture_output=True, check=False
-    )
-    return python if found and found.returncode == 0 else None
-
-
-def environment(libdir, **more):
-    """The environment of a child: this library, and none of the settings that change what it does."""
-    env = {
-        k: v
-        for k, v in os.environ.items()
-        if not k.startswith(("ZONDA_", "NETCDF_", "CRASH_", "LD_"))
-    }
-    env["LD_LIBRARY_PATH"] = libdir
-    env.update(more)
-    return env
 
 
 def scenarios():
@@ -324,8 +293,7 @@ class Job:
     def __init__(self, scenario, version, options, rounds=0):
         self.scenario, self.version, self.rounds, self.options = scenario, version, rounds, options
         self.random = random.Random(f"{options.seed} {scenario} {version}")
-        base = os.environ.get("ZONDA_SCRATCH", "/dev/shm")
-        self.scratch = tempfile.mkdtemp(prefix="zonda-crash-", dir=base)
+        self.scratch = tempfile.mkdtemp(prefix="zonda-crash-", dir=rig.places.top(in_memory=True))
         os.chmod(self.scratch, 0o755)
         self.serial = 0
 
@@ -366,7 +334,7 @@ class Job:
         """Runs the writer to its end; its exit status and what it said."""
         done = subprocess.run(
             [f"{BIN}/writer", self.scenario, str(self.version), folder, str(self.rounds)],
-            env=environment(WRITER_LIB, **env),
+            env=rig.environment(WRITER_LIB, **env),
             check=False,
             capture_output=True,
             text=True,

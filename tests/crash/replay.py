@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Replays the logged changes of a writer and judges the folder after each.
 
@@ -9,11 +8,11 @@ barriers (see power.py)."""
 
 import os
 import shutil
-import subprocess
 
 import lab
 import parts
 import power
+from lab import rig
 
 
 def cuts_of(e, unit=lab.PAGE):
@@ -154,29 +153,13 @@ def untouched(job, judge, folder):
         judge.fail(folder, (-1, -1, 0), f"recover on a sound file: {said or 'it changed the file'}")
 
 
-def main():
-    options = parts.arguments(
-        __doc__,
-        bound=(int, 400, "states of one run, beyond which they are sampled"),
-        power_bound=(int, 150, "random states of one run under ZONDA_SYNC=data"),
-        interrupted=(int, 3, "recoveries of one run that are interrupted"),
-        go_on_every=(int, 15, "one of so many states is written to again"),
-        part=(str, "prefix,power,sector", "which parts"),
-    )
-    probe = subprocess.run([lab.COMMAND, "recover", "--help"], capture_output=True, check=False)
-    options.recover_command = probe.returncode == 0
-    if options.long:
-        options.interrupted, options.go_on_every = 6, 5
-    results = []
-    wanted = options.part.split(",")
-    if "prefix" in wanted:
-        results.append(parts.run("prefix", prefix, options))
-    if "power" in wanted:
-        results.append(parts.run("power", power.pages, options, parts.each_once(options)))
-    if "sector" in wanted:
-        results.append(parts.run("sector", power.sectors, options, parts.each_once(options)))
-    parts.finish(results)
+def prefixes(options, counts):
+    parts.run("prefix", prefix, options, counts, parts.each_once(options) if options.mark == rig.QUICK else None)
 
 
-if __name__ == "__main__":
-    main()
+def powers(options, counts):
+    parts.run("power", power.pages, options, counts, parts.each_once(options))
+
+
+def sectors(options, counts):
+    parts.run("sector", power.sectors, options, counts, parts.each_once(options))

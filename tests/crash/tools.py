@@ -1,16 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Lets the n-th sync of each tool that writes a file fail, for every n: the tool must say so by its exit status,
 and leave no file under the name that it was asked for, unless it is complete and every sync of it was good."""
 
-import argparse
 import os
 import shutil
-import subprocess
-import sys
-import tempfile
 
 import lab
+from lab import rig
 
 CDL = "netcdf a { dimensions: t = UNLIMITED; x = 500; variables: double v(t, x); int w(x); data: w = 1, 2, 3; v = 1, 2; }\n"
 TOOLS = {
@@ -24,13 +20,9 @@ TOOLS = {
 }
 
 
-def run(command, folder, **settings):
-    bin_folder = os.path.dirname(lab.COMMAND)
-    words = command.split()
-    env = lab.environment(lab.LIBDIR, **settings)
-    return subprocess.run(
-        [os.path.join(bin_folder, words[0]), *words[1:]], cwd=folder, env=env, capture_output=True, text=True, check=False
-    )
+def call(command, folder, **settings):
+    tool, *words = command.split()
+    return rig.run([rig.BIN / tool, *words], rig.environment(rig.LIBDIR, **settings), cwd=folder)
 
 
 def fails_at(folder, tool, level, n):
@@ -41,7 +33,7 @@ def fails_at(folder, tool, level, n):
     log = os.path.join(folder, "log")
     if os.path.exists(log):
         os.unlink(log)
-    done = run(
+    done = call(
         TOOLS[tool].format(to="out/x.nc"),
         folder,
         ZONDA_SYNC=level,
@@ -65,40 +57,28 @@ def fails_at(folder, tool, level, n):
     return True, None
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--seed")
-    parser.add_argument("--only", default="")
-    only = parser.parse_args().only
-    bad, n_tried, n_failed = [], 0, 0
-    folder = os.path.realpath(tempfile.mkdtemp(dir=os.environ.get("ZONDA_SCRATCH", "/dev/shm")))
-    with open(os.path.join(folder, "a.cdl"), "w", encoding="utf-8") as f:
-        f.write(CDL)
-    run("ncgen -o a3.nc a.cdl", folder)
-    run("ncgen -4 -o a4.nc a.cdl", folder)
-    chosen = [tool for tool in TOOLS if only in f"tools/{tool}"]
-    for tool in chosen:
-        wrong = []
-        for level in ("data", "full"):
-            n = 0
-            while True:
-                n += 1
-                met, why = fails_at(folder, tool, level, n)
-                n_tried += met
-                if why:
-                    wrong.append(f"FAIL {tool}, ZONDA_SYNC={level}, sync {n}: {why}")
-                if not met:
-                    break
-            if n == 1:
-                wrong.append(f"FAIL {tool}, ZONDA_SYNC={level}: it makes no sync")
-        bad += wrong
-        n_failed += bool(wrong)
-    shutil.rmtree(folder)
-    print("\n".join(bad + [f"crash: tools: {n_tried} syncs of {len(chosen)} tools made to fail"]))
-    print(f"{len(chosen) - n_failed} passed, {n_failed} failed")
-    return 1 if bad else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def run(options, counts):
+    n_tried = 0
+    chosen = [tool for tool in TOOLS if options.wants(f"tools/{tool}")]
+    with rig.scratch(in_memory=True) as folder:
+        folder = str(folder)
+        with open(os.path.join(folder, "a.cdl"), "w", encoding="utf-8") as f:
+            f.write(CDL)
+        call("ncgen -o a3.nc a.cdl", folder)
+        call("ncgen -4 -o a4.nc a.cdl", folder)
+        for tool in chosen:
+            wrong = []
+            for level in ("data", "full"):
+                n = 0
+                while True:
+                    n += 1
+                    met, why = fails_at(folder, tool, level, n)
+                    n_tried += met
+                    if why:
+                        wrong.append(f"ZONDA_SYNC={level}, sync {n}: {why}")
+                    if not met:
+                        break
+                if n == 1:
+                    wrong.append(f"ZONDA_SYNC={level}: it makes no sync")
+            counts.check(tool, "\n    ".join(wrong))
+    print(f"crash: tools: {n_tried} syncs of {len(chosen)} tools made to fail", flush=True)

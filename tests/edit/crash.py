@@ -23,6 +23,7 @@ import child
 import look
 import matrix
 import programs
+import rig
 import sources
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "crash"))
@@ -239,7 +240,7 @@ def one(work):
 
 def run(o, tools, scratch):
     here = os.path.dirname(lab.__file__)
-    shim = tools.compile("log_shim.so", here + "/log_shim.c", here + "/log_core.c", flags=("-fPIC", "-shared"), libraries=("-ldl",))
+    shim = rig.compile_c(scratch / "log_shim.so", here + "/log_shim.c", here + "/log_core.c", link=None, flags=("-fPIC", "-shared"), libraries=("-ldl",))
     todo = collections.defaultdict(list)
     chosen = [c for c in matrix.cases(o, tools) if not c[2] and c[1] not in ("nothing", "redef-nothing")]
     if not o.long and not o.only:

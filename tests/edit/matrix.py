@@ -15,12 +15,13 @@ import child
 import goon
 import look
 import programs
+import rig
 import sources
 import sources_netcdf
 
 HERE = Path(__file__).resolve().parent
-OUT = HERE.parent.parent / "out" / "edit"
-PER_SOURCE = 3      # operations on each file in a short run
+OUT = rig.out("edit")
+PER_SOURCE = 3      # operations on each file, neither --quick nor --long
 CORPUS_BYTES = 2 << 20
 CORPUS_FILES = 6    # in a short run
 UNFOLLOWED = "in the heap of shared messages"      # which the walk does not enter
@@ -281,8 +282,8 @@ def read_list(path):
 
 def corpus_files(o):
     """[(name, path)] of what the corpus has, always the same ones."""
-    folder = os.environ.get("ZONDA_CORPUS")
-    n = o.corpus if o.corpus is not None else (150 if o.long else CORPUS_FILES)
+    folder = rig.CORPUS
+    n = o.corpus if o.corpus is not None else o.by(0, CORPUS_FILES, 150)
     if not folder:
         print("skip the corpus: ZONDA_CORPUS is not set")
         return []
@@ -299,11 +300,13 @@ def cases(o, tools):
     sources_netcdf.by_netcdf({"nc": str(tools.reference / "libnetcdf.so.19"), "ncnew": str(tools.newest / "libnetcdf.so.19")})
     operations = list(change.OPERATIONS)
     found = []
-    files = [(name, None) for name in sources.SOURCES] + corpus_files(o)
+    files, n = [(name, None) for name in sources.SOURCES] + corpus_files(o), o.by(1, PER_SOURCE, len(operations))
+    if not o.only:
+        files = files[::o.by(5, 1, 1)]
     for i, (name, corpus) in enumerate(files):
         # Some of the operations, others for each file, so that all meet in turn.
-        chosen = operations if o.long or o.only else {operations[(i * PER_SOURCE + k * 11) % len(operations)] for k in range(PER_SOURCE)}
-        found += [(name, op, corpus) for op in operations if op in chosen and re.search(o.only, "%s %s" % (name, op))]
+        chosen = operations if o.long or o.only else {operations[(i * n + k * 11) % len(operations)] for k in range(n)}
+        found += [(name, op, corpus) for op in operations if op in chosen and o.wants("%s %s" % (name, op))]
     return found
 
 

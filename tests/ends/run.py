@@ -4,50 +4,39 @@
 kept) reaches nc_close and the exit status of each tool, for each way to write a file; and nothing that was there
 before and is no ordinary file (devices, pipes, links) is removed where a file is given up.
 
-    tests/ends/run.py
+    tests/ends/run.py [--quick] [--parts library,journals,tools,special]
 
-    ZONDA_PREFIX   where the library and the tools are (default: dist)
+tests/rig/places.py has the settings.
 """
 
 import errno
 import itertools
 import os
 import shlex
-import shutil
 import stat
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import BIN  # noqa: E402
+
 CLOBBER, DISKLESS, CDF5, CLASSIC, OFFSET, PERSIST, NC4, SHARE = 0, 8, 0x20, 0x100, 0x200, 0x4000, 0x1000, 0x800
 LINKED = 1 << 20
 FORMATS = {"classic": 0, "64-bit offset": OFFSET, "cdf5": CDF5, "netcdf4": NC4, "netcdf4 classic": NC4 | CLASSIC}
 CAUSES = [errno.EIO, errno.EDQUOT, errno.ENOSPC]
 CDL = "netcdf x { dimensions: y = 4 ; x = 5 ; variables: float v(y, x) ; data: v = %s ; }" % ", ".join(map(str, range(20)))
 
-failures = []
-n_cases = 0
+counts = rig.Counts()
 
 
 def check(label, is_right, said):
-    global n_cases
-    n_cases += 1
-    if not is_right:
-        failures.append(label)
-        print(f"FAILED  {label}: {said}")
-
-
-def environment(**more):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "NETCDF_"))}
-    return kept | {"LD_LIBRARY_PATH": str(PREFIX / "lib"), "LC_ALL": "C.UTF-8"} | more
+    counts.check(label, None if is_right else said or "it says nothing")
 
 
 def run(command, **more):
-    return subprocess.run(command, env=environment(**more), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=60, check=False)  # fmt: skip
+    return rig.run(command, rig.environment(rig.LIBDIR, **more), seconds=60)
 
 
 class Place:
@@ -57,11 +46,10 @@ class Place:
         self.scratch = scratch
         self.out = scratch / "out"
         self.out.mkdir()
-        self.shim = str(scratch / "close_fails.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self.shim, HERE / "close_fails.c"], check=True)
-        self.put = str(scratch / "put")
-        subprocess.run(["cc", "-O1", "-I", PREFIX / "include", "-o", self.put, HERE / "put.c", "-L", PREFIX / "lib",
-                        "-lnetcdf", f"-Wl,-rpath,{PREFIX / 'lib'}"], check=True)  # fmt: skip
+        self.shim = rig.compile_c(scratch / "close_fails.so", HERE / "close_fails.c", link=None, flags=("-shared", "-fPIC"))
+        self.put = rig.compile_c(scratch / "put", HERE / "put.c")
+        (scratch / "x.cdl").write_text(CDL)
+        rig.must([BIN / "ncgen", "-o", scratch / "in.nc", scratch / "x.cdl"])
 
     def failing(self, cause):
         return {"LD_PRELOAD": self.shim, "CLOSE_FAILS": str(self.out) + "/", "CLOSE_ERRNO": str(cause)}
@@ -110,15 +98,13 @@ def library(place):
 def journals(place):
     """A journal that could not be kept is not relied on: the change is refused, whatever is in the file is as it was, and the
     next call makes the change with another journal."""
-    reference = {tool: shutil.which(tool) for tool in ("ncgen", "ncdump")}
-    if None in reference.values():
-        print("skip journals: there is no ncdump of the distribution")
+    if rig.missing("ncgen", "ncdump"):
+        counts.skip("journals", "there is no ncdump of the distribution")
         return
     path = place.out / "x.nc"
 
     def shown():
-        env = {k: v for k, v in environment().items() if k != "LD_LIBRARY_PATH"}
-        return subprocess.run([reference["ncdump"], path], env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+        return rig.must([rig.tool("ncdump"), path])
 
     def others(text):
         return [line for line in text.splitlines() if ":history" not in line]
@@ -131,8 +117,7 @@ def journals(place):
             made = path.with_suffix(".cdl")
             made.write_text(shown())
             path.unlink()
-            env = {k: v for k, v in environment().items() if k != "LD_LIBRARY_PATH"}
-            subprocess.run([reference["ncgen"], "-4", "-o", path, made], env=env, check=True, timeout=60)
+            rig.must([rig.tool("ncgen"), "-4", "-o", path, made])
             made.unlink()
         if mode & LINKED:
             # No copy takes the place of a file with two names.
@@ -174,22 +159,20 @@ def journals(place):
 
 def tools(place):
     out, source, trace = place.out, place.scratch / "in.nc", place.scratch / "run.trace"
-    (place.scratch / "x.cdl").write_text(CDL)
-    run([PREFIX / "bin/ncgen", "-o", source, place.scratch / "x.cdl"])
-    made = run([PREFIX / "bin/zonda", "copy", "-k", "netcdf4", "-d", "1", source, place.scratch / "copied.nc"], ZONDA_TRACE=str(trace))
+    made = run([BIN / "zonda", "copy", "-k", "netcdf4", "-d", "1", source, place.scratch / "copied.nc"], ZONDA_TRACE=str(trace))
     check("files to work on", made.returncode == 0 and trace.exists(), made.stderr)
-    zonda = f"{PREFIX}/bin/zonda"
+    zonda = f"{BIN}/zonda"
     commands = [
-        f"{PREFIX}/bin/ncdump {source} > {out}/a",
-        f"{PREFIX}/bin/ncdump -h {source} > {out}/a",
-        f"{PREFIX}/bin/ncgen -o {out}/a.nc {place.scratch}/x.cdl",
-        f"{PREFIX}/bin/ncgen -4 -o {out}/a.nc {place.scratch}/x.cdl",
-        f"{PREFIX}/bin/ncgen -d -o {out}/a.nc {place.scratch}/x.cdl",
-        f"{PREFIX}/bin/ncgen -lc {place.scratch}/x.cdl > {out}/a.c",
-        f"{PREFIX}/bin/ncgen3 -o {out}/a.nc {place.scratch}/x.cdl",
-        f"{PREFIX}/bin/nccopy {source} {out}/a.nc",
-        f"{PREFIX}/bin/nccopy -4 -d 1 {source} {out}/a.nc",
-        f"{PREFIX}/bin/nccopy -w {source} {out}/a.nc",
+        f"{BIN}/ncdump {source} > {out}/a",
+        f"{BIN}/ncdump -h {source} > {out}/a",
+        f"{BIN}/ncgen -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{BIN}/ncgen -4 -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{BIN}/ncgen -d -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{BIN}/ncgen -lc {place.scratch}/x.cdl > {out}/a.c",
+        f"{BIN}/ncgen3 -o {out}/a.nc {place.scratch}/x.cdl",
+        f"{BIN}/nccopy {source} {out}/a.nc",
+        f"{BIN}/nccopy -4 -d 1 {source} {out}/a.nc",
+        f"{BIN}/nccopy -w {source} {out}/a.nc",
         f"{zonda} copy {source} {out}/a.nc",
         f"{zonda} copy -k netcdf4 -d 1 {source} {out}/a.nc",
         f"{zonda} recover --to {out}/a.nc {source}",
@@ -209,7 +192,7 @@ def tools(place):
         # The shell has the file open, too: what it says of it is not looked at.
         done = run(["sh", "-c", f"exec {command}"], **place.failing(errno.EDQUOT))
         said = f"{done.returncode} {done.stderr.strip()}"
-        words = command.replace(str(place.scratch), "").replace(f"{PREFIX}/bin/", "")
+        words = command.replace(str(place.scratch), "").replace(f"{BIN}/", "")
         check(words, done.returncode not in (0, 127) and "Disk quota exceeded" in done.stderr, said)
         place.clean()
         done = run(["sh", "-c", f"exec {command}"])
@@ -220,13 +203,13 @@ def special(place):
     """Targets that are no files, and failures that give them up."""
     out, source = place.out, place.scratch / "in.nc"
     (place.scratch / "bad.cdl").write_text(CDL.replace("v = 0", "v = nonsense"))
-    zonda = f"{PREFIX}/bin/zonda"
+    zonda = f"{BIN}/zonda"
     commands = [
-        f"{PREFIX}/bin/ncgen -o @ {place.scratch}/x.cdl",
-        f"{PREFIX}/bin/ncgen -o @ {place.scratch}/bad.cdl",
-        f"{PREFIX}/bin/ncgen3 -o @ {place.scratch}/bad.cdl",
-        f"{PREFIX}/bin/nccopy {source} @",
-        f"{PREFIX}/bin/nccopy {place.scratch}/bad.cdl @",
+        f"{BIN}/ncgen -o @ {place.scratch}/x.cdl",
+        f"{BIN}/ncgen -o @ {place.scratch}/bad.cdl",
+        f"{BIN}/ncgen3 -o @ {place.scratch}/bad.cdl",
+        f"{BIN}/nccopy {source} @",
+        f"{BIN}/nccopy {place.scratch}/bad.cdl @",
         f"{zonda} copy -f {source} @",
         f"{zonda} copy -f {place.scratch}/bad.cdl @",
         f"{zonda} recover -f --to @ {source}",
@@ -260,7 +243,7 @@ def special(place):
         done = run(shlex.split(command.replace("@.png", str(target)).replace("@", str(target))))
         now = os.lstat(target) if os.path.lexists(target) else None
         same = now is not None and (now.st_ino, stat.S_IFMT(now.st_mode)) == (before.st_ino, stat.S_IFMT(before.st_mode))
-        check(f"{command.replace(str(place.scratch), '').replace(f'{PREFIX}/bin/', '')} on a {kind}", same and done.returncode >= 0,
+        check(f"{command.replace(str(place.scratch), '').replace(f'{BIN}/', '')} on a {kind}", same and done.returncode >= 0,
               f"exit {done.returncode}, {'gone or replaced' if not same else ''} {done.stderr.strip()}")  # fmt: skip
     # What was made is removed; not another file that has its name by then.
     place.clean()
@@ -270,15 +253,15 @@ def special(place):
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="zonda-ends-") as folder:
-        place = Place(Path(folder).resolve())
-        library(place)
-        journals(place)
-        tools(place)
-        special(place)
-    print(f"{n_cases - len(failures)} passed, {len(failures)} failed")
-    return bool(failures)
+    parts = {"library": library, "journals": journals, "tools": tools, "special": special}
+    marks = {name: rig.QUICK if name in ("tools", "special") else rig.FULL for name in parts}
+    options = rig.arguments(rig.parser(__doc__, parts=marks, only=None))
+    with rig.scratch() as folder:
+        place = Place(folder)
+        for part in options.chosen():
+            parts[part](place)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

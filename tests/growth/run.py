@@ -3,6 +3,7 @@
 """What grows with use: files, work, and the room that a change needs.
 
     tests/growth/run.py             a minute
+    tests/growth/run.py --quick     the shortest loops of files, and kills
     tests/growth/run.py --long      longer loops, more definitions
     tests/growth/run.py --table     the lengths beside the reference's, as a table
 
@@ -22,19 +23,17 @@ Room: a redef that moves data, on a device (tmpfs, by root alone) that holds no 
 that is written to such a device, or to one that does not even hold what is new, where the file stays as it was. Chunks that
 wait for more data leave the room to the data, whatever memory there is.
 """
-import argparse
-import ctypes.util
 import os
-import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-HERE = ROOT / "tests/growth"
-SCRATCH = ROOT / "out/growth"
-LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+HERE = Path(__file__).resolve().parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+
+SCRATCH = rig.out("growth")
 # Loops on objects with many attributes, which are run for longer.
 MANY = {"att": 3000, "var_att": 3000, "att_one_of_many": 1000, "att_del": 1000}
 DATA = {"chunk", "record", "string", "vlen"}
@@ -44,37 +43,23 @@ SLACK = 4096
 SLOWER, JUDGED_SECONDS, MOST_SECONDS = 12.0, 0.1, 60
 MOVED_KB, LEAST_MORE_KB = 6 << 10, 48
 
-passed = failed = skipped = 0
+counts = rig.Counts()
 
 
 def say(ok, what):
-    global passed, failed
-    if ok:
-        passed += 1
-    else:
-        failed += 1
-        print("FAIL", what)
-
-
-def skip(what):
-    global skipped
-    skipped += 1
-    print("skip", what)
+    name, _, why = what.partition(": ")
+    counts.check(name, None if ok else why or "not so")
 
 
 def compile_program(source):
-    program = SCRATCH / source.stem
-    subprocess.run(["gcc", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'dist/include'}", source, "-o", program,
-                    f"-L{LIBRARY}", "-l:libnetcdf.so.19"], check=True)
-    return program
+    return rig.compile_c(SCRATCH / source.stem, source)
 
 
 def run(ours, *command, check=True, **more):
-    env = {**os.environ, **more}
-    env.pop("LD_LIBRARY_PATH", None)
-    if ours:
-        env["LD_LIBRARY_PATH"] = str(LIBRARY)
-    return subprocess.run([str(part) for part in command], env=env, capture_output=True, text=True, check=check, timeout=600)
+    done = rig.run(command, rig.environment(rig.LIBDIR if ours else None, **more), seconds=600)
+    if check:
+        done.check_returncode()
+    return done
 
 
 def shown(file):
@@ -88,7 +73,7 @@ def killed(options):
     program = compile_program(HERE / "killed.c")
     file = SCRATCH / "killed.nc"
     file.unlink(missing_ok=True)
-    for n in range(60 if options.long else 12):
+    for n in range(options.by(12, 12, 60)):
         run(True, program, file, 100 + n, "kill", check=False)
         if n == 0:
             first = file.stat().st_size
@@ -121,18 +106,18 @@ def lengths(program, loop, n, kind):
 
 
 def files(options):
-    program = compile_program(ROOT / "bench/engines/growth.c")
+    program = compile_program(rig.ROOT / "bench/engines/growth.c")
     loops = run(False, program).stdout.split()
     rows = []
-    kinds = {"new": [10, 100, 300], "theirs": [100], "reopened": [30]}
+    kinds = options.by({"new": [10], "theirs": [10]}, {"new": [10, 100, 300], "theirs": [100], "reopened": [30]}, None)
     if options.long or options.table:
         kinds = {"new": [10, 100, 1000, 3000] if options.long else [10, 100, 1000], "theirs": [10, 300], "reopened": [10, 30, 100, 300]}
-    for kind, counts in kinds.items():
-        for n in counts:
+    for kind, lengths_of_loops in kinds.items():
+        for n in lengths_of_loops:
             for loop in loops:
-                if options.only and not re.search(options.only, loop):
+                if not options.wants(loop):
                     continue
-                if n == max(counts) and kind == "new":
+                if n == max(lengths_of_loops) and kind == "new" and options.mark != rig.QUICK:
                     n = max(n, MANY.get(loop, n))
                 ours, theirs = lengths(program, loop, n, kind)
                 rows.append((kind, n, loop, ours, theirs))
@@ -159,7 +144,7 @@ def work(options):
     sizes = (4000, 16000)
     for mode in "classic", "cdf5", "netcdf4":
         for what in run(False, program).stdout.split():
-            if options.only and not re.search(options.only, what):
+            if not options.wants(what):
                 continue
             # A commit of a classic file writes its whole header, as the reference does.
             if mode != "netcdf4" and what in ("grp", "type", "commits"):
@@ -182,12 +167,12 @@ def work(options):
 # ---- Room
 
 def room(options):
-    if options.only and not re.search(options.only, "room"):
+    if not options.wants("room"):
         return
     folder = SCRATCH / "small"
     folder.mkdir(exist_ok=True)
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder]).returncode != 0:
-        skip("room: no tmpfs can be mounted (who is not root cannot)")
+        counts.skip("room", "no tmpfs can be mounted (who is not root cannot)")
         return
 
     def place(made, more_kb):
@@ -241,21 +226,17 @@ def room(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true")
+    marks = {"files": rig.QUICK, "killed": rig.QUICK, "work": rig.FULL, "room": rig.FULL}
+    parser = rig.parser(__doc__, parts=marks, only="a pattern of loops, kinds of objects, or `room`")
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--only", help="a pattern of loops, kinds of objects, or `room`")
-    parser.add_argument("--parts", default="files,killed,work,room")
-    options = parser.parse_args()
-    SCRATCH.mkdir(parents=True, exist_ok=True)
-    if not ctypes.util.find_library("netcdf") or not shutil.which("ncdump"):
-        skip("all: there is no libnetcdf of the distribution to compare with")
-    else:
-        for part in options.parts.split(","):
-            {"files": files, "killed": killed, "work": work, "room": room}[part](options)
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    options = rig.arguments(parser)
+    rig.two_libraries()
+    if rig.missing("ncdump"):
+        raise rig.Skip("there is no ncdump of the distribution")
+    for part in options.chosen():
+        {"files": files, "killed": killed, "work": work, "room": room}[part](options)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

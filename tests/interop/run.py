@@ -6,6 +6,7 @@
     tests/interop/run.py --long           every edit of every file by every program
     tests/interop/run.py --only PATTERN   cases whose name matches (a regular expression)
     tests/interop/run.py --parts LIST     of write, read, tools, structure, edit, return
+    tests/interop/run.py --quick          without tools, and without changes
 
 Each case of `write.c` is written by the library under test and by the reference (the distribution's
 netCDF-C), and everybody must see the same in both files: the reference, the newest netCDF-C (of the
@@ -17,27 +18,24 @@ changes its files once more, and the reference reads them again.
 Where the reference's own file cannot be read, anything that can be is right. What the reference does
 wrong is in exceptions.txt, each with its reason.
 
-ZONDA_LIBDIR (dist/lib) is the library under test. ZONDA_PYTHON has h5py, netCDF4 and h5netcdf
-(out/venv); without it their parts are skipped. ZONDA_SCRATCH (/dev/shm) takes the files; those that
-fail are kept in out/interop/failed. INTEROP_SELF=1 allows the library under test to be the reference
-or the newest netCDF-C, to try the tests themselves.
+Without a Python with h5py, netCDF4 and h5netcdf their parts are skipped. Files that fail are kept in
+out/interop/failed. INTEROP_SELF=1 allows the library under test to be the reference or the newest
+netCDF-C, to try the tests themselves. tests/rig/places.py has the settings.
 """
-import argparse
 import fnmatch
-import glob
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-OUT = ROOT / "out" / "interop"
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+
 SOURCES = ["write", "types", "attributes", "shapes", "renames", "storage", "lives"]
 # Much time for little: only some of the programs, unless --long.
 HEAVY = {"variables-1000", "much-used", "groups-300", "large", "several-unlimited", "att-large"}
@@ -53,18 +51,13 @@ EDITS = ["append", "overwrite", "define", "attributes"]
 SECONDS = 300
 
 
-class Setup(Exception):
-    """The tests cannot be run at all."""
-
-
-def run(command, env, seconds=SECONDS, cwd=None):
+def run(command, env):
     """(exit code or "timeout", output)."""
     try:
-        r = subprocess.run([str(w) for w in command], env=env, cwd=cwd, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds)
+        done = rig.run(command, env, text=False, seconds=SECONDS, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired:
         return "timeout", ""
-    return r.returncode, r.stdout.decode(errors="backslashreplace")
+    return done.returncode, done.stdout.decode(errors="backslashreplace")
 
 
 def is_refusal(line):
@@ -146,34 +139,23 @@ def settled(text):
     return loose(re.sub(r" fill 256:", " fill 1:", text))
 
 
-class Results:
+class Results(rig.Counts):
     def __init__(self, exceptions):
-        self.passed = self.failed = self.skipped = self.allowed = self.not_built = 0
-        self.exceptions, self.used = exceptions, set()
+        super().__init__()
+        self.allowed = self.not_built = 0
+        self.exceptions = exceptions
 
     def check(self, case, what, why, keep=()):
         """Counts a check of a case; `why` says what is wrong with it, if anything."""
-        for i, (c, w, _) in enumerate(self.exceptions):
+        for c, w, _ in self.exceptions:
             if fnmatch.fnmatchcase(case, c) and fnmatch.fnmatchcase(what, w):
-                if why:
-                    self.used.add(i)
-                    self.allowed += 1
+                self.allowed += bool(why)
                 return not why
-        if why:
-            self.failed += 1
-            print("FAIL %s, %s: %s" % (case, what, why), flush=True)
-            for f in keep:
-                if os.path.exists(f):
-                    target = OUT / "failed" / re.sub(r"\W+", "_", what)
-                    target.mkdir(parents=True, exist_ok=True)
-                    shutil.copy(f, target / ("%s-%s" % (Path(f).parent.name, Path(f).name)))
-        else:
-            self.passed += 1
-        return not why
-
-    def skip(self, why, n=1):
-        self.skipped += n
-        print("skip %s" % why)
+        for f in keep if why else ():
+            if os.path.exists(f):
+                target = rig.out("interop", "failed", re.sub(r"\W+", "_", what))
+                shutil.copy(f, target / ("%s-%s" % (Path(f).parent.name, Path(f).name)))
+        return super().check("%s, %s" % (case, what), why)
 
 
 def read_exceptions(itself):
@@ -190,61 +172,22 @@ class Programs:
     """The libraries and programs there are."""
 
     def __init__(self, scratch):
-        self.base = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NETCDF_", "HDF5_", "ZONDA_"))}
-        self.base.update(LC_ALL="C.UTF-8", TZ="UTC", PYTHONDONTWRITEBYTECODE="1", HDF5_USE_FILE_LOCKING="FALSE")
-        self.ours = Path(os.environ.get("ZONDA_LIBDIR") or ROOT / "dist" / "lib").resolve()
-        self.reference = self.find_reference()
-        self.python = self.find_python()
+        self.base = rig.environment(TZ="UTC", PYTHONDONTWRITEBYTECODE="1", HDF5_USE_FILE_LOCKING="FALSE")
+        self.is_reference = os.environ.get("INTEROP_SELF", "") == "1"
+        rig.two_libraries(may_be_one=self.is_reference)
+        self.ours, self.reference = rig.LIBDIR, rig.reference()
+        self.python = rig.python("h5py", "hdf5plugin", "netCDF4", "h5netcdf")
         self.newest = None
         if self.python:
-            self.base["HDF5_PLUGIN_PATH"] = self.ask("import hdf5plugin; print(hdf5plugin.PLUGINS_PATH)")
-            site = self.ask("import netCDF4, os; print(os.path.dirname(os.path.dirname(netCDF4.__file__)))")
-            libraries = [x for d in ("netcdf4.libs", "netCDF4.libs") for x in glob.glob(os.path.join(site, d, "*.so*"))]
-            if any("libnetcdf" in x for x in libraries):
-                self.newest = scratch / "newest"
-                self.newest.mkdir()
-                for x in libraries:
-                    os.symlink(x, self.newest / os.path.basename(x))
-                    if os.path.basename(x).startswith("libnetcdf-"):
-                        os.symlink(x, self.newest / "libnetcdf.so.19")
-        self.check_libraries()
-        self.is_reference = os.environ.get("INTEROP_SELF", "") == "1"
-
-    def find_reference(self):
-        folder = os.environ.get("ORACLE_LIBDIR")
-        if not folder:
-            r = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True)
-            m = re.search(r"libnetcdf\.so\.19 .*=> (\S+)", r.stdout)
-            folder = os.path.dirname(m[1]) if m else None
-        return Path(folder) if folder else None
-
-    def find_python(self):
-        for python in (os.environ.get("ZONDA_PYTHON", ""), str(ROOT / "out" / "venv" / "bin" / "python")):
-            if os.path.exists(python) and run([python, "-c", "import h5py, hdf5plugin, netCDF4, h5netcdf"], self.base)[0] == 0:
-                return python
-        return None
-
-    def ask(self, line):
-        return run([self.python, "-c", line], self.base)[1].strip().splitlines()[-1]
-
-    def check_libraries(self):
-        if not (self.ours / "libnetcdf.so.19").exists():
-            raise Setup("no libnetcdf.so.19 in %s; run make build" % self.ours)
-        if os.environ.get("INTEROP_SELF", "") != "1" and self.reference and \
-                os.path.samefile(self.ours / "libnetcdf.so.19", self.reference / "libnetcdf.so.19"):
-            raise Setup("both libraries are one file")
+            self.base["HDF5_PLUGIN_PATH"] = rig.must([self.python, "-c", "import hdf5plugin; print(hdf5plugin.PLUGINS_PATH)"]).strip()
+            self.newest = rig.newest(scratch / "newest", self.python)
 
     def env(self, library):
         return {**self.base, "LD_LIBRARY_PATH": str(library)}
 
     def build(self, folder):
-        flags = ["-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
         for program, sources in (("write", SOURCES), ("digest", ["digest"]), ("edit", ["edit"])):
-            command = [os.environ.get("CC", "gcc"), *flags, *(str(HERE / (s + ".c")) for s in sources),
-                       "-o", str(folder / program), "-L", str(self.reference), "-l:libnetcdf.so.19", "-lm"]
-            code, text = run(command, os.environ)
-            if code:
-                raise Setup("%s does not compile:\n%s" % (program, text))
+            rig.compile_c(folder / program, *(HERE / (s + ".c") for s in sources), link="reference", flags=["-Wno-unused-function"], libraries=["-lm"])
 
 
 class Matrix:
@@ -256,7 +199,7 @@ class Matrix:
             (scratch / d).mkdir()
         programs.build(self.bin)
         names = run([self.bin / "write", "list"], programs.env(programs.reference))[1].split()
-        self.cases = [c for c in names if re.search(options.only, c)]
+        self.cases = [c for c in names if options.wants(c)]
         if not programs.python:
             self.cases = [c for c in self.cases if c != "plugins"]
         self.written = {}
@@ -465,7 +408,7 @@ class Matrix:
         self.r.check(case, what + ", then read by reference", differs(same(want), same(got)), [paths["ours"]])
         own = self.digest(self.p.ours, paths["ours"])
         self.r.check(case, what + ", then read by ours", differs(same(want), same(own)), [paths["ours"]])
-        if "return" in self.o.parts:
+        if "return" in self.o.chosen():
             self.come_back(case, what, who, kind, paths, same)
 
     def come_back(self, case, what, who, kind, paths, same):
@@ -487,7 +430,7 @@ class Matrix:
         self.structure(paths["ours"], case, what + ", structure", False)
 
     def go(self):
-        parts = self.o.parts
+        parts = self.o.chosen()
         self.each(self.write, self.cases)
         if "read" in parts:
             # A case without a twin of its own kind measures nothing.
@@ -496,11 +439,11 @@ class Matrix:
             if self.p.python:
                 self.each(self.read_by_python, ("h5py", "netcdf4", "h5netcdf"))
             else:
-                self.r.skip("h5py, netCDF4-python, h5netcdf, the newest netCDF-C: no Python that has them", 4)
+                self.r.skip("h5py, netCDF4-python, h5netcdf, the newest netCDF-C", "no Python that has them", 4)
         if "tools" in parts:
-            missing = [t for t in ("ncdump", "h5dump", "h5repack") if not shutil.which(t)]
+            missing = rig.missing("ncdump", "h5dump", "h5repack")
             if missing:
-                self.r.skip("not installed: " + " ".join(missing), len(missing))
+                self.r.skip(" ".join(missing), "not installed", len(missing))
             else:
                 self.each(self.tools, [c for c in self.cases if c in self.want and (self.o.long or c not in HEAVY)])
         if "structure" in parts:
@@ -548,39 +491,24 @@ def plain_dump(text):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--long", action="store_true")
-    p.add_argument("--only", default=".")
-    p.add_argument("--parts", default="write,read,tools,structure,edit,return")
-    p.add_argument("--keep", action="store_true", help="keep the scratch folder, and say where it is")
-    o = p.parse_args()
-    o.parts = o.parts.split(",")
-    shutil.rmtree(OUT / "failed", ignore_errors=True)
-    where = os.environ.get("ZONDA_SCRATCH") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
-    scratch = Path(tempfile.mkdtemp(prefix="zonda-interop-", dir=where))
-    try:
+    marks = {part: rig.QUICK if part in ("write", "read", "structure") else rig.FULL for part in ("write", "read", "tools", "structure", "edit", "return")}
+    parser = rig.parser(__doc__, parts=marks)
+    parser.add_argument("--keep", action="store_true", help="keep the scratch folder, and say where it is")
+    options = rig.arguments(parser)
+    rig.out("interop", "failed", anew=True)
+    if not os.path.exists("/usr/include/netcdf.h"):
+        raise rig.Skip("no header of the distribution")
+    with rig.scratch(in_memory=True) as scratch:
+        if options.keep:
+            rig.keep(scratch)
         programs = Programs(scratch)
-        if not programs.reference or not os.path.exists("/usr/include/netcdf.h"):
-            print("tests/interop: no libnetcdf of the distribution, or no header, to compare with")
-            print("0 passed, 0 failed, 1 skipped")
-            return 0
         results = Results(read_exceptions(programs.is_reference))
-        matrix = Matrix(o, programs, results, scratch)
+        matrix = Matrix(options, programs, results, scratch)
         matrix.go()
-    finally:
-        if o.keep:
-            print("files: %s" % scratch)
-        else:
-            shutil.rmtree(scratch, ignore_errors=True)
     print("%d cases; %d checks differ as exceptions.txt says; %d files of others could not be changed yet"
           % (len(matrix.cases), results.allowed, results.not_built))
-    print("%d passed, %d failed, %d skipped" % (results.passed, results.failed, results.skipped))
-    return 1 if results.failed or not results.passed else 0
+    return results
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Setup as why:
-        print("tests/interop: %s" % why, file=sys.stderr)
-        sys.exit(1)
+    rig.main(main)

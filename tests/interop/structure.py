@@ -14,7 +14,7 @@ only the metadata is followed.
 --sectors  the first chunk of each object header lies within 512 bytes of the disk
 --leaks    says how many bytes belong to nothing
 
-One line per problem. The last line is `N passed, N failed`.
+One line per problem; the last one says how many files are wrong.
 """
 import argparse
 import mmap
@@ -334,7 +334,7 @@ def main():
             print("FAIL %s: %d more" % (path, len(f.problems) - 20))
         if options.leaks and not f.problems:
             print("ok   %s: %d of %d bytes belong to nothing" % (path, f.lost, f.end))
-    print("%d passed, %d failed" % (len(options.files) - failed, failed))
+    print("%d of %d files are wrong" % (failed, len(options.files)))
     return 1 if failed else 0
 
 

@@ -10,50 +10,43 @@ Compared are the bytes that belong to nothing. Files that structure.py does not 
 (damaged ones, and newer indexes of chunks) are left out, and so are those where `zonda info` says
 that it could not count something.
 
-ZONDA_LIBDIR (dist/lib): the tool is in bin beside it. One line per difference; the last line is
-`N passed, N failed, N left out`.
+tests/rig/places.py has the settings. One line per difference.
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
-import structure
-
-# Files of the corpus.
-MOST = 300
-ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
+import structure  # noqa: E402
 
 
-def some():
-    files = sorted(str(f) for data in ROOT.glob("crates/*/tests/data") for f in data.glob("*.[hn][5c]"))
-    corpus = os.environ.get("ZONDA_CORPUS")
-    if not corpus:
-        print("skip the corpus: ZONDA_CORPUS names none")
+def some(options, counts):
+    """Files of ours, and the smallest of the corpus."""
+    files = sorted(str(f) for data in rig.ROOT.glob("crates/*/tests/data") for f in data.glob("*.[hn][5c]"))
+    if not rig.CORPUS:
+        counts.skip("the corpus", "ZONDA_CORPUS names none")
         return files
-    names = [f for f in Path(corpus).rglob("*") if f.suffix in (".nc", ".nc4", ".h5", ".hdf5", ".he5")]
+    names = [f for f in rig.CORPUS.rglob("*") if f.suffix in (".nc", ".nc4", ".h5", ".hdf5", ".he5")]
     sized = sorted((f.stat().st_size, str(f)) for f in names if f.is_file())
-    return files + [f for _, f in sized[:MOST]]
+    return files + [f for _, f in sized[:options.by(0, 300, 300)]]
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("files", nargs="*")
-    files = p.parse_args().files or some()
-    tool = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve().parent / "bin" / "zonda"
-    options = argparse.Namespace(sectors=False, exact=False)
+    parser = rig.parser(__doc__, only=None)
+    parser.add_argument("files", nargs="*")
+    options, counts = rig.arguments(parser), rig.Counts()
     sys.setrecursionlimit(10000)
-    passed = failed = left_out = 0
-    for path in files:
+    left_out = 0
+    for path in options.files or some(options, counts):
         try:
-            walk = structure.check(path, options)
+            walk = structure.check(path, argparse.Namespace(sectors=False, exact=False))
         except (OSError, ValueError) as why:
-            print("skip %s: %s" % (path, why))
+            print("left out %s: %s" % (path, why))
             left_out += 1
             continue
-        out = subprocess.run([tool, "info", "--json", path], capture_output=True, text=True, timeout=300)
+        out = rig.run([rig.ZONDA, "info", "--json", path])
         space = json.loads(out.stdout).get("space") if out.stdout else None
         if walk.problems or not walk.followed or space is None or space["faults"]:
             left_out += 1
@@ -68,14 +61,11 @@ def main():
         lost = walk.lost + len(walk.data) - walk.end
         collections = kinds.get("global heap", 0)
         want, got = lost + heap, space["unaccounted_bytes"] + collections + unseen
-        if got == want and collections >= heap and not space["overlaps"]:
-            passed += 1
-        else:
-            failed += 1
-            print("FAIL %s: %d bytes belong to nothing and %d are collections, `zonda info` says %s" % (path, lost, heap, space))
-    print("%d passed, %d failed, %d left out" % (passed, failed, left_out))
-    return 1 if failed else 0
+        is_same = got == want and collections >= heap and not space["overlaps"]
+        counts.check(path, None if is_same else "%d bytes belong to nothing and %d are collections, `zonda info` says %s" % (lost, heap, space))
+    print("%d left out" % left_out)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

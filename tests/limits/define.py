@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Whatever define mode accepts survives close and reads back.
 
-    tests/limits/define.py                 60 files
+    tests/limits/define.py                 60 files; with --quick 10
     tests/limits/define.py --long          6,000 files
     tests/limits/define.py --only SEED     one file, with its definitions printed
     tests/limits/define.py --seed S --files N
@@ -14,9 +14,8 @@ file whose definitions were all accepted or refused one by one must then be clos
 by the library under test and by the reference, each in a process of its own, with every accepted
 definition as it was given. The reference is asked in the same way for what it reads: it is the judge.
 
-ZONDA_LIBDIR (dist/lib) is the library under test; ORACLE_LIBDIR the reference, else that of the system.
+tests/rig/places.py has the settings.
 """
-import argparse
 import ctypes as c
 import json
 import os
@@ -28,8 +27,10 @@ import time
 import unicodedata
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-OUT = ROOT / "out" / "limits"
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
+
+OUT = rig.out("limits")
 FORMATS = {"cdf1": 0, "cdf2": 0x200, "cdf5": 0x20, "nc4": 0x1000, "nc4classic": 0x1100}
 SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 4, 6: 8, 7: 1, 8: 2, 9: 4, 10: 8, 11: 8}
 STRING = 12
@@ -501,7 +502,7 @@ class Child:
     """A library in a process that may die or hang without harm."""
 
     def __init__(self, role, library):
-        self.command, self.process = [sys.executable, __file__, "--serve", role, library], None
+        self.command, self.process = [sys.executable, __file__, "--serve", role, str(library)], None
 
     def ask(self, **request):
         import select
@@ -618,16 +619,7 @@ def differences(a, b):
     return ["%s: %r before, %r after" % (shown(k), a.get(k), b.get(k)) for k in keys[:4]]
 
 
-def find_reference():
-    folder = os.environ.get("ORACLE_LIBDIR")
-    if folder:
-        return os.path.join(folder, "libnetcdf.so.19")
-    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
-    match = re.search(r"libnetcdf\.so\.19 .*=> (\S+)", listed)
-    return match and match[1]
-
-
-def judge(seed, ours, judge_writer, readers, counts):
+def judge(seed, ours, judge_writer, readers, found):
     """The faults of one file."""
     path = OUT / ("define-%d.nc" % seed)
     path.unlink(missing_ok=True)
@@ -635,8 +627,8 @@ def judge(seed, ours, judge_writer, readers, counts):
     faults = []
     if "died" in made:
         return ["the library died: %s" % made["died"]]
-    counts["tried"] += made["tried"]
-    counts["refused"] += made["refused"]
+    found["tried"] += made["tried"]
+    found["refused"] += made["refused"]
     faults += ["on the open handle: " + wrong for wrong in made["wrong"]]
     ended = [made["enddef"], made["close"]]
     if ended != [0, 0]:
@@ -655,7 +647,7 @@ def judge(seed, ours, judge_writer, readers, counts):
                 faults.append("left behind: %.150s, by the reference: %.150s" % tuple(left))
         other.unlink(missing_ok=True)
         if not faults:
-            counts["ended"] += 1
+            found["ended"] += 1
             path.unlink(missing_ok=True)
         return faults
     if not faults:
@@ -664,16 +656,16 @@ def judge(seed, ours, judge_writer, readers, counts):
         for name, reader in readers.items():
             read = reader.ask(file=str(path), format=made["format"])
             if "died" in read and name == "reference" and "no answer" in str(read["died"]):
-                counts["slow"] += 1
+                found["slow"] += 1
             elif "found" not in read:
                 faults.append("%s: %s" % (name, {k: v for k, v in read.items()}))
             else:
                 before, after = given, read["found"]
                 told[name] = after
                 if name == "reference":
-                    counts["late"] += len(late)
+                    found["late"] += len(late)
                     before, after = clipped_names(without(before, late)), clipped_names(after)
-                before, after = (Types(found, numbers).all_like(found) for found in (before, after))
+                before, after = (Types(one, numbers).all_like(one) for one in (before, after))
                 faults += ["%s: %s" % (name, d) for d in differences(before, after)]
         if len(told) == 2 and not faults:
             # Of types that are alike both name the same, with the same sizes and offsets.
@@ -684,51 +676,50 @@ def judge(seed, ours, judge_writer, readers, counts):
     return faults
 
 
-def main():
-    if sys.argv[1:2] == ["--serve"]:
-        return serve(*sys.argv[2:])
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--files", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int)
-    args = parser.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
-    library = os.path.realpath(os.path.join(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib"), "libnetcdf.so.19"))
-    if args.only is not None:
-        lib, path = Lib(library), OUT / ("define-%d.nc" % args.only)
-        path.unlink(missing_ok=True)
-        maker = Maker(lib, str(path), args.only, True)
-        maker.run()
-        print("enddef %d" % lib.enddef(maker.nc))
-        if hasattr(lib.so, "nc_zonda_last_error"):
-            lib.so.nc_zonda_last_error.restype = c.c_char_p
-            print((lib.so.nc_zonda_last_error() or b"").decode("utf-8", "replace"))
-        print("close %d: %s" % (lib.close(maker.nc), path))
-        return 0
-    files = args.files or (6000 if args.long else 60)
-    readers, reference = {"zonda": Child("read", library)}, find_reference()
+def show(seed):
+    """One file, with its definitions."""
+    lib, path = Lib(rig.LIBRARY), OUT / ("define-%d.nc" % seed)
+    path.unlink(missing_ok=True)
+    maker = Maker(lib, str(path), seed, True)
+    maker.run()
+    print("enddef %d" % lib.enddef(maker.nc))
+    if hasattr(lib.so, "nc_zonda_last_error"):
+        lib.so.nc_zonda_last_error.restype = c.c_char_p
+        print((lib.so.nc_zonda_last_error() or b"").decode("utf-8", "replace"))
+    print("close %d: %s" % (lib.close(maker.nc), path))
+
+
+def files(n, first, counts):
+    """n files, from a first seed on."""
+    readers, reference = {"zonda": Child("read", rig.LIBRARY)}, rig.reference_library()
     if reference:
         readers["reference"] = Child("read", reference)
-    ours, failed, counts = Child("write", library), 0, {"tried": 0, "refused": 0, "slow": 0, "ended": 0, "late": 0}
-    theirs = Child("write", reference) if reference else None
-    for seed in range(args.seed, args.seed + files):
-        faults = judge(seed, ours, theirs, readers, counts)
-        if faults:
-            failed += 1
-            print("FAIL seed %d (out/limits/define-%d.nc):" % (seed, seed))
-            for fault in faults[:5]:
-                print("     " + shown(fault)[:400])
-            sys.stdout.flush()
+    else:
+        counts.skip("the reference", "there is no library of the distribution")
+    ours, theirs = Child("write", rig.LIBRARY), Child("write", reference) if reference else None
+    found = {"tried": 0, "refused": 0, "slow": 0, "ended": 0, "late": 0}
+    for seed in range(first, first + n):
+        faults = judge(seed, ours, theirs, readers, found)
+        counts.check("seed %d (out/limits/define-%d.nc)" % (seed, seed), "".join("\n     " + shown(fault)[:400] for fault in faults[:5]))
     for child in [ours, theirs, *readers.values()]:
         if child and child.process:
             child.process.stdin.close()
             child.process.wait(timeout=60)
-    skipped = "" if reference else ", 1 skipped (no reference)"
-    print("seeds %d to %d: %d definitions, %d of them refused; %d files that both end with one error, %d that the reference did not read in %d s, %d variables that it cannot read" % (args.seed, args.seed + files - 1, counts["tried"], counts["refused"], counts["ended"], counts["slow"], SECONDS, counts["late"]))
-    print("%d passed, %d failed%s" % (files - failed, failed, skipped))
-    return 1 if failed else 0
+    print("seeds %d to %d: %d definitions, %d of them refused; %d files that both end with one error, %d that the reference did not read in %d s, %d variables that it cannot read" % (first, first + n - 1, found["tried"], found["refused"], found["ended"], found["slow"], SECONDS, found["late"]))
+
+
+def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(*sys.argv[2:])
+    parser = rig.parser(__doc__, seed=1, only=None)
+    parser.add_argument("--files", type=int)
+    parser.add_argument("--only", type=int, metavar="SEED")
+    options, counts = rig.arguments(parser), rig.Counts()
+    if options.only is not None:
+        return show(options.only)
+    files(options.files or options.by(10, 60, 6000), options.seed, counts)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

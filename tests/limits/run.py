@@ -3,8 +3,10 @@
 """Counts that nobody can mean, while memory is scarce: an error, never an end.
 
     tests/limits/run.py             every call with six sizes, 40 changed files, 40 random files of definitions
+    tests/limits/run.py --quick     every call with six sizes, 8 changed files
     tests/limits/run.py --long      every call with 16 sizes, 5,000 changed files, 6,000 files of definitions
     tests/limits/run.py --store     asks the reference (minutes) and writes what it says to reference.txt
+    tests/limits/run.py --parts LIST    of calls, files, define; --files N of each; --seed S
 
 Three parts:
 - absurd.c calls each function that takes a count, a size or a length with absurd ones, in a child that
@@ -16,28 +18,24 @@ Three parts:
   inquiries and gets, with little memory: every one has to end by itself, by 0 or an error.
 - define.py: each accepted definition survives close and reads back.
 
-ZONDA_LIBDIR (dist/lib), ZONDA_INCDIR (dist/include), ORACLE_LIBDIR (else the system's).
+tests/rig/places.py has the settings.
 """
-import argparse
 import os
 import random
 import re
-import resource
 import struct
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import define
-
 HERE = Path(__file__).resolve().parent
-ROOT, OUT = define.ROOT, define.OUT
-LIBDIR = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve()
-INCDIR = Path(os.environ.get("ZONDA_INCDIR", ROOT / "dist" / "include")).resolve()
+sys.path.insert(1, str(HERE.parent))
+import define  # noqa: E402
+import rig  # noqa: E402
+
+ROOT, OUT = rig.ROOT, define.OUT
 STORED = HERE / "reference.txt"
-ZONDA = LIBDIR.parent / "bin" / "zonda"
 INTERNAL = "-92"
 # Address space of a reader. Without stacks of threads and libraries it has half of it.
 ROOM = 400 << 20
@@ -47,10 +45,10 @@ MOST_SECONDS = 30
 def lines_of(program, libdir, folder, quick):
     """What absurd.c says on a library: {(case, format, size): codes}."""
     folder.mkdir(parents=True, exist_ok=True)
-    env = dict(os.environ, LD_LIBRARY_PATH=str(libdir), RUST_BACKTRACE="0")
-    ran = subprocess.run([program, str(folder), "all", *(["quick"] if quick else [])], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=3000)
+    words = [program, folder, "all", *(["quick"] if quick else [])]
+    ran = rig.run(words, rig.environment(libdir, RUST_BACKTRACE=0), seconds=3000, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     if ran.returncode:
-        raise SystemExit("absurd: exit %d on %s" % (ran.returncode, libdir))
+        raise rig.Setup("absurd: exit %d on %s" % (ran.returncode, libdir))
     found = {}
     for line in ran.stdout.splitlines():
         call, codes = line.split(":", 1)
@@ -81,36 +79,31 @@ def store(answers):
 
 def built():
     """absurd.c as a program, which runs with any libnetcdf."""
-    program = OUT / "absurd"
-    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I%s" % INCDIR, str(HERE / "absurd.c"), "-o", str(program), "-L%s" % LIBDIR, "-l:libnetcdf.so.19"], check=True)
-    return program
+    return rig.compile_c(OUT / "absurd", HERE / "absurd.c")
 
 
-def calls(quick):
-    """(passed, faults) of absurd.c."""
-    program = built()
-    reference = None if quick else define.find_reference()
-    # Thousands of small files: in memory where that can be.
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=shared) as scratch, ThreadPoolExecutor() as both:
-        ours = both.submit(lines_of, program, LIBDIR, Path(scratch) / "ours", quick)
-        theirs = both.submit(lines_of, program, os.path.dirname(reference), Path(scratch) / "theirs", quick) if reference else None
+def calls(options, counts):
+    """What absurd.c finds."""
+    program, quick = built(), not options.long
+    reference = None if quick else rig.reference()
+    # Thousands of small files.
+    with rig.scratch(in_memory=True) as scratch, ThreadPoolExecutor() as both:
+        ours = both.submit(lines_of, program, rig.LIBDIR, scratch / "ours", quick)
+        theirs = both.submit(lines_of, program, reference, scratch / "theirs", quick) if reference else None
         ours, theirs = ours.result(), theirs.result() if theirs else stored()
     rules = []
     for line in (HERE / "exceptions.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             rules.append([re.compile(part.strip()) for part in line.split(" | ")[:3]])
-    faults, passed = [], 0
+    n_wrong = 0
     for call, codes in ours.items():
         other = theirs.get(call, ["signal"])
         excused = any(all(rule.fullmatch(part) for rule, part in zip(three, call)) for three in rules)
-        if not codes or codes[0] in ("signal", "exit") or INTERNAL in codes:
-            faults.append("%s: %s (reference: %s)" % (" ".join(call), " ".join(codes), " ".join(other)))
-        elif other[0] not in ("signal", "exit") and codes[0] != other[0] and not excused:
-            faults.append("%s: %s, reference %s" % (" ".join(call), " ".join(codes), " ".join(other)))
-        else:
-            passed += 1
-    return passed, faults
+        is_wrong = not codes or codes[0] in ("signal", "exit") or INTERNAL in codes
+        is_wrong |= other[0] not in ("signal", "exit") and codes[0] != other[0] and not excused
+        n_wrong += is_wrong
+        counts.check(" ".join(call), "%s, reference %s" % (" ".join(codes), " ".join(other)) if is_wrong else None)
+    print("calls with absurd counts: %d, %d of them wrong" % (len(ours), n_wrong))
 
 
 # ---- Files
@@ -144,28 +137,21 @@ def change(data, rng):
     return bytes(data), rng.choice([0, 0, 1 << 28, 1 << 33])
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 20, 64 << 20))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def read_changed(seed):
-    """The fault of one changed file, or nothing."""
+def read_changed(sources, seed):
+    """(name, faults) of one changed file."""
     rng = random.Random(seed)
-    source = rng.choice(SOURCES)
+    source = rng.choice(sources)
     data, length = change(source.read_bytes(), rng)
     path, copy = OUT / ("huge-%d.nc" % seed), OUT / ("huge-%d-copy.nc" % seed)
     path.write_bytes(data)
     if length > len(data):
         os.truncate(path, length)
     faults = []
-    for command in ([ZONDA, "check", path], [ZONDA, "copy", path, copy], [ZONDA, "dump", path]):
-        env = dict(os.environ, RUST_BACKTRACE="0")
+    for command in ([rig.ZONDA, "check", path], [rig.ZONDA, "copy", path, copy], [rig.ZONDA, "dump", path]):
+        limits = rig.bounds(memory=ROOM, file=64 << 20, seconds=MOST_SECONDS)
         try:
-            ran = subprocess.run([str(a) for a in command], preexec_fn=limits, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=4 * MOST_SECONDS)
-            said = ran.stderr.decode("utf-8", "replace")
+            ran = rig.run(command, rig.environment(RUST_BACKTRACE=0), preexec_fn=limits, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, seconds=4 * MOST_SECONDS)
+            said = ran.stderr
             if ran.returncode < 0 and ran.returncode not in (-24, -25) or ran.returncode > 3 or "panicked" in said or "allocation" in said:
                 faults.append("%s: exit %d: %s" % (command[1], ran.returncode, said[-200:].replace("\n", " ")))
             elif ran.returncode == -24 and length == 0:
@@ -175,43 +161,33 @@ def read_changed(seed):
         copy.unlink(missing_ok=True)
     if not faults:
         path.unlink()
-    return ["seed %d (%s): %s" % (seed, source.name, fault) for fault in faults]
+    return "seed %d (%s)" % (seed, source.name), "; ".join(faults)
+
+
+def files(options, counts):
+    """What becomes of changed files."""
+    n, found = options.files or options.by(8, 40, 5_000), sources()
+    with ThreadPoolExecutor(2) as pool:
+        for name, wrong in pool.map(lambda seed: read_changed(found, seed), range(options.seed, options.seed + n)):
+            counts.check(name, wrong)
+    print("changed files: seeds %d to %d of %d sources" % (options.seed, options.seed + n - 1, len(found)))
 
 
 def main():
-    global SOURCES
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--long", action="store_true")
+    marks = {"calls": rig.QUICK, "files": rig.QUICK, "define": rig.FULL}
+    parser = rig.parser(__doc__, parts=marks, seed=1, only=None)
     parser.add_argument("--store", action="store_true")
     parser.add_argument("--files", type=int)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    OUT.mkdir(parents=True, exist_ok=True)
-    if args.store:
-        folder = os.path.dirname(define.find_reference())
-        with tempfile.TemporaryDirectory() as scratch:
-            store(lines_of(built(), folder, Path(scratch), True))
+    options = rig.arguments(parser)
+    if options.store:
+        with rig.scratch() as scratch:
+            store(lines_of(built(), rig.reference(), scratch, True))
         return 0
-    failed = 0
-    passed, faults = calls(not args.long)
-    for fault in faults[:200]:
-        print("FAIL " + fault)
-    failed += len(faults)
-    print("calls with absurd counts: %d, %d of them wrong" % (passed + len(faults), len(faults)))
-    n, SOURCES = args.files or (5_000 if args.long else 40), sources()
-    with ThreadPoolExecutor(2) as pool:
-        faults = [fault for found in pool.map(read_changed, range(args.seed, args.seed + n)) for fault in found]
-    for fault in faults[:50]:
-        print("FAIL " + fault)
-    failed += len(faults)
-    print("changed files: seeds %d to %d of %d sources, %d faults" % (args.seed, args.seed + n - 1, len(SOURCES), len(faults)))
-    sys.stdout.flush()
-    ran = subprocess.run([sys.executable, str(HERE / "define.py"), *(["--long"] if args.long else ["--files", "40"])], stdout=subprocess.PIPE, text=True)
-    print(ran.stdout, end="")
-    failed += ran.returncode != 0
-    print("%d calls and %d files, %d failed" % (passed, n, failed))
-    return 1 if failed else 0
+    counts = rig.Counts()
+    for part in options.chosen():
+        {"calls": calls, "files": files, "define": lambda options, counts: define.files(options.by(40, 40, 6000), 1, counts)}[part](options, counts)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

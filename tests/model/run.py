@@ -3,6 +3,7 @@
 """Random lives of netCDF-4 files, through a library and in a plain model that must agree.
 
     tests/model/run.py                    20 thousand steps and 20 kills, about a minute on two cores
+    tests/model/run.py --quick            2 thousand and 4
     tests/model/run.py --long             100 thousand, and 200; walks of 250 steps and of a thousand
     tests/model/run.py --steps N --seed S --each N
     tests/model/run.py --only SEED        one file, with its steps printed; --each N with that many
@@ -15,9 +16,8 @@ that was under way, and elements that nobody put in between must not have change
 
 Everything follows from the seed. A failure prints it and the steps, and keeps the file in out/model.
 
-ZONDA_LIBDIR (dist/lib) is the library under test; ORACLE_LIBDIR the reference, by default that of the
-system. ZONDA_PYTHON (out/venv) has h5py. MODEL_SELF=1 allows both to be one library, and leaves out
-what the reference is known to get wrong: renames, taking back what was deleted, and what model.py lists.
+tests/rig/places.py has the settings. MODEL_SELF=1 allows both to be one library, and leaves out what the
+reference is known to get wrong: renames, taking back what was deleted, and what model.py lists.
 """
 import argparse
 import json
@@ -25,7 +25,6 @@ import os
 import pickle
 import queue
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -36,40 +35,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-OUT = ROOT / "out" / "model"
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
+
+# One Python for all parts, because they hand each other arrays: one that has h5py, or at least numpy.
+HAS_H5PY = rig.found_python("h5py", "numpy")
+if not HAS_H5PY:
+    rig.needs("numpy")
+import model  # noqa: E402
+import nc  # noqa: E402
+import walk  # noqa: E402
+
 SECONDS = 300
-
-
-def has(python, what):
-    return os.path.exists(python) and subprocess.run([python, "-c", "import " + what], capture_output=True).returncode == 0
-
-
-# One Python for all parts, because they hand each other arrays: that of the tests, which has h5py, or
-# Debian's own, which has numpy.
-PYTHON = os.environ.get("ZONDA_PYTHON") or str(ROOT / "out" / "venv" / "bin" / "python")
-HAS_H5PY = has(PYTHON, "h5py, numpy")
-if HAS_H5PY and sys.executable != PYTHON:
-    os.execv(PYTHON, [PYTHON, *sys.argv])
-try:
-    import model
-    import nc
-    import walk
-except ImportError as missing:
-    if sys.executable != "/usr/bin/python3" and has("/usr/bin/python3", "numpy"):
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
-    print("tests/model: %s" % missing)
-    print("0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
-
-
-def find_reference():
-    folder = os.environ.get("ORACLE_LIBDIR")
-    if folder:
-        return os.path.join(folder, "libnetcdf.so.19")
-    r = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True)
-    m = re.search(r"libnetcdf\.so\.19 .*=> (\S+)", r.stdout)
-    return m and m[1]
 
 
 class Reader:
@@ -199,11 +176,9 @@ class Runner:
         return None
 
     def failure(self, seed, w, why):
-        OUT.mkdir(parents=True, exist_ok=True)
-        kept = OUT / ("seed-%d.nc" % seed)
+        kept, log = rig.out("model") / ("seed-%d.nc" % seed), rig.out("model") / ("seed-%d.txt" % seed)
         if os.path.exists(w.path):
             shutil.copy(w.path, kept)
-        log = OUT / ("seed-%d.txt" % seed)
         log.write_text("\n".join(w.log) + "\n%s\n" % why)
         return "seed %d, step %d: %.600s\n    file %s, steps %s; the last ones:\n%s" % (
             seed, w.step, why, kept, log, "\n".join("    " + x for x in w.log[-8:]))
@@ -269,8 +244,7 @@ class Runner:
                 self.counts["killed and broken"] = self.counts.get("killed and broken", 0) + 1
                 return None
             if why:
-                OUT.mkdir(parents=True, exist_ok=True)
-                kept = OUT / ("killed-%d.nc" % seed)
+                kept = rig.out("model") / ("killed-%d.nc" % seed)
                 shutil.copy(path, kept)
                 return "seed %d, killed after end %d of define mode, read by %s: %.600s\n    file %s" % (seed, len(said), name, why, kept)
         return None
@@ -338,50 +312,34 @@ def walks(steps, seed, each, long):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--long", action="store_true")
+    p = rig.parser(__doc__, seed=1, only=None)
     p.add_argument("--steps", type=int, default=0)
     p.add_argument("--each", type=int, default=250, help="steps of one file")
-    p.add_argument("--seed", type=int, default=1)
     p.add_argument("--kills", type=int, default=-1)
     p.add_argument("--only", type=int, help="the walk of one seed, with its steps")
     p.add_argument("--child", help=argparse.SUPPRESS)
     p.add_argument("--worker", help=argparse.SUPPRESS)
-    o = p.parse_args()
+    o, counts = rig.arguments(p), rig.Counts()
     if o.child:
         return child(json.loads(o.child))
     if o.worker:
         return worker(json.loads(o.worker))
-    libdir = Path(os.environ.get("ZONDA_LIBDIR") or ROOT / "dist" / "lib").resolve()
-    lib, reference = str(libdir / "libnetcdf.so.19"), find_reference()
-    if not os.path.exists(lib):
-        print("tests/model: no libnetcdf.so.19 in %s; run make build" % libdir, file=sys.stderr)
-        return 1
-    if not reference:
-        print("tests/model: no libnetcdf.so.19 of the distribution to read with")
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
     itself = os.environ.get("MODEL_SELF", "") == "1"
-    if os.path.samefile(lib, reference) and not itself:
-        print("tests/model: both libraries are one file", file=sys.stderr)
-        return 1
-    python = sys.executable if HAS_H5PY else ""
-    if not python:
-        print("skip h5py: no Python that has it")
-    scratch = os.environ.get("ZONDA_SCRATCH") or ("/dev/shm" if os.path.isdir("/dev/shm") else None)
-    top = tempfile.mkdtemp(prefix="zonda-model-", dir=scratch)
-    settings = {"lib": lib, "reference": reference, "python": python, "scratch": top, "each": o.each, "self": itself,
-                "aloud": o.only is not None}
-    shutil.rmtree(OUT, ignore_errors=True)
-    steps = o.steps or (100000 if o.long else 20000)
-    kills = o.kills if o.kills >= 0 else (200 if o.long else 20)
+    rig.two_libraries(may_be_one=itself)
+    if not HAS_H5PY:
+        counts.skip("h5py", "no Python that has it")
+    settings = {"lib": str(rig.LIBRARY), "reference": str(rig.reference_library()), "python": sys.executable if HAS_H5PY else "",
+                "each": o.each, "self": itself, "aloud": o.only is not None}
+    rig.out("model", anew=True)
+    steps = o.steps or o.by(2000, 20000, 100000)
+    kills = o.kills if o.kills >= 0 else o.by(4, 20, 200)
     if o.only is not None:
         jobs = [("walk", o.only, o.each)]
     else:
         jobs = walks(steps, o.seed, o.each, o.long) + [("kill", o.seed + i) for i in range(kills)]
-    passed = failed = 0
     total = {}
-    try:
+    with rig.scratch(in_memory=True) as top:
+        settings["scratch"] = str(top)
         workers = queue.SimpleQueue()
         for _ in range(2):
             workers.put(Worker(settings))
@@ -393,23 +351,18 @@ def main():
             finally:
                 workers.put(w)
         with ThreadPoolExecutor(2) as pool:
-            for why, counts in pool.map(work, jobs):
-                passed, failed = passed + (why is None), failed + (why is not None)
-                for k, n in counts.items():
+            for why, found in pool.map(work, jobs):
+                for k, n in found.items():
                     total[k] = total.get(k, 0) + n
-                if why and failed <= 20:
-                    print("FAIL " + why, flush=True)
+                name, _, wrong = (why or "").partition(": ")
+                counts.check(name, why and (wrong or "wrong"))
         for _ in range(2):
             workers.get().stop()
-    finally:
-        shutil.rmtree(top, ignore_errors=True)
     print("seeds %d to %d; %s" % (o.seed, o.seed + len(jobs) - 1, ", ".join("%s %d" % x for x in sorted(total.items(), key=lambda x: -x[1]))))
     if kills and o.only is None and total.get("killed midway", 0) * 4 < kills:
-        print("FAIL most kills came too late")
-        failed += 1
-    print("%d steps; %d passed, %d failed, 0 skipped" % (total.get("steps", 0), passed, failed))
-    return 1 if failed or not passed else 0
+        counts.fail("kills", "most came too late")
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """Whether the tests find defects: each mutant of mutants.toml, in a scratch copy of the tree.
 
-    tests/mutants/run.py [--only REGEX] [--list]
+    tests/mutants/run.py [--quick] [--long] [--only REGEX] [--list]
 
 First each test is run on the tree as it is, where it must pass; then on each mutant, where it must fail. A mutant that does not
-compile proves nothing, and counts as a failure of this runner. The last line is `N passed, N failed`. The copy and its
-build are in out/mutants; a first run takes some minutes to build.
+compile proves nothing, and counts as a failure of this runner. The copy and its build are in out/mutants; a first run takes
+some minutes to build.
+
+--quick takes the first mutant for each test, --long is the same as none.
 """
-import argparse
-import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +17,10 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import ROOT, Wrong  # noqa: E402
+
 SCRATCH = ROOT / "out/mutants"
 TREE = SCRATCH / "tree"
 MOST_SECONDS = 900
@@ -40,9 +43,9 @@ def copy_tree():
 
 def run(command):
     """The exit status, and what was printed; None for one that does not end."""
-    env = {**os.environ, "CARGO_TARGET_DIR": str(SCRATCH / "target"), "RUST_BACKTRACE": "0"}
+    env = rig.environment(CARGO_TARGET_DIR=SCRATCH / "target", RUST_BACKTRACE=0)
     try:
-        done = subprocess.run(command.split(), cwd=TREE, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=MOST_SECONDS)
+        done = rig.run(command.split(), env, seconds=MOST_SECONDS, cwd=TREE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except subprocess.TimeoutExpired:
         return None, ""
     return done.returncode, done.stdout
@@ -55,51 +58,48 @@ def builds(command):
 
 
 def judge(mutant):
-    """What is wrong with the tests, or with the mutant; None if they find it."""
+    """Says what is wrong with the tests, or with the mutant, unless they find it."""
     path = TREE / mutant["file"]
     text = path.read_text()
     if text.count(mutant["old"]) != 1:
-        return f"{mutant['file']} has its text {text.count(mutant['old'])} times: the mutant has to follow the tree"
+        raise Wrong(f"{mutant['file']} has its text {text.count(mutant['old'])} times: the mutant has to follow the tree")
     path.write_text(text.replace(mutant["old"], mutant["new"]))
     try:
         status, said = builds(mutant["test"])
         if status != 0:
-            return f"it does not compile\n{said[-2000:]}"
+            raise Wrong(f"it does not compile\n{said[-2000:]}")
         # One that does not end is found, too.
         status, _ = run(mutant["test"])
-        return f"`{mutant['test']}` passes with it: {mutant['why']}" if status == 0 else None
+        if status == 0:
+            raise Wrong(f"`{mutant['test']}` passes with it: {mutant['why']}")
     finally:
         path.write_text(text)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", metavar="REGEX", default="")
-    parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
+    parser = rig.parser(__doc__)
+    parser.add_argument("--list", action="store_true", help="the mutants, and what each does")
+    options, counts = rig.arguments(parser), rig.Counts()
     mutants = tomllib.loads((HERE / "mutants.toml").read_text())["mutant"]
-    mutants = [mutant for mutant in mutants if re.search(options.only, mutant["name"])]
+    mutants = [mutant for mutant in mutants if options.wants(mutant["name"])]
+    if options.mark == rig.QUICK:
+        mutants = list({mutant["test"]: mutant for mutant in reversed(mutants)}.values())[::-1]
     if options.list:
         print("\n".join(f"{mutant['name']}: {mutant['why']}" for mutant in mutants))
         return 0
     copy_tree()
-    passed = failed = 0
-    tests = dict.fromkeys(mutant["test"] for mutant in mutants)
-    for test in tests:
+    fit = set()
+    for test in dict.fromkeys(mutant["test"] for mutant in mutants):
         status, said = run(test)
-        tests[test] = status == 0
-        if status != 0:
-            failed += 1
-            print(f"FAIL `{test}` fails on the tree as it is\n{said[-2000:]}", flush=True)
+        if status == 0:
+            fit.add(test)
+        else:
+            counts.fail(f"`{test}`", f"it fails on the tree as it is\n{said[-2000:]}")
     for mutant in mutants:
-        if not tests[mutant["test"]]:
-            continue
-        why = judge(mutant)
-        passed, failed = passed + (why is None), failed + (why is not None)
-        print(f"ok   {mutant['name']}" if why is None else f"FAIL {mutant['name']}: {why}", flush=True)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+        if mutant["test"] in fit and counts.attempt(mutant["name"], judge, mutant):
+            print(f"ok   {mutant['name']}", flush=True)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -3,11 +3,12 @@
 tests/cli/dump, in every format, on files of tests/cli/odd_files.py, and on real files.
 
     run.py [--long]     every file of the large corpus, not a sample
+    run.py [--quick]    each tenth file
     run.py [REGEX]      only files whose name the expression finds
 
-    ZONDA_PREFIX   where bin/ncdump is (default: dist)
-    ZONDA_CORPUS   folder of further files, with a MANIFEST.tsv; without it they are left out
-    JOBS           comparisons at a time (default: 2)
+    JOBS                comparisons at a time (default: 2)
+
+tests/rig/places.py has the other settings.
 
 Standard output, exit status and, where that is not 0, the first line on standard error have to be
 those of the reference. Where they need not be:
@@ -26,7 +27,6 @@ One line per file with differences, then `N passed, N failed, N skipped`.
 import fnmatch
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,9 +38,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", ROOT / "dist")).resolve()
-OURS = PREFIX / "bin" / "ncdump"
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import ROOT  # noqa: E402
+
+OURS = rig.BIN / "ncdump"
+ENV = rig.environment()
 SECONDS = 20
 # One of so many files of the large corpus is looked at, unless all are asked for.
 SAMPLE = 10
@@ -173,14 +176,6 @@ def exceptions():
     return found
 
 
-def environment():
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "NETCDF_", "LD_"))}
-    return {**env, "LC_ALL": "C.UTF-8"}
-
-
-ENV = environment()
-
-
 def text_of(file):
     file.seek(0)
     return file.read().decode(errors="replace")
@@ -287,7 +282,7 @@ def coordinates(reference, path):
 
 def generated(folder):
     """Files of own CDL, in every kind that can hold it."""
-    ncgen = shutil.which("ncgen")
+    ncgen = rig.tool("ncgen")
     for cdl in sorted([*HERE.glob("*.cdl"), *(ROOT / "tests/cli/dump").glob("*.cdl")]):
         kinds = ["nc3", "nc6", "cdf5", "nc7", "nc4"]
         if cdl.stem == "types":  # a word of netCDF-4 is a name in it
@@ -312,16 +307,16 @@ def real(every):
     for path in sorted((ROOT / "tests/corpus/bad").rglob("*")):
         if path.is_file():
             yield Subject(f"bad/{path.name}", path, damaged=True)
-    corpus = os.environ.get("ZONDA_CORPUS")
+    corpus = rig.CORPUS
     if not corpus:
         return
-    for line in (Path(corpus) / "MANIFEST.tsv").read_text().splitlines()[1:]:
+    for line in (corpus / "MANIFEST.tsv").read_text().splitlines()[1:]:
         path, category, _, state = line.split("\t")[:4]
         if every > 1 and zlib.crc32(path.encode()) % every:
             continue
         if category in ("classic", "netcdf4", "hdf5", "malformed", "foreign"):
             damaged = category in ("malformed", "foreign") or state != "valid"
-            yield Subject(path.removeprefix("files/"), Path(corpus) / path, damaged=damaged)
+            yield Subject(path.removeprefix("files/"), corpus / path, damaged=damaged)
 
 
 def check(subject, reference, known, count):
@@ -354,65 +349,49 @@ def check(subject, reference, known, count):
     return lines
 
 
-def calls(reference, folder):
-    """Lines about calls that are answered otherwise."""
+def calls(reference, folder, counts):
+    """Calls must be answered in the same way."""
     for call in CALLS + MISUSES:
         (expected, got), _, difference = Pair(reference, call.split(), folder).run()
         first = [run.error.splitlines()[0] if run.error else "" for run in (expected, got)]
         if call in MISUSES and not first[0].startswith("ncdump: "):
             # The complaint is only there if something can be named.
             first = [run.error[:8] for run in (expected, got)]
-        if difference or expected.status != got.status or first[0] != first[1]:
-            yield f"FAILED  ncdump {call}\n        exit {expected.status} is {got.status}: " + (
-                difference or f"{first[0]!r} is {first[1]!r}"
-            )
+        is_same = not difference and expected.status == got.status and first[0] == first[1]
+        counts.check(f"ncdump {call}", None if is_same else f"exit {expected.status} is {got.status}: {difference or first}")
 
 
 def main():
-    args = sys.argv[1:]
-    every = 1 if "--long" in args else SAMPLE
-    names = [arg for arg in args if arg != "--long"]
-    if names:
-        every = 1
-    wanted = re.compile(names[0] if names else "")
-    reference = shutil.which("ncdump")
+    parser = rig.parser(__doc__, only="files whose name the expression finds")
+    parser.add_argument("name", nargs="?", metavar="REGEX", help="the same as --only")
+    options = rig.arguments(parser)
+    options.only = options.name or options.only
+    every = 1 if options.only else options.by(100, SAMPLE, 1)
+    reference = rig.tool("ncdump")
     if not OURS.exists():
-        sys.exit(f"ncdump: no {OURS}: build it first")
-    if not reference or not shutil.which("ncgen"):
-        print("there is no ncdump or ncgen to compare with")
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
-    known, count = exceptions(), Counter()
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(int(os.environ.get("JOBS", 2))) as pool:
-        made = list(generated(Path(folder)))
-        if not wanted.pattern:
-            wrong = list(calls(reference, folder))
-            if wrong:
-                print(*wrong, sep="\n", flush=True)
-            failed += len(wrong)
-            passed += len(CALLS) + len(MISUSES) - len(wrong)
-        subjects = [s for s in [*made, *real(every)] if wanted.search(s.name)]
+        raise rig.Setup(f"no {OURS}: build it first")
+    if rig.missing("ncdump", "ncgen"):
+        raise rig.Skip("there is no ncdump or ncgen to compare with")
+    known, count, counts = exceptions(), Counter(), rig.Counts()
+    with rig.scratch() as folder, ThreadPoolExecutor(int(os.environ.get("JOBS", 2))) as pool:
+        made = list(generated(folder))
+        if not options.only:
+            calls(reference, folder, counts)
+        subjects = [s for s in [*made, *real(every)] if options.wants(s.name)]
+        if options.mark == rig.QUICK:
+            subjects = subjects[::10]
         for subject, lines in zip(subjects, pool.map(lambda s: check(s, reference, known, count), subjects)):
-            if lines:
-                failed += 1
-                print(f"FAILED  {subject.name}", *lines, sep="\n", flush=True)
-            else:
-                passed += 1
-    for line in known if not wanted.pattern else []:
+            counts.check(subject.name, "\n".join(["", *lines]) if lines else None)
+    for line in known if not options.only and options.mark != rig.QUICK else []:
         # What is about the large corpus is not needed without it.
-        is_whole = every == 1 and os.environ.get("ZONDA_CORPUS")
+        is_whole = every == 1 and rig.CORPUS
         if not line.used and (is_whole or "/" not in line.pattern):
-            failed += 1
-            print(f"FAILED  exceptions.txt: no file needs {line.pattern} | {' '.join(line.sets)}")
-    skipped = 0
-    if not os.environ.get("ZONDA_CORPUS"):
-        skipped = 1
-        print("skipped the large corpus: ZONDA_CORPUS is not set")
+            counts.fail("exceptions.txt", f"no file needs {line.pattern} | {' '.join(line.sets)}")
+    if not rig.CORPUS:
+        counts.skip("the large corpus", "ZONDA_CORPUS is not set")
     print(", ".join(f"{n} {what}" for what, n in sorted(count.items())))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

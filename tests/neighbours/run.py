@@ -5,19 +5,17 @@
     tests/neighbours/run.py                  all
     tests/neighbours/run.py --only PATTERN   cases whose name matches (a regular expression)
     tests/neighbours/run.py --list           their names
+    tests/neighbours/run.py --parts LIST     of table, lives; --quick leaves out the table
 
 The table: every kind of file under the name of the journal, and of the copy, x every way to use the
 file beside it x both formats. Then users: a group with its own folder, one that all may write, a
 crash, copies of folders, plugins, programs that run with more rights than their caller.
 
 Each case is a process of its own, with a time limit. Those with several users need root and are
-skipped without. ZONDA_LIBDIR (dist/lib) is the library under test, ZONDA_SCRATCH (a temporary
-folder) takes the files.
+skipped without. tests/rig/places.py has the settings.
 """
-import argparse
 import ctypes
 import os
-import re
 import shutil
 import signal
 import socket
@@ -30,9 +28,9 @@ from pathlib import Path
 import journals
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIB = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve()
-ZONDA = LIB.parent / "bin" / "zonda"
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import LIBDIR, ZONDA, Wrong  # noqa: E402
 
 # One that other users can run, too: root's own may be in root's folder.
 PYTHON = next((path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path)), sys.executable)
@@ -49,12 +47,7 @@ TEXT = 9000
 # Elements of the variable: most of the file, so that a redefinition that moves them goes by a copy.
 N = 16384
 
-NC = ctypes.CDLL(str(LIB / "libnetcdf.so.19"))
-NC.nc_zonda_last_error.restype = ctypes.c_char_p
-
-
-class Wrong(Exception):
-    pass
+NC = None
 
 
 def want(got, expected, what):
@@ -524,8 +517,8 @@ TABLE = [
 ]
 
 
-def cases(world):
-    """(name, needs root, function) of all."""
+def table(world):
+    """(name, needs root, function) of the table."""
     for suffix, actions in TABLE:
         for form in FORMATS:
             for what, (_, needs_root) in KINDS.items():
@@ -543,6 +536,10 @@ def cases(world):
                             shutil.rmtree(case.folder)
 
                         yield name, needs_root or sticky, run
+
+
+def lives(world):
+    """The same of what happens between users."""
     for function in (group_folder, reader_beside_a_living_writer, crash_and_copy, plugins,
                      more_rights_than_caller, temporary_files):
         for form in FORMATS if "form" in function.__code__.co_varnames[:2] else [None]:
@@ -646,7 +643,7 @@ def crash_and_copy(world):
 
 def plugins(world):
     """A plugin is run if nobody else can change it; if not, that is the error, not that it is missing."""
-    source = ROOT / "crates/zonda-plugin/tests/plugins/inplace.c"
+    source = rig.ROOT / "crates/zonda-plugin/tests/plugins/inplace.c"
     folder = shared_folder(world, 0o755)
     plugin = folder / "libinplace.so"
     shutil.copy(world.compiled(source, "-shared", "-fPIC"), plugin)
@@ -716,8 +713,7 @@ def filtered(path, how):
 
 def more_rights_than_caller(world):
     """The environment names neither code nor settings nor files to a set-user-id program."""
-    program = world.compiled("setuid.c", "-I", LIB.parent / "include", "-L", LIB, "-l:libnetcdf.so.19",
-                             "-Wl,-rpath," + str(LIB))
+    program = rig.compile_c(world.scratch / "setuid", HERE / "setuid.c", libraries=["-Wl,-rpath," + str(LIBDIR)])
     folder = shared_folder(world, 0o755)
     file = folder / "x.nc"
     put(file, world.states["classic"].bytes["g"])
@@ -758,7 +754,7 @@ def temporary_files(world):
 
 class World:
     def __init__(self, scratch):
-        self.scratch = Path(scratch)
+        self.scratch = scratch
         self.scratch.chmod(0o755)
         self.outside = self.scratch / "outside"
         self.outside.write_bytes(b"not yours")
@@ -771,50 +767,41 @@ class World:
 
     def compiled(self, source, *options):
         source = HERE / source
-        output = self.scratch / (source.stem + ".bin")
-        command = [os.environ.get("CC", "cc"), "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-o", output,
-                   source, *options]
-        subprocess.run(command, check=True)
-        return output
+        return rig.compile_c(self.scratch / (source.stem + ".bin"), source, link=None, flags=options)
 
 
 def others_can_use_it():
     """Whether the library can be loaded by users who are not root."""
-    return all(os.stat(folder).st_mode & 0o005 == 0o005 for folder in [LIB, *LIB.parents])
+    return all(os.stat(folder).st_mode & 0o005 == 0o005 for folder in [LIBDIR, *LIBDIR.parents])
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
+    parser = rig.parser(__doc__, parts={"table": rig.FULL, "lives": rig.QUICK})
     parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
+    options = rig.arguments(parser)
+    # Before there are other users, who may not be able to.
+    global NC
+    NC = rig.loaded()
+    NC.nc_zonda_last_error.restype = ctypes.c_char_p
     signal.signal(signal.SIGALRM, tired)
-    passed, failed, skipped = 0, 0, 0
     os.environ.pop("HDF5_PLUGIN_PATH", None)
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
+    counts, left_out = rig.Counts(), 0
+    with rig.scratch() as scratch:
         world = World(scratch)
+        cases = [case for part in options.chosen() for case in {"table": table, "lives": lives}[part](world) if options.wants(case[0])]
+        if options.list:
+            print("\n".join(name for name, *_ in cases))
+            return 0
         several_users = IS_ROOT and others_can_use_it()
-        for name, needs_root, run in cases(world):
-            if not re.search(options.only, name):
-                continue
-            if options.list:
-                print(name)
-                continue
+        for name, needs_root, run in cases:
             if needs_root and not several_users:
-                skipped += 1
-                continue
-            try:
-                run()
-                passed += 1
-            except Wrong as wrong:
-                failed += 1
-                print("FAIL %s: %s" % (name, wrong))
-        if skipped:
-            print("skipped: %d cases with several users: not root, or its files are root's alone" % skipped)
-    if not options.list:
-        print("%d passed, %d failed%s" % (passed, failed, ", %d skipped" % skipped if skipped else ""))
-    return 1 if failed or (not passed and not options.list) else 0
+                left_out += 1
+            else:
+                counts.attempt(name, run)
+        if left_out:
+            counts.skip("cases with several users", "not root, or its files are root's alone", left_out)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

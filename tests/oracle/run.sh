@@ -8,21 +8,14 @@
 #   tests/oracle/run.sh             every family
 #   tests/oracle/run.sh att data    some
 #
-# ZONDA_LIBDIR (dist/lib) is the library under test; ORACLE_LIBDIR the reference, by default where
-# the system has it. Scratch is out/oracle/FAMILY/{reference,zonda}.
+# tests/rig/places.py has the settings. Scratch is out/oracle/FAMILY/{reference,zonda}.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 
-libdir=$(realpath -m "${ZONDA_LIBDIR:-dist/lib}")
-oracle=${ORACLE_LIBDIR:-}
+eval "$(tests/rig/shell.py)"
 here=tests/oracle
 cc=${CC:-gcc}
 passed=0 failed=0 skipped=0
-
-if [ -z "$oracle" ]; then
-    found=$(ldconfig -p | awk '/libnetcdf\.so\.19 / { print $NF; exit }')
-    oracle=${found:+$(dirname "$found")}
-fi
 
 if [ $# -gt 0 ]; then
     families=("$@")
@@ -34,7 +27,7 @@ else
     done < <(grep -l -e '"harness.h"' -e '"nc4_tree.h"' -e '"nc4_write.h"' "$here"/*.c)
 fi
 
-if [ ! -e "$libdir/libnetcdf.so.19" ]; then
+if [ ! -e "$library" ]; then
     echo "tests/oracle: no libnetcdf.so.19 in $libdir; run make build" >&2
     exit 1
 fi
@@ -43,7 +36,7 @@ if [ -z "$oracle" ] || ! command -v ncdump >/dev/null; then
     echo "0 passed, 0 failed, ${#families[@]} skipped"
     exit 0
 fi
-if [ "$(realpath "$oracle/libnetcdf.so.19")" = "$(realpath "$libdir/libnetcdf.so.19")" ]; then
+if [ "$oracle/libnetcdf.so.19" -ef "$library" ]; then
     echo "tests/oracle: both libraries are one file" >&2
     exit 1
 fi

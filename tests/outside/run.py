@@ -5,30 +5,28 @@ the other file, and for every `ZONDA_EXTERNAL`.
 
     tests/outside/run.py                  all
     tests/outside/run.py --only PATTERN   cases whose name matches (a regular expression)
+    tests/outside/run.py --parts LIST     of table, symbolic, prefixes, parts, changes, tools, secure; --quick leaves out the table
 
 h5py makes the files (make.py); without it all is skipped. The library under test reads them through the C
 interface (look.py), and so does the distribution's netCDF-C, where there is one: what Zonda reads must be
 what netCDF-C and h5py read, and what it does not read must be an error that names file, object and source.
 Unreadable files and set-user-id programs are looked at by another user, so only if root runs this.
 
-ZONDA_LIBDIR (dist/lib) is the library under test, ZONDA_PYTHON (out/venv) has h5py.
+tests/rig/places.py has the settings.
 """
-import argparse
-import ctypes.util
 import json
 import os
-import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIB = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist" / "lib")).resolve()
-BIN = LIB.parent / "bin"
-PYTHON = os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python"))
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import LIBRARY, environment  # noqa: E402
+from rig import reference_library as reference  # noqa: E402
+
+PYTHON = rig.python("h5py")
 N, FILL = 4, -9.0
 EPERM, EACCES, NOTVAR, HDF = 1, 13, -49, -101
 BASES = {"in": 10.0, "sub": 20.0, "out": 30.0, "twin": 40.0, "elsewhere": 50.0}
@@ -76,31 +74,16 @@ PLACES = {
 ENDINGS = {"external": ".bin", "virtual": ".h5", "link": ".h5"}
 
 
-class Test:
-    def __init__(self, pattern):
-        self.pattern = re.compile(pattern)
-        self.passed = self.failed = self.skipped = 0
+class Test(rig.Counts):
+    """Counts what was asked for."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.options = options
 
     def check(self, name, wrong):
-        if not self.pattern.search(name):
-            return
-        if wrong:
-            self.failed += 1
-            print("FAILED  %s: %s" % (name, wrong))
-        else:
-            self.passed += 1
-
-    def skip(self, name, why):
-        self.skipped += 1
-        print("skipped %s: %s" % (name, why))
-
-
-def reference():
-    """The distribution's library."""
-    for path in ("/usr/lib/x86_64-linux-gnu/libnetcdf.so.19", "/usr/lib/aarch64-linux-gnu/libnetcdf.so.19"):
-        if os.path.exists(path):
-            return path
-    return ctypes.util.find_library("netcdf")
+        if self.options.wants(name):
+            super().check(name, wrong)
 
 
 def other_user():
@@ -108,25 +91,16 @@ def other_user():
     if os.geteuid():
         return None
     try:
-        seen = subprocess.run([PYTHON, "-c", "import sys; [open(path).close() for path in sys.argv[1:]]", HERE / "look.py",
-                               LIB / "libnetcdf.so.19"], user=NOBODY, capture_output=True)
+        seen = rig.run([PYTHON, "-c", "import sys; [open(path).close() for path in sys.argv[1:]]", HERE / "look.py", LIBRARY], user=NOBODY)
     except OSError:
         return None
     return None if seen.returncode else NOBODY
 
 
-def environment(**more):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "HDF5_", "LD_"))}
-    return {**kept, **{k: str(v) for k, v in more.items() if v is not None}}
-
-
 def look(library, files, cwd, user=None, **env):
     """What look.py says of each file."""
-    ran = subprocess.run([PYTHON, str(HERE / "look.py"), str(library), *map(str, files)], cwd=cwd, user=user,
-                         env=environment(**env), capture_output=True, text=True, timeout=LIMIT)
-    if ran.returncode:
-        raise SystemExit("look.py %s: %s" % (library, ran.stderr[-500:]))
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    said = rig.must([PYTHON, HERE / "look.py", library, *files], environment(**env), cwd=cwd, user=user, seconds=LIMIT)
+    return [json.loads(line) for line in said.splitlines()]
 
 
 def by_h5py(files, cwd):
@@ -137,9 +111,7 @@ for path in sys.argv[1:]:
         with h5py.File(path) as f: print(json.dumps(f['v'][:].tolist()))
     except Exception as e: print(json.dumps(str(e)))
 """
-    ran = subprocess.run([PYTHON, "-c", text, *map(str, files)], cwd=cwd, env=environment(), capture_output=True, text=True,
-                         timeout=LIMIT, check=True)
-    return [json.loads(line) for line in ran.stdout.splitlines()]
+    return [json.loads(line) for line in rig.must([PYTHON, "-c", text, *files], cwd=cwd, seconds=LIMIT).splitlines()]
 
 
 def judge(kind, path, name, expected, got):
@@ -202,8 +174,7 @@ class Bed:
 
     def make(self):
         sources = [(str(path), BASES[base]) for path, base in self.sources]
-        subprocess.run([PYTHON, str(HERE / "make.py"), str(self.top), json.dumps({"sources": sources, "cases": self.cases})],
-                       env=environment(), check=True, timeout=LIMIT)
+        rig.must([PYTHON, HERE / "make.py", self.top, json.dumps({"sources": sources, "cases": self.cases})], seconds=LIMIT)
         for end in (".h5", ".bin"):
             (self.home / ("to-in" + end)).symlink_to(self.home / ("src" + end))
             (self.home / ("to-out" + end)).symlink_to(self.out / ("src" + end))
@@ -222,7 +193,7 @@ class Bed:
 
 def table(test, bed, files, user):
     """Every way to name a source, for each ZONDA_EXTERNAL."""
-    zonda = LIB / "libnetcdf.so.19"
+    zonda = LIBRARY
     paths = [path for path, *_ in files]
     for setting, allowed in enumerate((None, bed.out, "/")):
         # From another folder and from that of the files.
@@ -255,7 +226,7 @@ def table(test, bed, files, user):
 
 def symbolic(test, bed, files):
     """The file itself opened by way of a symbolic link in another folder."""
-    zonda = LIB / "libnetcdf.so.19"
+    zonda = LIBRARY
     # A name that is in the folder of the link, and one that is in the folder of the file.
     for kind, end in ENDINGS.items():
         for name, expected in (("named", "elsewhere"), ("src", "in")):
@@ -271,7 +242,7 @@ def symbolic(test, bed, files):
 
 def prefixes(test, bed, files):
     """The variables of libhdf5, inside of what is allowed."""
-    zonda = LIB / "libnetcdf.so.19"
+    zonda = LIBRARY
     variables = {"external": "HDF5_EXTFILE_PREFIX", "virtual": "HDF5_VDS_PREFIX", "link": "HDF5_EXT_PREFIX"}
     for kind, end in ENDINGS.items():
         path, name = files[kind, "only"], "only" + end
@@ -296,7 +267,7 @@ def prefixes(test, bed, files):
 
 def parts(test, bed, files):
     """Only who asks for what is refused gets the error."""
-    zonda = LIB / "libnetcdf.so.19"
+    zonda = LIBRARY
     for kind, end in (("halves", ".h5"), ("slots", ".bin")):
         got = look(zonda, [files[kind]], "/")[0]
         ok = got["get"] == EPERM and got["ones"] == [0] * N + [EPERM] * N
@@ -332,7 +303,7 @@ def parts(test, bed, files):
 
 def changes(test, bed, files):
     """A file with a link that is left out can be changed: the link stays, and nothing gets its name."""
-    zonda = LIB / "libnetcdf.so.19"
+    zonda = LIBRARY
     path = bed.home / "changed.nc"
     for place, name in (("absolute outside", "%s/src.h5" % bed.out), ("missing", "nope.h5")):
         shutil.copy(files["link", place], path)
@@ -340,7 +311,7 @@ def changes(test, bed, files):
         wanted = {"open": 0, "redef": 0, "names": [-42] * 4, "rest": [0] * 3}
         test.check("change: %s" % place, "" if got == wanted else repr(got))
         text = "import h5py, sys; f = h5py.File(sys.argv[1]); print(sorted(f), f.get('v', getlink=True).filename)"
-        ran = subprocess.run([PYTHON, "-c", text, path], env=environment(), capture_output=True, text=True, timeout=LIMIT)
+        ran = rig.run([PYTHON, "-c", text, path], seconds=LIMIT)
         test.check("changed, h5py: %s" % place,
                    "" if ran.stdout == "['own', 'v', 'w'] %s\n" % name else ran.stdout + ran.stderr)
 
@@ -348,8 +319,7 @@ def changes(test, bed, files):
 def tools(test, bed, files):
     """Nothing is dropped in silence."""
     def run(name, *args, **env):
-        return subprocess.run([str(BIN / name), *map(str, args)], env=environment(**env), capture_output=True, text=True,
-                              timeout=LIMIT, cwd=bed.top)
+        return rig.run([rig.BIN / name, *args], environment(**env), seconds=LIMIT, cwd=bed.top)
 
     for kind, end in ENDINGS.items():
         path = files[kind, "absolute outside"]
@@ -385,17 +355,14 @@ def tools(test, bed, files):
 
 def secure(test, bed, files, user):
     """A program that runs with more rights than its caller has does not believe the environment."""
-    if user is None or not shutil.which("cc"):
-        test.skip("set-user-id", "no other user, or no cc")
+    if user is None:
+        test.skip("set-user-id", "no other user")
         return
-    program = bed.top / "secure"
-    subprocess.run(["cc", "-o", program, str(HERE / "secure.c"), "-ldl"], check=True)
+    program = rig.compile_c(bed.top / "secure", HERE / "secure.c", link=None, libraries=["-ldl"])
     path = files["external", "absolute outside"]
 
     def run(**env):
-        ran = subprocess.run([program, LIB / "libnetcdf.so.19", path], env=environment(ZONDA_EXTERNAL="/", **env), user=user,
-                             capture_output=True, text=True, timeout=LIMIT)
-        return ran.stdout.split()
+        return rig.run([program, LIBRARY, path], environment(ZONDA_EXTERNAL="/", **env), user=user, seconds=LIMIT).stdout.split()
 
     got = run()
     test.check("not set-user-id", "" if got == ["0", "0", "30"] else repr(got))
@@ -408,15 +375,12 @@ def secure(test, bed, files, user):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    test = Test(args.only)
-    if subprocess.run([PYTHON, "-c", "import h5py"], capture_output=True).returncode:
-        print("skipped all: no h5py in %s" % PYTHON)
-        print("0 passed, 0 failed, 1 skipped")
-        return 0
-    with tempfile.TemporaryDirectory() as top:
+    marks = {part: rig.FULL if part == "table" else rig.QUICK for part in ("table", "symbolic", "prefixes", "parts", "changes", "tools", "secure")}
+    options = rig.arguments(rig.parser(__doc__, parts=marks))
+    test = Test(options)
+    if not PYTHON:
+        raise rig.Skip("no Python with h5py")
+    with rig.scratch() as top:
         bed = Bed(top)
         rows, files, user = [], {}, other_user()
         for kind, end in ENDINGS.items():
@@ -440,19 +404,19 @@ def main():
         files["numbered"] = bed.case(bed.home / "numbered.nc", "numbered", str(bed.out) + "/n%b.h5")
         files["junk"] = bed.case(bed.home / "of-junk.nc", "virtual", "junk.h5")
         bed.make()
-        table(test, bed, rows, user)
-        symbolic(test, bed, files)
-        prefixes(test, bed, files)
-        parts(test, bed, files)
-        changes(test, bed, files)
-        tools(test, bed, files)
-        secure(test, bed, files, user)
+        chosen = options.chosen()
+        for part in (symbolic, prefixes, parts, changes, tools):
+            if part.__name__ in chosen:
+                part(test, bed, files)
+        if "table" in chosen:
+            table(test, bed, rows, user)
+        if "secure" in chosen:
+            secure(test, bed, files, user)
         os.chmod(bed.home / "closed", 0o755)
     if not reference():
         test.skip("netCDF-C", "it is not installed")
-    print("%d passed, %d failed, %d skipped" % (test.passed, test.failed, test.skipped))
-    return 1 if test.failed else 0
+    return test
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

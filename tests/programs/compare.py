@@ -1,5 +1,5 @@
-#!/usr/bin/env python3
-"""Runs the cases of cases.txt on both libraries and compares what they do. See run.sh.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Runs the cases of cases.txt on both libraries and compares what they do. See run.py.
 
 A case passes when exit code, output and the set of files agree, and each file holds the same
 according to the distribution's own ncdump. Whether the bytes agree as well is counted apart: a
@@ -14,11 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-OUT = os.path.join(ROOT, "out", "programs")
-LIBDIR = os.path.abspath(os.environ.get("ZONDA_LIBDIR") or os.path.join(ROOT, "dist", "lib"))
-SONAME, PRELOAD = "libnetcdf.so.19", "libzonda-preload.so"
-CORPUS = os.path.join(ROOT, "tests", "corpus")
+sys.path.insert(1, os.path.dirname(HERE))
+import rig  # noqa: E402
+from rig import SONAME, Setup  # noqa: E402
+
+OUT = str(rig.out("programs"))
+LIBDIR, PRELOAD = str(rig.LIBDIR), "libzonda-preload.so"
+FILES = os.path.join(os.path.dirname(HERE), "corpus")
 # Only hangs are bounded: one file of the corpus is dumped as 861 MB of text.
 TIMEOUT, JOBS = 600, 2
 
@@ -27,10 +29,6 @@ STAMPS = [
     rb"\[\d+\.\d+s \d+MB\]",
     rb"\bpid\d+\b",
 ]
-
-
-class Setup(Exception):
-    """The comparison cannot be made at all."""
 
 
 @dataclass
@@ -48,22 +46,19 @@ class Case:
         return re.match(r"(?:(?:cp|ncks) [^&]*&& )*(?:for .*?; do (?:echo \S+; )?)?(\S+)", self.command)[1]
 
 
-def read_cases(pattern):
-    cases = []
+def read_cases(options):
+    found = []
     with open(os.path.join(HERE, "cases.txt")) as f:
         for line in f:
             if line.strip() and not line.startswith("#"):
                 name, command = (x.strip() for x in line.split("|", 1))
-                if re.search(pattern, name):
-                    cases.append(Case(name, command))
-    return cases
+                if options.wants(name):
+                    found.append(Case(name, command))
+    return found if options.only else found[::options.by(4, 1, 1)]
 
 
 def base_environment():
-    e = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NETCDF_", "HDF5_"))}
-    e.update(LC_ALL="C.UTF-8", TZ="UTC", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
-             CDO_HISTORY_INFO="1")
-    return e
+    return rig.environment(TZ="UTC", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", CDO_HISTORY_INFO="1")
 
 
 def prepare():
@@ -73,13 +68,12 @@ def prepare():
     shutil.copytree(os.path.join(HERE, "cdl"), inputs)
     for stem, kinds in (("grid", "12345"), ("odd", "125"), ("wide", "5"), ("rich", "3")):
         for k in kinds:
-            r = subprocess.run(["ncgen", "-k", k, "-o", "%s%s.nc" % (stem, k), stem + ".cdl"],
-                               cwd=inputs, env=base_environment(), capture_output=True, text=True)
+            r = rig.run(["ncgen", "-k", k, "-o", "%s%s.nc" % (stem, k), stem + ".cdl"], base_environment(), cwd=inputs)
             if r.returncode:
                 raise Setup("ncgen -k %s %s.cdl: %s" % (k, stem, r.stderr))
     for name, source in (("real", "files"), ("bad", "bad")):
         shutil.rmtree(os.path.join(OUT, name), ignore_errors=True)
-        shutil.copytree(os.path.join(CORPUS, source), os.path.join(OUT, name))
+        shutil.copytree(os.path.join(FILES, source), os.path.join(OUT, name))
     # Relative to the folder of a case (OUT/<library>/<case>), so that both record the same words.
     return {"IN": "../../in", "REAL": "../../real", "BAD": "../../bad", "HERE": HERE}
 
@@ -102,27 +96,22 @@ def wheel_python():
     """A Python with the netCDF4 wheel, or the reason why there is none."""
     if not os.path.exists(os.path.join(LIBDIR, PRELOAD)):
         return None, "no %s in %s" % (PRELOAD, LIBDIR)
-    def works(python):
-        return os.path.exists(python) and not subprocess.run(
-            [python, "-c", "import netCDF4"], env=base_environment(), capture_output=True).returncode
-
     own = os.path.join(OUT, "wheel", "bin", "python")
-    for python in (os.environ.get("ZONDA_WHEEL_PYTHON", ""), os.path.join(ROOT, "out", "venv", "bin", "python"), own):
-        if works(python):
+    for python in (os.environ.get("ZONDA_WHEEL_PYTHON", ""), str(rig.ROOT / "out" / "venv" / "bin" / "python"), own):
+        if rig.places.has(python, ("netCDF4",)):
             return python, ""
+    rig.places.has.cache_clear()
     shutil.rmtree(os.path.join(OUT, "wheel"), ignore_errors=True)
     made = subprocess.run([sys.executable, "-m", "venv", os.path.join(OUT, "wheel")], capture_output=True)
     if made.returncode == 0:
         subprocess.run([own, "-m", "pip", "install", "-q", "--disable-pip-version-check",
                         "--only-binary", ":all:", "netCDF4"], capture_output=True, timeout=600)
-    return (own, "") if works(own) else (None, "the netCDF4 wheel cannot be installed here")
+    return (own, "") if rig.places.has(own, ("netCDF4",)) else (None, "the netCDF4 wheel cannot be installed here")
 
 
 def system_python():
     python = "/usr/bin/python3"
-    if subprocess.run([python, "-c", "import netCDF4, numpy"], capture_output=True).returncode:
-        return None, "python3-netcdf4 is not installed"
-    return python, ""
+    return (python, "") if rig.places.has(python, ("netCDF4", "numpy")) else (None, "python3-netcdf4 is not installed")
 
 
 def mask(data):
@@ -192,10 +181,10 @@ class Runner:
 
 def content(path):
     """What the distribution's library reads in a file; None if it is no netCDF file."""
-    kind = subprocess.run(["ncdump", "-k", path], env=base_environment(), capture_output=True)
+    kind = rig.run([rig.tool("ncdump"), "-k", path], text=False)
     # How netCDF-4 data is stored is content as well; who stored it is not.
     storage = ["-s"] if kind.stdout.startswith(b"netCDF-4") else []
-    r = subprocess.run(["ncdump", *storage, "-n", "same", path], env=base_environment(), capture_output=True)
+    r = rig.run([rig.tool("ncdump"), *storage, "-n", "same", path], text=False, seconds=TIMEOUT)
     text = re.sub(rb"\t:_NCProperties = .*", b"\t:_NCProperties", r.stdout)
     # Nor are shapes of chunks, which both choose where nobody does (docs/dev/chunk-sizes.md).
     text = re.sub(rb".*:_ChunkSizes = .*\n", b"", text)
@@ -238,56 +227,41 @@ def compare(want, got, fails):
     return "", same, len(want.files)
 
 
-def main():
-    pattern = sys.argv[1] if len(sys.argv) > 1 else "."
-    missing = [t for t in ("ncgen", "ncdump") if not shutil.which(t)]
-    if missing:
-        print("programs: missing " + " ".join(missing), file=sys.stderr)
-        return 2
-    if not os.path.exists(os.path.join(LIBDIR, SONAME)):
-        print("programs: no %s in %s: build it first" % (SONAME, LIBDIR), file=sys.stderr)
-        return 2
-    os.makedirs(OUT, exist_ok=True)
-    cases = read_cases(pattern)
+def cases(options, counts):
+    """All cases that were asked for."""
+    if rig.missing("ncgen", "ncdump"):
+        raise Setup("missing " + " ".join(rig.missing("ncgen", "ncdump")))
+    rig.two_libraries()
+    found = read_cases(options)
     variables, absent = prepare(), {}
     for word, find in (("FORTRAN", build_fortran), ("FORTRAN4", lambda: build_fortran("fortran_nc4")), ("PYTHON", system_python), ("WHEEL", wheel_python)):
-        if any(c.program == "$" + word for c in cases):
+        if any(c.program == "$" + word for c in found):
             path, why = find()
             variables[word] = path or ""
             if path is None:
                 absent["$" + word] = why
-    for c in cases:
+    for c in found:
         if not c.program.startswith("$") and not shutil.which(c.program):
             absent[c.program] = "%s is not installed" % c.program
-    runner, first, count = Runner(variables), {}, {"PASS": 0, "FAIL": 0, "SKIP": 0}
-    for c in cases:
+    runner, first = Runner(variables), {}
+    for c in found:
         first.setdefault(c.program, c.name)
 
     def one(case):
         if case.program in absent:
-            return "SKIP", absent[case.program], 0, 0
+            counts.skip(case.name, absent[case.program])
+            return 0, 0
         check = first[case.program] == case.name
         want, got = runner.run(case, "distribution", False), runner.run(case, "zonda", check)
         loaded = not check or runner.loaded(case)
         why, same, files = compare(want, got, case.fails)
         if not why and not loaded:
             why = "%s did not load the library of %s, or not only that one" % (case.program, LIBDIR)
-        return ("FAIL" if why else "PASS"), why, same, files
+        if counts.check(case.name, why):
+            print("PASS %s" % case.name, flush=True)
+        return same, files
 
-    same = files = 0
     with ThreadPoolExecutor(JOBS) as pool:
-        for case, (status, why, s, n) in zip(cases, pool.map(one, cases)):
-            count[status] += 1
-            same, files = same + s, files + n
-            print("%s %s%s" % (status, case.name, " -- " + why if why else ""), flush=True)
+        results = list(pool.map(one, found))
+    same, files = (sum(column) for column in zip(*results)) if results else (0, 0)
     print("files: %d of %d equal byte for byte, the others by content" % (same, files))
-    print("%d passed, %d failed, %d skipped" % (count["PASS"], count["FAIL"], count["SKIP"]))
-    return 1 if count["FAIL"] or not count["PASS"] else 0
-
-
-if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except Setup as why:
-        print("programs: %s" % why, file=sys.stderr)
-        sys.exit(2)

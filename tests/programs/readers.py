@@ -1,33 +1,26 @@
-#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT OR Apache-2.0
 """The field's readers over many netCDF-4 files, on the distribution's libnetcdf and on Zonda's.
 
-    readers.py [--only REGEX] [--category netcdf4] [--programs ncdump,cdo] FOLDER
+    run.py --parts readers [--only REGEX] [--category netcdf4] [--programs ncdump,cdo]
 
-FOLDER is a corpus with MANIFEST.tsv. Each program prints each file twice: on its own library, and on
+ZONDA_CORPUS is a corpus with MANIFEST.tsv. Each program prints each file twice: on its own library, and on
 Zonda's (by LD_LIBRARY_PATH; the netCDF4 wheel, which compare.py finds, by `zonda run`). Exit code and
 standard output must agree, except where the distribution's library itself crashes or does not end.
 Pairs of program and file (its name without folders) that are allowed to differ are in
 readers-exceptions.txt, each with its reason; one that does not differ any more fails.
 
-A program that is not installed is left out with a line. One line per difference, then
-`N passed, N failed, N skipped`.
+A program that is not installed is left out with a line. One line per difference.
 """
-import argparse
 import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import compare
+from compare import HERE, rig
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-LIBDIR = os.path.abspath(os.environ.get("ZONDA_LIBDIR") or os.path.join(ROOT, "dist", "lib"))
-ZONDA = os.path.join(os.path.dirname(LIBDIR), "bin", "zonda")
 # Only hangs are bounded.
 SECONDS = 600
 # Of what a program prints so much is compared: one file of a corpus gives 861 MB.
@@ -101,12 +94,6 @@ def run(command, env, folder):
     return code, out
 
 
-def environments():
-    base = {k: v for k, v in os.environ.items() if not k.startswith(("LD_", "NETCDF_", "HDF5_", "ZONDA_"))}
-    base.update(LC_ALL="C.UTF-8", TZ="UTC", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-    return base, {**base, "LD_LIBRARY_PATH": LIBDIR}
-
-
 def exceptions():
     found = {}
     path = os.path.join(HERE, "readers-exceptions.txt")
@@ -124,42 +111,49 @@ def first_difference(a, b):
     return "%d and %d lines" % (len(a.splitlines()), len(b.splitlines()))
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("folder")
-    p.add_argument("--only", default=".")
-    p.add_argument("--category", default="netcdf4")
-    p.add_argument("--programs", default="")
-    a = p.parse_args()
+def options(parser):
+    parser.add_argument("--category", default="netcdf4", help="of readers: which files of the corpus")
+    parser.add_argument("--programs", default="", help="of readers: which ones")
+
+
+def over_a_corpus(options, counts):
+    """What all readers say of all files."""
+    if not rig.CORPUS:
+        counts.skip("readers over a corpus", "ZONDA_CORPUS names none")
+        return
+    with rig.scratch() as scratch:
+        read(options, counts, scratch)
+
+
+def read(options, counts, scratch):
     python, why = compare.wheel_python()
     programs = dict(PROGRAMS)
     if python:
-        script = os.path.join(tempfile.mkdtemp(), "reader.py")
-        open(script, "w").write(PYTHON_READER)
+        script = str(scratch / "reader.py")
+        (scratch / "reader.py").write_text(PYTHON_READER)
         programs["netCDF4 wheel"] = [python, script, "{file}"]
     else:
-        print("SKIP netCDF4 wheel -- %s" % why)
-    skipped = "netCDF4 wheel" not in programs
-    if a.programs:
-        programs = {n: c for n, c in programs.items() if n in a.programs.split(",")}
+        counts.skip("netCDF4 wheel", why)
+    if options.programs:
+        programs = {n: c for n, c in programs.items() if n in options.programs.split(",")}
     for name in [n for n, c in programs.items() if not shutil.which(c[0])]:
-        print("SKIP %s -- not installed" % name)
-        skipped += 1
+        counts.skip(name, "not installed")
         del programs[name]
-    rows = [l.rstrip("\n").split("\t") for l in open(os.path.join(a.folder, "MANIFEST.tsv"))]
-    files = [r[0] for r in rows if re.fullmatch(a.category, r[1]) and r[3] == "valid" and re.search(a.only, r[0])]
-    base, ours = environments()
+    rows = [l.rstrip("\n").split("\t") for l in open(os.path.join(rig.CORPUS, "MANIFEST.tsv"))]
+    files = [r[0] for r in rows if re.fullmatch(options.category, r[1]) and r[3] == "valid" and options.wants(r[0])]
+    base = rig.environment(TZ="UTC", OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
+    ours = {**base, "LD_LIBRARY_PATH": str(rig.LIBDIR)}
     allowed = exceptions()
 
     def one(job):
         name, file = job
-        full = os.path.join(os.path.abspath(a.folder), file)
+        full = os.path.join(rig.CORPUS, file)
         command = [w.replace("{file}", full) for w in programs[name]]
         want = run(command, base, os.path.dirname(full))
         if want[0] == "timeout" or isinstance(want[0], int) and (want[0] < 0 or want[0] > 128):
             return job, "SKIP", "the distribution's library: %s" % want[0]
         if name == "netCDF4 wheel":
-            got = run([ZONDA, "run", "--", *command], base, os.path.dirname(full))
+            got = run([str(rig.ZONDA), "run", "--", *command], base, os.path.dirname(full))
         else:
             got = run(command, ours, os.path.dirname(full))
         if got == want:
@@ -169,22 +163,15 @@ def main():
         return job, "FAIL", first_difference(want[1], got[1])
 
     jobs = [(n, f) for f in files for n in programs]
-    count = {"PASS": 0, "FAIL": 0, "SKIP": skipped}
     with ThreadPoolExecutor(2) as pool:
         for (name, file), status, why in pool.map(one, jobs):
             pair = name, os.path.basename(file)
             if pair in allowed and status != "SKIP":
                 differs = status == "FAIL"
                 status, why = ("PASS", "") if differs else ("FAIL", "agrees, though it is an exception")
-            count[status] += 1
-            if status == "FAIL":
-                print("FAIL %s %s: %s" % (name, file, why))
+            if status == "SKIP":
+                counts.skip("%s %s" % (name, file), why)
+            else:
+                counts.check("%s %s" % (name, file), why)
     if not jobs:
-        print("no file was read")
-        count["FAIL"] += 1
-    print("%(PASS)d passed, %(FAIL)d failed, %(SKIP)d skipped" % count)
-    return 1 if count["FAIL"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        counts.fail("readers", "no file was read")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What C programs do to threads and libraries, and what is left of their files.
 
-    tests/runtime/lives.py [--long] [--seed N] [--only REGEX]
+    tests/runtime/lives.py [--quick] [--long] [--seed N] [--only REGEX]
 
 cancel   `pthread_cancel` of a thread that puts and syncs, after any time: all ends by itself, and every row that was synced is read by the
          distribution's library. Asynchronously, which may end a thread inside malloc, the process may also stay: it is killed, and the same is read
@@ -11,18 +11,16 @@ fork     Python's multiprocessing, by fork, with write-behind at work: parent an
 
 --long leads 250 lives of each cancel, 100 of the others. docs/dev/lifecycle.md has what must hold.
 """
-import argparse
-import os
 import random
-import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import Wrong  # noqa: E402
+
 # Only hangs are bounded.
 SECONDS = 120
 # What may stay for ever is killed after this; what ends, ends in a hundredth of it.
@@ -65,18 +63,13 @@ mine.join()
 """
 
 
-class Wrong(Exception):
-    """Not what must hold; the text says what."""
-
-
 def environment(**more):
-    return {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY), **more}
+    return rig.environment(rig.LIBDIR, **more)
 
 
 def rows_of(path):
     """The rows of a file as the distribution's library reads them: a number, or None where it is not whole."""
-    clean = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "LD_PRELOAD")}
-    done = subprocess.run(["ncdump", "-v", "v", path], env=clean, capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = rig.run([rig.tool("ncdump"), "-v", "v", path], seconds=SECONDS)
     if done.returncode:
         raise Wrong("the distribution's ncdump: %s" % done.stderr.strip()[-300:])
     text = done.stdout.partition("v =")[2].strip().rstrip("};\n ")
@@ -121,7 +114,7 @@ def unload(program, folder, chance):
     env = {"ZONDA_ASYNC": chance.choice(["off", "on", "helper"])}
     path = folder / "unload.nc"
     path.unlink(missing_ok=True)
-    done = subprocess.run([program, "unload", str(mode), path], env=environment(**env), capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = rig.run([program, "unload", mode, path], environment(**env), seconds=SECONDS)
     if done.returncode or done.stdout.split() != ["0", "1"]:
         raise Wrong("%s, %s: ends with %d: %s" % (name, env, done.returncode, done.stderr[-300:]))
     if lost(path, [0, 1]):
@@ -132,8 +125,7 @@ def fork(folder, chance):
     name, mode = chance.choice(sorted(FORMATS.items()))
     env = {"ZONDA_ASYNC": chance.choice(["off", "on"])}
     path = folder / "fork.nc"
-    done = subprocess.run([sys.executable, "-c", MULTIPROCESSING, path, str(mode)], env=environment(**env), capture_output=True, text=True,
-                          timeout=SECONDS, check=False)
+    done = rig.run([sys.executable, "-c", MULTIPROCESSING, path, mode], environment(**env), seconds=SECONDS)
     if done.returncode:
         raise Wrong("%s, %s: ends with %d: %s" % (name, env, done.returncode, done.stderr[-300:]))
     for file, rows in [(path, 12), *((Path("%s.%d" % (path, k)), 4) for k in range(3))]:
@@ -142,37 +134,26 @@ def fork(folder, chance):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--long", action="store_true")
-    p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--only", default="")
-    a = p.parse_args()
-    passed, failed, ends = 0, 0, {0: 0, -6: 0, -9: 0, -11: 0}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        program = folder / "lives"
-        subprocess.run(["gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-I", LIBRARY.parent / "include", "-o", program, HERE / "lives.c",
-                        "-ldl", "-pthread"], check=True)
-        kinds = [("cancel", lambda chance: cancel(program, folder, chance, 0), 250 if a.long else 8),
-                 ("cancel asynchronously", lambda chance: cancel(program, folder, chance, 1), 250 if a.long else 8),
-                 ("unload", lambda chance: unload(program, folder, chance), 100 if a.long else 6),
-                 ("fork", lambda chance: fork(folder, chance), 100 if a.long else 4)]
+    options = rig.arguments(rig.parser(__doc__, seed=1))
+    counts, ends = rig.Counts(), {0: 0, -6: 0, -9: 0, -11: 0}
+    if rig.missing("ncdump"):
+        raise rig.Skip("there is no ncdump of the distribution")
+    with rig.scratch() as folder:
+        # It loads the library by itself.
+        program = rig.compile_c(folder / "lives", HERE / "lives.c", link=None, flags=["-I", rig.INCDIR], libraries=["-ldl", "-pthread"])
+        kinds = [("cancel", lambda chance: cancel(program, folder, chance, 0), options.by(3, 8, 250)),
+                 ("cancel asynchronously", lambda chance: cancel(program, folder, chance, 1), options.by(2, 8, 250)),
+                 ("unload", lambda chance: unload(program, folder, chance), options.by(2, 6, 100)),
+                 ("fork", lambda chance: fork(folder, chance), options.by(2, 4, 100))]
         for kind, lead, times in kinds:
-            if not re.search(a.only, kind):
-                continue
-            for k in range(times):
-                try:
-                    end = lead(random.Random("%s %d %d" % (kind, a.seed, k)))
-                    if end is not None:
-                        ends[end] += 1
-                    passed += 1
-                except (Wrong, subprocess.TimeoutExpired, ValueError) as why:
-                    print("FAIL %s %d (--seed %d): %s" % (kind, k, a.seed, why))
-                    failed += 1
+            for k in range(times if options.wants(kind) else 0):
+                chance = random.Random("%s %d %d" % (kind, options.seed, k))
+                end = counts.attempt("%s %d (--seed %d)" % (kind, k, options.seed), lead, chance)
+                if end is not None and kind.startswith("cancel"):
+                    ends[end] += 1
     print("%d of the threads that were cancelled took the process along, %d left it without an end" % (ends[-6] + ends[-11], ends[-9]))
-    print("%d passed, %d failed" % (passed, failed))
-    return failed > 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

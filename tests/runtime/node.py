@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """A node full of ranks: what they take of it together.
 
-    tests/runtime/node.py [--long]
+    tests/runtime/node.py [--quick] [--long] [--only REGEX]
 
 files    1 and 64 ranks, 64 MiB and 4 GiB: each writes the same bytes (`cmp`)
 node     2, 16 and 64 ranks as processes with each launcher's variables, in a memory control group of 2 GiB that is made here. Each rank
@@ -11,20 +11,18 @@ node     2, 16 and 64 ranks as processes with each launcher's variables, in a me
          Where no control group can be made, that is said, and the machine's memory is the limit.
 told     without a launcher one of them keeps more than a 64th: what is counted is what the policy bounds
 
-By default each launcher has one number of ranks, with --long all three. No time decides. ZONDA_LIBDIR (dist/lib) is the library under test.
+By default each launcher has one number of ranks, with --quick two of them have, with --long all three numbers. No time decides.
+tests/rig/places.py has the settings.
 """
-import argparse
 import filecmp
 import os
 import subprocess
-import sys
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
-from run import LAUNCHERS, LIBRARY, MIB, PREFIX, SECONDS, Wrong, environment, told, want
+# It has the package that all runners stand on, too.
+from run import HERE, LAUNCHERS, LIBDIR, MIB, environment, rig, told, want
 
-HERE = Path(__file__).resolve().parent
 SIZES = (2, 16, 64)
 GROUP_BYTES = 2 << 30
 # What ranks take besides caches, at most: pages of the library, which all share, and for each rank what an open file has
@@ -78,7 +76,7 @@ def together(commands, **how):
     try:
         yield ranks
         for rank in ranks:
-            _, err = rank.communicate(timeout=SECONDS)
+            _, err = rank.communicate(timeout=300)
             want(rank.returncode == 0, "a rank ends with %d: %s" % (rank.returncode, err[-300:]))
     finally:
         for rank in ranks:
@@ -91,7 +89,7 @@ def same_files(program, scratch):
     def write(name, n, **variables):
         folder = scratch / name
         folder.mkdir()
-        commands = [([program, "write", folder / str(k)], environment(LD_LIBRARY_PATH=LIBRARY, **variables)) for k in range(n)]
+        commands = [([program, "write", folder / str(k)], environment(LD_LIBRARY_PATH=LIBDIR, **variables)) for k in range(n)]
         with together(commands):
             pass
         return sorted(folder.iterdir())
@@ -119,7 +117,7 @@ def node(path, launcher, n, program, common, n_cpus):
     want(decided["memory_bytes"] == all_of_it["memory_bytes"] // n, decided)
     if path:
         want(decided["cgroup_memory_bytes"] == GROUP_BYTES and all_of_it["memory_bytes"] == GROUP_BYTES // 8, all_of_it)
-    env = environment(LD_LIBRARY_PATH=LIBRARY, **variables)
+    env = environment(LD_LIBRARY_PATH=LIBDIR, **variables)
     # More than a rank may keep, and not much more: what is decoded takes time.
     mib = min(decided["memory_bytes"] // MIB + 24, common[1])
     grown = threads = 0
@@ -138,34 +136,22 @@ def node(path, launcher, n, program, common, n_cpus):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true", help="each launcher with each number of ranks")
-    options = parser.parse_args()
-    passed = failed = 0
+    options = rig.arguments(rig.parser(__doc__))
+    counts = rig.Counts()
 
     def check(name, test, *arguments):
-        nonlocal passed, failed
-        try:
-            result = test(*arguments)
-            passed += 1
-            return result
-        except (Wrong, subprocess.TimeoutExpired, KeyError, ValueError, OSError) as why:
-            failed += 1
-            print("FAIL %s: %s" % (name, why), flush=True)
-            return None
+        return counts.attempt(name, test, *arguments) if options.wants(name) else None
 
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch, group() as path:
-        scratch = Path(scratch)
-        program, common = scratch / "ranks", (scratch / "common.nc", 288)
-        subprocess.run(["gcc", "-std=gnu11", "-O1", "-Wall", "-I", PREFIX / "include", HERE / "ranks.c", "-L", LIBRARY, "-l:libnetcdf.so.19", "-o", program],
-                       check=True)
-        subprocess.run([program, "make", *map(str, common)], env=environment(LD_LIBRARY_PATH=LIBRARY), check=True, timeout=SECONDS)
+    with rig.scratch() as scratch, group() as path:
+        program, common = rig.compile_c(scratch / "ranks", HERE / "ranks.c"), (scratch / "common.nc", 288)
+        rig.must([program, "make", *common], environment(LD_LIBRARY_PATH=LIBDIR))
         if not path:
-            print("skip the control group: none for memory can be made here; the machine's memory is the limit")
+            counts.skip("the control group", "none for memory can be made here; the machine's memory is the limit")
         check("files", same_files, program, scratch)
         n_cpus = len(os.sched_getaffinity(0))
         most = {}
-        for k, launcher in enumerate([*LAUNCHERS, *LSF]):
+        launchers = [*LAUNCHERS, *LSF]
+        for k, launcher in enumerate(launchers[:2] if options.mark == rig.QUICK else launchers):
             for n in SIZES if options.long else (SIZES[k % len(SIZES)],):
                 found = check("%s, %d ranks" % (launcher, n), node, path, launcher, n, program, common, n_cpus)
                 if found:
@@ -173,7 +159,7 @@ def main():
 
         def alone():
             """Without a launcher it keeps more."""
-            with together([([*inside(path), program, "read", common[0], 64], environment(LD_LIBRARY_PATH=LIBRARY))]) as ranks:
+            with together([([*inside(path), program, "read", common[0], 64], environment(LD_LIBRARY_PATH=LIBDIR))]) as ranks:
                 grown = int(ranks[0].stdout.readline().split()[1]) * 1024
             limit = told(inside(path))["memory_bytes"]
             want(grown > min(limit, 64 * MIB) * 3 // 4, "one rank alone keeps only %d MiB" % (grown // MIB))
@@ -181,9 +167,8 @@ def main():
         check("told", alone)
         for n, (grown, policy) in sorted(most.items()):
             print("%d ranks: caches grew by %d MiB, decided for all: %d MiB" % (n, grown // MIB, policy // MIB))
-    print("%d passed, %d failed" % (passed, failed))
-    return 1 if failed or not passed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """What the library takes of a machine: threads, where they run, memory, ranks.
 
-    tests/runtime/run.py [--only REGEX]
+    tests/runtime/run.py [--quick] [--only REGEX] [--parts decided,where,memory,group]
 
 decided  `zonda info --runtime` under taskset, ulimit, settings, and the variables of each launcher for 2, 16 and 64 ranks
 where    a program with OpenMP under OMP_PROC_BIND=true OMP_PLACES=cores, and so under taskset: the library is linked before libgomp,
@@ -12,25 +12,22 @@ memory   a program whose chunks and records do not fit into ZONDA_MEMORY: `cmp` 
          ranks; what it holds at most; nothing is left beside its files, also where the device is full (a tmpfs, as root)
 group    64 processes in a control group of 512 MiB (version 1 or 2, made by us; skipped where we may not)
 
-No time decides. ZONDA_LIBDIR (dist/lib) is the library under test.
+--quick asks only what is decided. No time decides. tests/rig/places.py has the settings.
 """
-import argparse
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-LIBRARY = Path(os.environ.get("ZONDA_LIBDIR", ROOT / "dist/lib")).resolve()
-PREFIX = LIBRARY.parent
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+from rig import LIBDIR, LIBRARY, Skip, Wrong  # noqa: E402
+
 MIB = 1 << 20
-# Only hangs are bounded.
-SECONDS = 300
 # What launchers set for each of n ranks on one node: its own number is 0.
 LAUNCHERS = {
     "Open MPI": lambda n: {"OMPI_COMM_WORLD_LOCAL_SIZE": n, "OMPI_COMM_WORLD_SIZE": 4 * n},
@@ -54,18 +51,9 @@ SCRIPTS = {
 }
 
 
-class Wrong(Exception):
-    """Not what was to be; the text says what."""
-
-
-class Skip(Exception):
-    """Not to be had here; the text says what."""
-
-
 def environment(**more):
-    dropped = ("ZONDA_", "LD_", "OMP_", "GOMP_", "SLURM_", "PMI", "OMPI_", "MPI_", "MV2_", "MVP_", "PALS_", "JSM_", "FLUX_", "LSB_", "LS_")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
-    return env | {k: str(v) for k, v in more.items()}
+    dropped = ("OMP_", "GOMP_", "SLURM_", "PMI", "OMPI_", "MPI_", "MV2_", "MVP_", "PALS_", "JSM_", "FLUX_", "LSB_", "LS_")
+    return rig.environment(without=dropped, **more)
 
 
 def want(is_so, text):
@@ -74,14 +62,12 @@ def want(is_so, text):
 
 
 def run(command, **env):
-    done = subprocess.run([str(word) for word in command], env=environment(**env), capture_output=True, text=True, timeout=SECONDS, check=False)
-    want(done.returncode == 0, "%s ends with %d: %s" % (command[0], done.returncode, done.stderr.strip()[-300:]))
-    return done.stdout
+    return rig.must(command, environment(**env))
 
 
 def told(before=(), **env):
     """What the library says of a process."""
-    return json.loads(run([*before, PREFIX / "bin/zonda", "info", "--runtime", "--json"], **env))
+    return json.loads(run([*before, rig.ZONDA, "info", "--runtime", "--json"], **env))
 
 
 def cpus_of(text):
@@ -93,7 +79,7 @@ def cpus_of(text):
     return found
 
 
-def decided():
+def decided(_scratch):
     plain = told()
     n_cpus = len(os.sched_getaffinity(0))
 
@@ -141,19 +127,19 @@ def decided():
 
 def where(scratch):
     openmp = ["-fopenmp", HERE / "threads.c"]
-    ours = ["-L", LIBRARY, "-l:libnetcdf.so.19"]
+    ours = ["-L", LIBDIR, "-l:libnetcdf.so.19"]
     kinds = {
-        "after": (["-Wl,--no-as-needed", *ours], None, {"LD_LIBRARY_PATH": LIBRARY}),
-        "before": (["-Wl,--no-as-needed", "-lgomp", *ours], None, {"LD_LIBRARY_PATH": LIBRARY}),
-        "preload": (["-Wl,--no-as-needed", "-l:libnetcdf.so.19"], None, {"LD_PRELOAD": LIBRARY / "libzonda-preload.so"}),
-        "late": ([], LIBRARY / "libnetcdf.so.19", {}),
+        "after": (["-Wl,--no-as-needed", *ours], None, {"LD_LIBRARY_PATH": LIBDIR}),
+        "before": (["-Wl,--no-as-needed", "-lgomp", *ours], None, {"LD_LIBRARY_PATH": LIBDIR}),
+        "preload": (["-Wl,--no-as-needed", "-l:libnetcdf.so.19"], None, {"LD_PRELOAD": LIBDIR / "libzonda-preload.so"}),
+        "late": ([], LIBRARY, {}),
     }
     for kind, (flags, library, env) in kinds.items():
         for what in ("deflate", "plain"):
             def place(kind=kind, flags=flags, library=library, env=env, what=what):
                 program, file = scratch / ("threads-" + kind), scratch / ("%s-%s.nc" % (kind, what))
                 if not program.exists():
-                    built = subprocess.run(["gcc", "-std=gnu11", "-O1", "-I", PREFIX / "include", *openmp, *flags, "-ldl", "-o", program],
+                    built = subprocess.run(["gcc", "-std=gnu11", "-O1", "-I", rig.INCDIR, *openmp, *flags, "-ldl", "-o", program],
                                            capture_output=True, text=True, check=False)
                     if "cannot find" in built.stderr:
                         raise Skip(built.stderr.strip().splitlines()[0])
@@ -191,18 +177,11 @@ BESIDE = 128 * MIB
 
 
 def memory(scratch):
-    program = scratch / "memory"
-
-    def build():
-        if not program.exists():
-            built = subprocess.run(["gcc", "-std=gnu11", "-O1", "-I", PREFIX / "include", HERE / "memory.c", "-L", LIBRARY, "-l:libnetcdf.so.19", "-o", program],
-                                   capture_output=True, text=True, check=False)
-            want(built.returncode == 0, built.stderr[-400:])
+    program = rig.compile_c(scratch / "memory", HERE / "memory.c")
 
     def held(folder, mib, **env):
-        build()
         folder.mkdir(exist_ok=True)
-        said = run([program, folder, mib], LD_LIBRARY_PATH=LIBRARY, **env)
+        said = run([program, folder, mib], LD_LIBRARY_PATH=LIBDIR, **env)
         want(sorted(p.name for p in folder.iterdir()) == ["chunks.nc", "classic.nc"], "left: %s" % list(folder.iterdir()))
         return {word: int(number) for word, number in (line.split() for line in said.splitlines())}
 
@@ -235,7 +214,7 @@ def memory(scratch):
                 path.unlink()
             # Where the data do not fit the call says so, and nothing is left but the data.
             want(subprocess.run(["mount", "-o", "remount,size=40m", small], check=False).returncode == 0, "no smaller tmpfs")
-            done = subprocess.run([program, small, "96"], env=environment(LD_LIBRARY_PATH=LIBRARY, ZONDA_MEMORY="16M"), capture_output=True, text=True, timeout=SECONDS, check=False)
+            done = rig.run([program, small, 96], environment(LD_LIBRARY_PATH=LIBDIR, ZONDA_MEMORY="16M"))
             want(done.returncode == 28 and "No space left" in done.stderr, "ends with %d: %s" % (done.returncode, done.stderr))
             want({p.name for p in small.iterdir()} <= {"chunks.nc", "classic.nc"}, "left: %s" % list(small.iterdir()))
         finally:
@@ -273,27 +252,16 @@ def groups(scratch):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="REGEX")
-    options = parser.parse_args()
-    passed, failed, skipped = 0, 0, 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("ZONDA_SCRATCH")) as scratch:
-        for part in (decided(), where(Path(scratch)), memory(Path(scratch)), groups(Path(scratch))):
-            for name, test in part:
-                if not re.search(options.only, name):
-                    continue
-                try:
-                    test()
-                    passed += 1
-                except Skip as why:
-                    skipped += 1
-                    print("skip %s: %s" % (name, why))
-                except (Wrong, subprocess.TimeoutExpired, KeyError, ValueError) as why:
-                    failed += 1
-                    print("FAIL %s: %s" % (name, why), flush=True)
-    print("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
-    return 1 if failed or not passed else 0
+    parts = {"decided": decided, "where": where, "memory": memory, "group": groups}
+    options = rig.arguments(rig.parser(__doc__, parts={name: rig.QUICK if name == "decided" else rig.FULL for name in parts}))
+    counts = rig.Counts()
+    with rig.scratch() as scratch:
+        for part in options.chosen():
+            for name, test in parts[part](scratch):
+                if options.wants(name):
+                    counts.attempt(name, test)
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -1,41 +1,32 @@
 #!/usr/bin/env python3
 """`zonda recover --to` on files that are cut off, or of which pages are zeroed.
 
-    tests/salvage/run.py [--long] [--only NAME] [--keep]
+    tests/salvage/run.py [--quick] [--long] [--only NAME] [--keep]
 
 What was saved is read by netCDF-C (netCDF4-python), the original by h5py or netCDF-C. Each element is
 equal, or listed as lost. Of a file that was cut off, everything has to be there whose bytes and
 metadata are: each variable in one run whose header is in the file; all elements whose bytes are,
 where all metadata are; each element of a classic file. The command never panics, and never takes
-more than 20 seconds. A sample of places by default; with --long every 1,000 bytes and every page.
-
-The interpreter needs h5py and netCDF4; out/venv has them.
+more than 20 seconds. A sample of places by default, a smaller one with --quick; with --long every 1,000
+bytes and every page.
 """
-import argparse
 import os
 import re
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
+from pathlib import Path
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-VENV = os.path.join(ROOT, "out", "venv", "bin", "python")
-try:
-    import h5py
-    import netCDF4
-    import numpy as np
-except ImportError:
-    if sys.executable != VENV and os.path.exists(VENV):
-        os.execv(VENV, [VENV] + sys.argv)
-    print("skipped salvage: no Python with h5py and netCDF4\n0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
 
-import files
+rig.needs("h5py", "netCDF4", "numpy")
+import files  # noqa: E402
+import h5py  # noqa: E402
+import netCDF4  # noqa: E402
+import numpy as np  # noqa: E402
 
-PREFIX = os.path.join(ROOT, os.environ.get("ZONDA_PREFIX", "dist"))
-ZONDA = os.path.join(PREFIX, "bin", "zonda")
 LONGEST = 20
 PAGE = 4096
 LOST = re.compile(r"lost: (\S+) (\[[^\]]*\]) to (\[[^\]]*\]): ")
@@ -168,25 +159,22 @@ def lost_of(text):
     return whole, parts
 
 
-class Sweep:
-    def __init__(self, folder, keep):
-        self.folder, self.keep = folder, keep
-        self.passed, self.failed, self.n_elems, self.n_saved = 0, 0, 0, 0
+class Sweep(rig.Counts):
+    def __init__(self, folder):
+        super().__init__()
+        self.folder, self.n_elems, self.n_saved = folder, 0, 0
 
     def fail(self, label, why, damaged):
-        self.failed += 1
         kept = os.path.join(self.folder, "failed-" + re.sub(r"\W+", "-", label))
         shutil.copyfile(damaged, kept)
-        self.keep = True
-        print("FAILED  %s: %s\n        %s" % (label, why, kept))
+        rig.keep(self.folder)
+        super().fail(label, "%s\n        %s" % (why, kept))
 
     def recover(self, damaged):
         target = os.path.join(self.folder, "saved.nc")
         if os.path.exists(target):
             os.remove(target)
-        command = [ZONDA, "recover", "--all", "--to", target, damaged]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
-        return target, done
+        return target, rig.run([rig.ZONDA, "recover", "--all", "--to", target, damaged], seconds=LONGEST)
 
     def one(self, label, original, data, cut):
         """One damaged file. `cut`: where it ends; None where bytes inside are not as they were."""
@@ -202,7 +190,7 @@ class Sweep:
         why = self.judge(original, target, done, cut)
         if why:
             return self.fail(label, why, damaged)
-        self.passed += 1
+        self.passes()
 
     def judge(self, original, target, done, cut):
         must = {} if cut is None else {p: original.must_have(p, cut) for p in original.values}
@@ -260,15 +248,15 @@ def elements_lost(line):
     return number[1] - number[0] if len(number) == 2 else 0
 
 
-def cuts(original, long):
+def cuts(original, options):
     """Where a file is cut: every 1,000 bytes from its end, and beside what is odd."""
     size = len(original.bytes)
     every = [size - n for n in range(1000, size, 1000)] + [size - 1, size - 7]
-    if long:
+    if options.long:
         every += list(range(PAGE, size, PAGE)) + [10, 60, 100, 200, 300, 400, 500]
         every += [size - n for n in range(30, 1000, 97)]
         return sorted(set(cut for cut in every if 0 < cut < size))
-    step = max(1, len(every) // 8)
+    step = max(1, len(every) // options.by(3, 8, 8))
     return sorted(set(every[::step] + every[:1] + every[-2:]))
 
 
@@ -280,43 +268,41 @@ def counted(original, number):
     return bytes(data)
 
 
+def damage(sweep, name, original, options):
+    """All ways to damage a file."""
+    for cut in cuts(original, options):
+        sweep.one("%s cut at %d" % (name, cut), original, original.bytes[:cut], cut)
+    size = len(original.bytes)
+    pages = list(range(0, size, PAGE))
+    for at in pages if options.long else pages[:2] + pages[2::max(1, len(pages) // 3)]:
+        data = bytearray(original.bytes)
+        data[at:at + PAGE] = bytes(len(data[at:at + PAGE]))
+        sweep.one("%s zeroed at %d" % (name, at), original, bytes(data), None)
+    if not original.is_hdf5:
+        records = next(v.shape[0] for p, v in original.values.items() if p == "/a")
+        all_ones = 2 ** 64 - 1 if original.bytes[3] == 5 else 2 ** 32 - 1
+        for number in (0, 1, records - 1, all_ones):
+            sweep.one("%s with %d records" % (name, number), original,
+                      counted(original, number), size)
+        sweep.one("%s with too many records" % name, original, counted(original, 10 ** 9), size)
+        sweep.one("%s streaming, cut" % name, original,
+                  counted(original, all_ones)[:size - 40], size - 40)
+
+
 def main():
-    options = argparse.ArgumentParser()
-    options.add_argument("--long", action="store_true")
-    options.add_argument("--only", default="")
-    options.add_argument("--keep", action="store_true")
-    options = options.parse_args()
-    folder = tempfile.mkdtemp(prefix="salvage-")
-    sweep = Sweep(folder, options.keep)
-    for name, path in files.make(folder, ZONDA).items():
-        if options.only not in name:
-            continue
-        original = Original(path)
-        for cut in cuts(original, options.long):
-            sweep.one("%s cut at %d" % (name, cut), original, original.bytes[:cut], cut)
-        size = len(original.bytes)
-        pages = list(range(0, size, PAGE))
-        for at in pages if options.long else pages[:2] + pages[2::max(1, len(pages) // 3)]:
-            data = bytearray(original.bytes)
-            data[at:at + PAGE] = bytes(len(data[at:at + PAGE]))
-            sweep.one("%s zeroed at %d" % (name, at), original, bytes(data), None)
-        if not original.is_hdf5:
-            records = next(v.shape[0] for p, v in original.values.items() if p == "/a")
-            all_ones = 2 ** 64 - 1 if original.bytes[3] == 5 else 2 ** 32 - 1
-            for number in (0, 1, records - 1, all_ones):
-                sweep.one("%s with %d records" % (name, number), original,
-                          counted(original, number), size)
-            sweep.one("%s with too many records" % name, original, counted(original, 10 ** 9), size)
-            sweep.one("%s streaming, cut" % name, original,
-                      counted(original, all_ones)[:size - 40], size - 40)
-    if sweep.keep:
-        print("files are in %s" % folder)
-    else:
-        shutil.rmtree(folder)
+    parser = rig.parser(__doc__)
+    parser.add_argument("--keep", action="store_true")
+    options = rig.arguments(parser)
+    with rig.scratch() as folder:
+        if options.keep:
+            rig.keep(folder)
+        sweep = Sweep(folder)
+        for name, path in files.make(str(folder), str(rig.ZONDA)).items():
+            if options.wants(name):
+                damage(sweep, name, Original(path), options)
     print("%d of %d elements of variables that keep their names saved" % (sweep.n_saved, sweep.n_elems))
-    print("%d passed, %d failed" % (sweep.passed, sweep.failed))
-    return 1 if sweep.failed else 0
+    return sweep
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

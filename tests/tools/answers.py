@@ -5,30 +5,26 @@ and memory are bounded, nothing ends by a signal or a panic; and each message na
 byte that it is about (unless it is about the whole file), and which of the three answers it is: damaged, cannot be
 represented in netCDF, cannot be decoded here.
 
-    tests/tools/answers.py [--long] [FILE...]
+    tests/tools/answers.py [--quick] [--long] [--only REGEX] [FILE...]
 
+    --quick        every fifth file
     --long         also the whole corpus, with its damaged files
-    ZONDA_PREFIX   where the tools are (default: dist)
-    ZONDA_CORPUS   folder of further files, for --long
+tests/rig/places.py has the settings.
 """
 
 import json
 import os
 import re
-import resource
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", ROOT / "dist")).resolve()
-ZONDA = PREFIX / "bin/zonda"
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
+
 SECONDS = 60
 # Beyond what it needs for elements (256 MiB) and for the file itself.
 MEMORY = 700 << 20
@@ -76,9 +72,7 @@ JSON_ANSWERS = {
 
 def limits():
     """For the tool alone: no core, and no more memory than it may have."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_DATA, (2 << 30, 2 << 30))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+    rig.bounds(data=2 << 30, file=1 << 30)()
     # Python ignores it; a tool that writes too much is told.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
@@ -88,7 +82,7 @@ def run(args, folder):
     out = open(folder / "out", "w+b")
     err = open(folder / "err", "w+b")
     reader, writer = os.pipe()
-    process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=writer, stderr=err, preexec_fn=limits)
+    process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=writer, stderr=err, env=rig.environment(), preexec_fn=limits)
     os.close(writer)
     timer = threading.Timer(SECONDS, process.kill)
     timer.start()
@@ -132,7 +126,7 @@ def judge(tool, file, folder):
     """What is wrong with what a tool does with a file, a line each."""
     copy = folder / "COPY"
     copy.unlink(missing_ok=True)
-    args = [str(ZONDA)] + [str(copy) if word == "COPY" else file if word == "FILE" else word for word in TOOLS[tool]]
+    args = [str(rig.ZONDA)] + [str(copy) if word == "COPY" else file if word == "FILE" else word for word in TOOLS[tool]]
     status, out, err, memory = run(args, folder)
     wrong = []
     if status == -signal.SIGKILL:
@@ -165,48 +159,39 @@ def judge(tool, file, folder):
     return wrong
 
 
-def files(arguments):
-    if named := [arg for arg in arguments if not arg.startswith("-")]:
-        return named
-    found = [path for folder in FOLDERS for path in sorted((ROOT / folder).iterdir())]
-    if "--long" in arguments:
-        corpus = os.environ.get("ZONDA_CORPUS")
-        if corpus and Path(corpus, "files").is_dir():
-            found += sorted(path for path in Path(corpus, "files").rglob("*"))
+def files(options, counts):
+    if options.files:
+        return options.files
+    found = [path for folder in FOLDERS for path in sorted((rig.ROOT / folder).iterdir())]
+    if options.long:
+        if rig.CORPUS and Path(rig.CORPUS, "files").is_dir():
+            found += sorted(path for path in Path(rig.CORPUS, "files").rglob("*"))
         else:
-            print("skipped: ZONDA_CORPUS names no corpus")
-    return [str(path) for path in found if path.is_file() and NAMES.search(str(path))]
+            counts.skip("the corpus", "ZONDA_CORPUS names none")
+    found = [str(path) for path in found if path.is_file() and NAMES.search(str(path))]
+    return [path for path in found if options.wants(path)][::options.by(5, 1, 1)]
+
+
+def one(file):
+    """(tool, file, what is wrong) of all tools."""
+    with rig.scratch() as folder:
+        return [(tool, file, judge(tool, file, folder)) for tool in TOOLS]
 
 
 def main():
-    if not ZONDA.exists():
-        sys.exit(f"answers: no {ZONDA}: build it first")
-    os.environ["LC_ALL"] = "C.UTF-8"
-    for name in [name for name in os.environ if name.startswith(("ZONDA_IO", "ZONDA_ASYNC", "ZONDA_EXTERNAL"))]:
-        del os.environ[name]
-    every = files(sys.argv[1:])
-    scratch = Path(tempfile.mkdtemp(prefix="zonda-answers-"))
-    failed = passed = 0
-
-    def one(file):
-        folder = Path(tempfile.mkdtemp(dir=scratch))
-        wrong = [(tool, what) for tool in TOOLS for what in judge(tool, file, folder)]
-        shutil.rmtree(folder)
-        return file, wrong
-
-    try:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for file, wrong in pool.map(one, every):
-                bad = {tool for tool, _ in wrong}
-                failed += len(bad)
-                passed += len(TOOLS) - len(bad)
-                for tool, what in wrong:
-                    print(f"FAILED  {tool} {file}: {what}", flush=True)
-    finally:
-        shutil.rmtree(scratch)
-    print(f"{passed} passed, {failed} failed ({len(every)} files, {len(TOOLS)} tools)")
-    return 1 if failed or not passed else 0
+    parser = rig.parser(__doc__)
+    parser.add_argument("files", nargs="*")
+    options, counts = rig.arguments(parser), rig.Counts()
+    if not rig.ZONDA.exists():
+        raise rig.Setup(f"no {rig.ZONDA}: build it first")
+    every = files(options, counts)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(one, every):
+            for tool, file, wrong in found:
+                counts.check(f"{tool} {file}", "\n     ".join(wrong))
+    print(f"{len(every)} files, {len(TOOLS)} tools")
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

@@ -4,24 +4,25 @@
 (RLIMIT_AS): it does what it is to do, or ends by itself with a message; where memory was too little, the message
 says for how many bytes. Nothing ends by a signal or a panic, and no copy that failed is left.
 
-    tests/tools/memory.py [--long]
+    tests/tools/memory.py [--quick] [--long] [--only REGEX]
 
+    --quick        every fifth
     --long         more sizes of the address space
-    ZONDA_PREFIX   where the tools are (default: dist)
+tests/rig/places.py has the settings.
 """
 
 import itertools
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
+
 MIB = 1 << 20
 SPACES = [160]
 MORE_SPACES = [96, 128, 256, 400]
@@ -109,20 +110,16 @@ def commands(folder, file):
 
 def run(command, mib):
     def narrow():
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if mib:
-            resource.setrlimit(resource.RLIMIT_AS, (mib * MIB, mib * MIB))
-            # No test fills the disk: what would is ended by an error of its own.
-            resource.setrlimit(resource.RLIMIT_FSIZE, (24 * MIB, 24 * MIB))
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        # No test fills the disk: what would is ended by an error of its own.
+        rig.bounds(memory=mib and mib * MIB, file=mib and 24 * MIB)()
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "NETCDF_"))}
-    command = [PREFIX / "bin" / command[0], *command[1:]]
+    command = [rig.BIN / command[0], *command[1:]]
     # What is read of the output is its end; a gigabyte of text is for nobody.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         try:
-            done = subprocess.run(command, env=kept | {"LC_ALL": "C.UTF-8", "RUST_BACKTRACE": "0"}, stdin=subprocess.DEVNULL, stdout=out, stderr=said,
-                                  preexec_fn=narrow, timeout=SECONDS if mib else 10 * SECONDS, check=False)  # fmt: skip
+            done = rig.run(command, rig.environment(RUST_BACKTRACE=0), stdout=out, stderr=said, preexec_fn=narrow,
+                           seconds=SECONDS if mib else 10 * SECONDS)  # fmt: skip
         except subprocess.TimeoutExpired:
             return subprocess.CompletedProcess(command, "no end", "", "")
         texts = []
@@ -154,31 +151,31 @@ def fault(done):
 
 
 def main():
-    spaces = SPACES + MORE_SPACES * ("--long" in sys.argv)
-    n, n_failed, n_memory = 0, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
+    options, counts, n_memory = rig.arguments(rig.parser(__doc__)), rig.Counts(), 0
+    spaces = SPACES + MORE_SPACES * options.long
+    with rig.scratch() as folder:
         out = folder / "new"
         out.mkdir()
         cases = [(name, label, command, new) for name, file in sources(folder) for label, command, new in commands(out, file)]
         new = out / "made.nc"
         cases += [(name, "ncgen", ["ncgen", kind, "-o", new, text], new) for name, kind, text in texts(folder)]
+        cases = [case for case in cases if options.wants(f"{case[0]}, {case[1]}")][::options.by(5, 1, 1)]
         for (name, label, command, new), mib in itertools.product(cases, spaces):
             done = run(command, mib)
             wrong = fault(done)
-            n += 1
             n_memory += "memory for" in told(done)
             left = sorted(path.name for path in out.iterdir() if not (new and path == new and done.returncode == 0))
             if not wrong and [name for name in left if name != "v.png"]:
                 wrong = f"left: {left}"
             for path in out.iterdir():
                 path.unlink()
-            if wrong:
-                n_failed += 1
-                print(f"FAILED  {name}, {label}, {mib} MiB: {wrong}: {done.stderr.strip()[-300:]}")
-    print(f"{n} runs, {n_memory} of them without the memory they wanted: {n - n_failed} passed, {n_failed} failed")
-    return 1 if n_failed or n_memory < n // 20 else 0
+            counts.check(f"{name}, {label}, {mib} MiB", wrong and f"{wrong}: {done.stderr.strip()[-300:]}")
+    n = len(cases) * len(spaces)
+    print(f"{n} runs, {n_memory} of them without the memory they wanted")
+    if n_memory < n // 20:
+        counts.fail("memory", "it was hardly ever too little: the sizes are too small")
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

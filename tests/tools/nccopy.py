@@ -4,31 +4,30 @@
     nccopy.py                   options on made files; each kind of copy of each file of the corpus
     nccopy.py --only REGEX      by the name of the case
     nccopy.py --part options|corpus
+    nccopy.py --quick           made files of two kinds
     nccopy.py --long            every file of the corpus, not a sample
 
-    ZONDA_PREFIX   where bin/nccopy is (default: dist)
-    ZONDA_CORPUS   folder with `files`; without it that part is skipped
+    NCCOPY         the distribution's (/usr/bin/nccopy)
+tests/rig/places.py has the other settings.
 
 Exit statuses have to be the same, the first line that is said of a failure, and of copies what the distribution's ncdump
 says: all values, and of made files also chunks, filters and fill modes (`-s`). What is meant to be otherwise is
 in exceptions.txt beside this program: a word of the case, `|`, why.
 """
 
-import argparse
 import json
 import os
 import re
-import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
+sys.path.insert(1, str(HERE.parent))
+import rig  # noqa: E402
+
 SECONDS = 20
 # One of so many files of the corpus is copied, unless all are asked for.
 SAMPLE = 15
@@ -159,14 +158,9 @@ MOST_FILE = 512 << 20
 MOST_DATA = 64 << 20
 
 
-def bounded():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (MOST_FILE, MOST_FILE))
-
-
-def run(command, **more):
+def run(command):
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=SECONDS,
-                              preexec_fn=bounded, **more)
+        return rig.run(command, seconds=SECONDS, preexec_fn=rig.bounds(file=MOST_FILE))
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, -99, "", "no end")
 
@@ -177,27 +171,24 @@ READS_LESS = ("NetCDF: HDF error", "NetCDF: Filter error", "NetCDF: Name contain
 
 
 class Tester:
-    def __init__(self, only):
-        self.theirs = os.environ.get("NCCOPY", "/usr/bin/nccopy")
-        prefix = Path(os.environ.get("ZONDA_PREFIX", ROOT / "dist")).resolve()
-        self.ours = str(prefix / "bin" / "nccopy")
-        self.only, self.counts = re.compile(only), {"passed": 0, "failed": 0, "skipped": 0, "excepted": 0}
+    def __init__(self, options):
+        self.theirs = os.environ.get("NCCOPY") or rig.tool("nccopy")
+        self.ours = str(rig.BIN / "nccopy")
+        self.asked, self.counts, self.n_excepted = options, rig.Counts(), 0
         self.exceptions = []
         for line in (HERE / "exceptions.txt").read_text().splitlines():
             if line and not line.startswith("#"):
                 word, _, why = line.rpartition(" | ")
                 self.exceptions.append((re.compile(word.strip()), why.strip()))
-        # What the programs say and do must not depend on the machine.
-        self.env = {k: v for k, v in os.environ.items() if not k.startswith(("ZONDA_", "LD_", "HDF5_PLUGIN"))}
 
     def dump(self, path, *options):
-        done = run(["/usr/bin/ncdump", "-n", "same", *options, str(path)], env=self.env)
+        done = run([rig.tool("ncdump"), "-n", "same", *options, str(path)])
         text = done.stdout if len(done.stdout) < MOST_BYTES else str(hash(done.stdout))
         return done.returncode, OF_WRITER.sub("", text)
 
     def has_unnamed(self, path):
         """Whether there are variables of types without a name, which netCDF-C 4.9.0 leaves out."""
-        done = run([str(Path(self.ours).parent / "ncdump"), "-h", str(path)], env=self.env)
+        done = run([rig.BIN / "ncdump", "-h", path])
         return "_Anonymous" in done.stdout
 
     def compare(self, name, source, options, folder, special):
@@ -206,7 +197,7 @@ class Tester:
         for who, program in (("theirs", self.theirs), ("ours", self.ours)):
             target = folder / f"{who}.nc"
             target.unlink(missing_ok=True)
-            done = run([program, *options, str(source), str(target)], env=self.env)
+            done = run([program, *options, str(source), str(target)])
             said = done.stderr.strip().splitlines()
             line = said[0].replace(program, "nccopy") if said else ""
             results.append((done.returncode, line, target))
@@ -239,34 +230,30 @@ class Tester:
         return "pass", ""
 
     def case(self, name, source, options, special=True):
-        if not self.only.search(name):
+        if not self.asked.wants(name):
             return
-        with tempfile.TemporaryDirectory() as folder:
-            verdict, why = self.compare(name, source, options, Path(folder), special)
+        with rig.scratch() as folder:
+            verdict, why = self.compare(name, source, options, folder, special)
         expected = next((why for word, why in self.exceptions if word.fullmatch(name)), None)
         if verdict == "pass":
-            self.counts["passed"] += 1
+            self.counts.passes()
             # Of a whole folder some may pass.
             if expected and not name.startswith("corpus"):
                 print(f"passed  {name}, though listed in exceptions.txt")
-        elif verdict == "excepted":
-            self.counts["excepted"] += 1
+        elif verdict == "excepted" or verdict == "fail" and expected:
+            self.n_excepted += 1
         elif verdict == "skip":
-            self.counts["skipped"] += 1
-        elif expected:
-            self.counts["excepted"] += 1
+            self.counts.skip(name, why)
         else:
-            self.counts["failed"] += 1
-            print(f"FAILED  {name}: {why}")
+            self.counts.fail(name, why)
 
     def options(self, folder):
-        for label, (kind, cdl) in MADE.items():
+        for label, (kind, cdl) in list(MADE.items())[:self.asked.by(2, None, None)]:
             source, text = folder / f"{label}.nc", folder / f"{label}.cdl"
             text.write_text(cdl)
-            made = run(["ncgen", "-k", kind, "-o", str(source), str(text)])
+            made = run([rig.tool("ncgen"), "-k", kind, "-o", source, text])
             if made.returncode:
-                self.counts["failed"] += 1
-                print(f"FAILED  making {label}: {made.stderr}")
+                self.counts.fail(f"making {label}", made.stderr)
                 continue
             self.fill(source, label)
             lines = OPTIONS.strip("\n").split("\n")
@@ -283,28 +270,27 @@ class Tester:
             "    size = int(numpy.prod(shape)) if shape else 0\n"
             "    if size >= 4000 and v.dtype.kind in 'iuf': v[:] = numpy.arange(size).reshape(shape) % 119\n"
             "f.close()\n")
-        python = os.environ.get("ZONDA_PYTHON", str(ROOT / "out" / "venv" / "bin" / "python"))
+        python = rig.python("netCDF4", "numpy")
         if label in ("classic", "nc4", "model"):
-            done = run([python, "-c", script, str(source)])
-            if done.returncode:
-                print(f"note    {label} keeps its fill values: {done.stderr.strip().splitlines()[-1:]}")
+            done = run([python, "-c", script, str(source)]) if python else None
+            if not done or done.returncode:
+                print(f"note    {label} keeps its fill values: {done.stderr.strip().splitlines()[-1:] if done else 'no Python with netCDF4'}")
 
     def is_small(self, path):
         """Whether the data are few enough to be copied ten times; files say little of that by their length."""
-        zonda = Path(self.ours).parent / "zonda"
-        info = run([str(zonda), "info", "--json", str(path)], env=self.env)
+        info = run([rig.ZONDA, "info", "--json", path])
         try:
             return sum(var["bytes"] for var in json.loads(info.stdout)["variables"]) < MOST_DATA
         except (ValueError, KeyError):
             return path.stat().st_size < MOST_DATA
 
     def corpus(self):
-        corpus = os.environ.get("ZONDA_CORPUS")
+        corpus = rig.CORPUS
         if not corpus:
-            print("skipped the corpus: ZONDA_CORPUS is not set")
+            self.counts.skip("the corpus", "ZONDA_CORPUS is not set")
             return
         files = sorted(p for p in Path(corpus, "files").rglob("*") if p.is_file())
-        files = [p for p in files if self.long or zlib.crc32(p.relative_to(corpus).as_posix().encode()) % SAMPLE == 0]
+        files = [p for p in files if self.asked.long or self.asked.only or zlib.crc32(p.relative_to(corpus).as_posix().encode()) % SAMPLE == 0]
         files = [p for p in files if self.is_small(p)]
         jobs = [(f"corpus {kind} {path.relative_to(Path(corpus, 'files'))}", path, ["-k", kind])
                 for path in files for kind in ("nc3", "nc6", "cdf5", "nc4", "nc7")]
@@ -313,25 +299,23 @@ class Tester:
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--part", choices=("options", "corpus"))
-    parser.add_argument("--long", action="store_true", help="every file of the corpus")
-    args = parser.parse_args()
-    tester = Tester(args.only)
-    tester.long = args.long or bool(args.only)
-    for program in (tester.theirs, tester.ours, "ncgen", "ncdump"):
-        if not shutil.which(program):
-            print(f"0 passed, 0 failed, 1 skipped: there is no {program}")
-            return 1 if program == tester.ours else 0
-    with tempfile.TemporaryDirectory() as folder:
-        if args.part != "corpus":
-            tester.options(Path(folder))
-        if args.part != "options":
+    # One part may be named by --part, too.
+    parser = rig.parser(__doc__, parts={"options": rig.QUICK, "corpus": rig.FULL})
+    parser.add_argument("--part", dest="parts", type=lambda part: [part])
+    options = rig.arguments(parser)
+    tester = Tester(options)
+    if not os.path.exists(tester.ours):
+        raise rig.Setup(f"no {tester.ours}: build it first")
+    if not tester.theirs or rig.missing("ncgen", "ncdump"):
+        raise rig.Skip("there is no nccopy, ncgen or ncdump of the distribution")
+    with rig.scratch() as folder:
+        if "options" in options.chosen():
+            tester.options(folder)
+        if "corpus" in options.chosen():
             tester.corpus()
-    print(", ".join(f"{n} {what}" for what, n in tester.counts.items()))
-    return 1 if tester.counts["failed"] else 0
+    print(f"{tester.n_excepted} differ as exceptions.txt says, or where the reference reads less")
+    return tester.counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

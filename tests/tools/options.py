@@ -5,21 +5,18 @@ file, with a name that is not there, a dimension that is not there, a value out 
 the exit status is not 0, or a line on standard error says that it has no effect. And none of them says so where
 they have one.
 
-    tests/tools/options.py
+    tests/tools/options.py [--only REGEX]
 
-    ZONDA_PREFIX   where the tools are (default: dist)
+tests/rig/places.py has the settings.
 """
 
 import os
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
-ZONDA, NCGEN = PREFIX / "bin/zonda", PREFIX / "bin/ncgen"
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
 
 CDL = """netcdf f {
 dimensions: %s x = 40; y = 100; n = 3;
@@ -177,22 +174,21 @@ TABLE = [
 
 
 def main():
-    if not ZONDA.exists():
-        sys.exit(f"options: no {ZONDA}: build it first")
-    os.environ["LC_ALL"] = "C.UTF-8"
-    passed = failed = 0
-    with tempfile.TemporaryDirectory(prefix="zonda-options-") as folder:
+    options, counts = rig.arguments(rig.parser(__doc__)), rig.Counts()
+    if not rig.ZONDA.exists():
+        raise rig.Setup(f"no {rig.ZONDA}: build it first")
+    with rig.scratch() as folder:
         os.chdir(folder)
         for name, (kind, text) in FILES.items():
             Path(f"{name}.cdl").write_text(text)
-            subprocess.run([NCGEN, kind, "-o", f"{name}.nc", f"{name}.cdl"], check=True)
+            rig.must([rig.BIN / "ncgen", kind, "-o", f"{name}.nc", f"{name}.cdl"])
         for names, line, said in TABLE:
-            for name in names:
+            for name in [name for name in names if options.wants(f"{line} ({name})")]:
                 target = Path("target.nc")
                 target.unlink(missing_ok=True)
                 words = {"F": f"{name}.nc", "T": str(target)}
                 args = [words.get(word, word) for word in line.split()]
-                done = subprocess.run([ZONDA, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+                done = rig.run([rig.ZONDA, *args])
                 told = done.stderr + (done.stdout if args[0] == "recover" else "")
                 what = None
                 if done.returncode < 0 or "panicked" in done.stderr:
@@ -204,13 +200,10 @@ def main():
                     what = "no effect, and not a word"
                 elif not re.search(re.escape(said), told):
                     what = f"not said: {said}"
-                passed += what is None
-                failed += what is not None
-                if what:
-                    print(f"FAILED  {line} ({name}): {what}\n        {done.returncode} {told.strip()[:300]}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+                counts.check(f"{line} ({name})", what and f"{what}\n        {done.returncode} {told.strip()[:300]}")
+        os.chdir("/")
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

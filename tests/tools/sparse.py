@@ -4,31 +4,24 @@
 tool does is bounded by what the file holds, not by what it says: each ends soon, and what was never written is not
 written by a copy, as h5py sees it.
 
-    out/venv/bin/python tests/tools/sparse.py [NAME...]
+    tests/tools/sparse.py [--quick] [NAME...]      --quick is the same as `few strewn-earliest`
 
-    ZONDA_PREFIX   where the tools are (default: dist)
+tests/rig/places.py has the settings.
 """
 
 import os
 import re
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
-try:
-    import h5py
-    import numpy as np
-except ImportError:
-    print("skipped: no h5py")
-    print("0 passed, 0 failed, 1 skipped")
-    sys.exit(0)
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
 
-HERE = Path(__file__).resolve().parent
-PREFIX = Path(os.environ.get("ZONDA_PREFIX", HERE.parent.parent / "dist")).resolve()
-ZONDA = PREFIX / "bin/zonda"
+rig.needs("h5py", "numpy")
+import h5py  # noqa: E402
+
 # Far more than any of it takes (a second or so), on whatever machine.
 SECONDS = 60
 N = 900_000_000
@@ -67,12 +60,6 @@ def make(path, libver, places, dataset):
             made[place] = 1 + number % 100
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # A copy that writes what was never written ends here.
-    resource.setrlimit(resource.RLIMIT_FSIZE, (256 << 20, 256 << 20))
-
-
 def values(path, places):
     with h5py.File(path) as file:
         dataset = file["v"]
@@ -80,39 +67,27 @@ def values(path, places):
         return [float(dataset[place]) for place in places], float(dataset[(1,) * dataset.ndim]), fill
 
 
-class Tally:
-    passed = failed = 0
-
-    def tell(self, name, what, took=0.0):
-        self.failed += what is not None
-        self.passed += what is None
-        if what is not None:
-            print(f"FAILED  {name}: {what}", flush=True)
-        elif took > 10:
-            print(f"slow    {name}: {took:.1f} s", flush=True)
-
-
 def run(tally, name, args, statuses=(0,)):
     begin = time.monotonic()
     try:
-        done = subprocess.run(
-            [str(ZONDA), *map(str, args)], capture_output=True, text=True, timeout=SECONDS, preexec_fn=limits
-        )
+        # A copy that writes what was never written ends there.
+        done = rig.run([rig.ZONDA, *args], seconds=SECONDS, preexec_fn=rig.bounds(file=256 << 20))
     except subprocess.TimeoutExpired:
-        tally.tell(name, f"does not end in {SECONDS} s")
+        tally.fail(name, f"does not end in {SECONDS} s")
         return None
     took = time.monotonic() - begin
     what = None if done.returncode in statuses else f"exit status {done.returncode}: {done.stderr[-300:]}"
-    tally.tell(name, what, took)
+    if tally.check(name, what) and took > 10:
+        print(f"slow    {name}: {took:.1f} s", flush=True)
     return None if what else done
 
 
 def main():
-    tally = Tally()
-    wanted = sys.argv[1:]
-    os.environ.pop("ZONDA_IO", None)
-    with tempfile.TemporaryDirectory(prefix="zonda-sparse-") as folder:
-        folder = Path(folder)
+    parser = rig.parser(__doc__, only=None)
+    parser.add_argument("names", nargs="*")
+    options, tally = rig.arguments(parser), rig.Counts()
+    wanted = options.names or options.by(["few", "strewn-earliest"], None, None)
+    with rig.scratch() as folder:
         for case, libver, places, dataset in cases():
             if wanted and not any(re.search(part, case) for part in wanted):
                 continue
@@ -133,7 +108,7 @@ def main():
             run(tally, f"{case}: diff of itself", ["diff", path, path])
             done = run(tally, f"{case}: diff", ["diff", path, other], (1,) if "chunks" in dataset else (0,))
             if done and "chunks" in dataset and "1 of " not in done.stdout:
-                tally.tell(f"{case}: diff", f"not one difference: {done.stdout[:300]}")
+                tally.fail(f"{case}: diff", f"not one difference: {done.stdout[:300]}")
             asked, _, fill = values(path, places)
             dims = ",".join(f"phony_dim_{d}/{n}" for d, n in enumerate([300, 7][: len(dataset["shape"])]))
             copies = {
@@ -161,13 +136,12 @@ def main():
                     what = f"what was never written is {untouched} and was {fill}"
                 elif os.path.getsize(copy) > most + (64 << 10):
                     what = f"{os.path.getsize(copy)} bytes, and {most} are plenty"
-                tally.tell(f"{case}: {name}, as h5py sees it", what)
+                tally.check(f"{case}: {name}, as h5py sees it", what)
                 run(tally, f"{case}: diff of the {name}", ["diff", path, copy])
             for path in (path, other, copy):
                 path.unlink(missing_ok=True)
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

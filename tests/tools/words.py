@@ -2,35 +2,27 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Variables and attributes of types that netCDF has no words for: what copies them says so, and nothing is left out in silence.
 
-    out/venv/bin/python tests/tools/words.py
+    tests/tools/words.py [--quick] [--long]      which are all the same
 
-Needs h5py, which makes the files. The last line is `N passed, N failed`.
+Needs h5py, which makes the files. tests/rig/places.py has the settings.
 """
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = ROOT / "dist/bin"
-passed = failed = 0
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+import rig  # noqa: E402
 
-
-def check(what, ok, said):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print(f"FAILED  {what}: {said}")
+rig.needs("h5py", "numpy")
+import h5py  # noqa: E402
+import numpy as np  # noqa: E402
 
 
 def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, check=False)
+    done = rig.run(command, seconds=60)
     return done.returncode, done.stdout + done.stderr
 
 
 def make(path):
-    import h5py
-    import numpy as np
     with h5py.File(path, "w") as file:
         file["a"] = np.arange(3)
         file["reference"] = np.array([file["a"].ref], dtype=h5py.ref_dtype)
@@ -41,15 +33,16 @@ def make(path):
 
 
 def main():
-    try:
-        import h5py  # noqa: F401
-    except ImportError:
-        print("skip: there is no h5py\n0 passed, 0 failed")
-        return 0
-    with tempfile.TemporaryDirectory() as scratch:
-        source, target = Path(scratch) / "words.nc", Path(scratch) / "copy.nc"
+    rig.arguments(rig.parser(__doc__, only=None))
+    counts = rig.Counts()
+
+    def check(what, ok, said):
+        counts.check(what, None if ok else "%s" % (said,))
+
+    with rig.scratch() as scratch:
+        source, target = scratch / "words.nc", scratch / "copy.nc"
         make(source)
-        zonda, nccopy = BIN / "zonda", BIN / "nccopy"
+        zonda, nccopy = rig.ZONDA, rig.BIN / "nccopy"
         missing = ("/reference", "/g/region")
 
         status, said = run(zonda, "copy", source, target)
@@ -75,9 +68,8 @@ def main():
         check("info", status == 0 and all(path in said for path in missing), (status, said))
         status, said = run(zonda, "check", source)
         check("check", status == 3 and all(path in said for path in missing), (status, said))
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+    return counts
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    rig.main(main)

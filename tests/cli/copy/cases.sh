@@ -152,14 +152,14 @@ CASES
     fi
 
     large_copies
-    if "$venv/bin/python" -c 'import h5py' 2>/dev/null; then
-        if "$venv/bin/python" "$here/copy/h5py_same.py" "$zonda" >h5py.out 2>&1; then
+    if "$python" -c 'import h5py' 2>/dev/null; then
+        if "$python" "$here/copy/h5py_same.py" "$zonda" >h5py.out 2>&1; then
             pass "copy of HDF5 files, read by h5py"
         else
             fail "copy of HDF5 files, read by h5py: $(tail -n 3 h5py.out)"
         fi
     else
-        skip "copy of HDF5 files: $venv has no h5py"
+        skip "copy of HDF5 files: no Python with it"
     fi
     [ -z "$corpus" ] || real_copies
 }

@@ -55,26 +55,26 @@ test_run() {
     else
         skip "run Debian's netCDF4 for Python: there is none"
     fi
-    if "$venv/bin/python" -c 'import netCDF4' 2>/dev/null; then
+    if "$python" -c 'import netCDF4' 2>/dev/null; then
         runs "the netCDF4 wheel" 0 "^-?[0-9]+" "mode preload: .*$preload" \
-            "$zonda" run -v -- "$venv/bin/python" -c "$sum"
+            "$zonda" run -v -- "$python" -c "$sum"
         runs "the netCDF4 wheel by library path is a warning" 0 "^-?[0-9]+" \
             "warning: .* will not use Zonda: .* would load .*libnetcdf-" \
-            "$zonda" run --mode library -- "$venv/bin/python" -c "$sum"
+            "$zonda" run --mode library -- "$python" -c "$sum"
         runs "the netCDF4 wheel, checked" 0 "^-?[0-9]+" \
             "^zonda run: checked: Python's netCDF4 package calls libnetcdf .* of Zonda" \
-            "$zonda" run --check -- "$venv/bin/python" -c "$sum"
+            "$zonda" run --check -- "$python" -c "$sum"
         runs "the netCDF4 wheel without Zonda does not start" 1 "^$" "will not use Zonda" \
-            "$zonda" run --check --mode library -- "$venv/bin/python" -c "$sum"
+            "$zonda" run --check --mode library -- "$python" -c "$sum"
         runs "the netCDF4 wheel writes, too" 0 "^netcdf made" "" sh -c '
             "$1" run -- "$2" -c "
 import netCDF4
 with netCDF4.Dataset(\"made.nc\", \"w\", format=\"NETCDF3_CLASSIC\") as f:
     f.createDimension(\"x\", 3)
     f.createVariable(\"v\", \"f4\", (\"x\",))[:] = [1, 2, 3]
-" && "$3" made.nc' sh "$zonda" "$venv/bin/python" "$ncdump"
+" && "$3" made.nc' sh "$zonda" "$python" "$ncdump"
     else
-        skip "run the netCDF4 wheel: $venv has none"
+        skip "run the netCDF4 wheel: no Python with it"
     fi
 
     if command -v gcc >/dev/null; then

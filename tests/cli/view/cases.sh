@@ -50,17 +50,17 @@ CASES
     # Numbers that stand for others: a table of what attributes can say, beside other readers.
     golden "view of unsigned shorts" "$here/view/unsigned.txt" "$zonda" view unsigned.nc s
     golden "view of attributes without a meaning" "$here/view/unused.txt" "$zonda" view unsigned.nc odd
-    if "$venv/bin/python" -c 'import netCDF4, xarray' 2>/dev/null; then
+    if "$python" -c 'import netCDF4, xarray' 2>/dev/null; then
         local said
         mkdir -p decoded
-        if said=$(cd decoded && "$venv/bin/python" "$here/view/decoded.py" "$zonda" 2>&1); then
+        if said=$(cd decoded && "$python" "$here/view/decoded.py" "$zonda" 2>&1); then
             pass "view decodes as others do: $(tail -n 1 <<<"$said")"
         else
             fail "view decodes as others do"
             tail -n 8 <<<"$said" | sed 's/^/        /'
         fi
     else
-        skip "view decodes as others do: no netCDF4 and xarray in $venv"
+        skip "view decodes as others do: no Python with netCDF4 and xarray"
     fi
     golden "view without a variable" "$here/view/list.txt" "$zonda" view field.nc
     golden "view of groups without a variable" "$here/view/list-groups.txt" "$zonda" view grouped.nc
