@@ -19,8 +19,11 @@
 //!
 //! - Before: pages that are there take their part of it as any other write; the rest goes past. A page that only awaits fill
 //!   values there gives them up (`lent.rs`), so that nobody writes them over it.
-//! - After: pages of its range that came in meanwhile get its data, which they may have read too early; where it failed, they
-//!   forget what they read.
+//! - After, however it ended: pages of its range *forget* what they read from below, which may be from before it. What others
+//!   have merged meanwhile stays, and is written later.
+//!
+//! So the last who wrote a byte below has no page left that shows another one, in whatever order calls over each other went.
+//! `tests/model_cache.rs` tries orders of all of this.
 //!
 //! A hit takes its page's lock only; a slot is found by a table of hints, without any other. What goes down is what was given,
 //! to the byte (`tests/exact.rs`): a clean byte between dirty ones may be stale, since another process may have written it.

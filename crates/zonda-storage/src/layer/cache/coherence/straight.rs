@@ -37,10 +37,18 @@ impl<S: Storage> Cache<S> {
         match &outcome {
             Ok(()) => {
                 self.lent.written(Some(holder), &straight, self.shape.page_bytes);
-                self.refresh(&straight);
+                if let Some(last) = straight.last() {
+                    self.extend_to(last.at + last.data.len() as u64);
+                }
             }
-            Err(_) => self.distrust(&straight),
+            // What did land counts.
+            Err(_) => {
+                if let Ok(len) = self.inner.len() {
+                    self.extend_to(len);
+                }
+            }
         }
+        self.refresh(&straight);
         outcome
     }
 
@@ -76,40 +84,13 @@ impl<S: Storage> Cache<S> {
         Ok(())
     }
 
-    /// Gives pages that came in during a straight write its data, which they may have read too
-    /// early.
+    /// Pages of ranges that were written past them read anew what they have from below: they may have come in before that was
+    /// there, or what is there was put by another write over this one.
     fn refresh(&self, written: &[WriteRange<'_>]) {
         for range in written {
-            let end = range.at + range.data.len() as u64;
-            self.extend_to(end);
-            let (first, _) = self.place(range.at);
-            let (last, _) = self.place(end - 1);
-            self.for_pages(first, last, |_, page| {
-                let base = self.base(page.index);
-                let pieces: Vec<(usize, usize)> = page.valid().iter().collect();
-                for (a, b) in pieces {
-                    let from = (base + a as u64).max(range.at);
-                    let to = (base + b as u64).min(end);
-                    if from < to {
-                        page.buf[(from - base) as usize..(to - base) as usize].copy_from_slice(
-                            &range.data[(from - range.at) as usize..(to - range.at) as usize],
-                        );
-                    }
-                }
-            });
-        }
-    }
-
-    /// After a straight write that failed halfway: clean bytes of its pages are read again when
-    /// needed, and the length follows what did land.
-    fn distrust(&self, tried: &[WriteRange<'_>]) {
-        for range in tried {
             let (first, _) = self.place(range.at);
             let (last, _) = self.place(range.at + range.data.len() as u64 - 1);
             self.for_pages(first, last, |_, page| page.forget_read());
-        }
-        if let Ok(len) = self.inner.len() {
-            self.extend_to(len);
         }
     }
 
