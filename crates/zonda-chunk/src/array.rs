@@ -73,8 +73,6 @@ pub(crate) struct Inner {
     pub cache: Arc<Cache>,
     /// When the last request began.
     pub since: AtomicU64,
-    /// Changes of chunks in the storage so far.
-    pub version: AtomicU64,
     pattern: Mutex<Pattern>,
     pub background: Background,
 }
@@ -146,7 +144,6 @@ impl ChunkedArray {
             partial_edge_unfiltered,
             cache: Cache::new(engine, chunk_bytes.unwrap_or(0) as u64),
             since: AtomicU64::new(0),
-            version: AtomicU64::new(0),
             pattern: Mutex::ranked(Rank::Pattern, Pattern::default()),
             background: Background::default(),
         };
@@ -295,10 +292,9 @@ impl Outcome {
 
 impl Inner {
     /// Forgets what was decoded of a chunk that is another one in the storage now. Not to be called
-    /// while requests run; what runs in the background sees the new version, or its work is lost.
+    /// while requests run.
     pub(crate) fn changed(&self, key: &[u64]) {
-        self.version.fetch_add(1, Ordering::SeqCst);
-        self.cache.remove(key);
+        self.background.changed(&self.cache, key);
     }
 
     /// A single run of elements inside one chunk that is in the cache.
@@ -362,7 +358,7 @@ impl Inner {
             let mut pattern = self.pattern.lock();
             pattern.observe(&selection, self.engine.threads(), chunk_bytes >= MAPPED_BYTES)
         };
-        self.background.note(&seen);
+        self.background.note(seen.place);
         // With work for all threads, what comes next can wait until this is done.
         let few = parts.n_parts() < self.engine.threads();
         let ahead = seen.ahead.filter(|ahead| self.may_prefetch(ahead));

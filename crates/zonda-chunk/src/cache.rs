@@ -8,10 +8,10 @@
 //! keeps a fixed part of its chunks instead of losing each just before it is wanted, while chunks
 //! that are asked for many times in a row, as in a walk by layers, come and go in the order of use.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use zonda_runtime::lock::{Condvar, Mutex, MutexGuard, Rank};
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;

@@ -15,6 +15,12 @@ mod recency;
 mod scatter;
 mod selection;
 mod stored;
+/// What threads meet at. A model puts others in its place.
+mod sync {
+    pub(crate) use std::sync::atomic;
+    pub(crate) use std::thread::sleep;
+    pub(crate) use zonda_runtime::{fork, lock};
+}
 mod table;
 mod write;
 

@@ -36,6 +36,12 @@ mod os;
 mod slab;
 pub mod spec;
 mod storage;
+/// What threads meet at. A model puts others in its place.
+mod sync {
+    pub(crate) use std::sync::atomic;
+    pub(crate) use std::thread::JoinHandle;
+    pub(crate) use zonda_runtime::{fork, lock, worker};
+}
 mod sync_level;
 mod syncs;
 pub mod temporary;

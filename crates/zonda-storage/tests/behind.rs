@@ -556,6 +556,45 @@ fn a_forked_child_reads_and_ends() {
     }
 }
 
+/// What waits in its pages is its parent's to write, however much room the child needs for others.
+#[test]
+fn a_forked_child_writes_nothing_of_its_parent() {
+    let folder = TempFolder::new("fork-writes");
+    let path = folder.file("a");
+    let data = Rng::new(7).bytes(40 * 4096);
+    for spec in ["cache:1:4", "cachea:1:4:1"] {
+        std::fs::write(&path, &data).unwrap();
+        let spec = Some(Spec::parse(spec).unwrap());
+        let file =
+            open(&path, &OpenOptions { spec, write: true, ..OpenOptions::default() }).unwrap();
+        file.write_at(100, b"mine").unwrap();
+        let held = zonda_runtime::fork::quiet(None);
+        // SAFETY: the child calls what is under test, and leaves by `_exit`.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            drop(held);
+            // SAFETY: alarm takes no pointer: a child that hangs is ended by it.
+            unsafe { libc::alarm(10) };
+            let mut good = true;
+            let mut byte = [0];
+            for at in (0..data.len()).step_by(1024) {
+                good &= file.read_at(at as u64, &mut byte) == Ok(1) && byte[0] == data[at];
+            }
+            file.rest();
+            // SAFETY: nothing of the parent's is to be run down here.
+            unsafe { libc::_exit(if good { 0 } else { 3 }) };
+        }
+        drop(held);
+        let mut status = 0;
+        // SAFETY: `status` is ours.
+        unsafe { libc::waitpid(pid, &raw mut status, 0) };
+        assert_eq!(status, 0);
+        assert!(std::fs::read(&path).unwrap() == data, "the child has written");
+        file.sync().unwrap();
+        assert_eq!(&std::fs::read(&path).unwrap()[100..104], b"mine");
+    }
+}
+
 #[test]
 fn whole_blocks_pass_the_cache_of_the_system_by() -> Result<(), StorageError> {
     let folder = TempFolder::new("direct");

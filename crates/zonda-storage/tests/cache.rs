@@ -224,12 +224,13 @@ fn what_rest_cannot_write_is_kept_and_told_by_a_barrier() -> Result<(), StorageE
 
 type Meanwhile = fn(&Cache<Interrupted>) -> Result<(), StorageError>;
 
-/// At the first long write: runs `meanwhile` on the cache above, then writes, or fails.
+/// At the first long write: runs `meanwhile` on the cache above, then writes, or fails; with `is_late` it has written before.
 struct Interrupted {
     below: Arc<Memory>,
     above: OnceLock<Weak<Cache<Interrupted>>>,
     is_armed: Arc<AtomicBool>,
     fails: bool,
+    is_late: bool,
     meanwhile: Meanwhile,
 }
 
@@ -253,6 +254,10 @@ impl Storage for Interrupted {
         let is_long = ranges.iter().any(|range| range.data.len() >= 16 << 10);
         if is_long && self.is_armed.swap(false, Ordering::Relaxed) {
             let above = self.above.get().and_then(Weak::upgrade).expect("the cache");
+            if self.is_late {
+                self.below.write_ranges(ranges)?;
+                return (self.meanwhile)(&above);
+            }
             (self.meanwhile)(&above)?;
             if !self.fails {
                 return self.below.write_ranges(ranges);
@@ -295,7 +300,7 @@ const ELEMENT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
 /// A cache above an empty memory, and what arms it.
 fn interruptible(
-    fails: bool,
+    (fails, is_late): (bool, bool),
     meanwhile: Meanwhile,
 ) -> (Arc<Cache<Interrupted>>, Arc<Memory>, Arc<AtomicBool>) {
     let below = Arc::new(Memory::new());
@@ -305,6 +310,7 @@ fn interruptible(
         above: OnceLock::new(),
         is_armed: Arc::clone(&is_armed),
         fails,
+        is_late,
         meanwhile,
     };
     let cache = Arc::new_cyclic(|this| {
@@ -316,7 +322,7 @@ fn interruptible(
 
 /// A file of fill values, into which a long write failed while `meanwhile` was done; what is below after a sync.
 fn interrupted(meanwhile: Meanwhile) -> Vec<u8> {
-    let (cache, below, is_armed) = interruptible(true, meanwhile);
+    let (cache, below, is_armed) = interruptible((true, false), meanwhile);
     cache.fill_at(3, 32 << 10, &ELEMENT).unwrap();
     cache.fill_at(3 + (32 << 10), 32 << 10, &ELEMENT).unwrap();
     is_armed.store(true, Ordering::Relaxed);
@@ -383,7 +389,7 @@ fn what_was_read_during_a_long_write_is_not_shown_after_it() {
         },
     ];
     for meanwhile in meanwhile {
-        let (cache, below, is_armed) = interruptible(false, meanwhile);
+        let (cache, below, is_armed) = interruptible((false, false), meanwhile);
         below.write_at(0, &[1; LEN + 4096]).unwrap();
         cache.invalidate().unwrap();
         let mut expected = vec![1; LEN + 4096];
@@ -398,5 +404,31 @@ fn what_was_read_during_a_long_write_is_not_shown_after_it() {
         }
         cache.sync().unwrap();
         assert!(below.to_vec().unwrap() == expected);
+    }
+}
+
+/// What was put, and is below, when a long write over it is there but has not returned: that is the newer one, and not to be
+/// hidden by the older.
+#[test]
+fn what_was_put_over_a_long_write_that_is_below_is_shown_after_it() {
+    let meanwhile: [Meanwhile; 2] = [
+        |cache| cache.write_at(5000, &[7; 10]).and_then(|()| cache.sync()),
+        |cache| {
+            cache
+                .write_at(4096, &[7; 20 << 10])
+                .and_then(|()| cache.read_at(5000, &mut [0; 10]).map(drop))
+        },
+    ];
+    for meanwhile in meanwhile {
+        let (cache, below, is_armed) = interruptible((false, true), meanwhile);
+        below.write_at(0, &[1; 40 << 10]).unwrap();
+        cache.invalidate().unwrap();
+        is_armed.store(true, Ordering::Relaxed);
+        cache.write_at(1000, &[9; 32 << 10]).unwrap();
+        let mut got = [0; 10];
+        cache.read_at(5000, &mut got).unwrap();
+        let mut there = [0; 10];
+        below.read_at(5000, &mut there).unwrap();
+        assert_eq!((got, there), ([7; 10], [7; 10]));
     }
 }

@@ -6,10 +6,11 @@
 //! one himself. Large requests pass through the pages too, up to half of what fits: only so can they be
 //! written later.
 
-use super::line::When;
+use super::CacheShape;
+use super::background::When;
+use super::coherence::Shared;
+use super::policy::Straight;
 use super::served::Served;
-use super::shared::Shared;
-use super::{CacheShape, Straight};
 use crate::spec::{Below, Building, Plan};
 use crate::storage::{Advice, ReadRange, Stamp, Storage, WriteRange};
 use crate::{BLOCK_BYTES, StorageError};

@@ -1,24 +1,16 @@
-//! A cache and the thread that works for it: what is complete is written behind its users, and what they
-//! are about to read is read ahead of them.
+//! A cache and the thread that works for it, which ends with it.
 
-use super::evict::Held;
-use super::line::{Line, Task, When, Worker};
-use super::read::SLOW_AHEAD_BYTES;
-use super::shared::{Member, Shared};
-use super::table::Slot;
-use super::{Cache, CacheShape};
+use super::background::{Line, Task, When, Worker};
+use super::coherence::{Cache, Member, Shared};
+use super::policy::CacheShape;
 use crate::StorageError;
-use crate::storage::{ReadRange, Storage};
+use crate::storage::Storage;
+use crate::sync::lock::{Mutex, Rank};
 use std::fmt;
-use std::ops::{Deref, Range};
-use std::sync::atomic::Ordering;
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
-use zonda_runtime::lock::{Mutex, Rank};
 use zonda_runtime::memory::{self, Holder};
-
-/// A program that has written so much goes on to do so.
-const LONG_STREAM_BYTES: u64 = 16 << 20;
 
 /// The cache, as its thread and the files that share its pages see it.
 struct Core<S: Storage> {
@@ -48,7 +40,7 @@ impl<S: Storage> Worker for Core<S> {
 
 impl<S: Storage> Member for Core<S> {
     fn n_pages(&self) -> u64 {
-        self.cache.table.lock().in_use()
+        self.cache.n_pages()
     }
 
     fn give_up(&self) -> bool {
@@ -68,7 +60,7 @@ impl<S: Storage> Holder for Core<S> {
 }
 
 /// A cache with a thread, which ends with it.
-pub(super) struct Served<S: Storage> {
+pub(crate) struct Served<S: Storage> {
     core: Arc<Core<S>>,
     line: Arc<Line>,
     /// The cache, as the broker of memory knows it: where its pages count.
@@ -90,7 +82,7 @@ impl<S: Storage + 'static> Served<S> {
     ///
     /// # Errors
     /// What `inner` reports when asked for its length.
-    pub(super) fn new(
+    pub(crate) fn new(
         inner: S,
         shape: CacheShape,
         shared: Option<Arc<Shared>>,
@@ -112,7 +104,7 @@ impl<S: Storage + 'static> Served<S> {
     }
 
     /// The thread's work.
-    pub(super) fn line(&self) -> &Arc<Line> {
+    pub(crate) fn line(&self) -> &Arc<Line> {
         &self.line
     }
 }
@@ -136,135 +128,6 @@ impl<S: Storage> Drop for Served<S> {
             }
             *self.core.lives.lock() = false;
             self.line.stop();
-        }
-    }
-}
-
-impl<S: Storage> Cache<S> {
-    /// The thread, where a write is to be left to it.
-    #[inline]
-    pub(super) fn writer(&self) -> Option<&Arc<Line>> {
-        self.line.as_ref().filter(|line| match line.when() {
-            When::Always => true,
-            // What it failed at its users try themselves, and have the error.
-            When::Worthwhile => {
-                (self.writes.is_slow() || self.is_long_stream()) && !line.has_failed()
-            }
-        })
-    }
-
-    /// Whether so much is written in order that the copies are worth another core, where there is one.
-    fn is_long_stream(&self) -> bool {
-        self.streamed.load(Ordering::Relaxed) >= LONG_STREAM_BYTES && zonda_runtime::threads() > 1
-    }
-
-    /// The thread, where it is to read the block after one that is read.
-    #[inline]
-    pub(super) fn reader(&self) -> Option<&Arc<Line>> {
-        self.line.as_ref().filter(|line| line.when() == When::Worthwhile && self.reads.is_slow())
-    }
-
-    /// Whether those who read from pages bring in what follows, and not only its thread.
-    #[inline]
-    pub(super) fn readers_go_ahead(&self) -> bool {
-        self.line.as_ref().is_none_or(|line| line.when() == When::Worthwhile)
-    }
-
-    /// Pages that are read ahead together where each call takes long.
-    pub(super) fn block_pages(&self) -> u64 {
-        (SLOW_AHEAD_BYTES / self.shape.page_bytes).max(1)
-    }
-
-    /// Page `index`, in `slot`, is the first of a block that was read ahead and is now used: the thread
-    /// is to read the next one.
-    #[cold]
-    pub(super) fn go_on(&self, index: u64, slot: &Slot) {
-        if slot.opens_block.swap(false, Ordering::Relaxed) {
-            self.ask_for_block(index.saturating_add(self.block_pages()));
-        }
-    }
-
-    /// Has the thread read the block that begins with page `first`, if there is a thread for it and
-    /// such a page.
-    pub(super) fn ask_for_block(&self, first: u64) {
-        if let Some(line) = self.reader()
-            && self.base(first) < self.len.load(Ordering::Acquire)
-        {
-            line.block(first);
-        }
-    }
-
-    /// Brings a block of pages in, as far as the first of them that is cached; who uses the first asks
-    /// for the block after it.
-    fn load_block(&self, first: u64) {
-        let most = (self.limit.load(Ordering::Relaxed) / 4).max(1);
-        let mut held = self.claim(first..first.saturating_add(self.block_pages().min(most)));
-        if let Some((id, _)) = held.first() {
-            self.slot(*id).opens_block.store(true, Ordering::Relaxed);
-            self.load(&mut held);
-        }
-    }
-
-    /// Brings pages in that are not cached, as far as there is room that need not be written first. An
-    /// error is met again by whoever asks for them.
-    fn load_ahead(&self, pages: Range<u64>) {
-        let len = self.len.load(Ordering::Acquire);
-        let end = pages.end.min(len.div_ceil(self.shape.page_bytes));
-        let mut next = pages.start;
-        while next < end {
-            let mut held = self.claim(next..end);
-            if held.is_empty() {
-                next += 1;
-                continue;
-            }
-            next += held.len() as u64;
-            if !self.load(&mut held) {
-                return;
-            }
-        }
-    }
-
-    /// Reads pages that were claimed, neighbours in ascending order; false if that failed.
-    fn load(&self, held: &mut [Held<'_>]) -> bool {
-        let len = self.len.load(Ordering::Acquire);
-        let mut ranges = Vec::with_capacity(held.len());
-        let mut reached = 0;
-        for (_, page) in &mut *held {
-            let page = &mut **page;
-            let begin = self.base(page.index);
-            let n = usize::try_from(len.saturating_sub(begin)).unwrap_or(usize::MAX);
-            let n = n.min(self.page_bytes());
-            if page.reach(n, self.page_bytes()).is_err() {
-                return false;
-            }
-            reached = begin + n as u64;
-            ranges.push(ReadRange::new(begin, &mut page.buf[..n]));
-        }
-        let bytes = ranges.iter().map(|range| range.buf.len()).sum();
-        if self.reads.time(bytes, || self.inner.read_ranges(&mut ranges)).is_err() {
-            return false;
-        }
-        let mut lengths = Vec::with_capacity(ranges.len());
-        for range in &mut ranges {
-            range.buf[range.got..].fill(0);
-            lengths.push(range.buf.len());
-        }
-        for ((_, page), n) in held.iter_mut().zip(lengths) {
-            page.add_read(0, n);
-        }
-        self.expected.store(reached, Ordering::Relaxed);
-        true
-    }
-
-    /// Writes page `index` back if it is dirty and nobody uses it.
-    fn write_one(&self, index: u64, line: &Line) {
-        let Some(id) = self.table.lock().map.get(&index).copied() else { return };
-        let Some(mut page) = self.slot(id).page.try_write() else { return };
-        if page.index == index
-            && !page.is_clean()
-            && let Err(error) = self.write_back(id, &mut page)
-        {
-            line.fail(&error);
         }
     }
 }

@@ -1,30 +1,18 @@
 //! Writing pages back, and changing the length.
 
 use super::Cache;
-use super::evict::Held;
-use super::line::Line;
-use super::table::{Page, Slot};
+use super::background::Line;
+use super::find::Held;
+use super::pages::Page;
+use super::policy::{MOST_PIECES, RUN_PAGES, Run, is_left_behind};
+use super::table::Slot;
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{Storage, WriteRange};
+use crate::sync::atomic::Ordering;
+use crate::sync::fork;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use zonda_runtime::fork;
 
-/// The most pages written by one call, so that a flush does not hold them all.
-const RUN_PAGES: usize = 64;
-/// The most ranges that one call is given.
-const MOST_PIECES: usize = 4096;
-/// Complete pages are written when there are so many bytes of them: a system call costs little
-/// beside that, and the second-level cache holds it.
-const COMPLETE_RUN_BYTES: u64 = 256 << 10;
-/// The same where each call takes long.
-const SLOW_RUN_BYTES: u64 = 1 << 20;
-/// The most that a thread writes by one call: who wants a page of it waits as long.
-const THREAD_RUN_BYTES: u64 = 4 << 20;
-/// At the beginning of a file of small pages fewer bytes are enough: it may be a small one, and
-/// memory that is not touched costs nothing.
-const COMPLETE_RUN_PAGES: u64 = 4;
 impl<S: Storage> Cache<S> {
     /// Writes back `page` of slot `id`, and the dirty pages that follow it or precede it without a
     /// gap, as far as nobody else holds them.
@@ -55,36 +43,27 @@ impl<S: Storage> Cache<S> {
 
     /// As [`Cache::write_complete`], by whoever calls; tells `line` of an error before any page is
     /// let go, so that nobody takes it for written. With `few` it does not wait for more pages.
-    pub(super) fn write_complete_now(
+    pub(crate) fn write_complete_now(
         &self,
         index: u64,
         line: Option<&Arc<Line>>,
         few: bool,
     ) -> Result<(), StorageError> {
         let page = self.shape.page_bytes;
-        let run_bytes = if self.writes.is_slow() { SLOW_RUN_BYTES } else { COMPLETE_RUN_BYTES };
-        let most = run_bytes.div_ceil(page);
-        // Of small pages a large write has more.
-        let run_pages = most.max(RUN_PAGES as u64);
-        let Some(first) = self.run_begin(index, run_pages) else { return Ok(()) };
-        let enough = match few {
-            true => 1,
-            false => (first / 4).clamp(COMPLETE_RUN_PAGES.min(most), most),
-        };
-        // A thread does not keep more from its users than they can do without.
+        let together = Run::new(&self.shape, self.writes.is_slow());
+        let Some(first) = self.run_begin(index, together.pages) else { return Ok(()) };
+        let enough = if few { 1 } else { together.enough(first) };
         let at_once = match line {
-            Some(_) => {
-                let spare = self.limit.load(Ordering::Relaxed) / 4;
-                spare.min(THREAD_RUN_BYTES / page).clamp(1, run_pages) as usize
-            }
-            None => run_pages as usize,
+            Some(_) => together.of_thread(page, self.limit.load(Ordering::Relaxed)),
+            None => together.pages,
         };
+        let at_once = at_once as usize;
         let mut next = first;
         loop {
             let mut held = self.complete_from(next, at_once);
             let n = held.len() as u64;
             next += n;
-            if n == 0 || next - first < enough.min(self.shape.pages.div_ceil(4) * 3) {
+            if n == 0 || next - first < enough {
                 // When nothing else is to be done, these are enough.
                 line.filter(|_| !few).inspect(|line| line.rest(first));
                 return Ok(());
@@ -96,7 +75,7 @@ impl<S: Storage> Cache<S> {
                 return Err(error);
             }
             let mut table = self.table.lock();
-            run.iter().rev().for_each(|(id, _)| table.cool(self.slot(*id), *id));
+            run.iter().rev().for_each(|(id, _)| self.cool(&mut table, *id));
             drop(table);
             self.streamed.fetch_add(n * page, Ordering::Relaxed);
             if held.len() < at_once {
@@ -117,7 +96,7 @@ impl<S: Storage> Cache<S> {
         }
         // The caller may be a thread that a fork does not wait for otherwise.
         let Some(_leave) = fork::enter() else { return };
-        let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Acquire);
+        let dirty = |id: &u32| self.slot(*id).is_dirty();
         let list: Vec<u64> = {
             let table = self.table.lock();
             table.map.iter().filter(|(_, id)| dirty(id)).map(|(index, _)| *index).collect()
@@ -153,14 +132,12 @@ impl<S: Storage> Cache<S> {
         Some(first)
     }
 
-    /// Whether a page that is not complete will hardly become so: one that was not used for a
-    /// while, or the first of the file, where a gap between header and data is usual.
+    /// Whether a page that is not complete will hardly become so.
     fn is_left_behind(&self, slot: &Slot, page: &Page) -> bool {
         // The stamp of a page in use is ahead of the clock.
-        let clock = self.clock.load(Ordering::Relaxed);
-        let age = clock.saturating_sub(slot.stamp.load(Ordering::Relaxed));
-        let only_room = page.valid().has_ranges(2) && page.valid().end() == self.page_bytes();
-        (page.index == 0 && only_room) || age > 2 * RUN_PAGES as u64
+        let age = self.clock.load(Ordering::Relaxed).saturating_sub(slot.last_used());
+        let is_gap = page.valid().has_ranges(2) && page.valid().end() == self.page_bytes();
+        is_left_behind(page.index, is_gap, age)
     }
 
     /// Up to `most` pages from page `index` on, each complete and used by nobody.
@@ -193,7 +170,7 @@ impl<S: Storage> Cache<S> {
             };
             let Some(id) = self.table.lock().map.get(&next).copied() else { break };
             let slot = self.slot(id);
-            if !slot.dirty.load(Ordering::Relaxed) {
+            if !slot.is_dirty() {
                 break;
             }
             let Some(mut page) = slot.page.try_write() else { break };
@@ -260,12 +237,12 @@ impl<S: Storage> Cache<S> {
 
     /// Writes back every dirty page from page `first` on, in address order. Pages that fail stay
     /// dirty; the others are written all the same, and the first error is given.
-    pub(super) fn flush_from(&self, first: u64) -> Result<(), StorageError> {
+    pub(crate) fn flush_from(&self, first: u64) -> Result<(), StorageError> {
         self.fill_abandoned()?;
         if self.n_dirty.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Acquire);
+        let dirty = |id: &u32| self.slot(*id).is_dirty();
         let list: Vec<(u64, u32)> = {
             let table = self.table.lock();
             table.map.range(first..).filter(|(_, id)| dirty(id)).map(|(i, id)| (*i, *id)).collect()

@@ -5,10 +5,10 @@
 //! others write there; when it fails they go back to their pages as they then are. Those whose page finds no
 //! room on a device that takes nothing stay until the next flush.
 
-use super::table::Background;
-use crate::WriteRange;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use zonda_runtime::lock::{Mutex, Rank};
+use super::pages::Ground;
+use crate::storage::WriteRange;
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::lock::{Mutex, Rank};
 
 /// Who has what was lent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) enum Holder {
 struct Piece {
     holder: Holder,
     index: u64,
-    ground: Background,
+    ground: Ground,
 }
 
 /// All of one cache.
@@ -61,14 +61,16 @@ impl Lent {
     }
 
     /// Notes what was taken from page `index`, whose lock the caller has.
-    pub(super) fn add(&self, holder: Holder, index: u64, taken: &[Background]) {
-        let piece = |ground: &Background| Piece { holder, index, ground: *ground };
+    pub(super) fn add(&self, holder: Holder, index: u64, taken: &[Ground]) {
+        let piece = |ground: &Ground| Piece { holder, index, ground: *ground };
         self.change(|pieces| pieces.extend(taken.iter().map(piece)));
     }
 
     /// Forgets what `holder` has: its place was written.
     pub(super) fn forget(&self, holder: Holder) {
-        self.change(|pieces| pieces.retain(|piece| piece.holder != holder));
+        if !self.is_empty() {
+            self.change(|pieces| pieces.retain(|piece| piece.holder != holder));
+        }
     }
 
     /// Pages of which `holder` has something.
@@ -85,7 +87,7 @@ impl Lent {
     }
 
     /// Takes what `holder` has of page `index`, whose lock the caller has.
-    pub(super) fn take(&self, holder: Holder, index: u64) -> Vec<Background> {
+    pub(super) fn take(&self, holder: Holder, index: u64) -> Vec<Ground> {
         let is_asked = |piece: &mut Piece| piece.holder == holder && piece.index == index;
         self.change(|pieces| pieces.extract_if(.., is_asked).map(|piece| piece.ground).collect())
     }

@@ -4,17 +4,17 @@
 //! takes what nobody uses; when all are taken, one that has less than its share gets a page from
 //! the file that has most.
 
-use super::CacheShape;
+use super::policy::CacheShape;
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::lock::{Global, Mutex, Rank};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
-use zonda_runtime::lock::{Global, Mutex, Rank};
 
 /// The largest number that a spec may give: as many as there were in 1995.
 pub(crate) const MOST_SHARED: u64 = 15;
 
 /// A cache that takes part.
-pub(super) trait Member: Send + Sync {
+pub(crate) trait Member: Send + Sync {
     /// Pages that it has.
     fn n_pages(&self) -> u64;
 
@@ -23,7 +23,7 @@ pub(super) trait Member: Send + Sync {
 }
 
 /// The pages that go by one number.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     shape: CacheShape,
     used: AtomicU64,
     members: Mutex<Vec<Weak<dyn Member>>>,
@@ -37,7 +37,7 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     /// The pages of number `id`; those of `shape`, if no file has any now.
-    pub(super) fn of(id: u64, shape: CacheShape) -> Arc<Shared> {
+    pub(crate) fn of(id: u64, shape: CacheShape) -> Arc<Shared> {
         static ALL: Global<BTreeMap<u64, Weak<Shared>>> =
             Global::new(Rank::Sharing, BTreeMap::new(), BTreeMap::new);
         let mut all = ALL.lock();
@@ -51,29 +51,29 @@ impl Shared {
     }
 
     /// Page size and number of pages.
-    pub(super) fn shape(&self) -> CacheShape {
+    pub(crate) fn shape(&self) -> CacheShape {
         self.shape
     }
 
-    pub(super) fn join(&self, member: Weak<dyn Member>) {
+    pub(crate) fn join(&self, member: Weak<dyn Member>) {
         let mut members = self.members.lock();
         members.retain(|member| member.strong_count() > 0);
         members.push(member);
     }
 
     /// Takes a page if there is one.
-    pub(super) fn take(&self) -> bool {
+    pub(crate) fn take(&self) -> bool {
         let one_more = |used| (used < self.shape.pages).then_some(used + 1);
         self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
     }
 
-    pub(super) fn give_back(&self, pages: u64) {
+    pub(crate) fn give_back(&self, pages: u64) {
         self.used.fetch_sub(pages, Ordering::Relaxed);
     }
 
     /// For a cache that has `mine` pages and needs one more: if none is left and it has less than its
     /// share, the one that has most gives one up. The caller holds no page and no table.
-    pub(super) fn make_room(&self, mine: u64) {
+    pub(crate) fn make_room(&self, mine: u64) {
         if self.used.load(Ordering::Relaxed) < self.shape.pages {
             return;
         }

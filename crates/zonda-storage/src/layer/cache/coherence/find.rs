@@ -1,23 +1,18 @@
 //! Finding a page, and making room for one.
 
-use super::line::Line;
-use super::table::{COLD, NO_PAGE, Page, Table};
-use super::{Cache, FIRST_PAGES, LEAST_PAGES, more_hints};
+use super::pages::{NO_PAGE, Page};
+use super::policy::{Another, COLD, CacheShape, FIRST_PAGES};
+use super::table::Table;
+use super::{Cache, more_hints};
 use crate::storage::Storage;
+use crate::sync::atomic::Ordering;
+use crate::sync::lock::RwLockWriteGuard;
 use crate::{StorageError, slab};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
-use zonda_runtime::lock::RwLockWriteGuard;
 use zonda_runtime::memory::{self, Kind};
 
-/// The part of the pages that are written back together before they have to leave.
-const CLEANED_PART: u64 = 8;
-
-/// How many times the pages that it has at first a cache may have where each call takes long.
-const ROOMY: u64 = 4;
-
 /// A page under its write lock, with its slot.
-pub(super) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
+pub(crate) type Held<'a> = (u32, RwLockWriteGuard<'a, Page>);
 
 /// The first pages of a cache have memory of their own, which grows with their data; only a cache
 /// that needs more than this is worth a slab.
@@ -101,7 +96,11 @@ impl<S: Storage> Cache<S> {
 
     /// A slot for a page to come: unused, or the least recently used, taken out of the order.
     fn room(&self, table: &mut Table) -> Option<u32> {
-        if let Some(id) = table.free.pop().or_else(|| table.take_cold(|id| self.slot(id))) {
+        if let Some(id) = table.free.pop() {
+            return Some(id);
+        }
+        let last_used = |id| self.slot(id).last_used();
+        if let Some(id) = table.order.take_cold(last_used, |id| self.slot(id).is_dirty()) {
             return Some(id);
         }
         let has_slot = !table.given_up.is_empty() || self.has_slot(table.used);
@@ -111,26 +110,14 @@ impl<S: Storage> Cache<S> {
                 table.used - 1
             }));
         }
-        self.oldest(table)
-    }
-
-    /// The slot least recently used, taken out of the order.
-    fn oldest(&self, table: &mut Table) -> Option<u32> {
-        // Entries are as old as the last look; those used since go back with their real age.
-        while let Some((stamp, id)) = table.order.pop_first() {
-            let now = self.slot(id).stamp.load(Ordering::Relaxed);
-            if now == stamp {
-                return Some(id);
-            }
-            table.enter(self.slot(id), now, id);
-        }
-        None
+        table.order.take_oldest(last_used)
     }
 
     /// Whether the cache may use one page more; it is then counted as used.
     fn may_have_another(&self, table: &Table) -> bool {
         let used = table.in_use();
-        if used >= self.limit.load(Ordering::Relaxed) {
+        let another = self.shape.another(used, self.limit.load(Ordering::Relaxed));
+        if another == Another::No {
             return false;
         }
         if let Some(shared) = &self.shared
@@ -144,42 +131,51 @@ impl<S: Storage> Cache<S> {
                 let _first = self.more_hints.set(hints);
             }
         }
-        if !self.shape.within_budget {
-            return true;
-        }
         let (broker, bytes) = (memory::process(), self.shape.page_bytes);
-        if used < LEAST_PAGES {
-            broker.take_first(Kind::Pages, bytes);
-            return true;
-        }
-        // Its own oldest page goes unless others have something older.
-        broker.take(Kind::Pages, bytes) || {
-            let own = table.order.first().map_or(u64::MAX, |(stamp, _)| table.ages.time_of(*stamp));
-            broker.take_over(Kind::Pages, bytes, own)
+        match another {
+            Another::No => false,
+            Another::Yes => true,
+            Another::First => {
+                broker.take_first(Kind::Pages, bytes);
+                true
+            }
+            // Its own oldest page goes unless others have something older.
+            Another::IfFound => {
+                broker.take(Kind::Pages, bytes) || {
+                    let own = table.order.oldest();
+                    let own = own.map_or(u64::MAX, |stamp| table.ages.time_of(stamp));
+                    broker.take_over(Kind::Pages, bytes, own)
+                }
+            }
         }
     }
 
     /// Lets the cache have up to `pages` pages.
-    pub(super) fn raise_limit(&self, pages: u64) {
+    fn raise_limit(&self, pages: u64) {
         self.limit.fetch_max(pages, Ordering::Relaxed);
     }
 
-    /// Notes that page `index` is missed. One that had to leave before would still be here in a
-    /// larger cache: it is allowed one page more for it.
+    /// Takes over how much another shape may have at first; pages stay as they are.
+    pub(crate) fn grow_to(&self, shape: &CacheShape) {
+        let pages = shape.at_first * shape.page_bytes / self.shape.page_bytes;
+        self.raise_limit(pages.min(self.shape.pages));
+    }
+
+    /// Pages that it has.
+    pub(crate) fn n_pages(&self) -> u64 {
+        self.table.lock().in_use()
+    }
+
+    /// Notes that page `index` is missed.
     fn note_miss(&self, table: &mut Table, index: u64) {
-        if self.shape.at_first < self.shape.pages && table.had_to_leave(index) {
-            let limit = self.limit.load(Ordering::Relaxed);
-            self.raise_limit((limit + 1).min(self.shape.pages));
+        if self.shape.can_grow() && table.left.take(index) {
+            self.raise_limit(self.shape.after_return(self.limit.load(Ordering::Relaxed)));
         }
     }
 
-    /// Lets the cache have `n` pages more than it has at first, up to [`ROOMY`] times as many: where each
-    /// call takes long and those who use it jump about, so that they will come back to its pages.
+    /// Lets the cache have `n` pages more, where those who use it will come back to its pages.
     pub(super) fn be_roomy(&self, n: u64) {
-        if self.shape.at_first < self.shape.pages {
-            let limit = self.limit.load(Ordering::Relaxed);
-            self.raise_limit((limit + n).min(self.shape.at_first * ROOMY).min(self.shape.pages));
-        }
+        self.raise_limit(self.shape.roomier(self.limit.load(Ordering::Relaxed), n));
     }
 
     /// Whether the cache was allowed another page so that `page`, which is still being put together, need
@@ -197,13 +193,19 @@ impl<S: Storage> Cache<S> {
         self.limit.load(Ordering::Relaxed) > limit
     }
 
+    /// Makes the page of slot `id` the next to leave, unless it is used again or already leaving.
+    pub(super) fn cool(&self, table: &mut Table, id: u32) {
+        if table.order.cool(id) {
+            self.slot(id).stamp.store(COLD, Ordering::Relaxed);
+        }
+    }
+
     /// Undoes `room`.
     fn hand_back(&self, table: &mut Table, id: u32, page: &Page) {
         if page.index == NO_PAGE {
             table.free.push(id);
         } else {
-            let slot = self.slot(id);
-            table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
+            table.order.enter(id, self.slot(id).last_used());
         }
     }
 
@@ -217,8 +219,8 @@ impl<S: Storage> Cache<S> {
         if page.index != NO_PAGE {
             table.map.remove(&page.index);
             // One that was given up has no age.
-            if self.slot(id).stamp.load(Ordering::Relaxed) != COLD {
-                table.leave(page.index);
+            if self.slot(id).last_used() != COLD {
+                table.left.note(page.index);
             }
         }
         if page.index == NO_PAGE && u64::from(id) * self.shape.page_bytes >= OWN_MEMORY_BYTES {
@@ -239,24 +241,24 @@ impl<S: Storage> Cache<S> {
         slot.holds.store(index, Ordering::Relaxed);
         slot.opens_block.store(false, Ordering::Relaxed);
         slot.stamp.store(now, Ordering::Relaxed);
-        table.enter(slot, now, id);
+        table.order.enter(id, now);
         self.hint(index).store(id + 1, Ordering::Release);
         true
     }
 
     /// Gives the page least recently used up to another cache; false where that cannot be done
     /// without waiting. Nothing is held by the caller.
-    pub(super) fn give_up(&self) -> bool {
+    pub(crate) fn give_up(&self) -> bool {
         let id = {
             let mut table = self.table.lock();
-            table.free.pop().or_else(|| self.oldest(&mut table))
+            let last_used = |id| self.slot(id).last_used();
+            table.free.pop().or_else(|| table.order.take_oldest(last_used))
         };
         let Some(id) = id else { return false };
         let slot = self.slot(id);
         let Some(mut page) = slot.page.try_write() else {
             // Somebody uses it, so it has a page.
-            let mut table = self.table.lock();
-            table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
+            self.table.lock().order.enter(id, slot.last_used());
             return false;
         };
         if !page.is_clean() && self.is_inherited() {
@@ -279,26 +281,6 @@ impl<S: Storage> Cache<S> {
         true
     }
 
-    /// Writes some of the pages back that would have to leave next.
-    pub(super) fn clean_oldest(&self, line: &Line) {
-        let n = (self.limit.load(Ordering::Relaxed) / CLEANED_PART).max(1) as usize;
-        let ids: Vec<u32> = {
-            let table = self.table.lock();
-            let dirty = |id: &u32| self.slot(*id).dirty.load(Ordering::Relaxed);
-            table.order.iter().map(|(_, id)| *id).filter(dirty).take(n).collect()
-        };
-        for id in ids {
-            let Some(mut page) = self.slot(id).page.try_write() else { continue };
-            if page.is_clean() {
-                continue;
-            }
-            if let Err(error) = self.write_back(id, &mut page) {
-                line.fail(&error);
-                return;
-            }
-        }
-    }
-
     /// Room for up to `n` pages after `index`, as far as they are not cached and room is to be had
     /// without waiting or writing. For read-ahead: the caller holds page `index`.
     pub(super) fn claim_after(&self, index: u64, n: u64) -> Vec<Held<'_>> {
@@ -318,7 +300,7 @@ impl<S: Storage> Cache<S> {
             let slot = self.slot(id);
             let Some(mut page) = slot.page.try_write() else {
                 // Somebody uses it, so it has a page: only used slots are ever locked by others.
-                table.enter(slot, slot.stamp.load(Ordering::Relaxed), id);
+                table.order.enter(id, slot.last_used());
                 break;
             };
             if !page.is_clean() {

@@ -1,15 +1,12 @@
 //! Where reads were lately: whether they go on, in one place or in several side by side, and whether
 //! they come back. Only what is read ahead and kept depends on it, never which bytes.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use zonda_runtime::lock::{Mutex, Rank};
-
 /// How many reads are remembered: of so many streams side by side each is known.
 const REMEMBERED: usize = 16;
 
 /// What a read is to those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visit {
+pub(crate) enum Visit {
     /// It begins where another ended.
     GoesOn,
     /// Most of it is what another has read.
@@ -26,19 +23,13 @@ struct Read {
 }
 
 /// The last reads of some length.
-#[derive(Debug)]
-pub(super) struct Visits(Mutex<Vec<Read>>);
-
-impl Default for Visits {
-    fn default() -> Visits {
-        Visits(Mutex::ranked(Rank::Visits, Vec::new()))
-    }
-}
+#[derive(Debug, Default)]
+pub(crate) struct Visits(Vec<Read>);
 
 impl Visits {
     /// Takes note of a read of `from..to`.
-    pub(super) fn note(&self, from: u64, to: u64) -> Visit {
-        let mut reads = self.0.lock();
+    pub(crate) fn note(&mut self, from: u64, to: u64) -> Visit {
+        let reads = &mut self.0;
         let shared = |read: &Read| read.to.min(to).saturating_sub(read.from.max(from));
         let of = |read: &Read| match () {
             () if read.to == from => Visit::GoesOn,
@@ -58,17 +49,16 @@ impl Visits {
     }
 
     /// Whether a read goes on at `at`, behind what it has read or within it.
-    pub(super) fn goes_on_at(&self, at: u64) -> bool {
-        let reads = self.0.lock();
-        reads
+    pub(crate) fn goes_on_at(&self, at: u64) -> bool {
+        self.0
             .iter()
             .any(|read| read.to == at || (read.goes_on && (read.from..read.to).contains(&at)))
     }
 }
 
 /// Whether reads come back to where others were: then all of what lies there is wanted.
-#[derive(Debug, Default)]
-pub(super) struct Returns(AtomicU32);
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Returns(pub(crate) u32);
 
 /// From so many returns on, less half of the first visits since.
 const OFTEN_FROM: u32 = 8;
@@ -76,15 +66,14 @@ const OFTEN_FROM: u32 = 8;
 const MOST: u32 = 24;
 
 impl Returns {
-    /// Takes note of a read; `again` if it has come back.
-    pub(super) fn note(&self, again: bool) {
-        let score = self.0.load(Ordering::Relaxed);
-        let score = if again { (score + 2).min(MOST) } else { score.saturating_sub(1) };
-        self.0.store(score, Ordering::Relaxed);
+    /// What is known after one more read; `again` if it has come back.
+    #[must_use]
+    pub(crate) fn after(self, again: bool) -> Returns {
+        Returns(if again { (self.0 + 2).min(MOST) } else { self.0.saturating_sub(1) })
     }
 
-    pub(super) fn are_many(&self) -> bool {
-        self.0.load(Ordering::Relaxed) >= OFTEN_FROM
+    pub(crate) fn are_many(self) -> bool {
+        self.0 >= OFTEN_FROM
     }
 }
 
@@ -94,7 +83,7 @@ mod tests {
 
     #[test]
     fn streams_side_by_side_are_told_from_jumps_and_returns() {
-        let visits = Visits::default();
+        let mut visits = Visits::default();
         for stream in 0..4 {
             assert_eq!(visits.note(stream << 30, (stream << 30) + 100), Visit::New);
         }
@@ -115,10 +104,18 @@ mod tests {
 
     #[test]
     fn returns_count_until_there_are_more_first_visits() {
-        let returns = Returns::default();
-        (0..4).for_each(|_| returns.note(true));
-        assert!(returns.are_many());
-        returns.note(false);
-        assert!(!returns.are_many());
+        // Reads that came back, then first visits.
+        for (again, first, are_many) in [
+            (3, 0, false),
+            (4, 0, true),
+            (4, 1, false),
+            (12, 16, true),
+            (12, 17, false),
+            (99, 17, false),
+        ] {
+            let reads = std::iter::repeat_n(true, again).chain(std::iter::repeat_n(false, first));
+            let returns = reads.fold(Returns::default(), Returns::after);
+            assert_eq!(returns.are_many(), are_many, "{again} {first}");
+        }
     }
 }

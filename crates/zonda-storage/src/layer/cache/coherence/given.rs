@@ -1,9 +1,10 @@
 //! Pages that go when the memory is worth more elsewhere: clean ones, the longest unused first.
 
-use super::table::{COLD, NO_PAGE, Table};
-use super::{Cache, LEAST_PAGES};
+use super::Cache;
+use super::pages::NO_PAGE;
+use super::policy::{COLD, LEAST_PAGES};
+use super::table::Table;
 use crate::storage::Storage;
-use std::sync::atomic::Ordering;
 use zonda_runtime::memory::{self, Kind};
 
 /// Pages that are looked at for one that is clean.
@@ -11,31 +12,31 @@ const MOST_LOOKED: usize = 32;
 
 impl<S: Storage> Cache<S> {
     /// When the page longest unused of those that can go was used.
-    pub(super) fn clean_age(&self) -> Option<u64> {
+    pub(crate) fn clean_age(&self) -> Option<u64> {
         let table = self.table.try_lock()?;
-        let (_, id) = self.oldest_clean(&table)?;
-        Some(table.ages.time_of(self.slot(id).stamp.load(Ordering::Relaxed)))
+        let id = self.oldest_clean(&table)?;
+        Some(table.ages.time_of(self.slot(id).last_used()))
     }
 
-    /// The place in the order of the page longest unused that can go, as far as that is seen at once.
-    fn oldest_clean(&self, table: &Table) -> Option<(u64, u32)> {
+    /// The slot of the page longest unused that can go, as far as that is seen at once.
+    fn oldest_clean(&self, table: &Table) -> Option<u32> {
         if table.in_use() <= LEAST_PAGES {
             return None;
         }
         let oldest = table.order.iter().take(MOST_LOOKED);
-        let clean = oldest.filter(|(_, id)| !self.slot(*id).dirty.load(Ordering::Relaxed));
-        clean.copied().min_by_key(|(_, id)| self.slot(*id).stamp.load(Ordering::Relaxed))
+        let clean = oldest.filter(|id| !self.slot(*id).is_dirty());
+        clean.min_by_key(|id| self.slot(*id).last_used())
     }
 
     /// Gives up clean pages that were used before `before`, until they make `bytes` bytes, without waiting
     /// for anybody; says how many bytes there were.
-    pub(super) fn give_clean(&self, bytes: u64, before: u64) -> u64 {
+    pub(crate) fn give_clean(&self, bytes: u64, before: u64) -> u64 {
         let mut given = 0;
         while given < bytes {
             let Some(mut table) = self.table.try_lock() else { break };
-            let Some(entry) = self.oldest_clean(&table) else { break };
-            let slot = self.slot(entry.1);
-            let stamp = slot.stamp.load(Ordering::Relaxed);
+            let Some(id) = self.oldest_clean(&table) else { break };
+            let slot = self.slot(id);
+            let stamp = slot.last_used();
             if table.ages.time_of(stamp) >= before {
                 break;
             }
@@ -44,16 +45,16 @@ impl<S: Storage> Cache<S> {
             if !page.is_clean() {
                 break;
             }
-            table.order.remove(&entry);
+            table.order.remove(id);
             if page.index != NO_PAGE {
                 table.map.remove(&page.index);
                 if stamp != COLD {
-                    table.leave(page.index);
+                    table.left.note(page.index);
                 }
             }
             page.buf.release();
             page.clear();
-            table.given_up.push(entry.1);
+            table.given_up.push(id);
             memory::process().give_back(Kind::Pages, self.shape.page_bytes);
             given += self.shape.page_bytes;
         }

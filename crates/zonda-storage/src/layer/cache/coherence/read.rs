@@ -1,26 +1,14 @@
 //! Reading: hits, fills, and what goes straight through.
 
 use super::Cache;
-use super::table::{Page, copy_short};
-use super::visits::Visit;
+use super::pages::{Page, copy_short};
+use super::policy::{
+    Fill, GRANULE_BYTES, Miss, READ_BEHIND_BYTES, Visit, ahead_bytes, block_pages, goes_by_pages,
+};
 use crate::StorageError;
 use crate::error::{Op, range_end};
 use crate::storage::{ReadRange, Storage};
-use std::sync::atomic::Ordering;
-
-/// A first, scattered miss reads this much around what was asked; the rest of the page is read when
-/// the next miss shows that reading goes on there.
-const GRANULE_BYTES: usize = 16 << 10;
-/// Each further scattered miss in a page reads twice as much, up to this many times: a page that is
-/// asked for again and again is read whole in a few steps.
-const GRANULE_DOUBLINGS: u32 = 4;
-/// A sequential reader's pages are given up this far behind it.
-const READ_BEHIND_BYTES: u64 = 256 << 10;
-/// How far a sequential reader is kept ahead of, in whole pages of at least one.
-const READ_AHEAD_BYTES: u64 = 256 << 10;
-/// The same where each call takes long. Requests up to this length then go through pages too, when they
-/// follow one another.
-pub(super) const SLOW_AHEAD_BYTES: u64 = 1 << 20;
+use crate::sync::atomic::Ordering;
 
 impl<S: Storage> Cache<S> {
     /// Reads from page `index` if it is there and holds all of it.
@@ -78,31 +66,21 @@ impl<S: Storage> Cache<S> {
     /// What a large read is to those before it, where calls take long and it may go through pages: if it
     /// goes on, or comes back and others did so, too. `New` if it is to go past them.
     fn large_read(&self, at: u64, n: u64) -> Visit {
-        if !self.reads.is_slow() || n >= SLOW_AHEAD_BYTES || !self.reads_ahead() {
+        if !goes_by_pages(n, self.reads.is_slow(), || self.reads_ahead()) {
             return Visit::New;
         }
-        let visit = self.large.note(at, at + n);
-        self.again.note(visit == Visit::Again);
+        let visit = self.large.lock().note(at, at + n);
+        let many_come_back = self.again.note(visit == Visit::Again);
         match visit {
             Visit::GoesOn => visit,
-            _ if self.again.are_many() => Visit::Again,
+            _ if many_come_back => Visit::Again,
             _ => Visit::New,
         }
     }
 
     /// Whether there is room for more than what was asked for, and nobody else who reads ahead.
     fn reads_ahead(&self) -> bool {
-        self.has_room() && self.readers_go_ahead()
-    }
-
-    /// Whether there is room for several blocks of what is read ahead or written behind.
-    pub(super) fn has_room(&self) -> bool {
-        self.shape.at_first * self.shape.page_bytes >= 8 * SLOW_AHEAD_BYTES
-    }
-
-    /// How far a sequential reader is kept ahead of.
-    fn ahead_bytes(&self) -> u64 {
-        if self.reads.is_slow() { SLOW_AHEAD_BYTES } else { READ_AHEAD_BYTES }
+        self.shape.has_room() && self.readers_go_ahead()
     }
 
     /// Reads through pages; with `ahead` more than what was asked for may be brought in.
@@ -200,33 +178,38 @@ impl<S: Storage> Cache<S> {
     /// Makes `a..b` of `page` valid, and more where reading goes on or comes back.
     fn fill(&self, page: &mut Page, a: usize, b: usize) -> Result<(), StorageError> {
         let missing = page.valid().first_gap(a, b).unwrap_or(a);
-        let slow = self.reads.is_slow();
-        if self.goes_on_at(self.base(page.index) + missing as u64) {
-            // What took long to get is kept as long as there is room.
-            if !slow {
-                self.leave_behind(page.index);
+        let is_slow = self.reads.is_slow();
+        let goes_on = self.goes_on_at(self.base(page.index) + missing as u64);
+        let before = page.misses;
+        let comes_back = !goes_on && self.dense.note(before > 0) && self.reads_ahead();
+        page.misses += u32::from(!goes_on);
+        match (Miss { goes_on, is_slow, before, comes_back }).fill() {
+            Fill::Ahead => {
+                // What took long to get is kept as long as there is room.
+                if !is_slow {
+                    self.leave_behind(page.index);
+                }
+                self.fill_from(page, missing, b, None)
             }
-            return self.fill_from(page, missing, b, None);
+            Fill::Block => {
+                let block = block_pages(&self.shape);
+                self.be_roomy(block);
+                let missing = page.valid().first_gap(0, b).unwrap_or(a);
+                self.fill_from(page, missing, b, Some(block))
+            }
+            Fill::Granule(bytes) => {
+                if is_slow {
+                    self.be_roomy(1);
+                }
+                self.fill_granules(page, a, b, bytes)
+            }
         }
-        self.dense.note(page.misses > 0);
-        let granule = GRANULE_BYTES << page.misses.min(GRANULE_DOUBLINGS);
-        page.misses += 1;
-        // A call for each part costs more than all there is, if all of it will be asked for.
-        if slow && self.dense.are_many() && self.reads_ahead() {
-            self.be_roomy(self.block_pages());
-            let missing = page.valid().first_gap(0, b).unwrap_or(a);
-            return self.fill_from(page, missing, b, Some(self.block_pages()));
-        }
-        if slow {
-            self.be_roomy(1);
-        }
-        self.fill_granules(page, a, b, granule)
     }
 
     /// Whether a sequential reader comes to `at`.
     fn goes_on_at(&self, at: u64) -> bool {
         self.expected.load(Ordering::Relaxed) == at
-            || (self.reads.is_slow() && self.large.goes_on_at(at))
+            || (self.reads.is_slow() && self.large.lock().goes_on_at(at))
     }
 
     /// Reads what `page` lacks from `missing` on, and pages after it: as far as a sequential reader is
@@ -245,11 +228,7 @@ impl<S: Storage> Cache<S> {
         let n_ahead = match page.valid().gaps(missing, end)[..] {
             // Where a thread alone reads ahead, nobody waits for more than was asked for.
             [(_, to)] if to == whole && base + (whole as u64) < len && self.readers_go_ahead() => {
-                let n = match block {
-                    Some(n) => n - 1 - page.index % n,
-                    None => (self.ahead_bytes() / self.shape.page_bytes).max(1),
-                };
-                n.min(self.shape.pages / 4).min((len - base - 1) / self.shape.page_bytes)
+                self.shape.pages_after(page.index, len, block, self.reads.is_slow())
             }
             _ => 0,
         };
@@ -333,13 +312,13 @@ impl<S: Storage> Cache<S> {
     /// A sequential reader has come to page `index`: what it left a while ago makes room.
     fn leave_behind(&self, index: u64) {
         let last = index.saturating_sub(READ_BEHIND_BYTES.div_ceil(self.shape.page_bytes));
-        let at_once = self.ahead_bytes() / self.shape.page_bytes + 1;
+        let at_once = ahead_bytes(self.reads.is_slow()) / self.shape.page_bytes + 1;
         let mut table = self.table.lock();
         for behind in last.saturating_sub(at_once)..last {
             if let Some(id) = table.map.get(&behind).copied()
-                && !self.slot(id).dirty.load(Ordering::Relaxed)
+                && !self.slot(id).is_dirty()
             {
-                table.cool(self.slot(id), id);
+                self.cool(&mut table, id);
             }
         }
     }

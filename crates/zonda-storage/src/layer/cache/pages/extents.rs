@@ -8,7 +8,7 @@ const MOST_RANGES: usize = 1024;
 
 /// A set of byte ranges inside one page.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Extents {
+pub(crate) struct Extents {
     /// The ranges; none where there are flags.
     ranges: Vec<(u32, u32)>,
     /// Where the last insertion was: the next is often the one after it.
@@ -18,24 +18,24 @@ pub(super) struct Extents {
 
 impl Extents {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty() && self.flags.is_none()
     }
 
     /// Whether there are so many separate ranges.
-    pub(super) fn has_ranges(&self, n: usize) -> bool {
+    pub(crate) fn has_ranges(&self, n: usize) -> bool {
         match &self.flags {
             None => self.ranges.len() == n,
             Some(_) => self.iter().take(n + 1).count() == n,
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.ranges.clear();
         self.flags = None;
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.iter_from(0)
     }
 
@@ -53,7 +53,7 @@ impl Extents {
     }
 
     /// The end of the last range, 0 when empty.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         match &self.flags {
             None => self.ranges.last().map_or(0, |r| r.1 as usize),
             Some(flags) => flags.end,
@@ -61,11 +61,16 @@ impl Extents {
     }
 
     /// Whether all of `a..b` is in the set.
-    #[inline]
-    pub(super) fn covers(&self, a: usize, b: usize) -> bool {
-        if let [only] = self.ranges[..] {
-            return (only.0 as usize <= a && b <= only.1 as usize) || a >= b;
+    #[inline(always)]
+    pub(crate) fn covers(&self, a: usize, b: usize) -> bool {
+        match self.ranges[..] {
+            [only] => (only.0 as usize <= a && b <= only.1 as usize) || a >= b,
+            _ => self.covers_in_some(a, b),
         }
+    }
+
+    /// The same, of any number of ranges.
+    fn covers_in_some(&self, a: usize, b: usize) -> bool {
         if let Some(flags) = &self.flags {
             return a >= b || flags.run_from(a).is_some_and(|run| run.0 == a && run.1 >= b);
         }
@@ -75,13 +80,13 @@ impl Extents {
 
     /// Whether the set is the one range `a..b`.
     #[inline]
-    pub(super) fn is_one(&self, a: usize, b: usize) -> bool {
+    pub(crate) fn is_one(&self, a: usize, b: usize) -> bool {
         matches!(self.ranges[..], [only] if only.0 as usize == a && only.1 as usize == b)
     }
 
     /// Adds `a..b`. A page is shorter than 4 GiB, so positions fit 32 bits.
     #[inline]
-    pub(super) fn insert(&mut self, a: usize, b: usize) {
+    pub(crate) fn insert(&mut self, a: usize, b: usize) {
         let (a, b) = (a as u32, b as u32);
         if a >= b {
             return;
@@ -163,7 +168,7 @@ impl Extents {
     }
 
     /// Removes everything from `end` on.
-    pub(super) fn truncate(&mut self, end: usize) {
+    pub(crate) fn truncate(&mut self, end: usize) {
         if let Some(flags) = &mut self.flags {
             flags.truncate(end);
             self.leave_flags();
@@ -178,12 +183,12 @@ impl Extents {
     }
 
     /// The first byte of `a..b` that is not in the set.
-    pub(super) fn first_gap(&self, a: usize, b: usize) -> Option<usize> {
+    pub(crate) fn first_gap(&self, a: usize, b: usize) -> Option<usize> {
         self.gaps(a, b).first().map(|gap| gap.0)
     }
 
     /// What of `a..b` is not in the set.
-    pub(super) fn gaps(&self, a: usize, b: usize) -> Vec<(usize, usize)> {
+    pub(crate) fn gaps(&self, a: usize, b: usize) -> Vec<(usize, usize)> {
         let mut gaps = Vec::new();
         let mut from = a;
         for (begin, end) in self.iter_from(a).take_while(|r| r.0 < b) {

@@ -1,0 +1,73 @@
+//! Where pages are: the slots that hold them, and the table that finds them.
+
+use super::pages::Page;
+use super::policy::{Left, Order};
+use crate::slab::SlabPage;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::lock::{Level, Rank, RwLock};
+use std::collections::BTreeMap;
+use zonda_runtime::memory::Ages;
+
+/// A place for a page.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(super) page: RwLock<Page>,
+    /// Which page it was given last: a hint that needs no lock, which may be held through a write.
+    pub(super) holds: AtomicU64,
+    /// When it was last used, on the cache's clock.
+    pub(super) stamp: AtomicU64,
+    /// Whether the page is to be written back; changed only under the page's write lock.
+    pub(super) dirty: AtomicBool,
+    /// Whether the page is the first of a block that was read ahead, and was not used yet.
+    pub(super) opens_block: AtomicBool,
+}
+
+impl Slot {
+    pub(super) fn new(level: Level) -> Slot {
+        Slot {
+            page: RwLock::at(Rank::Page, level, Page::default()),
+            holds: AtomicU64::default(),
+            stamp: AtomicU64::default(),
+            dirty: AtomicBool::default(),
+            opens_block: AtomicBool::default(),
+        }
+    }
+
+    pub(super) fn last_used(&self) -> u64 {
+        self.stamp.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_dirty(&self) -> bool {
+        self.dirty.load(Ordering::Acquire)
+    }
+}
+
+/// Who is where. Its lock is held for look-ups only, never through a copy or a system call, and no
+/// page's lock is waited for under it.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// Page index to slot. An entry is made and removed only by a thread that holds the write lock
+    /// of its slot, and removed only when the page is clean.
+    pub(super) map: BTreeMap<u64, u32>,
+    /// Slots that may be evicted.
+    pub(super) order: Order,
+    /// Slots handed back unused.
+    pub(super) free: Vec<u32>,
+    /// Slots ever used.
+    pub(super) used: u32,
+    /// Slots that were given up to other caches, without memory of their own.
+    pub(super) given_up: Vec<u32>,
+    /// Memory for pages to come.
+    pub(super) memory: Vec<SlabPage>,
+    /// When stamps were.
+    pub(super) ages: Ages,
+    /// Pages that had to leave for others.
+    pub(super) left: Left,
+}
+
+impl Table {
+    /// Slots that hold a page or may.
+    pub(crate) fn in_use(&self) -> u64 {
+        u64::from(self.used) - self.given_up.len() as u64
+    }
+}

@@ -1,0 +1,69 @@
+//! A repeated element that a part of a page awaits: fill values that nobody has written down.
+
+/// A repeated element that nobody has written down yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground {
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    element: [u8; 8],
+    size: usize,
+    /// Which byte of the element is at `from`.
+    phase: usize,
+}
+
+impl Ground {
+    /// `element`, of up to 8 bytes, over and over at `from..to`; byte `phase` of it is at `from`.
+    pub(crate) fn new((from, to): (usize, usize), element: &[u8], phase: usize) -> Ground {
+        let mut bytes = [0; 8];
+        let size = element.len().min(8);
+        bytes[..size].copy_from_slice(&element[..size]);
+        Ground { from, to, element: bytes, size, phase }
+    }
+
+    /// The part of it at `from..to`, which lies in it; none where that is empty.
+    fn part(&self, from: usize, to: usize) -> Option<Ground> {
+        let phase = (self.phase + from.saturating_sub(self.from)) % self.size;
+        (from < to).then_some(Ground { from, to, phase, ..*self })
+    }
+
+    /// What of it lies at `a..b`.
+    pub(crate) fn within(&self, a: usize, b: usize) -> Option<Ground> {
+        self.part(self.from.max(a), self.to.min(b))
+    }
+
+    /// What is left of it without `a..b`.
+    pub(crate) fn without(self, a: usize, b: usize) -> impl Iterator<Item = Ground> {
+        let before = self.part(self.from, self.to.min(a));
+        let behind = self.part(self.from.max(b), self.to);
+        // Nothing is taken away, and nothing is there twice.
+        let [before, behind] = if a < b { [before, behind] } else { [Some(self), None] };
+        before.into_iter().chain(behind)
+    }
+
+    /// Forgets what lies behind `end`; false where nothing is left.
+    pub(crate) fn truncate(&mut self, end: usize) -> bool {
+        self.to = self.to.min(end);
+        self.from < self.to
+    }
+
+    /// Writes it below, by `fill`, which gets its place, length and element.
+    pub(crate) fn fill_by<E>(
+        &self,
+        fill: impl FnOnce(usize, usize, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut element = self.element;
+        element[..self.size].rotate_left(self.phase);
+        fill(self.from, self.to - self.from, &element[..self.size])
+    }
+
+    /// Writes the bytes that belong at `a..b` of a page.
+    pub(crate) fn paint(&self, a: usize, out: &mut [u8]) {
+        let first = (self.phase + a - self.from) % self.size;
+        let head = (self.size - first).min(out.len());
+        out[..head].copy_from_slice(&self.element[first..first + head]);
+        for part in out[head..].chunks_mut(self.size) {
+            let n = part.len();
+            part.copy_from_slice(&self.element[..n]);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What has locks and clocks of its own. Calls over each other are in `tests/model_cache.rs`, what a cache does with a storage
+//! in `tests/cache.rs` and `tests/behind.rs`.
+
+use super::background::{Line, When};
+use super::coherence::seen::Pace;
+use crate::StorageError;
+use std::time::{Duration, Instant};
+
+#[test]
+fn the_first_error_of_a_thread_is_told_once() {
+    let error = |bytes| StorageError::NoMemory { bytes };
+    for when in [When::Always, When::Worthwhile] {
+        let line = Line::new(when);
+        assert_eq!((line.has_failed(), line.tell()), (false, Ok(())));
+        line.fail(&error(1));
+        line.fail(&error(2));
+        assert!(line.has_failed());
+        assert_eq!(line.tell(), Err(error(1)));
+        assert_eq!((line.has_failed(), line.tell()), (false, Ok(())));
+        // Where users try again what failed, a write that succeeds is all there is to tell.
+        line.fail(&error(3));
+        line.note_written();
+        assert_eq!(line.tell(), if when == When::Always { Err(error(3)) } else { Ok(()) });
+    }
+}
+
+#[test]
+fn calls_that_compute_are_not_slow_and_calls_that_wait_are() {
+    let long = Duration::from_micros(50);
+    let spin = || {
+        let begin = Instant::now();
+        while begin.elapsed() < long {}
+    };
+    let pace = Pace::default();
+    (0..50).for_each(|_| pace.time(4096, spin));
+    assert!(!pace.is_slow());
+    (0..10).for_each(|_| pace.time(4096, || std::thread::sleep(long)));
+    assert!(pace.is_slow());
+}
