@@ -80,7 +80,7 @@ impl Line {
             level,
             state: Mutex::ranked(Rank::Line, State::default()),
             bell: Condvar::new(),
-            pid: std::process::id(),
+            pid: zonda_runtime::fork::process_id(),
             worker: OnceLock::new(),
             failed: Failed::default(),
         })
@@ -154,7 +154,7 @@ impl Line {
 
     /// Whether this process is a fork of the one whose thread it is.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.pid != std::process::id()
+        self.pid != zonda_runtime::fork::process_id()
     }
 
     fn start(self: &Arc<Self>, state: &mut State) -> bool {

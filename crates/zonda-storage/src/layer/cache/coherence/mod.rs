@@ -135,7 +135,7 @@ impl<S: Storage> Cache<S> {
         Ok(Cache {
             level,
             inner,
-            pid: std::process::id(),
+            pid: zonda_runtime::fork::process_id(),
             shape,
             limit: AtomicU64::new(shape.at_first),
             shift: page.is_power_of_two().then(|| page.trailing_zeros()),
@@ -164,7 +164,7 @@ impl<S: Storage> Cache<S> {
     /// Whether this process is a fork of the one that made it, which writes what is in its pages. Here they are old
     /// soon: they serve reads, and never leave.
     fn is_inherited(&self) -> bool {
-        self.pid != std::process::id()
+        self.pid != zonda_runtime::fork::process_id()
     }
 
     /// A page's size as a memory length; at most 1 GiB.
