@@ -245,7 +245,7 @@ mod tests {
         let mut bound = CpuSet::default();
         bound.insert(first);
         if all.without(&bound).is_empty() {
-            println!("skipped: there is one processor");
+            eprintln!("skipped: there is one processor");
             return;
         }
         // A thread of the program, bound as OpenMP does it.
