@@ -47,7 +47,15 @@ TEXT = 9000
 # Elements of the variable: most of the file, so that a redefinition that moves them goes by a copy.
 N = 16384
 
+# The library, once `load` was called.
 NC = None
+
+
+def load():
+    """Loads the library: here, and in programs that run a part of this file."""
+    global NC
+    NC = rig.loaded()
+    NC.nc_zonda_last_error.restype = ctypes.c_char_p
 
 
 def want(got, expected, what):
@@ -608,7 +616,7 @@ def crash_and_copy(world):
     folder = shared_folder(world, 0o755)
     file = folder / "x.nc"
     as_user(ANNA, lambda: make(file, "g"))
-    program = "import sys; sys.path.insert(0, %r); import run; run.rename_title(sys.argv[1], 'E')" % str(HERE)
+    program = "import sys; sys.path.insert(0, %r); import run; run.load(); run.rename_title(sys.argv[1], 'E')" % str(HERE)
 
     def die():
         env = {**os.environ, "LD_PRELOAD": str(shim), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -649,7 +657,7 @@ def plugins(world):
     shutil.copy(world.compiled(source, "-shared", "-fPIC"), plugin)
     put(plugin, plugin.read_bytes(), mode=0o755)
     file = folder / "f.nc"
-    program = "import sys; sys.path.insert(0, %r); import run; run.filtered(*sys.argv[1:])" % str(HERE)
+    program = "import sys; sys.path.insert(0, %r); import run; run.load(); run.filtered(*sys.argv[1:])" % str(HERE)
 
     def use(path, how, user=ANNA, file=file):
         def work():
@@ -780,9 +788,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     options = rig.arguments(parser)
     # Before there are other users, who may not be able to.
-    global NC
-    NC = rig.loaded()
-    NC.nc_zonda_last_error.restype = ctypes.c_char_p
+    load()
     signal.signal(signal.SIGALRM, tired)
     os.environ.pop("HDF5_PLUGIN_PATH", None)
     counts, left_out = rig.Counts(), 0
