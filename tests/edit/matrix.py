@@ -21,6 +21,8 @@ import sources_netcdf
 HERE = Path(__file__).resolve().parent
 OUT = HERE.parent.parent / "out" / "edit"
 PER_SOURCE = 3      # operations on each file in a short run
+# Files whose references lead to what a name leads to: there objects are renamed in a short run, too.
+REFERS = re.compile("links-all|data-twice")
 CORPUS_BYTES = 2 << 20
 CORPUS_FILES = 6    # in a short run
 UNFOLLOWED = "in the heap of shared messages"      # which the walk does not enter
@@ -303,6 +305,8 @@ def cases(o, tools):
     for i, (name, corpus) in enumerate(files):
         # Some of the operations, others for each file, so that all meet in turn.
         chosen = operations if o.long or o.only else {operations[(i * PER_SOURCE + k * 11) % len(operations)] for k in range(PER_SOURCE)}
+        if REFERS.search(name):
+            chosen = {*chosen, "variable-rename", "group-rename"}
         found += [(name, op, corpus) for op in operations if op in chosen and re.search(o.only, "%s %s" % (name, op))]
     return found
 
