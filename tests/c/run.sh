@@ -20,9 +20,9 @@ scratch=$PWD/out/c
 cc=${CC:-gcc} cxx=${CXX:-g++}
 flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror)
 # Not under valgrind: it runs one thread at a time and takes minutes for these.
-without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint close_beside fork_dirty last_thread persist_beside "
+without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint close_beside fork_dirty last_thread persist_beside plugin_calls "
 # Functions that the distribution's header does not know yet.
-ours_only=" newer filters_nc4 said "
+ours_only=" newer filters_nc4 said plugin_calls "
 passed=0 failed=0 skipped=0
 
 if [ ! -e "$library" ]; then
@@ -52,13 +52,15 @@ attempt() {
 }
 
 mkdir -p "$scratch"
-# The filter that filters_nc4 looks for.
+# The filters that filters_nc4 and plugin_calls look for.
 export ZONDA_PLUGINS=$scratch/plugins
 mkdir -p "$ZONDA_PLUGINS"
-if ! "$cc" -std=gnu11 -shared -fPIC crates/zonda-plugin/tests/plugins/inplace.c \
-    -o "$ZONDA_PLUGINS/libinplace.so"; then
-    fail "the plugin does not compile"
-fi
+for plugin in inplace calling; do
+    if ! "$cc" -std=gnu11 -shared -fPIC "crates/zonda-plugin/tests/plugins/$plugin.c" \
+        -o "$ZONDA_PLUGINS/lib$plugin.so"; then
+        fail "the plugin $plugin does not compile"
+    fi
+done
 if [ $# -gt 0 ]; then
     names=("$@")
 else

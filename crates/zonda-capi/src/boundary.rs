@@ -86,21 +86,22 @@ pub(crate) fn is_inside() -> bool {
     CALLS.get() >= CALL
 }
 
-/// Kept by a thread during a call.
-struct Inside;
+/// Kept by a thread during a call: what the one around it has noted.
+struct Inside(u64);
 
 impl Inside {
     #[inline]
     fn enter() -> Inside {
-        CALLS.set((CALLS.get() & !(CALL - 1)) + CALL);
-        Inside
+        let around = CALLS.get();
+        CALLS.set((around & !(CALL - 1)) + CALL);
+        Inside(around)
     }
 }
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        CALLS.set(CALLS.get() - CALL);
+        CALLS.set(self.0);
     }
 }
 
@@ -144,11 +145,24 @@ pub(crate) fn unrecorded(body: impl FnOnce() -> Result<c_int, Failure>) -> c_int
             remember(failure);
             code
         }
-        Err(_) => {
-            remember(NcError::Internal.into());
-            NcError::Internal.code()
+        Err(panic) => {
+            let failure =
+                if panic.is::<zonda::Stuck>() { stuck() } else { NcError::Internal.into() };
+            let code = failure.code.code();
+            remember(failure);
+            code
         }
     }
+}
+
+/// Of a call that a filter plugin has made, and that would have had to wait.
+#[cold]
+fn stuck() -> Failure {
+    let code = NcError::System(libc::EDEADLK);
+    let text = format!(
+        "{code}: a filter plugin that is at work in a call has called the library, for a file that a call has"
+    );
+    zonda::Error::told(code, text).into()
 }
 
 /// Hands on an answer that no code of ours made: if it is a failure, its story is all that its number

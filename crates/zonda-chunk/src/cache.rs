@@ -12,6 +12,7 @@ use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::sync::lock::{Condvar, Mutex, MutexGuard, Rank};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use zonda_runtime::callout;
 
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
@@ -259,7 +260,8 @@ impl Cache {
                         return Claim::Load(self.ticket(key, load, None));
                     }
                     Some(Entry { held: Held::Loading(_), .. }) => {
-                        if !want.now {
+                        // Who decodes it may be waiting for the plugin that this thread is in.
+                        if !want.now || callout::is_within() {
                             return Claim::Bypass;
                         }
                         let waiting = zonda_trace::start();

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use zonda_runtime::callout;
 use zonda_runtime::lock::{Mutex, Rank};
 
 use zonda_runtime::memory::{self, Broker, Kind};
@@ -117,7 +118,8 @@ impl Engine {
         here: impl FnOnce() -> T,
     ) -> T {
         let more = more.min(self.threads.saturating_sub(1));
-        if more == 0 {
+        // Those who would help could come to the plugin that this thread is in, and wait for it.
+        if more == 0 || callout::is_within() {
             return here();
         }
         let (file, mut done) = (zonda_trace::current_file(), 0);
@@ -137,6 +139,6 @@ impl Engine {
 
     /// Runs `work` on the pool when a thread has time; false if none has.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> bool {
-        self.threads > 1 && self.pool().spawn(work)
+        self.threads > 1 && !callout::is_within() && self.pool().spawn(work)
     }
 }

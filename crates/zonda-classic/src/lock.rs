@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use zonda_runtime::callout::Mark;
 use zonda_runtime::lock::{
     self, MutexGuard, Polite, Rank, RwLockReadGuard, RwLockWriteGuard, take_until,
 };
@@ -18,12 +19,13 @@ impl<T> RwLock<T> {
 
     #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.0.read_by(|lock| zonda_trace::lock(|| lock.try_read(), || lock.read()))
+        self.0.read_by(|lock| zonda_trace::lock(|| lock.try_read(), || lock.read_for(Mark::NONE)))
     }
 
     #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.0.write_by(|lock| zonda_trace::lock(|| lock.try_write(), || lock.write()))
+        self.0
+            .write_by(|lock| zonda_trace::lock(|| lock.try_write(), || lock.write_for(Mark::NONE)))
     }
 
     /// The same, not beyond a time. Until then those who come anew are held back.

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use zonda_chunk::filter::{Filter, FilterError};
+use zonda_runtime::callout::{self, Mark};
 
 use crate::load::Plugin;
 
@@ -18,13 +19,15 @@ pub(crate) struct PluginFilter {
     params: Vec<u32>,
     /// Of `params`; behind them there is at least one more, so that the pointer is to something.
     n_params: usize,
+    /// The file whose chunks these are.
+    mark: Mark,
 }
 
 impl PluginFilter {
-    pub(crate) fn new(plugin: Arc<Plugin>, params: &[u32]) -> PluginFilter {
+    pub(crate) fn new(plugin: Arc<Plugin>, params: &[u32], mark: Mark) -> PluginFilter {
         let n_params = params.len();
         let params = params.iter().copied().chain([0]).collect();
-        PluginFilter { plugin, params, n_params }
+        PluginFilter { plugin, params, n_params, mark }
     }
 
     /// Lets the plugin work on a copy of `input` and appends at most `most` bytes to `out`; where more
@@ -39,8 +42,10 @@ impl PluginFilter {
         let failed = FilterError::Plugin { id: self.plugin.id };
         let mut memory = CMemory::copy_of(input)
             .ok_or(FilterError::NoMemory { filter: self.plugin.name, bytes: input.len() })?;
-        let len = {
-            let _alone = self.plugin.alone.lock();
+        let filter = self.plugin.name;
+        let alone = &self.plugin.alone;
+        let turn = alone.enter().map_err(|what| FilterError::Busy { filter, what })?;
+        let len = callout::run(self.mark, alone.id(), || {
             // SAFETY: the contract of H5Z_func_t: `buf` is memory from malloc with `buf_size`
             // bytes, of which the first `nbytes` are the input; the function leaves there the
             // memory that holds its result, which has `buf_size` bytes, and returns the result's
@@ -55,12 +60,14 @@ impl PluginFilter {
                     &raw mut memory.start,
                 )
             }
-        };
+        });
+        drop(turn);
+        let what = "its plugin has called the library, which calls it, too often in each other";
+        let len = len.ok_or(FilterError::Busy { filter, what })?;
         if len == 0 {
             return Err(failed);
         }
         if len > most && !cut {
-            let filter = self.plugin.name;
             return Err(FilterError::WrongLength { filter, got: len, expected: most });
         }
         let len = len.min(most);

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod alone;
 mod filter;
 mod load;
 mod path;
@@ -7,6 +8,7 @@ mod path;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Global, MutexGuard, Rank};
 
 use zonda_chunk::filter::{FilterError, Found};
@@ -33,11 +35,26 @@ type Opened = Result<Option<Arc<load::Plugin>>, StorageError>;
 /// What became of a filter: none if nobody has it; why a file that may have it was not opened.
 type Known = Result<Option<Arc<load::Plugin>>, String>;
 
-/// Held only while looking for plugins and loading them, never while one works.
+const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
+static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
+
+/// Held only while looking for plugins and loading them, never while one works. Code of a file that is being loaded does not
+/// come so far.
 fn plugins() -> MutexGuard<'static, Plugins> {
-    const NONE: Plugins = Plugins { path: None, opened: BTreeMap::new(), known: BTreeMap::new() };
-    static PLUGINS: Global<Plugins> = Global::new(Rank::Plugins, NONE, || NONE);
+    if is_loading() {
+        callout::give_up();
+    }
     PLUGINS.lock()
+}
+
+/// What loading stands for, in the list of what a thread is in.
+fn loading() -> usize {
+    std::ptr::from_ref(&PLUGINS).addr()
+}
+
+/// Whether this thread is in code that a file runs when it is loaded.
+fn is_loading() -> bool {
+    callout::is_in(loading())
 }
 
 /// The folders in which plugins are looked for: those set last, or [`default_path`].
@@ -63,11 +80,15 @@ pub fn set_path(folders: Vec<PathBuf>) {
 /// Neither `can_apply` nor `set_local` of the plugin is called: `params` are those that a file
 /// has, or that a caller has completed.
 ///
-/// Code in the plugin runs in this process, as it would with HDF5.
+/// Code in the plugin runs in this process, as it would with HDF5: for the file that `of` stands for, whose chunks these are.
 #[must_use]
-pub fn find(id: u32, params: &[u32]) -> Found {
+pub fn find(id: u32, params: &[u32], of: Mark) -> Found {
+    if is_loading() {
+        let what = "a plugin that is being loaded calls the library, which would look for it there";
+        return Some(Err(FilterError::Busy { filter: "of a plugin", what }));
+    }
     match plugins().find(id) {
-        Ok(plugin) => Some(Ok(Arc::new(filter::PluginFilter::new(plugin?, params)))),
+        Ok(plugin) => Some(Ok(Arc::new(filter::PluginFilter::new(plugin?, params, of)))),
         Err(why) => Some(Err(FilterError::Refused { id, name: String::new(), why })),
     }
 }
@@ -100,7 +121,10 @@ impl Plugins {
 /// The plugin in a file that may be run. What is no regular file is no plugin, for HDF5 as well.
 fn open(file: &Path) -> Opened {
     match plugin::resolve(file) {
-        Ok(file) => Ok(load::open(&file)),
+        Ok(file) => {
+            let opened = callout::run(Mark::NONE, loading(), || load::open(&file));
+            Ok(opened.flatten())
+        }
         Err(StorageError::Refused { why: Refusal::Kind(_), .. } | StorageError::Open { .. }) => {
             Ok(None)
         }

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zonda_runtime::Settled;
-use zonda_runtime::lock::{Mutex, Rank};
+
+use crate::alone::Alone;
 
 /// `H5PL_TYPE_FILTER`.
 const TYPE_FILTER: c_int = 0;
@@ -43,8 +44,8 @@ pub(crate) struct Plugin {
     pub(crate) encodes: bool,
     pub(crate) decodes: bool,
     pub(crate) function: FilterFn,
-    /// Held during calls: HDF5 never calls a filter from two threads, and some rely on it.
-    pub(crate) alone: Mutex<()>,
+    /// One call at a time.
+    pub(crate) alone: Alone,
 }
 
 /// The filter in a file; none if it does not load or is no filter.
@@ -81,7 +82,7 @@ pub(crate) fn open(file: &Path) -> Option<Arc<Plugin>> {
         encodes: class.encoder_present != 0,
         decodes: class.decoder_present != 0,
         function: class.filter?,
-        alone: Mutex::ranked(Rank::Plugin, ()),
+        alone: Alone::new(),
     }))
 }
 

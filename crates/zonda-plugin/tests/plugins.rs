@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zonda_chunk::FilterError;
 use zonda_chunk::filter::Filter;
+use zonda_runtime::callout::Mark;
 
 /// The search path is the process's: one test at a time.
 static PATH: Mutex<()> = Mutex::new(());
@@ -48,7 +49,7 @@ fn folder() -> Option<PathBuf> {
 
 /// A filter that may be used.
 fn found(id: u32, params: &[u32]) -> Option<Arc<dyn Filter>> {
-    zonda_plugin::find(id, params).map(|found| found.unwrap())
+    zonda_plugin::find(id, params, Mark::NONE).map(|found| found.unwrap())
 }
 
 #[test]
@@ -66,12 +67,12 @@ fn a_plugin_that_others_can_change_is_refused_by_name() {
     };
     // Other tests may have found filter 300 elsewhere before; nobody has 310.
     mode(0o777);
-    let Some(Err(error)) = zonda_plugin::find(310, &[]) else { panic!("not refused") };
+    let Some(Err(error)) = zonda_plugin::find(310, &[], Mark::NONE) else { panic!("not refused") };
     assert!(matches!(error, FilterError::Refused { id: 310, .. }), "{error}");
     assert!(error.to_string().contains("open to all"), "{error}");
     assert_eq!(error.nc_error().code(), 1);
     mode(0o755);
-    assert!(zonda_plugin::find(310, &[]).is_none());
+    assert!(zonda_plugin::find(310, &[], Mark::NONE).is_none());
     assert!(found(300, &[1]).is_some());
 }
 
@@ -110,7 +111,7 @@ fn plugins_become_filters() {
 
     // No such file, no function, no filter, no library.
     for id in [302, 303, 305, 65535] {
-        assert!(zonda_plugin::find(id, &[]).is_none(), "{id}");
+        assert!(zonda_plugin::find(id, &[], Mark::NONE).is_none(), "{id}");
     }
     assert_eq!(found(301, &[3]).map(|filter| filter.name()), Some("hdf5"));
 }
@@ -147,10 +148,10 @@ fn a_filter_that_was_missing_is_looked_for_on_another_path() {
     std::fs::copy(header, folder.join("common.h")).unwrap();
     std::fs::write(&source, text).unwrap();
     zonda_plugin::set_path(vec![folder.clone()]);
-    assert!(zonda_plugin::find(306, &[]).is_none());
+    assert!(zonda_plugin::find(306, &[], Mark::NONE).is_none());
     compile(&source, &later.join("libfilter306.so"));
     zonda_plugin::set_path(vec![folder, later]);
-    assert!(zonda_plugin::find(306, &[]).is_some());
+    assert!(zonda_plugin::find(306, &[], Mark::NONE).is_some());
 }
 
 #[test]

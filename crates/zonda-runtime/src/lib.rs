@@ -10,6 +10,7 @@
 mod atomic {
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 }
+pub mod callout;
 pub mod cgroup;
 mod cpus;
 #[allow(unsafe_code)]

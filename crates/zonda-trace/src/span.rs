@@ -91,11 +91,11 @@ fn ended(begin: u64, kind: Kind, args: impl FnOnce() -> Args) {
 /// Takes a lock, and records the wait where another thread has it.
 #[inline(always)]
 pub fn lock<G>(free: impl FnOnce() -> Option<G>, wait: impl FnOnce() -> G) -> G {
-    if on()
-        && let Some(guard) = free()
-    {
-        return guard;
-    }
+    free().unwrap_or_else(|| waited(wait))
+}
+
+#[cold]
+fn waited<G>(wait: impl FnOnce() -> G) -> G {
     let waiting = start();
     let guard = wait();
     span_since(waiting, Kind::WaitLock, Args::default);

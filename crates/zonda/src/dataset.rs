@@ -57,6 +57,14 @@ pub(crate) enum Inner {
 }
 
 impl Inner {
+    /// Whether this thread is in a filter plugin that is at work for the file.
+    pub(crate) fn is_in_plugin(&self) -> bool {
+        match self {
+            Inner::Classic(_) => false,
+            Inner::Nc4(nc4) => nc4.is_in_plugin(),
+        }
+    }
+
     /// The storage below.
     pub(crate) fn storage(&self) -> &Arc<dyn Storage> {
         match self {

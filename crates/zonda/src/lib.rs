@@ -67,5 +67,6 @@ pub use zonda_nc4::{
     UserClass, UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
+pub use zonda_runtime::callout::Stuck;
 pub use zonda_slab as slab;
 pub use zonda_storage as storage;

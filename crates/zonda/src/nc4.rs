@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
@@ -30,6 +31,8 @@ pub(crate) struct Nc4 {
     /// Those who read share it; who changes something has it alone. A fork takes it, so that the
     /// child finds no lock inside taken.
     file: Polite<Nc4File>,
+    /// What its plugins are at work for.
+    mark: Mark,
     pub(crate) storage: Arc<dyn Storage>,
     open: AtomicBool,
     is_writable: bool,
@@ -52,7 +55,8 @@ impl Nc4 {
         options: &OpenOptions,
         damaged: Damaged,
     ) -> Result<Nc4> {
-        let how = how(path, options.chunk_cache, options.alignment);
+        let mark = Mark::next();
+        let how = how(path, options.chunk_cache, options.alignment, mark);
         let spills_beside = how.path.clone().filter(|_| beside.is_some());
         let how = OpenHow { beside, spills_beside, damaged, ..how };
         // Errors get the path of the file from the dataset.
@@ -67,7 +71,7 @@ impl Nc4 {
         if options.write && writer.as_ref().is_some_and(Writer::is_alone) {
             file.go_on_where_used()?;
         }
-        Ok(Nc4::new(file, storage, writer))
+        Ok(Nc4::new(file, mark, storage, writer))
     }
 
     /// `path` is that of a file, if it is not one in memory.
@@ -77,7 +81,8 @@ impl Nc4 {
         lock: Option<WriterLock>,
         options: &CreateOptions,
     ) -> Result<Nc4> {
-        let how = how(None, options.chunk_cache, options.alignment);
+        let mark = Mark::next();
+        let how = how(None, options.chunk_cache, options.alignment, mark);
         let spills_beside = path.and_then(|path| std::path::absolute(path).ok());
         let how = OpenHow { spills_beside, ..how };
         let create = CreateHow {
@@ -87,13 +92,14 @@ impl Nc4 {
             properties: PROPERTIES.to_vec(),
         };
         let file = Nc4File::create(Arc::clone(&storage), Path::new("/"), how, create)?;
-        Ok(Nc4::new(file, storage, lock.map(WriterLock::writer)))
+        Ok(Nc4::new(file, mark, storage, lock.map(WriterLock::writer)))
     }
 
-    fn new(file: Nc4File, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
+    fn new(file: Nc4File, mark: Mark, storage: Arc<dyn Storage>, writer: Option<Writer>) -> Nc4 {
         Nc4 {
             is_writable: file.is_writable(),
             file: Polite::ranked(Rank::File, file),
+            mark,
             storage,
             open: AtomicBool::new(true),
             forked: AtomicBool::new(false),
@@ -103,7 +109,8 @@ impl Nc4 {
     }
 
     fn alone(&self) -> RwLockWriteGuard<'_, Nc4File> {
-        self.file.write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write()))
+        self.file
+            .write_by(|file| zonda_trace::lock(|| file.try_write(), || file.write_for(self.mark)))
     }
 
     /// For a reader: sees what others committed.
@@ -212,14 +219,16 @@ impl Nc4 {
     /// The file, for those who change nothing, while it is open: what is put and not yet in the file is
     /// to be found no more when another thread has closed it. A thread must not ask again while it has
     /// it: one who waits to change it would come in between.
+    #[inline]
     pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, Nc4File>> {
         let file = self.even_closed();
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
     /// The same, and also when it was closed, for those who ask only about definitions: they stay.
+    #[inline(never)]
     pub(crate) fn even_closed(&self) -> RwLockReadGuard<'_, Nc4File> {
-        self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read()))
+        self.file.read_by(|file| zonda_trace::lock(|| file.try_read(), || file.read_for(self.mark)))
     }
 
     /// The file, for one who changes it.
@@ -231,6 +240,11 @@ impl Nc4 {
         let file = self.alone();
         // Another thread may have closed it since this one found it: what is put now would be nowhere.
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
+    }
+
+    /// Whether this thread is in a plugin that is at work for it.
+    pub(crate) fn is_in_plugin(&self) -> bool {
+        callout::is_for(self.mark)
     }
 
     /// To be called in a forked child.
@@ -339,6 +353,7 @@ fn how(
     path: Option<&Path>,
     chunk_cache: Option<(usize, usize, f32)>,
     alignment: Option<(u64, u64)>,
+    mark: Mark,
 ) -> OpenHow {
     // The working directory may be another one when another file is asked for.
     let path = path.and_then(|path| std::path::absolute(path).ok());
@@ -347,7 +362,7 @@ fn how(
         alignment,
         path,
         on_gaps: Some(Arc::new(move |gaps| crate::gaps::tell(&name, gaps))),
-        find_filter: Some(Arc::new(|spec| zonda_plugin::find(spec.id, &spec.params))),
+        find_filter: Some(Arc::new(move |spec| zonda_plugin::find(spec.id, &spec.params, mark))),
         ..OpenHow::default()
     };
     how.chunk_cache = chunk_cache.unwrap_or(how.chunk_cache);
@@ -468,7 +483,7 @@ pub fn check_filter(id: u32) -> Result<()> {
     if zonda_chunk::filter::is_builtin(id) {
         return Ok(());
     }
-    match zonda_plugin::find(id, &[]) {
+    match zonda_plugin::find(id, &[], Mark::NONE) {
         Some(Ok(_)) => Ok(()),
         None => Err(NcError::NoFilter.into()),
         Some(Err(error)) => {

@@ -236,6 +236,14 @@ pub enum FilterError {
         /// Registered number.
         id: u32,
     },
+    /// A plugin is in the middle of a call, and waiting for it could be without end.
+    #[error("filter {filter}: {what}")]
+    Busy {
+        /// Name of the filter.
+        filter: &'static str,
+        /// What would be waited for.
+        what: &'static str,
+    },
     /// There is no memory for it.
     #[error("filter {filter}: no memory for {bytes} bytes")]
     NoMemory {
@@ -317,6 +325,8 @@ pub type Found = Option<Result<Arc<dyn Filter>, FilterError>>;
 
 /// `EPERM` of Linux.
 const EPERM: i32 = 1;
+/// `EDEADLK` of Linux on the architectures that are built.
+const EDEADLK: i32 = 35;
 
 impl FilterError {
     /// That nobody has a filter.
@@ -332,6 +342,7 @@ impl FilterError {
             FilterError::Missing { .. } => NcError::NoFilter,
             // Of files that are there and not used, as the storage says it.
             FilterError::Refused { .. } => NcError::System(EPERM),
+            FilterError::Busy { .. } => NcError::System(EDEADLK),
             FilterError::BadParameter { .. }
             | FilterError::FewParameters { .. }
             | FilterError::Damaged { .. }
@@ -349,6 +360,7 @@ impl FilterError {
         match self {
             FilterError::Missing { .. } | FilterError::Unsupported { .. } => Answer::Undecodable,
             FilterError::Refused { .. } => Answer::Refused,
+            FilterError::Busy { .. } => Answer::System,
             FilterError::BadParameter { .. }
             | FilterError::FewParameters { .. }
             | FilterError::Damaged { .. }

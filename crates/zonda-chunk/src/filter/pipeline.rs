@@ -188,7 +188,7 @@ impl Pipeline {
     /// optional filter that fails, and one that says that it does not pay, is skipped.
     ///
     /// # Errors
-    /// [`FilterError`] of a filter that is not optional; `out` then holds anything.
+    /// [`FilterError`] of a filter that is not optional, or [`FilterError::Busy`]; `out` then holds anything.
     pub fn encode(
         &self,
         raw: &[u8],
@@ -219,6 +219,8 @@ impl Pipeline {
                     std::mem::swap(here, there);
                     begun = true;
                 }
+                // It could filter the chunk, at another time.
+                Err(error @ FilterError::Busy { .. }) => return Err(error),
                 Err(error) if !step.optional || i >= MASK_BITS => return Err(error),
                 Ok(false) | Err(_) => mask |= 1u32.checked_shl(i as u32).unwrap_or(0),
             }

@@ -22,9 +22,12 @@ use std::time::{Duration, Instant};
 
 use order::{Held, Ranked};
 
+use crate::callout::{self, Mark};
+use crate::fork::MOST_WAIT;
+
 pub use global::Global;
-pub(crate) use order::begin_child;
 pub use order::{Level, Rank};
+pub(crate) use order::{begin_child, set_aside};
 pub use polite::Polite;
 
 /// How often somebody looks who does not wait longer than he said.
@@ -200,6 +203,38 @@ impl<T: ?Sized> RwLock<T> {
         self.rank.check();
         let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         RwLockWriteGuard { inner, _held: self.rank.held() }
+    }
+
+    /// The same of a file: from code in the middle of a call ([`callout`]) without waiting for the call's own, nor
+    /// without end for another one.
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn read_for(&self, mark: Mark) -> RwLockReadGuard<'_, T> {
+        self.rank.check();
+        self.try_read().unwrap_or_else(|| self.wait_for(mark, RwLock::try_read, RwLock::read))
+    }
+
+    /// As [`RwLock::write`], in the same way.
+    #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub fn write_for(&self, mark: Mark) -> RwLockWriteGuard<'_, T> {
+        self.rank.check();
+        self.try_write().unwrap_or_else(|| self.wait_for(mark, RwLock::try_write, RwLock::write))
+    }
+
+    #[cold]
+    fn wait_for<'a, G>(
+        &'a self,
+        mark: Mark,
+        attempt: fn(&'a RwLock<T>) -> Option<G>,
+        wait: fn(&'a RwLock<T>) -> G,
+    ) -> G {
+        if !callout::is_within() {
+            return wait(self);
+        }
+        let patience = if callout::is_for(mark) { Duration::ZERO } else { MOST_WAIT };
+        let taken = take_until(Instant::now() + patience, || attempt(self));
+        taken.unwrap_or_else(|| callout::give_up())
     }
 
     /// Takes it if no writer has it or waits for it.

@@ -175,6 +175,18 @@ pub(crate) fn begin_child() {
     checked::forget_all();
 }
 
+/// While it is kept, this thread counts as one that has no lock: code of others runs, which begins anew.
+pub(crate) fn set_aside() -> Aside {
+    Aside(
+        #[cfg(debug_assertions)]
+        checked::take_all(),
+    )
+}
+
+/// What a thread has that counts again afterwards.
+#[must_use]
+pub(crate) struct Aside(#[cfg(debug_assertions)] checked::All);
+
 #[cfg(not(debug_assertions))]
 impl Ranked {
     pub(super) const fn of(_: Rank) -> Ranked {
@@ -265,6 +277,25 @@ mod checked {
 
     pub(super) fn forget_all() {
         let _ = HELD.try_with(|held| held.iter().for_each(|entry| entry.set(None)));
+    }
+
+    /// All that a thread has.
+    pub(super) type All = [Option<Place>; MOST_HELD];
+
+    pub(super) fn take_all() -> All {
+        let mut all = [None; MOST_HELD];
+        let _ = HELD.try_with(|held| {
+            held.iter().zip(&mut all).for_each(|(entry, kept)| *kept = entry.take());
+        });
+        all
+    }
+
+    impl Drop for super::Aside {
+        fn drop(&mut self) {
+            let _ = HELD.try_with(|held| {
+                held.iter().zip(self.0).for_each(|(entry, kept)| entry.set(kept));
+            });
+        }
     }
 
     fn change(from: Option<Place>, to: Option<Place>) {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use zonda_convert::Converted;
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Fetch;
+use zonda_runtime::callout;
 use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
 
@@ -30,6 +31,10 @@ const BLOCK: usize = 64 << 10;
 impl Behind {
     /// What puts to a variable have to fit; `None` where that cannot be said before.
     pub(crate) fn known(&self, var: VarRef) -> Option<Known> {
+        // What a plugin puts is put when the call returns: the thread that came for it later might wait for that plugin.
+        if callout::is_within() {
+            return None;
+        }
         let n_records = match &*self.inner {
             Inner::Classic(classic) => classic.n_records(),
             Inner::Nc4(_) => 0,
@@ -126,6 +131,9 @@ impl Behind {
         slab: &mut impl FnMut(usize) -> Hyperslab<'s>,
         data: &mut impl FnMut(usize) -> Result<&'a [u8]>,
     ) -> Result<Option<Converted>> {
+        if callout::is_within() {
+            return Ok(None);
+        }
         let mut state = self.lock();
         let State { rules, open, pending_bytes, .. } = &mut *state;
         let (Some(rules), Some(open)) = (super::rules_of(rules, var), open) else {

@@ -3,6 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use zonda_runtime::callout;
+use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
@@ -247,8 +250,12 @@ impl Behind {
         self.has_failed.store(true, Ordering::Release);
     }
 
-    /// Waits until put number `until` was carried out, or the queue stands still.
+    /// Waits until put number `until` was carried out, or the queue stands still. Of the queue that a plugin is at work for
+    /// it does not wait within that plugin, and of another one not without end.
     pub(super) fn wait_until(&self, until: u64) {
+        let give_up_at = callout::is_within().then(|| {
+            Instant::now() + if self.inner.is_in_plugin() { Duration::ZERO } else { MOST_WAIT }
+        });
         let mut state = self.lock();
         loop {
             if let Some(open) = state.open.take_if(|open| open.len() > 0) {
@@ -266,7 +273,7 @@ impl Behind {
             }
             if state.running.is_some() {
                 let waiting = zonda_trace::start();
-                state = self.progress.wait(state);
+                state = self.wait_for_progress(state, give_up_at);
                 zonda_trace::span_since(waiting, Kind::QueueDrain, Args::default);
             } else {
                 // Rather than wait for a thread.
@@ -274,6 +281,22 @@ impl Behind {
             }
         }
         drop(self.schedule(state));
+    }
+}
+
+impl Behind {
+    fn wait_for_progress<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        give_up_at: Option<Instant>,
+    ) -> MutexGuard<'a, State> {
+        let Some(time) = give_up_at else { return self.progress.wait(state) };
+        let left = time.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            drop(state);
+            callout::give_up();
+        }
+        self.progress.wait_timeout(state, left).0
     }
 }
 
