@@ -20,9 +20,9 @@ scratch=$PWD/out/c
 cc=${CC:-gcc} cxx=${CXX:-g++}
 flags=(-std=gnu11 -O1 -g -Wall -Wextra -Werror)
 # Not under valgrind: it runs one thread at a time and takes minutes for these.
-without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint close_beside fork_dirty last_thread persist_beside plugin_calls "
+without_valgrind=" descriptors threads fork threads_nc4 exit_signal exit_stuck fork_during fork_bound fork_slow disjoint close_beside fork_dirty last_thread persist_beside plugin_calls fork_memory "
 # Functions that the distribution's header does not know yet.
-ours_only=" newer filters_nc4 said plugin_calls "
+ours_only=" newer filters_nc4 said plugin_calls fork_memory "
 passed=0 failed=0 skipped=0
 
 if [ ! -e "$library" ]; then

@@ -125,6 +125,13 @@ pub struct Nc4File {
 }
 
 impl Nc4File {
+    /// In a child of a fork, when the file was closed there: gives up what was put, which is the parent's, and what was read.
+    /// A thread that the child has not may have the file itself for ever.
+    pub fn leave(&mut self) {
+        self.writing = None;
+        self.model = OnceLock::new();
+    }
+
     /// Opens a file for reading: as [`Nc4File::open`], where no other user's journal says that the file
     /// may be torn.
     ///

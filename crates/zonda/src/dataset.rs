@@ -559,6 +559,12 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; what the operating system reports.
     pub fn abort(&self) -> Result<()> {
+        let done = self.abort_now();
+        self.leave_to_parent();
+        done
+    }
+
+    fn abort_now(&self) -> Result<()> {
         let _hold = self.behind().map(Behind::hold);
         if let Some(behind) = self.behind() {
             // What went wrong is lost with the definitions.
@@ -585,7 +591,11 @@ impl Dataset {
     /// # Errors
     /// `NC_EBADID` when it has ended already; as [`Dataset::enddef`]; what the storage reports.
     pub fn close(&self) -> Result<()> {
-        let Some(behind) = self.behind() else { return self.close_now() };
+        let Some(behind) = self.behind() else {
+            let done = self.close_now();
+            self.leave_to_parent();
+            return done;
+        };
         let _hold = behind.hold();
         let told = behind.finish(true);
         if behind.is_stopped() {
@@ -596,6 +606,21 @@ impl Dataset {
             behind.end();
         }
         told.and(done)
+    }
+
+    /// In a child of a fork: gives up the memory of a file that has ended. To be dropped is not enough, since threads that the
+    /// child has not have parts of it in hand for ever.
+    fn leave_to_parent(&self) {
+        if !self.is_forked() || self.is_out_of_reach() || self.is_open() {
+            return;
+        }
+        if let Some(behind) = self.behind.get() {
+            behind.leave_to_parent();
+        }
+        if let Inner::Nc4(nc4) = &*self.inner {
+            nc4.leave();
+        }
+        self.storage().rest();
     }
 
     fn close_now(&self) -> Result<()> {

@@ -242,6 +242,13 @@ impl Nc4 {
         if self.is_open() { Ok(file) } else { Err(NcError::BadId.into()) }
     }
 
+    /// In a child of a fork, when the file was closed there.
+    pub(crate) fn leave(&self) {
+        if let Some(mut file) = self.file.write_until(Instant::now()) {
+            file.leave();
+        }
+    }
+
     /// Whether this thread is in a plugin that is at work for it.
     pub(crate) fn is_in_plugin(&self) -> bool {
         callout::is_for(self.mark)

@@ -309,8 +309,10 @@ impl Broker {
     }
 
     /// In a child of `fork`: what its parent has taken is the parent's, and leaves the child all that the
-    /// limit allows.
+    /// limit allows. What was accepted is of no use here at all, and nobody is there who would give it back.
     fn in_child(&self) {
+        let accepted = self.kinds[Kind::Queues as usize].now.swap(0, Ordering::Relaxed);
+        self.used.fetch_sub(accepted, Ordering::Relaxed);
         self.inherited.store(self.in_use(), Ordering::Relaxed);
     }
 

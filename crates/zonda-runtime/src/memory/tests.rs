@@ -148,14 +148,17 @@ fn counters_tell_who_has_what() {
 #[test]
 fn what_a_parent_has_leaves_its_child_the_whole_limit() {
     let broker: &'static Broker = Box::leak(Box::new(Broker::new(100)));
-    broker.take_anyway(Kind::Queues, 120);
+    broker.take_anyway(Kind::Incomplete, 120);
+    broker.take_anyway(Kind::Queues, 7);
     let mut held = broker.hold(Instant::now());
     assert!(!broker.take(Kind::Pages, 1));
     held.in_child(Child { is_quiet: true });
     held.give_back();
+    // What was accepted is of no use to it.
+    assert_eq!((broker.held()[Kind::Queues as usize].bytes, broker.in_use()), (0, 120));
     assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));
     // The child closes what it inherited: it has one limit, and not what its parent had beside it.
-    broker.give_back(Kind::Queues, 120);
+    broker.give_back(Kind::Incomplete, 120);
     broker.give_back(Kind::Pages, 100);
     assert_eq!(broker.in_use(), 0);
     assert!(broker.take(Kind::Pages, 100) && !broker.take(Kind::Pages, 1));

@@ -8,9 +8,12 @@
 //! waits for memory that nobody is going to give back.
 
 use std::sync::{Arc, Weak};
+use std::time::Instant;
+use zonda_runtime::fork;
 use zonda_runtime::lock::{Condvar, Global, Mutex, MutexGuard, Rank};
 use zonda_runtime::memory::{self, Holder, Kind, USELESS};
 
+use arc_swap::ArcSwapOption;
 use zonda_shared::Arena;
 
 use super::memory::Memory;
@@ -22,6 +25,33 @@ static SHARED: Global<OfProcess> = Global::new(Rank::Budgets, None, || None);
 /// The same for files that a helper process watches.
 static WATCHED: Global<OfProcess> = Global::new(Rank::Watched, None, || None);
 
+/// The one that files share, for a fork, which has no lock to find it by.
+static KEPT: ArcSwapOption<Budget> = ArcSwapOption::const_empty();
+static SPARE: OfForks = OfForks;
+
+/// What a parent kept for its next puts is not kept by its child.
+struct OfForks;
+
+impl fork::Part for OfForks {
+    fn rank(&self) -> Rank {
+        Rank::Budget
+    }
+
+    fn hold(&'static self, _: Instant) -> Box<dyn fork::Held> {
+        Box::new(OfForks)
+    }
+}
+
+impl fork::Held for OfForks {
+    fn in_child(&mut self, _: fork::Child) {
+        if let Some(budget) = &*KEPT.load() {
+            budget.rest();
+        }
+    }
+
+    fn give_back(&mut self) {}
+}
+
 type OfProcess = Option<(u32, Arc<Budget>)>;
 
 fn of_this(known: &OfProcess) -> Option<Arc<Budget>> {
@@ -29,10 +59,30 @@ fn of_this(known: &OfProcess) -> Option<Arc<Budget>> {
     (*pid == std::process::id()).then(|| Arc::clone(budget))
 }
 
+/// Leaves what a parent had to it; memory that it kept for later goes.
+fn leave(known: OfProcess) {
+    if let Some((_, budget)) = &known {
+        budget.rest();
+    }
+    std::mem::forget(known);
+}
+
+/// Nothing waits in the process: memory that files share goes that was kept for the next puts.
+pub(super) fn rest() {
+    for known in [&SHARED, &WATCHED] {
+        let budget = known.lock().as_ref().map(|(_, budget)| Arc::clone(budget));
+        if let Some(budget) = budget {
+            budget.rest();
+        }
+    }
+}
+
 /// A limit and what is taken of it.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
+    /// The process whose memory it counts.
+    pid: u32,
     /// The memory itself, where a helper process sees it.
     arena: Option<Arc<Arena>>,
     taken: Mutex<Taken>,
@@ -42,8 +92,6 @@ pub(super) struct Budget {
 
 #[derive(Debug, Default)]
 struct Taken {
-    /// The process that took it: what its parent took is not taken in a forked child.
-    pid: u32,
     /// Bytes in use, spare ones not among them.
     used: usize,
     spare: Vec<Vec<u8>>,
@@ -63,6 +111,7 @@ impl Budget {
     fn with(limit: u64, arena: Option<Arc<Arena>>) -> Arc<Budget> {
         let budget = Arc::new(Budget {
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            pid: std::process::id(),
             arena,
             taken: Mutex::ranked(Rank::Budget, Taken::default()),
             changed: Condvar::new(),
@@ -84,7 +133,9 @@ impl Budget {
         };
         let budget = Budget::new(said.unwrap_or_else(BehindHow::default_memory));
         // What a parent's threads may have taken of theirs is not given back here.
-        std::mem::forget(shared.replace((std::process::id(), Arc::clone(&budget))));
+        leave(shared.replace((std::process::id(), Arc::clone(&budget))));
+        fork::register(&SPARE);
+        KEPT.store(Some(Arc::clone(&budget)));
         budget
     }
 
@@ -111,7 +162,7 @@ impl Budget {
             }
         };
         if is_shared {
-            std::mem::forget(shared.replace((std::process::id(), Arc::clone(&budget))));
+            leave(shared.replace((std::process::id(), Arc::clone(&budget))));
         }
         budget
     }
@@ -137,6 +188,11 @@ impl Budget {
         self.arena.as_ref()
     }
 
+    /// Whether it is a parent's, of which this process is a forked child: what that took is not taken here.
+    fn is_inherited(&self) -> bool {
+        self.pid != std::process::id()
+    }
+
     fn has_room(&self, taken: &Taken, bytes: usize) -> bool {
         match &self.arena {
             Some(arena) => arena.has_room(bytes),
@@ -145,13 +201,7 @@ impl Budget {
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        let mut taken = self.taken.lock();
-        let pid = std::process::id();
-        if taken.pid != pid {
-            taken.used = 0;
-            taken.pid = pid;
-        }
-        taken
+        self.taken.lock()
     }
 
     /// Empty memory for at least so many bytes; `None` where the limit does not allow it
@@ -213,6 +263,10 @@ impl Budget {
     }
 
     pub(super) fn give_back(&self, memory: Memory) {
+        if self.is_inherited() {
+            memory.leave();
+            return;
+        }
         let mut memory = match memory {
             Memory::Own(memory) => memory,
             Memory::Shared(block) => {
@@ -243,12 +297,26 @@ impl Budget {
     }
 
     pub(super) fn give_back_bytes(&self, bytes: usize) {
+        if self.is_inherited() {
+            return;
+        }
         memory::process().give_back(Kind::Queues, bytes as u64);
         let mut taken = self.lock();
         taken.used = taken.used.saturating_sub(bytes);
         taken.n_wakes += 1;
         drop(taken);
         self.changed.notify_all();
+    }
+
+    /// Gives up what was kept for the next puts. It is only tried: in a child of a fork a thread may have the lock that is not
+    /// there.
+    pub(super) fn rest(&self) {
+        let Some(mut taken) = self.taken.try_lock() else { return };
+        let mut given_up = Vec::new();
+        while let Some(spare) = taken.pop_spare() {
+            given_up.push(spare);
+        }
+        drop(taken);
     }
 
     /// Tells those who wait that they should look again.

@@ -109,6 +109,11 @@ impl Batch {
         self.bytes.values().len().saturating_add(self.other_bytes)
     }
 
+    /// In a child of a fork: drops it, but for memory that others share, which is the parent's.
+    pub(super) fn leave(self) {
+        self.bytes.leave();
+    }
+
     pub(super) fn len(&self) -> usize {
         self.jobs.len()
     }

@@ -25,6 +25,13 @@ impl Memory {
         }
     }
 
+    /// In a child of a fork, whose parent's it is: drops it, but for what others share.
+    pub(super) fn leave(self) {
+        if let Memory::Shared(block) = self {
+            std::mem::forget(block);
+        }
+    }
+
     /// The values.
     pub(super) fn values(&self) -> &[u8] {
         match self {

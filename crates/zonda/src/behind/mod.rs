@@ -433,6 +433,21 @@ impl Behind {
         }
         self.end_watch();
         self.progress.notify_all();
+        if !threads::is_there() {
+            // Nobody else will.
+            self.budget().rest();
+        }
+    }
+
+    /// In a child of a fork, when the file was closed there: what was accepted is the parent's.
+    pub(crate) fn leave_to_parent(&self) {
+        let Some(mut state) = self.state.lock_until(Instant::now()) else { return };
+        let State { queue, open, kept, .. } = std::mem::take(&mut *state);
+        drop(state);
+        // What a thread of the parent has in hand stays.
+        let own = queue.into_iter().filter_map(Arc::into_inner).chain(open);
+        own.chain(kept.into_iter().map(|(_, batch)| batch)).for_each(Batch::leave);
+        self.budget().rest();
     }
 
     /// For a fork; `None` where the locks are not to be had until the time that is said.

@@ -86,7 +86,7 @@ fn run() {
         let Some(file) = pool.ready.pop_front() else {
             match idle(pool) {
                 Some(still) => pool = still,
-                None => return,
+                None => return end(),
             }
             continue;
         };
@@ -106,6 +106,19 @@ fn run() {
             pool = lock();
         }
     }
+}
+
+/// The end of a thread. With the last one goes what it left for the next puts.
+fn end() {
+    if !is_there() {
+        super::budget::rest();
+    }
+}
+
+/// Whether there is any of these threads.
+pub(super) fn is_there() -> bool {
+    let pool = lock();
+    pool.pid == std::process::id() && pool.n_threads > 0
 }
 
 /// Waits for work. Where none comes for a while, files that have nothing more to do are let rest; then the thread

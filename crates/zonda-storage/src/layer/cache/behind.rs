@@ -209,6 +209,9 @@ impl<S: Storage + 'static> Storage for Behind<S> {
     }
 
     fn rest(&self) {
+        if self.cache.is_inherited() {
+            return self.cache.give_all();
+        }
         // Its own thread writes what is complete.
         self.cache.inner.rest();
     }

@@ -5,6 +5,7 @@ use super::pages::NO_PAGE;
 use super::policy::{COLD, LEAST_PAGES};
 use super::table::Table;
 use crate::storage::Storage;
+use std::collections::BTreeSet;
 use zonda_runtime::memory::{self, Kind};
 
 /// Pages that are looked at for one that is clean.
@@ -59,5 +60,31 @@ impl<S: Storage> Cache<S> {
             given += self.shape.page_bytes;
         }
         given
+    }
+
+    /// In a child of a fork, for which nothing is read from the file any more: gives up all pages, changed ones, too, which
+    /// are its parent's. A thread that the child has not may have the cache itself for ever.
+    pub(super) fn give_all(&self) {
+        let Some(mut table) = self.table.try_lock() else { return };
+        let gone: BTreeSet<u32> = table.given_up.iter().copied().collect();
+        let mut n_given = 0;
+        for id in (0..table.used).filter(|id| !gone.contains(id)) {
+            let Some(mut page) = self.slot(id).page.try_write() else { continue };
+            if page.index != NO_PAGE {
+                table.map.remove(&page.index);
+            }
+            page.buf.release();
+            page.clear();
+            table.given_up.push(id);
+            n_given += 1;
+        }
+        table.order.clear();
+        table.free.clear();
+        if self.shape.within_budget {
+            memory::process().give_back(Kind::Pages, n_given * self.shape.page_bytes);
+        }
+        if let Some(shared) = &self.shared {
+            shared.give_back(n_given);
+        }
     }
 }

@@ -330,6 +330,9 @@ impl<S: Storage> Storage for Cache<S> {
     }
 
     fn rest(&self) {
+        if self.is_inherited() {
+            return self.give_all();
+        }
         self.write_what_is_complete();
         self.inner.rest();
     }
