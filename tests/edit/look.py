@@ -152,6 +152,8 @@ def text_moved(value, renamed):
         return value
     # References are shown as what they lead to, where a text is short enough to be shown.
     value = re.sub(r"'to (/[^']*)'", lambda m: "'to %s'" % moved(m[1], renamed), value)
+    # One alone is shown without quotes, behind its type and shape.
+    value = re.sub(r"\(\) to (/.*)$", lambda m: "() to %s" % moved(m[1], renamed), value)
     return moved(value, renamed) if value.startswith("/") else value
 
 

@@ -22,6 +22,8 @@ import sources_netcdf
 HERE = Path(__file__).resolve().parent
 OUT = rig.out("edit")
 PER_SOURCE = 3      # operations on each file, neither --quick nor --long
+# Files whose references lead to what a name leads to: there objects are renamed in a short run, too.
+REFERS = re.compile("links-all|data-twice")
 CORPUS_BYTES = 2 << 20
 CORPUS_FILES = 6    # in a short run
 UNFOLLOWED = "in the heap of shared messages"      # which the walk does not enter
@@ -306,6 +308,8 @@ def cases(o, tools):
     for i, (name, corpus) in enumerate(files):
         # Some of the operations, others for each file, so that all meet in turn.
         chosen = operations if o.long or o.only else {operations[(i * n + k * 11) % len(operations)] for k in range(n)}
+        if REFERS.search(name):
+            chosen = {*chosen, "variable-rename", "group-rename"}
         found += [(name, op, corpus) for op in operations if op in chosen and o.wants("%s %s" % (name, op))]
     return found
 
