@@ -31,4 +31,6 @@ pub use filter::{FilterError, FilterSpec};
 pub use linear::{LinearArray, Segment, SegmentBytes};
 pub use pool::Engine;
 pub use table::{Allocate, ChunkAt, ChunkTable, TableError, WriteTable};
-pub use write::{ArrayId, ChunkWriter, Encode, MakeScratch, NewArray, Scratch, StoredChunks};
+pub use write::{
+    ArrayId, ChunkWriter, Encode, MakeScratch, NewArray, Scratch, StoredChunks, give_room_beside,
+};

@@ -3,6 +3,7 @@
 mod arrays;
 mod written;
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use arrays::Random;
@@ -406,5 +407,38 @@ fn a_panic_leaves_what_waits() {
         }
         assert!(file.flush().is_ok());
         file.check_stored();
+    }
+}
+
+/// The device of the data is full, and chunks of another file of the process wait on it: they come to memory, whoever has that file.
+#[test]
+fn what_others_have_away_leaves_its_room_to_the_data() {
+    let here = std::env::temp_dir();
+    for (path, is_same) in [(here.as_path(), true), (Path::new("/proc"), false)] {
+        let engine = Engine::new(2, 8000);
+        let mut other = File::at(&engine, 1 << 20, path);
+        let away = other.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+        many(&mut other, away);
+        let bytes = other.spill.memory.len().expect("a length");
+        assert!(other.writer.spilled_bytes() > 0 && bytes > 0);
+        let roomy = Engine::new(2, 1 << 20);
+        let mut file = File::at(&roomy, 1 << 20, &here);
+        let index = file.add(&recipe(&[1], &[20, 1000], &[20, 50]), Turn::default());
+        many(&mut file, index);
+        assert_eq!(file.writer.spilled_bytes(), 0);
+        file.storage.fails_in.store(1, Ordering::SeqCst);
+        assert_eq!(file.flush().is_ok(), is_same);
+        if is_same {
+            // The file that it was in is of no use to anybody.
+            let garbage = vec![0xee; usize::try_from(bytes).expect("a length")];
+            other.spill.memory.write_at(0, &garbage).expect("writes");
+            file.check_stored();
+        }
+        other.check_all(away);
+        other.flush().expect("flushes");
+        other.check_stored();
+        other.check_all(away);
+        drop((file, other));
+        assert_eq!((engine.bytes_in_use(), roomy.bytes_in_use()), (0, 0));
     }
 }

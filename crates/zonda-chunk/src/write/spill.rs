@@ -7,7 +7,7 @@
 //! device that the data need ([`most_new`]).
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,9 @@ use zonda_storage::{Op, Room, Storage, StorageError};
 use zonda_trace::{Args, Kind as Event, span};
 
 use super::ChunkWriter;
+use super::scratch::{Wherever, give_room_beside};
 use crate::ChunkError;
+use crate::pool::Engine;
 use crate::stored::lengthen;
 
 /// A file for chunks that wait.
@@ -63,15 +65,15 @@ impl Away {
 #[derive(Default)]
 pub(crate) struct Spills {
     make: Option<MakeScratch>,
-    file: Option<Arc<dyn Scratch>>,
+    /// The data beside which it is.
+    beside: PathBuf,
+    file: Option<Arc<Wherever>>,
     /// Places that serve again, by their length.
     free: HashMap<u64, Vec<u64>>,
     end: u64,
     bytes: u64,
     /// The file took no more; it is tried again after a flush.
     is_refused: bool,
-    /// The process whose places these are.
-    pid: u32,
 }
 
 impl fmt::Debug for Spills {
@@ -87,13 +89,13 @@ impl Spills {
     }
 
     /// By how many bytes the file may grow when chunks of `waiting` bytes wait; `None` where nothing may be sent away.
-    fn may_grow(&mut self, waiting: u64) -> Option<u64> {
+    fn may_grow(&mut self, waiting: u64, engine: &Arc<Engine>) -> Option<u64> {
         if self.is_refused {
             return None;
         }
         if self.file.is_none() {
-            self.file = self.make.as_ref().and_then(|make| make().ok());
-            self.pid = zonda_runtime::fork::process_id();
+            let made = self.make.as_ref().and_then(|make| make().ok());
+            self.file = made.map(|file| Wherever::new(file, &self.beside, engine));
         }
         let room = self.file.as_ref().and_then(|file| file.room());
         let most = room.and_then(|room| most_new(room, waiting));
@@ -120,8 +122,7 @@ impl Spills {
             return None;
         }
         let at = free.unwrap_or(self.end);
-        // The barrier says what a server would say only later.
-        if file.write_at(at, bytes).and_then(|()| file.barrier()).is_err() {
+        if !file.write_at(at, bytes) {
             self.free.entry(len).or_default().extend(free);
             return None;
         }
@@ -152,7 +153,7 @@ impl Spills {
 
     /// Whether it is the parent's, of which this process is a fork: who may have put other chunks there.
     pub(crate) fn is_inherited(&self) -> bool {
-        self.pid != zonda_runtime::fork::process_id()
+        self.file.as_ref().is_some_and(|file| file.is_inherited())
     }
 
     /// Nobody needs these bytes any more.
@@ -168,9 +169,10 @@ impl Spills {
 }
 
 impl ChunkWriter {
-    /// Where chunks that wait go when there is no memory for them; without it they stay.
-    pub fn spill_to(&mut self, make: MakeScratch) {
+    /// Where chunks of the data at `path` that wait go when there is no memory for them; without it they stay.
+    pub fn spill_to(&mut self, make: MakeScratch, path: &Path) {
         self.pending.spills.make = Some(make);
+        path.clone_into(&mut self.pending.spills.beside);
     }
 
     /// Bytes of chunks that wait in the file without a name.
@@ -180,9 +182,17 @@ impl ChunkWriter {
     }
 
     /// Gives the room of the file without a name back to the device, which has no more: the data come first. What is there
-    /// comes back to memory, whatever the limit, and nothing goes there any more. Whether there was any; false also
-    /// where there is no memory for it.
+    /// comes back to memory, whatever the limit, and nothing goes there any more; nor stays what other files of the process have
+    /// on this device. Whether there was any; false also where there is no memory for it.
     pub fn give_room_back(&mut self) -> bool {
+        let beside = std::mem::take(&mut self.pending.spills.beside);
+        let own = self.give_own_room_back();
+        let of_others = give_room_beside(&beside);
+        self.pending.spills.beside = beside;
+        own || of_others
+    }
+
+    fn give_own_room_back(&mut self) -> bool {
         let had_some = self.spilled_bytes() > 0;
         let ids: Vec<_> =
             self.arrays.iter().flatten().flat_map(|array| array.keys.values().copied()).collect();
@@ -279,7 +289,8 @@ impl ChunkWriter {
             })
             .map(|(id, _)| id)
             .collect();
-        let Some(mut may_grow) = self.pending.spills.may_grow(self.pending.waiting_bytes()) else {
+        let waiting = self.pending.waiting_bytes();
+        let Some(mut may_grow) = self.pending.spills.may_grow(waiting, &self.engine) else {
             return;
         };
         for id in ids {

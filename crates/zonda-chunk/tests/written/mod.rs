@@ -301,10 +301,15 @@ pub struct File {
 
 impl File {
     pub fn new(engine: &Arc<Engine>, limit: u64) -> File {
+        File::at(engine, limit, std::path::Path::new(""))
+    }
+
+    /// One whose data seem to be at `path`, which is on some device.
+    pub fn at(engine: &Arc<Engine>, limit: u64, path: &std::path::Path) -> File {
         let [storage, spill] = [(); 2].map(|()| Arc::new(Faulty::default()));
         let mut writer = ChunkWriter::new(engine, storage.clone(), limit);
         let file = spill.clone();
-        writer.spill_to(Box::new(move || Ok(file.clone())));
+        writer.spill_to(Box::new(move || Ok(file.clone())), path);
         File { writer, storage, spill, space: Space::default(), arrays: Vec::new() }
     }
 

@@ -15,7 +15,6 @@ mod tidy;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use zonda_chunk::ChunkWriter;
 use zonda_hdf5::journal::{crosses_sectors, switch};
 use zonda_hdf5::{File, FileAddr, HdfError, TreeCommit};
 use zonda_model::{NcError, VarId};
@@ -78,11 +77,15 @@ impl Nc4File {
         }
     }
 
-    /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data. Whether there were
-    /// any.
+    /// Of chunks that wait, those that are beside the data for want of memory leave their room to the data; those of other
+    /// files of the process, too. Whether there were any.
     fn give_room_back(&mut self) -> bool {
         let chunks = self.writing.as_mut().and_then(|writing| writing.stores.chunks.as_mut());
-        chunks.is_some_and(ChunkWriter::give_room_back)
+        match (chunks, &self.how.spills_beside) {
+            (Some(chunks), _) => chunks.give_room_back(),
+            (None, Some(path)) => zonda_chunk::give_room_beside(path),
+            (None, None) => false,
+        }
     }
 
     fn commit_now(&mut self) -> Result<()> {

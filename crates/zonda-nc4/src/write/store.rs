@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use zonda_chunk::filter::{ChunkShape, FilterError, Pipeline};
 use zonda_chunk::{
     Allocate, ArrayId, ArrayShape, ChunkAt, ChunkError, ChunkTable, ChunkWriter, Decode, Engine,
-    NewArray, TableError, WriteTable,
+    NewArray, Scratch, TableError, WriteTable,
 };
 use zonda_convert::{ByteOrder, Converted, Encoder, RangeRule};
 use zonda_hdf5::message::{
@@ -398,7 +398,9 @@ impl Writing {
             let (storage, limit) = (Arc::clone(file.storage()), ChunkWriter::limit_from_env());
             let mut chunks = ChunkWriter::new(&Engine::process(), storage, limit);
             if let Some(path) = self.spills_beside.clone() {
-                chunks.spill_to(Box::new(move || Ok(temporary::nameless_beside(&path)?)));
+                let beside = path.clone();
+                let make = move || Ok(temporary::nameless_beside(&path)? as Arc<dyn Scratch>);
+                chunks.spill_to(Box::new(make), &beside);
             }
             chunks
         });

@@ -92,6 +92,10 @@ ranks! {
     Turn,
     /// The copy beside a file.
     Beside,
+    /// The files without a name in which chunks wait.
+    Scratches,
+    /// One such file.
+    Scratch,
     /// Which caches share pages, and which of them a file has.
     Sharing,
     /// Whether a cache with a thread still lives.

@@ -1,0 +1,123 @@
+//! The file without a name of one writer, and how another one of the process gets its room.
+//!
+//! On a device that has no room left the data of all files come before chunks that wait. A writer has its own come back to
+//! memory; those of others it cannot reach, since a call has that file. But it can have the bytes of their file read into memory, where
+//! that writer then finds them, and the file dropped: for that alone each such file has a lock, under which it is read and
+//! written, and nothing else is done.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use zonda_runtime::lock::{Global, Rank, RwLock};
+use zonda_runtime::memory::Kind;
+use zonda_storage::{Room, StorageError};
+
+use super::spill::Scratch;
+use crate::pool::Engine;
+use crate::stored::lengthen;
+
+/// Where chunks are that wait and have no memory: that of all writers of the process.
+static ALL: Global<Vec<Weak<Wherever>>> = Global::new(Rank::Scratches, Vec::new(), Vec::new);
+
+/// The device that a file is on.
+fn device_of(path: &Path) -> Option<u64> {
+    std::fs::metadata(path).ok().map(|found| found.dev())
+}
+
+/// Has all files that chunks wait in beside data on the device of `path` come to memory, whatever the limit. Whether any did.
+pub fn give_room_beside(path: &Path) -> bool {
+    let Some(device) = device_of(path) else { return false };
+    let all: Vec<_> = ALL.lock().iter().filter_map(Weak::upgrade).collect();
+    let here = all.iter().filter(|it| it.device == Some(device) && !it.is_inherited());
+    here.fold(false, |any, it| it.come_to_memory() || any)
+}
+
+/// A file, or what was in it.
+pub(super) struct Wherever {
+    /// The process whose it is: a forked child's writers leave it alone.
+    pid: u32,
+    device: Option<u64>,
+    engine: Arc<Engine>,
+    bytes: RwLock<Bytes>,
+}
+
+enum Bytes {
+    File(Arc<dyn Scratch>),
+    Memory(Vec<u8>),
+}
+
+impl Wherever {
+    /// A file for chunks of the data at `path`.
+    pub(super) fn new(file: Arc<dyn Scratch>, path: &Path, engine: &Arc<Engine>) -> Arc<Wherever> {
+        let made = Arc::new(Wherever {
+            pid: zonda_runtime::fork::process_id(),
+            device: device_of(path),
+            engine: Arc::clone(engine),
+            bytes: RwLock::ranked(Rank::Scratch, Bytes::File(file)),
+        });
+        let mut all = ALL.lock();
+        all.retain(|other| other.strong_count() > 0);
+        all.push(Arc::downgrade(&made));
+        drop(all);
+        made
+    }
+
+    pub(super) fn is_inherited(&self) -> bool {
+        self.pid != zonda_runtime::fork::process_id()
+    }
+
+    /// What the device has; `None` where nobody knows, and where nothing more is to go there.
+    pub(super) fn room(&self) -> Option<Room> {
+        match &*self.bytes.read() {
+            Bytes::File(file) => file.room(),
+            Bytes::Memory(_) => None,
+        }
+    }
+
+    /// Writes; whether it is there.
+    pub(super) fn write_at(&self, at: u64, data: &[u8]) -> bool {
+        match &*self.bytes.read() {
+            // The barrier says what a server would say only later.
+            Bytes::File(file) => file.write_at(at, data).and_then(|()| file.barrier()).is_ok(),
+            Bytes::Memory(_) => false,
+        }
+    }
+
+    pub(super) fn read_at(&self, at: u64, out: &mut [u8]) -> Result<usize, StorageError> {
+        match &*self.bytes.read() {
+            Bytes::File(file) => file.read_at(at, out),
+            Bytes::Memory(bytes) => {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let there = bytes.get(from..).unwrap_or(&[]);
+                let n = there.len().min(out.len());
+                out[..n].copy_from_slice(&there[..n]);
+                Ok(n)
+            }
+        }
+    }
+
+    fn come_to_memory(&self) -> bool {
+        let mut now = self.bytes.write();
+        let Bytes::File(file) = &*now else { return false };
+        let mut bytes = Vec::new();
+        let len = file.len().ok().and_then(|len| usize::try_from(len).ok()).filter(|len| *len > 0);
+        let is_there = len.is_some_and(|len| {
+            lengthen(&mut bytes, len).is_ok()
+                && file.read_at(0, &mut bytes).is_ok_and(|got| got == len)
+        });
+        if is_there {
+            self.engine.broker().take_anyway(Kind::Incomplete, bytes.len() as u64);
+            *now = Bytes::Memory(bytes);
+        }
+        is_there
+    }
+}
+
+impl Drop for Wherever {
+    fn drop(&mut self) {
+        if let Bytes::Memory(bytes) = self.bytes.get_mut() {
+            self.engine.broker().give_back(Kind::Incomplete, bytes.len() as u64);
+        }
+    }
+}
