@@ -120,8 +120,8 @@ mod tests {
         let old = Header::new(Version::Cdf1);
         let mut new = Header::new(Version::Cdf1);
         new.dims.push(crate::header::Dim { name: (&b"x"[..]).into(), len: 4 });
-        let mut new = encode_header(&new, 3);
-        let mut old = encode_header(&old, 2);
+        let mut new = encode_header(&new, 3).unwrap();
+        let mut old = encode_header(&old, 2).unwrap();
         old.resize(new.len(), 0);
         new.resize(old.len(), 0);
         let no_fill = Vec::new();

@@ -15,6 +15,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use zonda_model::memory::{self, NoMemory};
 use zonda_model::{DimId, ExtType};
 
 use crate::atts::{AttRef, Atts, Source};
@@ -424,10 +425,12 @@ pub(crate) fn encoded_len(header: &Header) -> u64 {
 }
 
 /// The header in external form.
-#[must_use]
-pub fn encode_header(header: &Header, n_records: u64) -> Vec<u8> {
-    let capacity = usize::try_from(encoded_len(header)).unwrap_or(0);
-    let mut out = Writer { bytes: Vec::with_capacity(capacity), version: header.version };
+///
+/// # Errors
+/// [`NoMemory`].
+pub fn encode_header(header: &Header, n_records: u64) -> Result<Vec<u8>, NoMemory> {
+    let capacity = usize::try_from(encoded_len(header)).unwrap_or(usize::MAX);
+    let mut out = Writer { bytes: memory::room(capacity)?, version: header.version };
     out.bytes.extend_from_slice(b"CDF");
     out.bytes.push(header.version.byte());
     out.non_neg(n_records);
@@ -441,7 +444,7 @@ pub fn encode_header(header: &Header, n_records: u64) -> Vec<u8> {
     for var in &header.vars {
         out.var(var);
     }
-    out.bytes
+    Ok(out.bytes)
 }
 
 /// `numrecs` alone in external form, to be written at byte 4.
@@ -571,7 +574,7 @@ mod tests {
     fn round_trip_in_every_version() {
         for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
             let header = sample(version);
-            let bytes = encode_header(&header, 9);
+            let bytes = encode_header(&header, 9).unwrap();
             assert_eq!(bytes.len() as u64, encoded_len(&header));
             let (back, n_records) = decode_header(&bytes).unwrap();
             assert_eq!(n_records, 9);
@@ -579,7 +582,7 @@ mod tests {
             assert_eq!(back.atts, header.atts);
             assert_eq!(back.vars, header.vars);
             assert_eq!(back.layout, header.layout);
-            assert_eq!(encode_header(&back, 9), bytes);
+            assert_eq!(encode_header(&back, 9).unwrap(), bytes);
             assert_eq!(back.find_var(b"r").unwrap(), VarId(2));
         }
     }
@@ -587,14 +590,14 @@ mod tests {
     #[test]
     fn empty_files_have_the_specified_lengths() {
         for (version, len) in [(Version::Cdf1, 32), (Version::Cdf2, 32), (Version::Cdf5, 48)] {
-            assert_eq!(encode_header(&Header::new(version), 0).len(), len);
+            assert_eq!(encode_header(&Header::new(version), 0).unwrap().len(), len);
         }
     }
 
     #[test]
     fn every_prefix_and_every_flipped_byte_ends_in_an_answer() {
         for version in [Version::Cdf1, Version::Cdf2, Version::Cdf5] {
-            let bytes = encode_header(&sample(version), 2);
+            let bytes = encode_header(&sample(version), 2).unwrap();
             for len in 0..bytes.len() {
                 assert!(decode_header(&bytes[..len]).is_err(), "prefix of {len} bytes");
             }
@@ -611,7 +614,7 @@ mod tests {
 
     #[test]
     fn damage_is_reported_where_it_is() {
-        let mut bytes = encode_header(&sample(Version::Cdf1), 2);
+        let mut bytes = encode_header(&sample(Version::Cdf1), 2).unwrap();
         bytes[8..12].copy_from_slice(&0x0Bu32.to_be_bytes());
         let error = decode_header(&bytes).unwrap_err();
         assert_eq!(error.to_string(), "dim_list at byte 8: tag 0x0a expected, got 0x0b");

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use zonda_model::memory;
 use zonda_storage::neighbour::journal_id;
 use zonda_storage::{BLOCK_BYTES, Beside, Neighbour, Storage, write_journal};
 
@@ -77,7 +78,7 @@ impl ClassicFile {
     /// Makes the header in the file that of `state`, all data being in place.
     fn commit_header(&self, state: &mut State, n_records: u64) -> Result<(), ClassicError> {
         let storage = &*self.storage;
-        let mut new = encode_header(&state.header, n_records);
+        let mut new = encode_header(&state.header, n_records)?;
         let new_len = new.len() as u64;
         if state.stored_len == 0 {
             write_first(storage, &new)?;
@@ -87,7 +88,7 @@ impl ClassicFile {
         storage.barrier()?;
         // A shorter header leaves no old bytes behind it.
         let stored_len = usize::try_from(state.stored_len).unwrap_or(usize::MAX);
-        new.resize(new.len().max(stored_len), 0);
+        memory::lengthen(&mut new, stored_len, 0)?;
         // Zeros behind the end of the file are no difference, but a header that is cut off is none.
         if storage.len()? < new.len() as u64 {
             storage.set_len(new.len() as u64)?;
@@ -121,7 +122,7 @@ impl ClassicFile {
         let stored = self.storage.len()?;
         let (id, kind, no_fill) = (Some(journal_id()), Kind::Header, Vec::new());
         let body = Body { id, kind, old, new, n_records, stored, no_fill };
-        let journal = write_journal(&**neighbours, &body.encode())?;
+        let journal = write_journal(&**neighbours, &body.encode()?)?;
         state.unfinished = Some(Unfinished::Header(body.new));
         // Without a journal the header is rewritten all the same: as safe as the reference does it.
         self.complete(state)?;

@@ -20,6 +20,7 @@
 
 use std::sync::Arc;
 
+use zonda_model::memory::{self, NoMemory};
 use zonda_storage::Storage;
 
 use crate::error::ClassicError;
@@ -130,9 +131,9 @@ impl Body {
         self.lengths().iter().fold(fixed, |sum, len| sum.saturating_add(*len))
     }
 
-    pub(crate) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Result<Vec<u8>, NoMemory> {
         let (lengths, total) = (self.lengths(), self.total());
-        let mut covered = Vec::with_capacity(total);
+        let mut covered = memory::room(total)?;
         covered.extend_from_slice(&(total as u64).to_le_bytes());
         covered.extend_from_slice(&self.n_records.to_le_bytes());
         covered.extend_from_slice(&self.stored.to_le_bytes());
@@ -141,12 +142,12 @@ impl Body {
         covered.extend_from_slice(&self.old);
         covered.extend_from_slice(&self.new);
         covered.extend(self.no_fill.iter().map(|flag| u8::from(*flag)));
-        let mut bytes = Vec::with_capacity(total);
+        let mut bytes = memory::room(total)?;
         bytes.extend_from_slice(if self.id.is_some() { &MAGIC } else { &MAGIC_1 });
         bytes.extend_from_slice(&self.kind.encode().to_le_bytes());
         bytes.extend_from_slice(&crc32fast::hash(&covered).to_le_bytes());
         bytes.extend_from_slice(&covered);
-        bytes
+        Ok(bytes)
     }
 
     /// Where the slots begin.
@@ -169,7 +170,7 @@ impl Body {
             return Ok(None);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX);
-        let mut bytes = zonda_model::memory::filled(total, 0)?;
+        let mut bytes = memory::filled(total, 0)?;
         if journal.read_at(0, &mut bytes)? < bytes.len() {
             return Ok(None);
         }
@@ -209,7 +210,7 @@ impl Body {
     /// # Errors
     /// What the storage reports.
     pub(crate) fn belongs_to(&self, storage: &dyn Storage) -> Result<bool, ClassicError> {
-        let mut found = vec![0; self.new.len()];
+        let mut found = memory::filled(self.new.len(), 0)?;
         read_or_zeros(storage, 0, &mut found)?;
         let known = self.old.chunks(SECTOR).zip(self.new.chunks(SECTOR));
         Ok(found.chunks(SECTOR).zip(known).all(|(found, (old, new))| found == old || found == new))
@@ -247,7 +248,7 @@ impl Slots {
     pub(crate) fn reserve(&self, most: [usize; 2]) -> Result<(), ClassicError> {
         for (parity, most) in (0..).zip(most) {
             let len = SLOT_FIXED.saturating_add(most);
-            self.journal.write_at(self.place(parity), &vec![0; len])?;
+            self.journal.write_at(self.place(parity), &memory::filled(len, 0)?)?;
         }
         Ok(self.journal.barrier()?)
     }
@@ -300,7 +301,7 @@ impl Slots {
         if start.get(..4) != Some(&SLOT_MAGIC[..]) || len > self.payload || batch & 1 != parity {
             return Ok(None);
         }
-        let mut block = vec![0; SLOT_FIXED.saturating_add(len)];
+        let mut block = memory::filled(SLOT_FIXED.saturating_add(len), 0)?;
         let got = self.journal.read_at(at, &mut block)?;
         let intact = small(&start, 4) == Some(self.checksum(block.get(8..).unwrap_or_default()));
         Ok((got == block.len() && intact).then_some((batch, block)))
@@ -328,7 +329,7 @@ mod tests {
     fn a_body_is_complete_or_nothing() {
         for body in [body(), Body { id: None, ..body() }] {
             let read = |bytes: &[u8]| Body::read(&Memory::from_slice(bytes), BODY_MAX).unwrap();
-            let bytes = body.encode();
+            let bytes = body.encode().unwrap();
             assert_eq!(read(&bytes), Some(body));
             for len in (0..bytes.len()).step_by(97) {
                 assert_eq!(read(&bytes[..len]), None, "{len}");
@@ -345,7 +346,7 @@ mod tests {
     fn the_bytes_of_the_former_version_are_as_they_were() {
         let (old, new, id) = (vec![1; 2], vec![2; 2], None);
         let body = Body { id, old, new, no_fill: vec![true], ..body() };
-        let bytes = body.encode();
+        let bytes = body.encode().unwrap();
         assert_eq!(&bytes[..12], b"ZNDJRNL\x01\x02\0\0\0");
         assert_eq!(bytes[16..24], 69u64.to_le_bytes());
         assert_eq!(&bytes[64..], [1, 1, 2, 2, 1]);
@@ -356,7 +357,7 @@ mod tests {
 
     #[test]
     fn no_body_is_longer_than_it_may_be() {
-        let bytes = body().encode();
+        let bytes = body().encode().unwrap();
         let (memory, len) = (Memory::from_slice(&bytes), bytes.len() as u64);
         assert!(Body::read(&memory, len).unwrap().is_some());
         assert_eq!(Body::read(&memory, len - 1).unwrap(), None);
@@ -376,7 +377,7 @@ mod tests {
     fn the_kind_says_how_long_slots_are() {
         let kinds = (12..=22).map(|log| Kind::Move { payload: 1 << log });
         for kind in kinds.chain([Kind::Header]) {
-            let bytes = Body { kind, ..body() }.encode();
+            let bytes = Body { kind, ..body() }.encode().unwrap();
             assert_eq!(
                 Body::read(&Memory::from_slice(&bytes), BODY_MAX).unwrap().unwrap().kind,
                 kind

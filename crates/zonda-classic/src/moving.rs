@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use zonda_model::memory;
 use zonda_storage::neighbour::journal_id;
 use zonda_storage::{Beside, Neighbour, Storage, has_no_room, write_journal};
 
@@ -74,7 +75,8 @@ impl Move {
         let stored = storage.len()?;
         // Written, not only lengthened: where there is no room for it, this is the time to know.
         let full = end_of_moves(old, target, n_records, stored);
-        let zeros = vec![0; usize::try_from(full.saturating_sub(stored).min(ZEROS)).unwrap_or(0)];
+        let len = usize::try_from(full.saturating_sub(stored).min(ZEROS)).map_err(|_| BATCH)?;
+        let zeros = memory::filled(len, 0)?;
         let mut at = stored;
         while at < full {
             let n = usize::try_from(full.saturating_sub(at)).unwrap_or(usize::MAX).min(zeros.len());
@@ -93,7 +95,7 @@ impl Move {
             block: Vec::new(),
         };
         let Some(beside) = beside else { return Ok(moving) };
-        let new = encode_header(target, n_records);
+        let new = encode_header(target, n_records)?;
         let mut body = Body {
             id: Some(journal_id()),
             kind: Kind::Header,
@@ -121,7 +123,7 @@ impl Move {
 
     /// Writes the journal, with room for all that it will keep.
     fn keep_journal(&mut self, beside: &dyn Beside, body: &Body) -> Result<(), ClassicError> {
-        let Some(journal) = write_journal(beside, &body.encode())? else { return Ok(()) };
+        let Some(journal) = write_journal(beside, &body.encode()?)? else { return Ok(()) };
         let slots = Slots::new(journal, body);
         let (mut even, mut odd) = (0, 0);
         // Nothing is carried out, so this cannot fail.
@@ -218,7 +220,7 @@ impl Move {
         fill::new_fixed_vars(storage, &target, first)?;
         fill::new_record_vars(storage, &target, first, self.n_records)?;
         storage.barrier()?;
-        storage.write_at(0, &encode_header(&target, self.n_records))?;
+        storage.write_at(0, &encode_header(&target, self.n_records)?)?;
         storage.sync()?;
         if let (Some(beside), Some(_)) = (beside, &self.slots) {
             beside.remove(Neighbour::Journal)?;
@@ -230,7 +232,7 @@ impl Move {
     fn carry_out(&mut self, storage: &dyn Storage, pieces: &[Piece]) -> Result<(), ClassicError> {
         if self.block.is_empty() {
             let len = pieces.iter().fold(SLOT_FIXED, |sum, piece| sum.saturating_add(piece.len));
-            let mut block = vec![0; len];
+            let mut block = memory::filled(len, 0)?;
             let mut rest = block.get_mut(SLOT_FIXED..).ok_or(BATCH)?;
             for piece in pieces {
                 let (part, more) = rest.split_at_mut_checked(piece.len).ok_or(BATCH)?;
@@ -269,7 +271,7 @@ fn kept(pieces: &[Piece]) -> usize {
 
 /// The first `len` bytes of a file.
 pub(crate) fn read_whole(storage: &dyn Storage, len: usize) -> Result<Vec<u8>, ClassicError> {
-    let mut bytes = vec![0; len];
+    let mut bytes = memory::filled(len, 0)?;
     read_or_zeros(storage, 0, &mut bytes)?;
     Ok(bytes)
 }

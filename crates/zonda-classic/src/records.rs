@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn file(version: Version, n_records: u64, len: usize) -> Memory {
-        let mut bytes = encode_header(&header(version), n_records);
+        let mut bytes = encode_header(&header(version), n_records).unwrap();
         bytes.resize(len, 1);
         Memory::from_slice(&bytes)
     }
@@ -92,7 +92,7 @@ mod tests {
         }
         let mut fixed = header(Version::Cdf1);
         fixed.vars.clear();
-        assert_eq!(set_records(&Memory::from_slice(&encode_header(&fixed, 7))).unwrap(), None);
+        assert_eq!(set_records(&Memory::from_slice(&encode_header(&fixed, 7).unwrap())).unwrap(), None);
         assert!(set_records(&Memory::from_slice(b"CDF\x01\0\0")).is_err());
     }
 }

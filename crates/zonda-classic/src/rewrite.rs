@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use zonda_model::memory;
 use zonda_storage::layer::Adaptive;
 use zonda_storage::{Beside, Neighbour, Storage, has_no_descriptor, has_no_room, takes_no_files};
 
@@ -62,7 +63,7 @@ fn write_copy(
     // Small pieces of many variables become large writes.
     let copy = Adaptive::new(copy);
     copy.advise(target.advice(n_records));
-    copy.write_at(0, &encode_header(target, n_records))?;
+    copy.write_at(0, &encode_header(target, n_records)?)?;
     let mut copier = Copier { from, to: &copy, stored: from.len()?, block: Vec::new() };
     for (old, new) in pairs(old, target, false) {
         copier.copy(old.begin, new.begin, old.padded_bytes())?;
@@ -112,7 +113,8 @@ impl Copier<'_> {
         while done < len {
             let left = len.saturating_sub(done);
             let n = usize::try_from(left).unwrap_or(usize::MAX).min(BLOCK);
-            self.block.resize(n, 0);
+            self.block.truncate(n);
+            memory::lengthen(&mut self.block, n, 0)?;
             read_or_zeros(self.from, from.saturating_add(done), &mut self.block)?;
             if n < HOLE || self.block.iter().any(|byte| *byte != 0) {
                 self.to.write_at(to.saturating_add(done), &self.block)?;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
-use zonda_model::{Hyperslab, MemType, VarId};
+use zonda_model::{Hyperslab, MemType, VarId, memory};
 use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, Span};
@@ -383,9 +383,7 @@ fn with_buffer<R>(
     // Taken and put back: a storage layer that itself transfers finds an empty one, and so does a
     // thread whose locals are gone.
     let mut scratch = SCRATCH.try_with(Cell::take).unwrap_or_default();
-    if scratch.len() < len {
-        scratch.resize(len, 0);
-    }
+    memory::lengthen(&mut scratch, len, 0)?;
     let done = scratch.get_mut(..len).ok_or(BUFFER).and_then(f);
     let _ = SCRATCH.try_with(|slot| slot.set(scratch));
     done

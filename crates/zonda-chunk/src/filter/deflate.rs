@@ -10,7 +10,7 @@ use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
 use sirocco::inflate::{Decoder, Error};
 
-use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, with_kept};
+use super::{ChunkShape, Filter, FilterError, FilterSpec, reserve, table, with_kept};
 
 const NAME: &str = "deflate";
 
@@ -132,7 +132,10 @@ pub(super) fn deflate(
     out: &mut Vec<u8>,
 ) -> Result<(), FilterError> {
     let kept = TABLES.try_with(RefCell::take).ok().flatten();
-    let tables = kept.unwrap_or_else(|| vec![0; sirocco::deflate::TABLES_LEN].into_boxed_slice());
+    let tables = match kept {
+        Some(tables) => tables,
+        None => table(filter, sirocco::deflate::TABLES_LEN)?,
+    };
     let mut encoder = Encoder::with_tables(Format::Zlib, level, tables);
     let from = out.len();
     let mut len = 0;

@@ -29,6 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::thread::LocalKey;
 
+use zonda_model::memory::{self, NoMemory};
 use zonda_model::{Answer, NcError};
 
 pub use pipeline::{Decoded, Pipeline, Scratch};
@@ -379,6 +380,15 @@ pub(crate) fn reserve(
     len: usize,
 ) -> Result<(), FilterError> {
     out.try_reserve(len).map_err(|_| FilterError::NoMemory { filter, bytes: len })
+}
+
+/// A table of zeros that a filter works with.
+pub(crate) fn table<T: Clone + Default>(
+    filter: &'static str,
+    len: usize,
+) -> Result<Box<[T]>, FilterError> {
+    let no_memory = |error: NoMemory| FilterError::NoMemory { filter, bytes: error.bytes };
+    Ok(memory::filled(len, T::default()).map_err(no_memory)?.into_boxed_slice())
 }
 
 /// Memory of the thread for filters that work block by block; it keeps its length between calls,

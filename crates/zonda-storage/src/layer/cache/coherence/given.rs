@@ -64,7 +64,7 @@ impl<S: Storage> Cache<S> {
 
     /// In a child of a fork, for which nothing is read from the file any more: gives up all pages, changed ones, too, which
     /// are its parent's. A thread that the child has not may have the cache itself for ever.
-    pub(super) fn give_all(&self) {
+    pub(crate) fn give_all(&self) {
         let Some(mut table) = self.table.try_lock() else { return };
         let gone: BTreeSet<u32> = table.given_up.iter().copied().collect();
         let mut n_given = 0;
@@ -75,10 +75,10 @@ impl<S: Storage> Cache<S> {
             }
             page.buf.release();
             page.clear();
+            table.order.remove(id);
             table.given_up.push(id);
             n_given += 1;
         }
-        table.order.clear();
         table.free.clear();
         if self.shape.within_budget {
             memory::process().give_back(Kind::Pages, n_given * self.shape.page_bytes);

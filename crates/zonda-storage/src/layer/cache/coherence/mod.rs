@@ -163,7 +163,7 @@ impl<S: Storage> Cache<S> {
 
     /// Whether this process is a fork of the one that made it, which writes what is in its pages. Here they are old
     /// soon: they serve reads, and never leave.
-    fn is_inherited(&self) -> bool {
+    pub(crate) fn is_inherited(&self) -> bool {
         self.pid != zonda_runtime::fork::process_id()
     }
 
