@@ -4,6 +4,7 @@
 mod answer;
 mod error;
 mod fill;
+mod filter;
 pub mod filter_text;
 mod ids;
 pub mod memory;
@@ -15,6 +16,7 @@ mod types;
 pub use answer::Answer;
 pub use error::NcError;
 pub use fill::{FillBytes, default_fill};
+pub use filter::FilterSpec;
 pub use ids::{DimId, VarId};
 pub use name::{MAX_NAME_BYTES, check_name, normalize_name, shown_name, sought_name};
 pub use ranks::Ranks;

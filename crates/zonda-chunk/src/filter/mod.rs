@@ -32,6 +32,8 @@ use std::thread::LocalKey;
 use zonda_model::memory::{self, NoMemory};
 use zonda_model::{Answer, NcError};
 
+pub use zonda_model::FilterSpec;
+
 pub use pipeline::{Decoded, Pipeline, Scratch};
 
 /// Makes a filter for the chunks of one array, checking the parameters.
@@ -128,19 +130,6 @@ impl ChunkShape {
         let bytes = self.elems()?.checked_mul(self.elem_size)?;
         (bytes <= isize::MAX as usize).then_some(bytes)
     }
-}
-
-/// A filter with its parameters, as a format describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilterSpec {
-    /// The number registered with The HDF Group.
-    pub id: u32,
-    /// The filter may be left out where it fails or does not pay (HDF5 flag bit 0).
-    pub optional: bool,
-    /// Name that the writer gave, for messages; often empty.
-    pub name: String,
-    /// Parameters ("cd_values").
-    pub params: Vec<u32>,
 }
 
 /// Why a filter cannot be undone or applied.

@@ -1,0 +1,435 @@
+//! What a dataset is: the table of what a format does with an open file.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use zonda_convert::Converted;
+use zonda_model::{DimId, NcError, VarId};
+use zonda_storage::Storage;
+
+use crate::capabilities::Capabilities;
+use crate::definitions::Definitions;
+use crate::error::{Error, Result};
+use crate::refs::{GroupId, VarRef};
+use crate::storage::{Endianness, FilterSpec, Quantize, StorageRequest, VarInfo};
+use crate::transfer::{Access, AttAccess, AttPut, Checked, Room, Values};
+
+/// Whether elements never written hold the fill value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillMode {
+    /// `NC_FILL`: space is filled when it comes into being.
+    Fill,
+    /// `NC_NOFILL`: space is left as it is.
+    NoFill,
+}
+
+/// How a file ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The file stays.
+    Keep,
+    /// The file was being created and never got its definitions: it is to be removed.
+    Remove,
+}
+
+/// Free space that `enddef` leaves between the parts of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reserve {
+    /// What `nc_enddef` does: room for the header to grow, so that later attributes and variables
+    /// rarely move data.
+    #[default]
+    Default,
+    /// What `nc__enddef` does, all in bytes; `u64::MAX` as alignment means the I/O block size.
+    Explicit {
+        /// Room after the header.
+        h_minfree: u64,
+        /// Alignment of the first fixed-size variable.
+        v_align: u64,
+        /// Room after the fixed-size variables.
+        v_minfree: u64,
+        /// Alignment of the records.
+        r_align: u64,
+    },
+}
+
+/// An open file of a format. Who has it by `&self` shares it with others who read; who has it by
+/// `&mut self` has it alone.
+///
+/// The order of errors of each call is that of the reference for the format.
+pub trait Dispatch: std::fmt::Debug + Send + Sync {
+    /// What it can do.
+    fn capabilities(&self) -> &'static Capabilities;
+
+    /// The bytes below, where it has some.
+    fn storage(&self) -> Option<&Arc<dyn Storage>>;
+
+    /// Its definitions.
+    fn definitions(&self) -> &dyn Definitions;
+
+    /// Whether definitions may be changed now.
+    fn in_define_mode(&self) -> bool {
+        false
+    }
+
+    /// Rank of a variable; 0 where there is none, which the check says.
+    fn rank(&self, var: VarRef) -> usize;
+
+    /// First step of a get: all that may refuse it.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_ESTRIDE`,
+    /// `NC_EBADTYPE`.
+    fn check_get(&self, get: &Access<'_>) -> Result<Checked>;
+
+    /// Second step of a get, with what the first one gave.
+    ///
+    /// # Errors
+    /// What the storage and filters report; `NC_ENOMEM` where a place has no memory. Values that do not
+    /// fit are counted.
+    fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted>;
+
+    /// First step of reading an attribute: bytes that its values take in memory.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, `NC_EBADTYPE`.
+    fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize>;
+
+    /// Second step of reading an attribute.
+    ///
+    /// # Errors
+    /// As for a get.
+    fn get_att(&self, att: &AttAccess<'_>, room: Room<'_>) -> Result<Converted>;
+
+    /// What a get wants to be done first by who has the file alone: some formats end define mode by it.
+    fn is_get_ready(&self, _get: &Access<'_>) -> Result<bool> {
+        Ok(true)
+    }
+
+    /// Does that.
+    ///
+    /// # Errors
+    /// Those of a commit.
+    fn make_get_ready(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether to try a get again that failed: another program may have been writing what it read.
+    fn may_try_again(&mut self, _error: &Error, _tries: &mut u32) -> bool {
+        false
+    }
+
+    /// How variables are stored, where the format can say.
+    fn storage_of_vars(&self) -> Option<&dyn StoreVars> {
+        None
+    }
+
+    /// Sees what other programs committed.
+    ///
+    /// # Errors
+    /// What reading meets.
+    fn refresh(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Puts that need not have the file alone.
+    fn shared_puts(&self) -> Option<&dyn SharedPuts> {
+        None
+    }
+
+    /// The writing half. `None` where the format, or this file, can only be read.
+    fn writer(&mut self) -> Option<&mut dyn DispatchWrite> {
+        None
+    }
+
+    /// To be called in a forked child: what was not yet written belongs to the parent.
+    fn mark_forked(&mut self) {}
+
+    /// For tools that know the format.
+    fn as_any(&self) -> &dyn Any;
+
+    /// The same, for one who changes it.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+}
+
+/// Puts that need not have the file alone.
+pub trait SharedPuts {
+    /// First step of a put, as [`DispatchWrite::check_put`].
+    ///
+    /// # Errors
+    /// As there.
+    fn check_put(&self, put: &Access<'_>) -> Result<Checked>;
+
+    /// Second step of a put, as [`DispatchWrite::put`].
+    ///
+    /// # Errors
+    /// As there.
+    fn put(&self, put: &Access<'_>, checked: &Checked, values: Values<'_>) -> Result<Converted>;
+}
+
+/// An open file that can be changed.
+pub trait DispatchWrite: Dispatch {
+    /// First step of a put: all that may refuse it.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
+    /// `NC_EEDGE`, `NC_ESTRIDE`, `NC_EBADTYPE`.
+    fn check_put(&mut self, put: &Access<'_>) -> Result<Checked>;
+
+    /// Second step of a put, with what the first one gave.
+    ///
+    /// # Errors
+    /// What the storage and filters report. Values that do not fit are counted.
+    fn put(&mut self, put: &Access<'_>, checked: &Checked, values: Values<'_>)
+    -> Result<Converted>;
+
+    /// Stores what waits in memory only for more to come; what fails stays there.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    fn store_complete(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// First step of writing an attribute: bytes that its values take in memory.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADTYPE`, `NC_ECHAR`, `NC_EINVAL`, `NC_ENOTINDEFINE`,
+    /// `NC_EBADNAME`, `NC_EMAXNAME`.
+    fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize>;
+
+    /// Second step of writing an attribute.
+    ///
+    /// # Errors
+    /// As the first. Values that do not fit are counted.
+    fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted>;
+
+    /// Deletes an attribute.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`, `NC_ENOTVAR`, `NC_ENOTATT`.
+    fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()>;
+
+    /// Renames an attribute; in data mode to no longer name than it has, where that has a mode of its own.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENOTATT`, `NC_ENAMEINUSE`,
+    /// `NC_ENOTINDEFINE`.
+    fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()>;
+
+    /// Defines a dimension of a group; length 0 makes it unlimited.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EDIMSIZE`,
+    /// `NC_EUNLIMIT`, `NC_ENAMEINUSE`.
+    fn def_dim(&mut self, group: GroupId, name: &[u8], len: usize) -> Result<DimId>;
+
+    /// Renames a dimension seen from a group.
+    ///
+    /// # Errors
+    /// As [`DispatchWrite::def_dim`]; `NC_EBADDIM`.
+    fn rename_dim(&mut self, group: GroupId, dim: DimId, name: &[u8]) -> Result<()>;
+
+    /// Defines a variable of a group over `dims`, slowest first, of the type numbered `nc_type`.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADGRPID`, `NC_ENOTINDEFINE`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_EBADTYPE`,
+    /// `NC_EMAXDIMS`, `NC_ENAMEINUSE`, `NC_EBADDIM`, `NC_EUNLIMPOS`; `NC_ESTRICTNC3`.
+    fn def_var(&mut self, group: GroupId, name: &[u8], nc_type: i32, dims: &[i32])
+    -> Result<VarId>;
+
+    /// Renames a variable.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`, `NC_ENOTVAR`, `NC_ENOTINDEFINE`.
+    fn rename_var(&mut self, var: VarRef, name: &[u8]) -> Result<()>;
+
+    /// Sets whether a variable is filled, and with what: one element in the form of memory.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ENOTINDEFINE`, `NC_ENOTVAR`.
+    fn def_var_fill(&mut self, var: VarRef, no_fill: bool, value: Option<Values<'_>>)
+    -> Result<()>;
+
+    /// Sets whether new space is filled; returns the old mode.
+    ///
+    /// # Errors
+    /// `NC_EPERM`.
+    fn set_fill(&mut self, mode: FillMode) -> Result<FillMode>;
+
+    /// Enters define mode. What was put is committed.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_EINDEFINE`.
+    fn redef(&mut self) -> Result<()>;
+
+    /// Leaves define mode and commits.
+    ///
+    /// # Errors
+    /// `NC_ENOTINDEFINE`; `NC_EVARSIZE`, after which define mode goes on; what the storage reports.
+    fn enddef(&mut self, reserve: Reserve) -> Result<()>;
+
+    /// Commits all puts and definitions.
+    ///
+    /// # Errors
+    /// `NC_EINDEFINE`, and what the storage reports.
+    fn sync(&mut self) -> Result<()>;
+
+    /// Commits what can be, for a process that ends without closing.
+    ///
+    /// # Errors
+    /// What the storage reports.
+    fn drain(&mut self) -> Result<()>;
+
+    /// Commits, and ends the file. Refused, it stays open with all that the file lacks, unless an ending is said.
+    ///
+    /// # Errors
+    /// What the storage reports, and how the file ended, if it did.
+    fn close(&mut self) -> std::result::Result<Ending, (Error, Option<Ending>)>;
+
+    /// Ends the file without its pending definitions.
+    ///
+    /// # Errors
+    /// What the storage reports. The file has ended all the same.
+    fn abort(&mut self) -> Result<Ending>;
+
+    /// Definitions of groups and types.
+    ///
+    /// # Errors
+    /// `NC_ENOTNC4` where the format has none.
+    fn types(&mut self) -> Result<&mut dyn TypeDefinitions> {
+        Err(NcError::NotNc4.into())
+    }
+}
+
+/// Definitions of groups, types, and of how variables are stored.
+pub trait TypeDefinitions {
+    /// Defines a group in another.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EBADNAME`, `NC_EMAXNAME`, `NC_ENAMEINUSE`.
+    fn def_group(&mut self, parent: GroupId, name: &[u8]) -> Result<GroupId>;
+
+    /// Renames a group; the root has no name to change (`NC_EBADGRPID`).
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_group`].
+    fn rename_group(&mut self, group: GroupId, name: &[u8]) -> Result<()>;
+
+    /// Defines a compound type of `size` bytes in memory and gives its number.
+    ///
+    /// # Errors
+    /// `NC_EPERM`, `NC_ESTRICTNC3`, `NC_EINVAL`, `NC_EBADNAME`, `NC_ENAMEINUSE`.
+    fn def_compound(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32>;
+
+    /// Adds a field at `offset` to a compound type that nothing uses yet.
+    ///
+    /// # Errors
+    /// `NC_EBADTYPE`, `NC_ETYPDEFINED`, `NC_EBADNAME`, `NC_EINVAL`.
+    fn insert_field(
+        &mut self,
+        compound: (GroupId, i32),
+        name: &[u8],
+        offset: usize,
+        field_type: i32,
+        dims: &[i32],
+    ) -> Result<()>;
+
+    /// Defines a type of sequences of any length of `base`, and gives its number.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_compound`]; `NC_EBADTYPE`.
+    fn def_vlen(&mut self, group: GroupId, name: &[u8], base: i32) -> Result<i32>;
+
+    /// Defines a type of so many bytes without meaning, and gives its number.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_compound`].
+    fn def_opaque(&mut self, group: GroupId, size: usize, name: &[u8]) -> Result<i32>;
+
+    /// Defines a type of named integers, and gives its number.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_compound`]; `NC_EBADTYPE`.
+    fn def_enum(&mut self, group: GroupId, base: i32, name: &[u8]) -> Result<i32>;
+
+    /// Adds a member, whose value is in native bytes of the integer type.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::insert_field`].
+    fn insert_member(&mut self, of: (GroupId, i32), name: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Shuffles and deflates the chunks of a variable.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_EPERM`, `NC_ELATEDEF`, `NC_EINVAL`, `NC_EFILTER`.
+    fn def_var_deflate(&mut self, var: VarRef, shuffle: bool, level: Option<i32>) -> Result<()>;
+
+    /// Gives each chunk of a variable a checksum.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_var_deflate`].
+    fn def_var_fletcher32(&mut self, var: VarRef, on: bool) -> Result<()>;
+
+    /// Adds a filter to those of a variable.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_var_deflate`]; `NC_ENOFILTER`.
+    fn def_var_filter(&mut self, var: VarRef, filter: FilterSpec) -> Result<()>;
+
+    /// Chooses the layout; `sizes` are elements of a chunk along each dimension, by default chosen.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_var_deflate`]; `NC_EBADCHUNK`.
+    fn def_var_chunking(
+        &mut self,
+        var: VarRef,
+        storage: StorageRequest,
+        sizes: Option<&[usize]>,
+    ) -> Result<()>;
+
+    /// Chooses the byte order in the file.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_var_deflate`].
+    fn def_var_endian(&mut self, var: VarRef, endianness: Endianness) -> Result<()>;
+
+    /// Gives up precision for better compression: the number that C has for a way to do so, 0 for none, and
+    /// digits or bits kept.
+    ///
+    /// # Errors
+    /// As [`TypeDefinitions::def_var_deflate`].
+    fn def_var_quantize(&mut self, var: VarRef, mode: i32, kept: i32) -> Result<()>;
+}
+
+/// How variables are stored.
+pub trait StoreVars {
+    /// How a variable is stored, its filters and fill value.
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EHDFERR`.
+    fn var_info(&self, var: VarRef) -> Result<Arc<VarInfo>>;
+
+    /// The precision that is given up, if any is.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`.
+    fn var_quantize(&self, var: VarRef) -> Result<Option<Quantize>>;
+
+    /// Fill value of a variable of any type, in the form it has in memory.
+    ///
+    /// # Errors
+    /// As [`StoreVars::var_info`]; `NC_ENOMEM` where a place has no memory.
+    fn fill_value(&self, var: VarRef, room: Room<'_>) -> Result<()>;
+
+    /// Chunk cache of a variable: bytes, slots, preemption.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`.
+    fn chunk_cache(&self, var: VarRef) -> Result<(usize, usize, f32)>;
+
+    /// Sets the least that the chunk cache of a variable may hold.
+    ///
+    /// # Errors
+    /// `NC_ENOTVAR`, `NC_EINVAL` for a preemption outside 0 to 1.
+    fn set_chunk_cache(&self, var: VarRef, cache: (usize, usize, f32)) -> Result<()>;
+}

@@ -1,0 +1,317 @@
+//! The error of every operation, with the code that C sees.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use zonda_model::memory::NoMemory;
+use zonda_model::{Answer, NcError};
+use zonda_storage::neighbour::Refusal;
+use zonda_storage::{SpecError, Storage, StorageError};
+
+/// What a format says of a failure of its own.
+pub trait FormatError: std::error::Error + Send + Sync + 'static {
+    /// The code that C sees.
+    fn nc_error(&self) -> NcError;
+
+    /// What kind of answer it is.
+    fn answer(&self) -> Answer;
+
+    /// The byte of the file that it is about, where it is about one.
+    fn offset(&self) -> Option<u64>;
+
+    /// What the storage said, where that is the cause.
+    fn storage(&self) -> Option<&StorageError>;
+
+    /// Whether a sync failed.
+    fn is_lost_sync(&self) -> bool {
+        self.storage().is_some_and(StorageError::is_lost_sync)
+    }
+
+    /// Whether data that are there were not read, as their file is not to be trusted.
+    fn is_refused(&self) -> bool {
+        self.storage().is_some_and(StorageError::is_refused)
+    }
+
+    /// Whether its text names an object in the file, which the path of the file is to precede; else what the
+    /// storage says names the file itself.
+    fn names_object(&self) -> bool {
+        true
+    }
+}
+
+/// What an operation on a dataset returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why an operation failed: the cause and the file it happened to.
+///
+/// One word: results pass through many hands in calls that take 30 ns.
+#[derive(Debug)]
+pub struct Error(Box<Failure>);
+
+#[derive(Debug)]
+struct Failure {
+    path: Option<PathBuf>,
+    cause: Cause,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Cause {
+    #[error("{0}")]
+    Format(Box<dyn FormatError>),
+    #[error(transparent)]
+    Storage(StorageError),
+    #[error("layer spec: {0}")]
+    Spec(SpecError),
+    #[error("{0}")]
+    Refused(NcError),
+    #[error("{}: {}", clause(.0), .1)]
+    Explained(NcError, &'static str),
+    #[error("{}", .0.text)]
+    Told(Told),
+}
+
+/// An error in words of its own.
+#[derive(Debug)]
+struct Told {
+    code: NcError,
+    text: String,
+    answer: Answer,
+    offset: Option<u64>,
+}
+
+/// The text of a code as the first half of a sentence: some texts of netCDF end in a full stop.
+fn clause(code: &NcError) -> String {
+    code.to_string().trim_end_matches('.').to_owned()
+}
+
+impl Error {
+    /// A refusal with a word on why.
+    #[must_use]
+    pub fn explained(code: NcError, why: &'static str) -> Error {
+        Error::new(Cause::Explained(code, why))
+    }
+
+    /// A refusal in other words than those of its code.
+    #[must_use]
+    pub fn told(code: NcError, text: impl Into<String>) -> Error {
+        Error::answered(code, Answer::of_code(code), text)
+    }
+
+    /// The same, where the code does not say what kind of answer it is.
+    pub fn answered(code: NcError, answer: Answer, text: impl Into<String>) -> Error {
+        let text = text.into();
+        Error::new(Cause::Told(Told { code, text, answer, offset: None }))
+    }
+
+    /// The same error in other words: of the same code, about the same byte, as bad as it was.
+    pub fn retold(self, text: impl Into<String>) -> Error {
+        let (code, answer, offset) = (self.code(), self.answer(), self.offset());
+        let cause = Cause::Told(Told { code, text: text.into(), answer, offset });
+        Error(Box::new(Failure { path: self.0.path, cause }))
+    }
+
+    /// The same error, met in the header of a file: what is no fault of a caller is damage there.
+    pub fn in_a_header(self) -> Error {
+        if self.answer() != Answer::Request {
+            return self;
+        }
+        let text = self.cause();
+        let mut error = self.retold(text);
+        if let Cause::Told(told) = &mut error.0.cause {
+            told.answer = Answer::Damaged;
+        }
+        error
+    }
+
+    fn new(cause: Cause) -> Error {
+        let error = Error(Box::new(Failure { path: None, cause }));
+        if error.code() != NcError::NoMem {
+            return error;
+        }
+        // The code has no room for the number, and who is told wants one.
+        match zonda_model::memory::take_refused() {
+            Some(bytes) if !error.cause().contains(" bytes") => {
+                let text = format!("{error}: there is no memory for {bytes} bytes");
+                error.retold(text)
+            }
+            _ => error,
+        }
+    }
+
+    /// The code that C sees.
+    #[must_use]
+    pub fn code(&self) -> NcError {
+        match &self.0.cause {
+            Cause::Format(error) => error.nc_error(),
+            Cause::Storage(StorageError::NoMemory { .. }) => NcError::NoMem,
+            Cause::Storage(error) => NcError::System(error.raw_os_error()),
+            Cause::Spec(_) => NcError::Inval,
+            Cause::Refused(code) | Cause::Explained(code, _) => *code,
+            Cause::Told(told) => told.code,
+        }
+    }
+
+    /// What kind of answer it is: whether the file is damaged, has what netCDF cannot represent, or what
+    /// cannot be decoded here; or whether it is none about the file at all.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        match &self.0.cause {
+            Cause::Format(error) => error.answer(),
+            Cause::Storage(error) if error.is_refused() => Answer::Refused,
+            Cause::Storage(error) => Answer::of_errno(error.raw_os_error()),
+            Cause::Spec(_) => Answer::Request,
+            Cause::Refused(code) | Cause::Explained(code, _) => Answer::of_code(*code),
+            Cause::Told(told) => told.answer,
+        }
+    }
+
+    /// What a tool says of it: the file, what is wrong, and in brackets which of the three answers about
+    /// files it is, where it is one.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.answer().said_of(self)
+    }
+
+    /// The file that the operation was on, where one was open.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// Whether data that are there were not read, as their file is not to be trusted or in a folder that
+    /// is not allowed.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        match &self.0.cause {
+            Cause::Format(error) => error.is_refused(),
+            Cause::Storage(error) => error.is_refused(),
+            Cause::Told(told) => told.answer == Answer::Refused,
+            _ => false,
+        }
+    }
+
+    /// The byte of the file that it is about, where it is about one: of what is damaged, or of what the
+    /// device refused.
+    #[must_use]
+    pub fn offset(&self) -> Option<u64> {
+        match &self.0.cause {
+            Cause::Format(error) => error.offset(),
+            Cause::Storage(error) => error.offset(),
+            Cause::Told(told) => told.offset,
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) => None,
+        }
+    }
+
+    fn storage(&self) -> Option<&StorageError> {
+        match &self.0.cause {
+            Cause::Storage(error) => Some(error),
+            Cause::Format(error) => error.storage(),
+            _ => None,
+        }
+    }
+
+    /// The user whose journal was refused, where the error is that: see `zonda::recover_of`.
+    #[must_use]
+    pub fn refused_owner(&self) -> Option<u32> {
+        match self.storage()? {
+            StorageError::Refused { why: Refusal::Owner, owner, .. } => *owner,
+            _ => None,
+        }
+    }
+
+    /// Whether a sync failed: what was put since the last good one may be lost, and where it was the
+    /// sync of this file and not of one beside it, no later one can succeed.
+    #[must_use]
+    pub fn is_lost_sync(&self) -> bool {
+        match &self.0.cause {
+            Cause::Format(error) => error.is_lost_sync(),
+            Cause::Storage(error) => error.is_lost_sync(),
+            Cause::Spec(_) | Cause::Refused(_) | Cause::Explained(..) | Cause::Told(..) => false,
+        }
+    }
+
+    /// Whether this is about a sync that `storage` lost, so that none of its syncs can succeed any more;
+    /// that of a file beside it, such as a journal, is made anew.
+    pub fn is_of_lost_file(&self, storage: &dyn Storage) -> bool {
+        self.is_lost_sync() && storage.sync().is_err_and(|error| error.is_lost_sync())
+    }
+
+    /// What is wrong, without the file.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        self.0.cause.to_string()
+    }
+
+    /// The same about another path, unless a path was said by the storage.
+    pub fn anew_at(mut self, path: &Path) -> Error {
+        self.0.path = Some(path.to_owned());
+        self
+    }
+
+    /// Names the file that it is about, unless it has one already.
+    #[must_use]
+    pub fn at(mut self, path: &Path) -> Error {
+        self.0.path.get_or_insert_with(|| path.to_owned());
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Errors of the storage name their file themselves.
+        let storage = self.storage().filter(|error| error.path().is_some());
+        match (storage, &self.0.cause, &self.0.path) {
+            // It is about a file beside the one that objects are in.
+            (Some(error), _, _) if error.is_refused() => error.fmt(f),
+            (Some(_), Cause::Storage(_), _) | (_, _, None) => self.0.cause.fmt(f),
+            (Some(_), Cause::Format(error), _) if !error.names_object() => error.fmt(f),
+            (_, cause, Some(path)) => {
+                // The storage may have named the file once more, behind the object.
+                let own = format!("{}: ", path.display());
+                write!(f, "{own}{}", cause.to_string().replacen(&own, "", 1))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.0.cause {
+            Cause::Format(error) => error.source(),
+            Cause::Storage(error) => Some(error),
+            Cause::Spec(error) => Some(error),
+            Cause::Refused(code) | Cause::Explained(code, _) => Some(code),
+            Cause::Told(told) => Some(&told.code),
+        }
+    }
+}
+
+impl<E: FormatError> From<E> for Error {
+    fn from(error: E) -> Error {
+        Error::new(Cause::Format(Box::new(error)))
+    }
+}
+
+impl From<StorageError> for Error {
+    fn from(error: StorageError) -> Error {
+        Error::new(Cause::Storage(error))
+    }
+}
+
+impl From<SpecError> for Error {
+    fn from(error: SpecError) -> Error {
+        Error::new(Cause::Spec(error))
+    }
+}
+
+impl From<NoMemory> for Error {
+    fn from(error: NoMemory) -> Error {
+        Error::told(NcError::NoMem, error.to_string())
+    }
+}
+
+impl From<NcError> for Error {
+    fn from(code: NcError) -> Error {
+        Error::new(Cause::Refused(code))
+    }
+}

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod capabilities;
+mod definitions;
+mod dispatch;
+mod error;
+mod kind;
+mod meta;
+mod refs;
+mod storage;
+mod transfer;
+mod types;
+
+pub use capabilities::{Capabilities, DefineMode, Unlimited};
+pub use definitions::{
+    AttView, ClassicVar, Definitions, DimView, Dims, GroupView, Layout, VarView,
+};
+pub use dispatch::{
+    Dispatch, DispatchWrite, Ending, FillMode, Reserve, SharedPuts, StoreVars, TypeDefinitions,
+};
+pub use error::{Error, FormatError, Result};
+pub use kind::Format;
+pub use meta::{Meta, no_such};
+pub use refs::{GroupId, VarRef};
+pub use storage::{
+    Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
+};
+pub use transfer::{Access, AttAccess, AttPut, Checked, Fetch, Place, Room, Values};
+pub use types::{FIRST_USER_TYPE, Field, Member, NC_STRING, UserClass, UserType};

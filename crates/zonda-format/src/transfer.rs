@@ -1,0 +1,141 @@
+//! Transfers in two steps: a check says how many bytes the caller's memory has to have, and the
+//! transfer moves them. Both happen while the caller has the file, so that nothing changes between.
+
+use zonda_model::{MemType, NcError};
+use zonda_slab::Hyperslab;
+
+use crate::error::{Error, Result};
+use crate::refs::VarRef;
+
+/// What is to be moved: a hyperslab of a variable, and the type that elements have in memory, by default the
+/// variable's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// The variable.
+    pub var: VarRef,
+    /// Which elements. Lists may be longer than the rank.
+    pub slab: Hyperslab<'a>,
+    /// The type in memory.
+    pub mem: Option<MemType>,
+}
+
+/// A transfer that was checked: plain data, which the format that made it understands.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Checked {
+    /// Bytes that the caller's memory has to have.
+    pub n_bytes: usize,
+    /// Elements.
+    pub n_elems: usize,
+    /// The type in memory; `None` for what is neither a number nor text.
+    pub mem: Option<MemType>,
+    /// What the format found out for the second step.
+    pub found: [u64; 2],
+}
+
+impl Checked {
+    /// For the second step: memory is as long as was said.
+    ///
+    /// # Errors
+    /// `NC_EINVAL`: a shorter one would leave elements as they are, and nobody would know.
+    #[inline]
+    pub fn agrees(&self, len: usize) -> Result<()> {
+        if len == self.n_bytes { Ok(()) } else { Err(wrong_length()) }
+    }
+}
+
+#[cold]
+fn wrong_length() -> Error {
+    Error::told(NcError::Inval, "the memory given is not as long as its element count says")
+}
+
+/// What an attribute is to become.
+#[derive(Clone, Copy, Debug)]
+pub struct AttPut<'a> {
+    /// A variable, or a group.
+    pub owner: VarRef,
+    /// Its name.
+    pub name: &'a [u8],
+    /// Its type.
+    pub nc_type: i32,
+    /// Its length.
+    pub n_values: usize,
+    /// The type in memory, by default its own.
+    pub mem: Option<MemType>,
+}
+
+/// Which attribute is to be read, and as what.
+#[derive(Clone, Copy, Debug)]
+pub struct AttAccess<'a> {
+    /// A variable, or a group.
+    pub owner: VarRef,
+    /// Its name.
+    pub name: &'a [u8],
+    /// The type in memory, by default its own.
+    pub mem: Option<MemType>,
+}
+
+/// Values on their way into a file.
+pub struct Values<'a> {
+    /// Elements in the form of memory, row-major.
+    pub bytes: &'a [u8],
+    /// Where strings and sequences are; `None` for who has none, and is refused if there are some.
+    pub fetch: Option<&'a mut dyn Fetch>,
+}
+
+impl<'a> Values<'a> {
+    /// Values that are all in the bytes.
+    #[must_use]
+    pub fn plain(bytes: &'a [u8]) -> Values<'a> {
+        Values { bytes, fetch: None }
+    }
+}
+
+impl std::fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Values({} bytes)", self.bytes.len())
+    }
+}
+
+/// Memory for values on their way out of a file.
+pub struct Room<'a> {
+    /// Elements in the form of memory, row-major.
+    pub bytes: &'a mut [u8],
+    /// Where strings and sequences go; `None` for who takes none, and is refused if there are some.
+    pub place: Option<&'a mut dyn Place>,
+}
+
+impl<'a> Room<'a> {
+    /// For values that are all in the bytes.
+    #[must_use]
+    pub fn plain(bytes: &'a mut [u8]) -> Room<'a> {
+        Room { bytes, place: None }
+    }
+}
+
+impl std::fmt::Debug for Room<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Room({} bytes)", self.bytes.len())
+    }
+}
+
+/// Where values of variable length go. C wants addresses of memory from `malloc`; Rust wants
+/// something safe. What `place` returns is stored, in native byte order, in the element: 8 bytes for
+/// a string, length (8 bytes) and this for a sequence.
+pub trait Place {
+    /// Takes the bytes of one string (without NUL) or of all items of one sequence (in memory form,
+    /// themselves already placed); `None` where there is no memory.
+    ///
+    /// An empty sequence has address 0 and is not placed. A string that was never written is a null
+    /// pointer, 0; an empty one is placed.
+    fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64>;
+}
+
+/// Where values of variable length come from. The caller's memory holds addresses, as [`Place`] gave
+/// them or C made them; what is there only the caller can say.
+pub trait Fetch {
+    /// The string at an address, without its NUL; `None` for a null pointer.
+    fn text(&mut self, address: u64) -> Option<&[u8]>;
+
+    /// So many bytes of items of a sequence, in memory form, at an address that is not null.
+    fn items(&mut self, address: u64, len: usize) -> &[u8];
+}
