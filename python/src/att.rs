@@ -33,13 +33,8 @@ fn read(
 ) -> zonda::Result<Values> {
     let form = dataset.meta(|meta| Form::of(meta, nc_type))?;
     let (mut store, mut bytes) = (Store::default(), Vec::new());
-    let out = &mut bytes;
     // As it is in the file: nothing is converted.
-    let _converted = dataset.get_att_placed(of, name, &mut store, |len| {
-        out.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
-        out.resize(len, 0);
-        Ok(out)
-    })?;
+    let _converted = dataset.get_att_list(of, name, None, (&mut bytes, Some(&mut store)))?;
     Ok(Values { form, bytes, store })
 }
 
@@ -159,7 +154,8 @@ impl File {
         };
         self.call(py, |dataset| {
             let of = var_ref(group, var);
-            dataset.put_att_placed(of, &name.0, (typeid, n), &mut store, |_| Ok(&bytes)).map(drop)
+            let values = zonda::Values { bytes: &bytes, fetch: Some(&mut store) };
+            dataset.put_att_values(of, &name.0, (typeid, n), values).map(drop)
         })
     }
 

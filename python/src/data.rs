@@ -90,8 +90,7 @@ impl File {
         let mut memory = Bytes::of_writeable(out)?;
         let mem = self.memory_of(py, of, out, &slab)?;
         let got = self.call(py, |dataset| {
-            let memory = memory.write();
-            dataset.get(of, &slab.hyperslab(), mem, |len| sized(memory, len))
+            dataset.get(of, &slab.hyperslab(), mem, memory.write())
         })?;
         Ok(got.out_of_range)
     }
@@ -113,10 +112,7 @@ impl File {
         let memory = Bytes::of(values)?;
         let mem = self.memory_of(py, of, values, &slab)?;
         let put = self.call(py, |dataset| {
-            dataset.put(of, &slab.hyperslab(), mem, |len| match memory.len() == len {
-                true => Ok(memory.read()),
-                false => Err(other_length()),
-            })
+            dataset.put(of, &slab.hyperslab(), mem, memory.read())
         })?;
         Ok(put.out_of_range)
     }
@@ -139,19 +135,9 @@ impl File {
         let form = self.form_of_var(py, of)?;
         let mut store = Store::default();
         let mut bytes = Vec::new();
-        let memory = &mut bytes;
         // As it is in the file: nothing is converted.
         let _converted = self.call(py, |dataset| {
-            dataset.get_placed(
-                of,
-                |_| slab.hyperslab(),
-                &mut store,
-                |len| {
-                    memory.try_reserve_exact(len).map_err(|_| zonda::NcError::NoMem)?;
-                    memory.resize(len, 0);
-                    Ok(memory)
-                },
-            )
+            dataset.get_list(of, &slab.hyperslab(), None, (&mut bytes, Some(&mut store)))
         })?;
         let flat = out.call_method0("ravel")?;
         for (i, element) in bytes.chunks_exact(form.size().max(1)).enumerate() {
@@ -179,28 +165,10 @@ impl File {
         let mut store = Store::default();
         let (bytes, _) = store.items(&form, values.as_any())?;
         self.call(py, |dataset| {
-            dataset
-                .put_placed(
-                    of,
-                    |_| slab.hyperslab(),
-                    &mut store,
-                    |len| match bytes.len() == len {
-                        true => Ok(&bytes),
-                        false => Err(other_length()),
-                    },
-                )
-                .map(drop)
+            let values = zonda::Values { bytes: &bytes, fetch: Some(&mut store) };
+            dataset.put_values(of, &slab.hyperslab(), values).map(drop)
         })
     }
-}
-
-fn other_length() -> zonda::Error {
-    let why = "another thread changed the type of the variable meanwhile";
-    zonda::Error::explained(zonda::NcError::Inval, why)
-}
-
-fn sized(memory: &mut [u8], len: usize) -> zonda::Result<&mut [u8]> {
-    if memory.len() == len { Ok(memory) } else { Err(other_length()) }
 }
 
 fn check_objects(array: &Bound<'_, PyUntypedArray>, slab: &Slab) -> PyResult<()> {

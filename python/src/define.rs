@@ -134,7 +134,10 @@ impl File {
         let form = self.form_of_var(py, of)?;
         let mut store = Store::default();
         let bytes = store.element(&form, &value)?;
-        self.call(py, |dataset| dataset.def_var_fill_placed(of, false, Some((&bytes, &mut store))))
+        self.call(py, |dataset| {
+            let value = zonda::Values { bytes: &bytes, fetch: Some(&mut store) };
+            dataset.def_var_fill_values(of, false, Some(value))
+        })
     }
 
     /// The shape of chunks; `None`: contiguous.

@@ -52,11 +52,6 @@ impl Bytes {
         checked(array, true)
     }
 
-    /// How many.
-    pub(crate) fn len(&self) -> usize {
-        self.len
-    }
-
     /// The bytes, for as long as the caller holds the array.
     pub(crate) fn read(&self) -> &[u8] {
         if self.len == 0 {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use zonda::{AttView, ExtType, MemType, NcError, VarId};
+use zonda::{AttAccess, AttPut, AttView, ExtType, MemType, NcError, Room, Values, VarId};
 
 use crate::boundary::{CallResult, Failure, boundary, put, ranged};
 use crate::foreign::{CMemory, MallocPlace, bytes, put_text};
@@ -243,22 +243,20 @@ unsafe fn put_att(
         if values.is_null() && !file.dataset.is_hdf5() {
             without_values(&file, owner, (xtype, len, mem))?;
         }
-        let given = |n_bytes: usize| {
-            if values.is_null() && n_bytes != 0 {
+        let (owner, n_values) = (file.var(varid), len);
+        let put = || {
+            let att = AttPut { owner, name, nc_type: xtype, n_values, mem };
+            let put = file.dataset.put_att_to(&att)?;
+            if values.is_null() && put.n_bytes() != 0 {
                 return Err(NcError::Inval.into());
             }
             // SAFETY: null only with length 0; else the contract above.
-            Ok(unsafe { slice(values.cast::<u8>(), n_bytes) })
-        };
-        let (dataset, owner) = (&file.dataset, file.var(varid));
-        let converted = if mem.is_none() && dataset.is_hdf5() {
+            let bytes = unsafe { slice(values.cast::<u8>(), put.n_bytes()) };
             // SAFETY: the contract above: values of that type.
             let mut memory = unsafe { CMemory::new() };
-            dataset.put_att_placed(owner, name, (xtype, len), &mut memory, given)
-        } else {
-            dataset.put_att(owner, name, xtype, len, mem, given)
+            put.write(Values { bytes, fetch: Some(&mut memory) })
         };
-        ranged(converted.map_err(|error| file.failure(error))?)
+        ranged(put().map_err(|error| file.failure(error))?)
     })
 }
 
@@ -280,29 +278,30 @@ unsafe fn get_att(
         let file = handles::file(ncid)?;
         // SAFETY: same contract.
         let name = unsafe { att_name(&file, VarId(varid), name)? };
-        let out = |n_bytes: usize| {
-            if values.is_null() && n_bytes != 0 {
-                return Err(NcError::Inval.into());
-            }
-            // SAFETY: not null, and the contract above.
-            Ok(unsafe { slice_mut(values.cast::<u8>(), n_bytes) })
-        };
-        if mem.is_none() && file.dataset.is_hdf5() {
-            return placed(&file, varid, name, out);
-        }
-        ranged(file.dataset.get_att(file.var(varid), name, mem, out)?)
+        // SAFETY: same contract.
+        unsafe { read(&file, varid, (name, mem), values.cast()) }
     })
 }
 
-/// Reads an attribute of a netCDF-4 file as what it is.
-fn placed<'a>(
+/// Reads an attribute; strings and sequences into memory from `malloc`.
+///
+/// # Safety
+/// `values` is null or has room for all values.
+unsafe fn read(
     file: &FileRef,
     varid: c_int,
-    name: &[u8],
-    out: impl FnOnce(usize) -> zonda::Result<&'a mut [u8]>,
+    (name, mem): (&[u8], Option<MemType>),
+    values: *mut u8,
 ) -> CallResult {
+    let att = AttAccess { owner: file.var(varid), name, mem };
+    let get = file.dataset.get_att_from(&att)?;
+    if values.is_null() && get.n_bytes() != 0 {
+        return Err(NcError::Inval.into());
+    }
+    // SAFETY: null only with length 0; else the contract above.
+    let bytes = unsafe { slice_mut(values, get.n_bytes()) };
     let mut place = MallocPlace::default();
-    let converted = file.dataset.get_att_placed(file.var(varid), name, &mut place, out)?;
+    let converted = get.read(Room { bytes, place: Some(&mut place) })?;
     place.keep();
     ranged(converted)
 }
@@ -427,13 +426,8 @@ pub unsafe extern "C" fn nc_get_att_string(
         let file = handles::file(ncid)?;
         // SAFETY: same contract.
         let name = unsafe { att_name(&file, VarId(varid), name)? };
-        placed(&file, varid, name, |n_bytes| {
-            if strings.is_null() {
-                return Err(NcError::Inval.into());
-            }
-            // SAFETY: not null, and the contract above.
-            Ok(unsafe { slice_mut(strings.cast::<u8>(), n_bytes) })
-        })
+        // SAFETY: same contract.
+        unsafe { read(&file, varid, (name, None), strings.cast()) }
     })
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use zonda::slab::{Block, Blocks};
 use zonda::{
-    Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, VarId, VarRef, memory,
+    Dataset, ExtType, Format, GroupId, Hyperslab, NcError, Reserve, Values, VarId, VarRef,
 };
 
 use crate::boundary::{CallResult, Failure, boundary, from_elsewhere};
@@ -105,17 +105,14 @@ fn copy_att(
     let len = usize::try_from(len).map_err(|_| NcError::NoMem)?;
     let out_type = type_in((from, owner_in.group), nc_type, (to, owner_out.group))?;
     let mut values = Vec::new();
-    let room = &mut values;
     let mut place = MallocPlace::default();
     // Without conversion nothing is out of range.
-    let _ = from.get_att_placed(owner_in, name, &mut place, move |n_bytes| {
-        memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
-        Ok(room.as_mut_slice())
-    })?;
+    let _ = from.get_att_list(owner_in, name, None, (&mut values, Some(&mut place)))?;
     // SAFETY: the values are those just placed, which are there until `place` goes.
     let mut memory = unsafe { CMemory::new() };
     let what = (out_type, len);
-    let _ = to.put_att_placed(owner_out, name, what, &mut memory, |_| Ok(&values))?;
+    let values = Values { bytes: &values, fetch: Some(&mut memory) };
+    let _ = to.put_att_values(owner_out, name, what, values)?;
     Ok(())
 }
 
@@ -276,22 +273,13 @@ impl Source {
         buffer: &mut Vec<u8>,
     ) -> CallResult {
         let slab = Hyperslab { start, count, stride: None };
-        let room = &mut *buffer;
         let mut place = MallocPlace::default();
         // Without conversion nothing is out of range.
-        let _ = from.get_placed(
-            self.id,
-            |_| slab,
-            &mut place,
-            move |n_bytes| {
-                room.clear();
-                memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
-                Ok(room.as_mut_slice())
-            },
-        )?;
+        let _ = from.get_list(self.id, &slab, None, (buffer, Some(&mut place)))?;
         // SAFETY: the values are those just placed, which are there until `place` goes.
         let mut memory = unsafe { CMemory::new() };
-        let _ = to.put_placed(id, |_| slab, &mut memory, |_| Ok(buffer.as_slice()))?;
+        let values = Values { bytes: buffer, fetch: Some(&mut memory) };
+        let _ = to.put_values(id, &slab, values)?;
         Ok(())
     }
 }

@@ -6,7 +6,7 @@
 
 use std::ffi::c_int;
 
-use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, VarRef};
+use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Values, VarRef};
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
 use crate::foreign::{CMemory, MallocPlace};
@@ -107,19 +107,23 @@ impl Transfer<'_> {
             // SAFETY: same contract.
             return unsafe { self.slab_of_nc4(slab) };
         }
-        let done = match self.caller {
-            Caller::Put(from) => dataset.put_with(self.var, slab, mem, |n_bytes| {
+        let moved = || match self.caller {
+            Caller::Put(from) => {
+                let mut put = dataset.put_to(self.var)?;
+                let n_bytes = put.check(&slab(put.rank()), mem)?;
                 given(from.is_null(), n_bytes)?;
                 // SAFETY: the caller's contract, once null is excluded.
-                Ok(unsafe { slice(from, n_bytes) })
-            }),
-            Caller::Get(to) => dataset.get_with(self.var, slab, mem, |n_bytes| {
+                put.write(Values::plain(unsafe { slice(from, n_bytes) }))
+            }
+            Caller::Get(to) => {
+                let mut get = dataset.get_from(self.var)?;
+                let n_bytes = get.check(&slab(get.rank()), mem)?;
                 given(to.is_null(), n_bytes)?;
                 // SAFETY: as above; the engine writes to the memory and does not read it.
-                Ok(unsafe { slice_mut(to, n_bytes) })
-            }),
+                get.read(Room::plain(unsafe { slice_mut(to, n_bytes) }))
+            }
         };
-        match done {
+        match moved() {
             Ok(converted) => ranged(converted),
             Err(error) => Err(self.file.failure(error)),
         }
@@ -153,24 +157,28 @@ impl Transfer<'_> {
             Caller::Put(from) => {
                 // SAFETY: same contract: elements of the variable's type.
                 let mut memory = unsafe { CMemory::new() };
-                let put = dataset.put_placed(self.var, slab, &mut memory, |n_bytes| {
+                let moved = || {
+                    let mut put = dataset.put_to(self.var)?;
+                    let n_bytes = put.check(&slab(put.rank()), None)?;
                     if from.is_null() && n_bytes != 0 {
                         return Err(NcError::Inval.into());
                     }
                     // SAFETY: the caller's contract, once null is excluded.
-                    Ok(unsafe { slice(from, n_bytes) })
-                });
-                return ranged(put.map_err(|error| self.file.failure(error))?);
+                    let bytes = unsafe { slice(from, n_bytes) };
+                    put.write(Values { bytes, fetch: Some(&mut memory) })
+                };
+                return ranged(moved().map_err(|error| self.file.failure(error))?);
             }
         };
         let mut place = MallocPlace::default();
-        let converted = dataset.get_placed(self.var, slab, &mut place, |n_bytes| {
-            if to.is_null() && n_bytes != 0 {
-                return Err(NcError::Inval.into());
-            }
-            // SAFETY: the caller's contract, once null is excluded.
-            Ok(unsafe { slice_mut(to, n_bytes) })
-        })?;
+        let mut get = dataset.get_from(self.var)?;
+        let n_bytes = get.check(&slab(get.rank()), None)?;
+        if to.is_null() && n_bytes != 0 {
+            return Err(NcError::Inval.into());
+        }
+        // SAFETY: the caller's contract, once null is excluded.
+        let bytes = unsafe { slice_mut(to, n_bytes) };
+        let converted = get.read(Room { bytes, place: Some(&mut place) })?;
         place.keep();
         ranged(converted)
     }

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use zonda::{
-    Dataset, ExtType, Fetch, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, VarId, VarView,
+    Dataset, ExtType, Format, MAX_NAME_BYTES, MAX_VAR_DIMS, NcError, Values, VarId, VarView,
     check_name, default_fill, memory,
 };
 
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn nc_def_var_fill(
         let value = given.then(|| unsafe { slice(fill_value.cast::<u8>(), size) });
         // SAFETY: the same.
         let mut memory = unsafe { CMemory::new() };
-        let value = value.map(|bytes| (bytes, &mut memory as &mut dyn Fetch));
-        let defined = file.dataset.def_var_fill_placed(file.var(varid), no_fill != 0, value);
+        let value = value.map(|bytes| Values { bytes, fetch: Some(&mut memory) });
+        let defined = file.dataset.def_var_fill_values(file.var(varid), no_fill != 0, value);
         defined.map_err(|error| file.failure(error))
     })
 }
@@ -343,13 +343,7 @@ pub unsafe extern "C" fn nc_inq_var_fill(
         unsafe { put(no_fill, c_int::from(unfilled)) };
         if !fill_value.is_null() {
             let mut value = default_fill(ty).to_vec();
-            let room = &mut value;
-            let found = file.dataset.get_att(id, b"_FillValue", None, move |n_bytes| {
-                room.truncate(n_bytes);
-                memory::lengthen(room, n_bytes, 0).map_err(NcError::from)?;
-                Ok(room.as_mut_slice())
-            });
-            match found {
+            match file.dataset.get_att_list(id, b"_FillValue", None, (&mut value, None)) {
                 Err(error) if error.code() != NcError::NotAtt => return Err(error.into()),
                 _ => {}
             }

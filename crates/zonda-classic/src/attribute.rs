@@ -2,13 +2,16 @@
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
+use zonda_format::{AttAccess, AttPut, VarRef};
 use zonda_model::{ExtType, MemType, VarId, memory};
+use zonda_runtime::lock::RwLockWriteGuard;
 
 use crate::atts::Att;
 use crate::define::valid_name;
 use crate::error::{ClassicError, shown};
-use crate::file::ClassicFile;
+use crate::file::{ClassicFile, State};
 use crate::header::{Version, round_up};
+use crate::transfer::Held;
 
 /// Most values of one attribute (the reference's limit in every format).
 const MAX_VALUES: usize = 0x7FFF_FFFF;
@@ -38,53 +41,89 @@ pub(crate) fn check_mix(
     }
 }
 
+/// A file that is had alone, to put an attribute in two steps.
+#[derive(Debug)]
+pub struct Alone<'f> {
+    state: RwLockWriteGuard<'f, State>,
+}
+
 impl ClassicFile {
-    /// Writes an attribute of `n_values` values; `values` is asked for their bytes in memory form
-    /// (type `mem`, by default the natural one of `nc_type`) once the other arguments are checked.
-    ///
-    /// In data mode an existing attribute is overwritten if the new value is not longer.
+    /// Has the file alone, to put an attribute.
     ///
     /// # Errors
-    /// In the reference's order: read-only, no such variable, type not in the format, text mixed
-    /// with numbers, too many values, not in define mode, bad name. Values that do not fit the
-    /// type are counted, not refused.
-    pub fn put_att<'a, E: From<ClassicError>>(
-        &self,
-        owner: VarId,
-        name: &[u8],
-        nc_type: i32,
-        n_values: usize,
-        mem: Option<MemType>,
-        values: impl FnOnce(usize) -> Result<&'a [u8], E>,
-    ) -> Result<Converted, E> {
+    /// [`ClassicError::ReadOnly`].
+    pub fn hold_alone(&self) -> Result<Alone<'_>, ClassicError> {
         self.require_writable()?;
-        let mut state = self.state.write();
-        state.require_open()?;
-        let in_define = state.in_define();
-        let header = &mut state.header;
-        header.atts(owner)?;
-        let version = header.version;
-        let ty = version.type_of(nc_type)?;
-        let mem = check_mix(ty, mem, || shown(name))?;
-        if n_values > MAX_VALUES {
+        Ok(Alone { state: self.state.write() })
+    }
+
+    /// Both steps of putting an attribute.
+    ///
+    /// # Errors
+    /// As [`ClassicFile::hold_alone`], [`Alone::check_put_att`] and [`Alone::put_att`].
+    pub fn put_att(&self, att: &AttPut<'_>, memory: &[u8]) -> Result<Converted, ClassicError> {
+        let mut alone = self.hold_alone()?;
+        alone.check_put_att(att)?;
+        alone.put_att(att, memory)
+    }
+
+    /// Both steps of reading an attribute.
+    ///
+    /// # Errors
+    /// As [`Held::check_get_att`] and [`Held::get_att`].
+    pub fn get_att(&self, att: &AttAccess<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
+        let held = self.hold();
+        held.check_get_att(att)?;
+        held.get_att(att, out)
+    }
+}
+
+impl Alone<'_> {
+    /// First step of putting an attribute: bytes that its values take in memory.
+    ///
+    /// # Errors
+    /// In the reference's order: no such variable, type not in the format, text mixed with numbers, too many values.
+    pub fn check_put_att(&self, att: &AttPut<'_>) -> Result<usize, ClassicError> {
+        let (_, mem) = self.types_of(att)?;
+        if att.n_values > MAX_VALUES {
             let what = "an attribute of more than 2147483647 values";
-            return Err(ClassicError::InvalidArgument { what }.into());
+            return Err(ClassicError::InvalidArgument { what });
         }
-        let mem_len = n_values.saturating_mul(mem.size());
-        let memory = if n_values == 0 { &[][..] } else { values(mem_len)? };
-        if memory.len() != mem_len {
-            let what = "the memory given is not as long as its element count says";
-            return Err(ClassicError::InvalidArgument { what }.into());
+        // In range: of at most 2147483647 values.
+        att.n_values.checked_mul(mem.size()).ok_or(LENGTH)
+    }
+
+    /// The type of an attribute, and that of its values in memory.
+    fn types_of(&self, att: &AttPut<'_>) -> Result<(ExtType, MemType), ClassicError> {
+        let header = self.state.require_open()?;
+        header.atts(att.owner.var)?;
+        let ty = header.version.type_of(att.nc_type)?;
+        Ok((ty, check_mix(ty, att.mem, || shown(att.name))?))
+    }
+
+    /// Second step of putting an attribute. In data mode an existing one is overwritten if the new value is not longer.
+    ///
+    /// # Errors
+    /// Memory of another length than the check said; not in define mode, bad name. Values that do not fit the
+    /// type are counted, not refused.
+    pub fn put_att(&mut self, att: &AttPut<'_>, memory: &[u8]) -> Result<Converted, ClassicError> {
+        let (ty, mem) = self.types_of(att)?;
+        let AttPut { owner: VarRef { var: owner, .. }, name, n_values, .. } = *att;
+        if n_values.checked_mul(mem.size()) != Some(memory.len()) {
+            return Err(LENGTH);
         }
+        let in_define = self.state.in_define();
+        let header = &mut self.state.header;
+        let version = header.version;
         let existing = header.att_named(owner, name)?;
-        let len = n_values.saturating_mul(ty.size());
+        let len = n_values.checked_mul(ty.size()).ok_or(LENGTH)?;
         let atts = header.atts_mut(owner)?;
         let old = existing.and_then(|i| atts.get_mut(i));
         let fits = old
             .as_ref()
             .is_some_and(|old| round_up(len as u64, 4) <= round_up(old.bytes.len() as u64, 4));
         if !in_define && !fits {
-            return Err(ClassicError::NotInDefineMode.into());
+            return Err(ClassicError::NotInDefineMode);
         }
         let stored = match &old {
             // In data mode the reference keeps the name without looking at it again.
@@ -98,39 +137,55 @@ impl ClassicFile {
             Some(slot) => *slot = att,
             None => atts.push(att),
         }
-        state.header_dirty |= !in_define;
+        self.state.header_dirty |= !in_define;
         Ok(converted)
     }
+}
 
-    /// Reads the values of an attribute as `mem` (by default its natural type) into the memory that
-    /// `out` hands over when it is told the length in bytes.
+impl Held<'_> {
+    /// First step of reading an attribute: bytes that its values take in memory.
     ///
     /// # Errors
     /// In the reference's order: no such variable, no such attribute, text mixed with numbers.
-    /// Values that do not fit `mem` are counted, not refused.
-    pub fn get_att<'a, E: From<ClassicError>>(
-        &self,
-        owner: VarId,
-        name: &[u8],
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8], E>,
-    ) -> Result<Converted, E> {
-        let state = self.state.read();
-        let header = state.require_open()?;
-        let (_, att) = header.att(owner, name)?;
-        if att.len == 0 {
-            return Ok(Converted { out_of_range: 0 });
+    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize, ClassicError> {
+        let header = self.state.require_open()?;
+        let (_, found) = header.att(att.owner.var, att.name)?;
+        if found.len == 0 {
+            return Ok(0);
         }
-        let mem = check_mix(att.ty, mem, || shown(name))?;
-        let n_values = att.bytes.len().checked_div(att.ty.size()).unwrap_or(0);
-        let memory = out(n_values.saturating_mul(mem.size()))?;
-        let decoder = Decoder::new(att.ty, ByteOrder::Big, mem, range_rule(header.version));
-        match decoder {
-            Ok(decoder) => Ok(decoder.decode(att.bytes, memory)),
-            Err(_) => Err(ClassicError::TextNumberMix { object: shown(name) }.into()),
-        }
+        let mem = check_mix(found.ty, att.mem, || shown(att.name))?;
+        let n_values = found.bytes.len().checked_div(found.ty.size());
+        n_values.and_then(|n_values| n_values.checked_mul(mem.size())).ok_or(LENGTH)
     }
 
+    /// Second step of reading an attribute.
+    ///
+    /// # Errors
+    /// Memory of another length than the check said. Values that do not fit are counted, not refused.
+    pub fn get_att(&self, att: &AttAccess<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
+        let header = self.state.require_open()?;
+        let (_, found) = header.att(att.owner.var, att.name)?;
+        let mem = att.mem.unwrap_or(found.ty.natural_mem());
+        if found.len == 0 && out.is_empty() {
+            return Ok(Converted { out_of_range: 0 });
+        }
+        let n_values = found.bytes.len().checked_div(found.ty.size());
+        if n_values.and_then(|n_values| n_values.checked_mul(mem.size())) != Some(out.len()) {
+            return Err(LENGTH);
+        }
+        let decoder = Decoder::new(found.ty, ByteOrder::Big, mem, range_rule(header.version));
+        match decoder {
+            Ok(decoder) => Ok(decoder.decode(found.bytes, out)),
+            Err(_) => Err(ClassicError::TextNumberMix { object: shown(att.name) }),
+        }
+    }
+}
+
+/// The memory of an attribute is not as long as its values.
+const LENGTH: ClassicError =
+    ClassicError::InvalidArgument { what: "the memory given is not as long as its element count says" };
+
+impl ClassicFile {
     /// Deletes an attribute; those behind it move up.
     ///
     /// # Errors

@@ -36,6 +36,7 @@ mod rewrite;
 mod select;
 mod transfer;
 
+pub use attribute::Alone;
 pub use atts::{Att, AttRef, Atts};
 pub use codec::{DecodeLimits, decode_header, encode_header};
 pub use error::ClassicError;
@@ -44,4 +45,5 @@ pub use header::{Dim, Header, Var, Version};
 pub use layout::{Layout, Reserve};
 pub use left::Passed;
 pub use records::set_records;
+pub use transfer::Held;
 pub use recover::{Recovery, recover, recover_of};

@@ -7,13 +7,15 @@
 use std::sync::atomic::Ordering;
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule, swap_in_place};
+use zonda_format::Checked;
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 
 use crate::attribute::range_rule;
 use crate::error::ClassicError;
 use crate::file::{ClassicFile, Mode, State};
-use crate::transfer::{BUFFER, read_or_zeros};
+use crate::header::{Header, Var};
+use crate::transfer::{BUFFER, PLAIN, read_or_zeros};
 
 /// Runs up to this many bytes are converted on the stack: a latitude of a climate model's grid.
 pub(crate) const SMALL: usize = 1024;
@@ -135,6 +137,20 @@ impl PlainRun {
         let n_elems = usize::try_from(run_bytes.checked_div(size)?).ok()?;
         let rule = range_rule(header.version);
         Some((PlainRun { at, n_elems, ty: var.ty, rule }, mem))
+    }
+
+    /// For the second step of a transfer.
+    #[inline(always)]
+    pub(crate) fn checked(&self, mem: MemType) -> Checked {
+        // At most SMALL elements.
+        let n_bytes = self.n_elems.wrapping_mul(mem.size());
+        Checked { n_bytes, n_elems: self.n_elems, mem: Some(mem), found: [PLAIN, self.at] }
+    }
+
+    /// A run that was found before.
+    #[inline(always)]
+    pub(crate) fn again(header: &Header, var: &Var, at: u64, n_elems: usize) -> PlainRun {
+        PlainRun { at, n_elems, ty: var.ty, rule: range_rule(header.version) }
     }
 
     #[inline(always)]

@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 
 use smallvec::SmallVec;
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder};
+use zonda_format::{Access, Checked, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId, memory};
+use zonda_runtime::lock::RwLockReadGuard;
 use zonda_slab::for_each_place;
 use zonda_storage::{Storage, WriteRange};
 use zonda_trace::{Args, Kind, Span};
@@ -50,11 +52,7 @@ struct Plan {
 impl Plan {
     fn new(header: &Header, var: &Var, slab: &Hyperslab<'_>) -> Result<Plan, ClassicError> {
         let rank = var.shape.len();
-        let n_elems = slab
-            .count
-            .get(..rank)
-            .and_then(|count| Hyperslab { count, ..*slab }.n_elems())
-            .ok_or_else(|| ClassicError::SelectionTooLarge { variable: shown(&var.name) })?;
+        let n_elems = n_elems(var, slab)?;
         let size = var.ty.size() as u64;
         let mut plan = Plan { begin: var.begin, run_elems: 1, loops: SmallVec::new(), n_elems };
         let mut run_bytes = size;
@@ -108,62 +106,194 @@ impl Plan {
     }
 }
 
+/// A file whose definitions stay as they are while it is held, for transfers in two steps: a check, which says how long
+/// the caller's memory has to be, and the transfer. Those of other threads go on beside.
+#[derive(Debug)]
+pub struct Held<'f> {
+    file: &'f ClassicFile,
+    pub(crate) state: RwLockReadGuard<'f, State>,
+}
+
+/// What the second step of a transfer is to do, as `Checked::found` has it: this, and a place in the file.
+const NOTHING: u64 = 0;
+/// A few elements side by side, from a place on.
+pub(crate) const PLAIN: u64 = 1;
+/// Runs and the loops around them.
+const PLAN: u64 = 2;
+
 impl ClassicFile {
-    /// Writes a hyperslab of a variable from memory of type `mem` (by default the natural one).
+    /// Holds the definitions for a transfer.
+    #[inline]
+    pub fn hold(&self) -> Held<'_> {
+        Held { file: self, state: self.state.read() }
+    }
+
+    /// Both steps of writing a hyperslab.
     ///
-    /// `slab` is told the variable's rank (0 where there is no such variable), so that a caller who
-    /// holds bare pointers needs no inquiry before it can say what it means.
+    /// # Errors
+    /// As [`Held::check_put`] and [`Held::put`].
+    pub fn put(&self, put: &Access<'_>, data: &[u8]) -> Result<Converted, ClassicError> {
+        let held = self.hold();
+        let checked = held.check_put(put)?;
+        held.put(put, &checked, data)
+    }
+
+    /// Both steps of reading a hyperslab.
     ///
-    /// `data` is told the length in bytes (row-major, shape `count`) and hands over the memory once
-    /// everything else is checked. Puts beyond the last record add records, filled where the fill
-    /// mode says so. Without `stride` the checks are those of `nc_put_vara`, with it those of
-    /// `nc_put_vars`.
+    /// # Errors
+    /// As [`Held::check_get`] and [`Held::get`].
+    pub fn get(&self, get: &Access<'_>, out: &mut [u8]) -> Result<Converted, ClassicError> {
+        let held = self.hold();
+        let checked = held.check_get(get)?;
+        held.get(get, &checked, out)
+    }
+}
+
+impl Held<'_> {
+    /// Rank of a variable; 0 where there is none, which a check says.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self, id: VarId) -> usize {
+        let var = usize::try_from(id.0).ok().and_then(|index| self.state.header.vars.get(index));
+        var.map_or(0, |var| var.shape.len())
+    }
+
+    /// First step of writing a hyperslab of a variable: all that may refuse it.
+    ///
+    /// Without `stride` the checks are those of `nc_put_vara`, with it those of `nc_put_vars`.
     ///
     /// # Errors
     /// [`ClassicError::ReadOnly`], [`ClassicError::InDefineMode`], [`ClassicError::GlobalNotVar`],
     /// [`ClassicError::NoVar`], [`ClassicError::TextNumberMix`], [`ClassicError::InvalidCoords`],
-    /// [`ClassicError::Edge`], [`ClassicError::BadStride`], and what the storage reports. Values
-    /// that do not fit the variable's type are written as the reference does and counted.
-    pub fn put<'a, 's, E: From<ClassicError>>(
-        &self,
-        id: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8], E>,
-    ) -> Result<Converted, E> {
-        let state = self.state.read();
-        let slab = &slab(rank(&state, id));
-        if let Some((run, mem)) = PlainRun::find(self, &state, id, slab, mem)
-            && !self.share
-            && self.require_writable().is_ok()
+    /// [`ClassicError::Edge`], [`ClassicError::BadStride`].
+    #[inline]
+    pub fn check_put(&self, put: &Access<'_>) -> Result<Checked, ClassicError> {
+        let (file, state) = (self.file, &*self.state);
+        let Access { var: VarRef { var: id, .. }, slab, mem } = put;
+        if let Some((run, mem)) = PlainRun::find(file, state, *id, slab, *mem)
+            && !file.share
+            && file.require_writable().is_ok()
         {
-            let memory = checked_len(data(bytes_of(run.n_elems, mem))?, run.n_elems, mem)?;
-            return Ok(run.write(&*self.storage, mem, memory)?);
+            return Ok(run.checked(mem));
         }
-        let Some((var, mem)) = self.check_put(&state, id, slab, mem)? else {
-            return Ok(Converted { out_of_range: 0 });
+        let Some((var, mem)) = file.check_put(state, *id, slab, *mem)? else {
+            return Ok(Checked::default());
         };
-        let header = &state.header;
-        let plan = Plan::new(header, var, slab)?;
         let to = records_needed(var, slab);
-        let grows = to > self.n_records.load(Ordering::Acquire);
-        if grows {
-            select::check_n_records(header, var, slab, to)?;
+        let n_elems = n_elems(var, slab)?;
+        if to > file.n_records.load(Ordering::Acquire) {
+            select::check_n_records(&state.header, var, slab, to)?;
         }
-        let memory = match plan.n_elems {
-            0 => &[][..],
-            n => checked_len(data(bytes_of(n, mem))?, n, mem)?,
-        };
+        planned(var, n_elems, mem)
+    }
+
+    /// Second step of writing, with what the first one gave for the same elements: moves `data` (row-major, shape `count`)
+    /// to the file. Puts beyond the last record add records, filled where the fill mode says so.
+    ///
+    /// # Errors
+    /// [`ClassicError::InvalidArgument`] for memory of another length than the check said; what the storage
+    /// reports. Values that do not fit the variable's type are written as the reference does and counted.
+    #[inline]
+    pub fn put(
+        &self,
+        put: &Access<'_>,
+        checked: &Checked,
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        if data.len() != checked.n_bytes {
+            return Err(wrong_len());
+        }
+        let header = &self.state.header;
+        let [what, at] = checked.found;
+        if what == NOTHING {
+            return Ok(Converted::default());
+        }
+        let var = header.var(put.var.var)?;
+        let mem = checked.mem.unwrap_or(var.ty.natural_mem());
+        if what == PLAIN {
+            let run = PlainRun::again(header, var, at, checked.n_elems);
+            return run.write(&*self.file.storage, mem, data);
+        }
+        self.put_plan(put, (var, mem), data)
+    }
+
+    #[inline(never)]
+    fn put_plan(
+        &self,
+        put: &Access<'_>,
+        (var, mem): (&Var, MemType),
+        data: &[u8],
+    ) -> Result<Converted, ClassicError> {
+        let (file, header, slab) = (self.file, &self.state.header, &put.slab);
+        let plan = Plan::new(header, var, slab)?;
         let encoder = Encoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
             .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
-        let write = || write_plan(&*self.storage, &plan, &encoder, memory);
-        let converted = if grows { self.grow(header, id, slab, to, write)? } else { write()? };
-        if self.share {
-            self.publish_n_records(header.version)?;
+        let write = || write_plan(&*file.storage, &plan, &encoder, data);
+        let to = records_needed(var, slab);
+        let grows = to > file.n_records.load(Ordering::Acquire);
+        let converted = match grows {
+            true => file.grow(header, put.var.var, slab, to, write)?,
+            false => write()?,
+        };
+        if file.share {
+            file.publish_n_records(header.version)?;
         }
         Ok(converted)
     }
 
+    /// First step of reading a hyperslab of a variable. Without `stride` the checks are those of `nc_get_vara`, with it
+    /// those of `nc_get_vars`.
+    ///
+    /// # Errors
+    /// As [`Held::check_put`], but for [`ClassicError::ReadOnly`].
+    #[inline]
+    pub fn check_get(&self, get: &Access<'_>) -> Result<Checked, ClassicError> {
+        let (file, state) = (self.file, &*self.state);
+        let Access { var: VarRef { var: id, .. }, slab, mem } = get;
+        if let Some((run, mem)) = PlainRun::find(file, state, *id, slab, *mem) {
+            return Ok(run.checked(mem));
+        }
+        let Some((var, mem)) = file.check_get(state, *id, slab, *mem)? else {
+            return Ok(Checked::default());
+        };
+        match n_elems(var, slab)? {
+            0 => Ok(Checked::default()),
+            n => planned(var, n, mem),
+        }
+    }
+
+    /// Second step of reading: fills `out`. What lies behind the end of a short file reads as zeros, as in the reference.
+    ///
+    /// # Errors
+    /// As [`Held::put`].
+    #[inline]
+    pub fn get(
+        &self,
+        get: &Access<'_>,
+        checked: &Checked,
+        out: &mut [u8],
+    ) -> Result<Converted, ClassicError> {
+        if out.len() != checked.n_bytes {
+            return Err(wrong_len());
+        }
+        let (header, storage) = (&self.state.header, &*self.file.storage);
+        let [what, at] = checked.found;
+        if what == NOTHING {
+            return Ok(Converted::default());
+        }
+        let var = header.var(get.var.var)?;
+        let mem = checked.mem.unwrap_or(var.ty.natural_mem());
+        if what == PLAIN {
+            return PlainRun::again(header, var, at, checked.n_elems).read(storage, mem, out);
+        }
+        let plan = Plan::new(header, var, &get.slab)?;
+        let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
+            .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
+        read_plan(storage, &plan, &decoder, out)
+    }
+}
+
+impl ClassicFile {
     /// Everything that may refuse a put; `None` when there is nothing to do.
     fn check_put<'s>(
         &self,
@@ -228,50 +358,6 @@ impl ClassicFile {
         // Another thread's larger count is not to be overtaken by this one.
         let _growing = self.growth.lock();
         self.write_n_records(version, self.n_records.load(Ordering::Acquire))
-    }
-
-    /// Reads a hyperslab of a variable into memory of type `mem` (by default the natural one).
-    ///
-    /// `slab` is told the variable's rank, as in [`ClassicFile::put`].
-    ///
-    /// `out` is told the length in bytes and hands over the memory once everything else is checked.
-    /// What lies behind the end of a short file reads as zeros, as in the reference. Without
-    /// `stride` the checks are those of `nc_get_vara`, with it those of `nc_get_vars`.
-    ///
-    /// # Errors
-    /// As [`ClassicFile::put`], but for [`ClassicError::ReadOnly`].
-    pub fn get<'a, 's, E: From<ClassicError>>(
-        &self,
-        id: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8], E>,
-    ) -> Result<Converted, E> {
-        let state = self.state.read();
-        let slab = &slab(rank(&state, id));
-        if let Some((run, mem)) = PlainRun::find(self, &state, id, slab, mem) {
-            let memory = out(bytes_of(run.n_elems, mem))?;
-            if memory.len() != bytes_of(run.n_elems, mem) {
-                return Err(wrong_len().into());
-            }
-            return Ok(run.read(&*self.storage, mem, memory)?);
-        }
-        let Some((var, mem)) = self.check_get(&state, id, slab, mem)? else {
-            return Ok(Converted { out_of_range: 0 });
-        };
-        let header = &state.header;
-        let plan = Plan::new(header, var, slab)?;
-        if plan.n_elems == 0 {
-            return Ok(Converted { out_of_range: 0 });
-        }
-        let len = bytes_of(plan.n_elems, mem);
-        let memory = out(len)?;
-        if memory.len() != len {
-            return Err(wrong_len().into());
-        }
-        let decoder = Decoder::new(var.ty, ByteOrder::Big, mem, range_rule(header.version))
-            .map_err(|_| ClassicError::TextNumberMix { object: shown(&var.name) })?;
-        Ok(read_plan(&*self.storage, &plan, &decoder, memory)?)
     }
 
     /// Everything that may refuse a get; `None` when there is nothing to do.
@@ -341,24 +427,27 @@ fn covered(header: &Header, id: VarId, slab: &Hyperslab<'_>) -> Option<Covered> 
     Some(Covered { var: index, from: *slab.start.first()? as u64 })
 }
 
-#[inline]
-fn rank(state: &State, id: VarId) -> usize {
-    let var = usize::try_from(id.0).ok().and_then(|index| state.header.vars.get(index));
-    var.map_or(0, |var| var.shape.len())
+/// How many elements a selection has.
+fn n_elems(var: &Var, slab: &Hyperslab<'_>) -> Result<usize, ClassicError> {
+    let count = slab.count.get(..var.shape.len());
+    count.and_then(|count| Hyperslab { count, ..*slab }.n_elems()).ok_or_else(|| too_large(var))
 }
 
-#[inline]
-fn bytes_of(n_elems: usize, mem: MemType) -> usize {
-    n_elems.saturating_mul(mem.size())
+/// More than any memory holds.
+#[cold]
+fn too_large(var: &Var) -> ClassicError {
+    ClassicError::SelectionTooLarge { variable: shown(&var.name) }
+}
+
+fn planned(var: &Var, n_elems: usize, mem: MemType) -> Result<Checked, ClassicError> {
+    let n_bytes = n_elems.checked_mul(mem.size()).filter(|&n| isize::try_from(n).is_ok());
+    let n_bytes = n_bytes.ok_or_else(|| too_large(var))?;
+    Ok(Checked { n_bytes, n_elems, mem: Some(mem), found: [PLAN, 0] })
 }
 
 fn wrong_len() -> ClassicError {
     let what = "the memory given is not as long as its element count says";
     ClassicError::InvalidArgument { what }
-}
-
-fn checked_len(memory: &[u8], n_elems: usize, mem: MemType) -> Result<&[u8], ClassicError> {
-    if memory.len() == bytes_of(n_elems, mem) { Ok(memory) } else { Err(wrong_len()) }
 }
 
 /// The event of a block that is converted; `bytes` in the caller's memory. That of a few elements

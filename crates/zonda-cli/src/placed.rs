@@ -1,7 +1,7 @@
 //! Values of netCDF-4 types as the library hands them out: native bytes, with strings and sequences
 //! kept beside them.
 
-use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef, memory};
+use zonda::{AttView, Dataset, ExtType, NC_STRING, Place, VarRef};
 
 /// Strings and items of sequences, by the numbers that stand for them in elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,10 +53,7 @@ pub(crate) fn attribute(
     let mut out = Vec::new();
     if att.len > 0 {
         // In its own type nothing is out of range.
-        let _ = file.get_att_placed(owner, &att.name, &mut pieces, |len| {
-            memory::resize(&mut out, len, 0)?;
-            Ok(&mut out)
-        })?;
+        let _ = file.get_att_list(owner, &att.name, None, (&mut out, Some(&mut pieces)))?;
     }
     Ok((out, pieces))
 }

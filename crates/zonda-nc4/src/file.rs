@@ -7,6 +7,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
+use zonda_format::{AttAccess, Room};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
 use zonda_storage::{Beside, Storage};
@@ -16,21 +17,15 @@ use crate::details::Details;
 use crate::files::{Files, ObjectAt};
 use crate::hidden;
 use crate::model::{AttInfo, Gap, GroupId, Model, Passed, StorageKind, Var, VarInfo, WhyPassed};
-use crate::place::Target;
+use crate::get::{GetFault, bytes_of, check_conversion, mixed};
+use crate::place::{NoPlace, Target};
 use crate::refresh::{Patience, Read, may_be_torn};
 use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
 use crate::{Nc4Error, Result};
 
-/// What an attribute belongs to: a variable, or the group for [`VarId::GLOBAL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// Group.
-    pub group: GroupId,
-    /// Variable, or [`VarId::GLOBAL`].
-    pub var: VarId,
-}
+pub use zonda_format::VarRef as Owner;
 
 /// Finds a filter that is not built in, say in a plugin.
 pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
@@ -286,39 +281,79 @@ impl Nc4File {
         Ok((i32::try_from(number).unwrap_or(i32::MAX), info))
     }
 
-    /// Reads an attribute. `out` hands over the memory for the length in bytes (in memory form).
+    /// First step of reading an attribute: bytes that its values take in memory.
     ///
     /// # Errors
-    /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and
-    /// user-defined types; values that do not fit are counted.
-    pub fn get_att<'a, E: From<Nc4Error>>(
+    /// As [`Nc4File::att`]; `NC_ECHAR`, and `NC_EBADTYPE` for numbers asked of strings and user-defined types.
+    pub fn check_get_att(&self, att: &AttAccess<'_>) -> Result<usize> {
+        let (number, info) = self.find_att(att.owner, att.name)?;
+        let refused = |code| Nc4Error::Refused { object: self.path(att.owner), code };
+        if info.len == 0 {
+            return Ok(0);
+        }
+        let elem = match att.mem {
+            Some(mem) => {
+                check_conversion(info.nc_type, mem).map_err(|code| match code {
+                    NcError::Char => mixed("attribute", att.name),
+                    code => refused(code),
+                })?;
+                let is_float = matches!(mem, MemType::F32 | MemType::F64);
+                // Numbers about the file are made when they are asked for.
+                if number < 0 && is_float && info.nc_type == ExtType::Int.nc_type() {
+                    return Err(refused(NcError::Range));
+                }
+                mem.size()
+            }
+            None => self.size_of(self.model()?, info.nc_type),
+        };
+        let n_values = usize::try_from(info.len).ok();
+        let n_bytes = n_values.and_then(|n_values| bytes_of(n_values, elem));
+        n_bytes.ok_or_else(|| refused(NcError::NoMem))
+    }
+
+    /// Second step of reading an attribute, while the file did not change.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; as [`Nc4File::att`]; `NC_EBADTYPE` for strings and
+    /// sequences where there is no place for them. Values that do not fit are counted.
+    pub fn get_att(&self, att: &AttAccess<'_>, room: Room<'_>) -> Result<Converted> {
+        let mut none = NoPlace::default();
+        let target = match (att.mem, room.place) {
+            (Some(mem), _) => Target::Atomic(mem),
+            (None, Some(place)) => Target::Natural(place),
+            (None, None) => Target::Natural(&mut none),
+        };
+        let got = self.att_values(att, target, room.bytes);
+        if none.is_asked { Err(none.refused(self.path(att.owner))) } else { got }
+    }
+
+    fn att_values(
         &self,
-        owner: Owner,
-        name: &[u8],
+        &AttAccess { owner, name, .. }: &AttAccess<'_>,
         target: Target<'_>,
-        out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    ) -> std::result::Result<Converted, E> {
+        out: &mut [u8],
+    ) -> Result<Converted> {
         let list = self.att_list(owner)?;
         let name = self.normalized(owner, name)?;
+        let fail = |fault| self.value_fault(owner, fault);
         if let Some((value, info)) = self.special(owner, &name)? {
-            return self.get_special(owner, &value, &info, target, out);
+            return special_values(&value, &info, &target, out).map_err(fail);
         }
         let model = self.model()?;
-        let fail = |fault| E::from(self.att_fault(owner, fault));
-        let number = list.find(&name).map_err(fail)?;
-        let value = list.value(number, &model.forms).map_err(fail)?;
-        let fail = |fault| E::from(self.value_fault(owner, fault));
-        match value {
+        let unread = |fault| self.att_fault(owner, fault);
+        let number = list.find(&name).map_err(unread)?;
+        let info = list.info(number).map_err(unread)?;
+        if info.len == 0 && out.is_empty() {
+            return Ok(Converted::default());
+        }
+        match list.value(number, &model.forms).map_err(unread)? {
             AttValue::Stored(stored) => {
                 let (attribute, meaning) = &*stored;
-                crate::get::attribute(self, list.file(), attribute, meaning, target, out, fail)
+                crate::get::attribute(self, list.file(), attribute, meaning, target, out)
             }
-            AttValue::Held(held) => {
-                let info =
-                    list.info(number).map_err(|fault| E::from(self.att_fault(owner, fault)))?;
-                crate::write::get_held(model, &info, held, target, out, fail)
-            }
+            AttValue::Held(held) => crate::write::get_held(model, &info, held, target, out),
         }
+        .map_err(fail)
     }
 
     /// How a variable is stored, its filters and fill value.
@@ -493,29 +528,6 @@ impl Nc4File {
         Ok(Some((value, AttInfo { name: name.into(), nc_type, len })))
     }
 
-    fn get_special<'a, E: From<Nc4Error>>(
-        &self,
-        owner: Owner,
-        value: &[u8],
-        info: &AttInfo,
-        target: Target<'_>,
-        out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    ) -> std::result::Result<Converted, E> {
-        let refused = |code| E::from(Nc4Error::Refused { object: self.path(owner), code });
-        let ext = ExtType::from_nc_type(info.nc_type).ok_or_else(|| refused(NcError::BadType))?;
-        let mem = match target {
-            Target::Natural(_) => ext.natural_mem(),
-            Target::Atomic(MemType::F32 | MemType::F64 | MemType::Text) if ext == ExtType::Int => {
-                return Err(refused(NcError::Range));
-            }
-            Target::Atomic(mem) => mem,
-        };
-        let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast)
-            .map_err(|_| refused(NcError::Char))?;
-        let n = value.len().checked_div(ext.size()).unwrap_or(0);
-        Ok(decoder.decode(value, out(n.saturating_mul(mem.size()))?))
-    }
-
     /// Text of `_NCProperties`.
     fn properties(&self) -> Result<Option<Vec<u8>>> {
         if let Some(writing) = self.writing.as_ref().filter(|writing| writing.is_new) {
@@ -560,4 +572,26 @@ impl Nc4File {
 /// An HDF5 error with the object it is about.
 pub(crate) fn hdf(object: String, error: HdfError) -> Nc4Error {
     Nc4Error::Hdf { object, error }
+}
+
+/// The value of an attribute that is found by name only, as the caller wants it.
+fn special_values(
+    value: &[u8],
+    info: &AttInfo,
+    target: &Target<'_>,
+    out: &mut [u8],
+) -> std::result::Result<Converted, GetFault> {
+    let refused = GetFault::Refused;
+    let ext = ExtType::from_nc_type(info.nc_type).ok_or(refused(NcError::BadType))?;
+    let mem = match target {
+        Target::Natural(_) => ext.natural_mem(),
+        Target::Atomic(mem) => *mem,
+    };
+    let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, RangeRule::Cast);
+    let decoder = decoder.map_err(|_| refused(NcError::Char))?;
+    let n = value.len().checked_div(ext.size()).unwrap_or(0);
+    if n.checked_mul(mem.size()) != Some(out.len()) {
+        return Err(GetFault::wrong_length());
+    }
+    Ok(decoder.decode(value, out))
 }

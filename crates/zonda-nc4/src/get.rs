@@ -2,7 +2,9 @@
 
 use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
+use zonda_format::{Access, Checked, Place, Room, VarRef};
 use zonda_hdf5::{Attribute, File, HdfError};
+use smallvec::SmallVec;
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
@@ -13,7 +15,7 @@ use crate::details::{Details, native_fill};
 use crate::file::Nc4File;
 use crate::form::{Form, NC_STRING, Shape};
 use crate::model::{Dim, GroupId, Model, UserClass, Var};
-use crate::place::{Place, Target};
+use crate::place::{NoPlace, Target};
 use crate::request::{Request, Written};
 use crate::select::{self, Axis, Misfit};
 use crate::values::{Fault, Values, until_nul};
@@ -37,6 +39,13 @@ impl GetFault {
     pub(crate) fn missing(error: &zonda_chunk::FilterError) -> GetFault {
         let error = error.clone();
         GetFault::Chunk(ChunkError::Filter { chunk: Vec::new(), at: 0, error })
+    }
+
+    /// Memory of another length than a check said.
+    #[cold]
+    pub(crate) fn wrong_length() -> GetFault {
+        let why = "the memory given is not as long as its element count says";
+        GetFault::Explained(NcError::Inval, why.to_owned())
     }
 
     pub(crate) fn at(self, object: impl FnOnce() -> String) -> Nc4Error {
@@ -88,99 +97,128 @@ impl From<ChunkError> for GetFault {
     }
 }
 
+/// Where the elements of a variable are.
+enum Found<'f> {
+    /// They were put to since the file was opened.
+    Written(Written<'f>),
+    /// Defined, and not put to.
+    Defined(Box<Data>),
+    /// As the file has it.
+    Stored(&'f Data),
+}
+
+impl Found<'_> {
+    fn data(&self) -> &Data {
+        match self {
+            Found::Written(written) => &written.store.data,
+            Found::Defined(data) => data,
+            Found::Stored(data) => data,
+        }
+    }
+}
+
 impl Nc4File {
-    /// Reads a hyperslab. `slab` is told the variable's rank; `out` hands over the memory for the
-    /// length in bytes (row-major, shape `count`, elements in memory form) after all checks.
-    /// Elements beyond the variable's extent but inside its dimensions, and those never written,
-    /// are fill values.
+    /// First step of reading a hyperslab: all that may refuse it, and how many bytes the caller's memory has to have
+    /// (row-major, shape `count`, elements in memory form).
     ///
     /// # Errors
-    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE` in the classic model, `NC_ENOFILTER`, `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`,
-    /// `NC_EBADTYPE` for numbers asked of strings and user-defined types, `NC_EFILTER`, `NC_EHDFERR`, in
-    /// the order of the reference. Values that do not fit are counted.
-    pub fn get<'a, 's, E: From<Nc4Error>>(
-        &self,
-        group: GroupId,
-        id: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        target: Target<'_>,
-        out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    ) -> std::result::Result<Converted, E> {
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINDEFINE` in the classic model, `NC_ENOFILTER`, `NC_ESTRIDE`,
+    /// `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers asked of strings and user-defined types, in the order of the reference.
+    pub fn check_get(&self, get: &Access<'_>) -> Result<Checked> {
+        let Access { var: VarRef { group, var: id }, slab, mem } = *get;
         let (model, var) = self.var(group, id)?;
-        let fail = |fault: GetFault| E::from(fault.at(|| model.var_path(group, var)));
+        let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
         let refused = |code| fail(GetFault::Refused(code));
-        let text = ExtType::Char.nc_type();
-        if let Target::Atomic(mem) = target
-            && (var.nc_type == text) != (mem == MemType::Text)
-        {
-            return Err(refused(NcError::Char));
+        if let Some(mem) = mem {
+            check_conversion(var.nc_type, mem).map_err(|code| match code {
+                NcError::Char => mixed("variable", &var.name),
+                code => refused(code),
+            })?;
         }
         let defines = |writing: &Writing| writing.is_defining && writing.how.classic;
         if self.writing.as_deref().is_some_and(defines) {
             return Err(refused(NcError::InDefine));
         }
-        let written = self.written(group, id, var);
-        let made;
-        let data = match &written {
-            Some(written) => &written.store.data,
-            None if var.draft.is_some() => {
-                made = self.unwritten(model, var).map_err(fail)?;
-                &made
-            }
-            None => self.data(var).map_err(|error| fail(GetFault::Hdf(error)))?,
-        };
+        let found = self.found(get.var, model, var).map_err(fail)?;
+        let data = found.data();
         if let Some(spec) = &data.missing {
             return Err(fail(GetFault::missing(spec)));
         }
-        let rank = var.dims.len();
-        let slab = slab(rank);
         let axes = axes(model, var);
         if let Err(misfit) = select::check(&axes, &slab) {
-            return Err(short(model, group, var, (&axes, &slab), misfit).into());
+            return Err(short(model, group, var, (&axes, &slab), misfit));
         }
-        let cut = |list: &'s [usize]| list.get(..rank).unwrap_or(list);
-        let slab = Hyperslab {
-            start: cut(slab.start),
-            count: cut(slab.count),
-            stride: slab.stride.map(|stride| stride.get(..rank).unwrap_or(stride)),
+        let elem = element_bytes(&data.form, mem).ok_or_else(|| refused(NcError::BadType))?;
+        let count = slab.count.get(..var.dims.len());
+        let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
+        let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
+        let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
+        Ok(Checked { n_bytes, n_elems, mem, found: [elem as u64, 0] })
+    }
+
+    /// Second step of reading, with what the first one gave for the same elements while the file did not change. Elements
+    /// beyond the variable's extent but inside its dimensions, and those never written, are fill values.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences
+    /// where there is no place for them; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
+    pub fn get(&self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
+        let mut none = NoPlace::default();
+        let target = match (get.mem, room.place) {
+            (Some(mem), _) => Target::Atomic(mem),
+            (None, Some(place)) => Target::Natural(place),
+            (None, None) => Target::Natural(&mut none),
         };
-        let form = &data.form;
-        let elem = match target {
-            Target::Natural(_) if form.atomic() == Some(NC_STRING) => 8,
-            Target::Natural(_) => form.size,
-            Target::Atomic(mem) if numeric(form, mem).is_some() => mem.size(),
-            Target::Atomic(_) => return Err(refused(NcError::BadType)),
-        };
-        let n_elems = slab.n_elems().ok_or_else(|| refused(NcError::NoMem))?;
-        let len = n_elems.checked_mul(elem).ok_or_else(|| refused(NcError::NoMem))?;
-        let out = out(len)?;
-        if n_elems == 0 {
+        let got = self.get_checked(get, checked, target, room.bytes);
+        if none.is_asked { Err(none.refused(self.path_of(get.var))) } else { got }
+    }
+
+    fn get_checked(
+        &self,
+        get: &Access<'_>,
+        checked: &Checked,
+        target: Target<'_>,
+        out: &mut [u8],
+    ) -> Result<Converted> {
+        let VarRef { group, var: id } = get.var;
+        let (model, var) = self.var(group, id)?;
+        let fail = |fault: GetFault| fault.at(|| model.var_path(group, var));
+        if out.len() != checked.n_bytes {
+            return Err(fail(GetFault::wrong_length()));
+        }
+        if checked.n_elems == 0 {
             return Ok(Converted::default());
         }
-        if let (None, Some(draft), true) = (&written, var.draft.as_deref(), form.has_pointers()) {
+        let slab = select::ranked(&get.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
+        let found = self.found(get.var, model, var).map_err(fail)?;
+        let (data, mem) = (found.data(), get.mem);
+        let form = &data.form;
+        if let (Found::Defined(_), Some(draft), true) =
+            (&found, var.draft.as_deref(), form.has_pointers())
+        {
             return unwritten(model, var, draft, target, out).map_err(fail);
         }
-        let mem = match &target {
-            Target::Atomic(mem) => Some(*mem),
-            Target::Natural(_) => None,
-        };
-        let work =
-            std::cell::Cell::new((n_elems as u64).saturating_mul(16).saturating_add(1 << 24));
+        let work = (checked.n_elems as u64).saturating_mul(16).saturating_add(1 << 24);
+        let work = std::cell::Cell::new(work);
         let nc_type = var.nc_type;
-        if let Some(written) = &written
+        let written = match &found {
+            Found::Written(written) => Some(written),
+            _ => None,
+        };
+        if let Some(written) = written
             && form.has_pointers()
         {
             // Strings may be on their way to the heap.
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
         }
-        let written = written.as_ref();
+        let elem = element_bytes(form, mem).ok_or_else(|| fail(GetFault::Refused(NcError::BadType)))?;
         let request =
             Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
         // The reference's own fill value is laid where the file knows of none.
         let existing = match data.user_fill {
             Some(_) => None,
-            None => select::existing(&axes, &slab),
+            None => select::existing(&axes(model, var), &slab),
         };
         let converted = match existing {
             None => request.read(&slab, target, out),
@@ -188,6 +226,64 @@ impl Nc4File {
         };
         let tolerated = |converted| tolerated(model.is_classic, var.nc_type, mem, converted);
         converted.map(tolerated).map_err(fail)
+    }
+
+    /// Whether a get can be made by who shares the file. As in the reference, one that ends define mode outside of the
+    /// classic model is refused first where it mixes text and numbers; then who has the file alone ends it ([`Nc4File::end_definitions`]).
+    ///
+    /// # Errors
+    /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_ECHAR`.
+    #[inline]
+    pub fn is_get_ready(&self, get: &Access<'_>) -> Result<bool> {
+        if !self.get_ends_define_mode() {
+            return Ok(true);
+        }
+        let (_, var) = self.var(get.var.group, get.var.var)?;
+        match get.mem.map(|mem| check_conversion(var.nc_type, mem)) {
+            Some(Err(NcError::Char)) => Err(mixed("variable", &var.name)),
+            _ => Ok(false),
+        }
+    }
+
+    /// Rank of a variable; 0 where there is none, which a check says.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self, VarRef { group, var }: VarRef) -> usize {
+        self.var(group, var).map_or(0, |(_, var)| var.dims.len())
+    }
+
+    /// Both steps of reading.
+    ///
+    /// # Errors
+    /// As [`Nc4File::check_get`] and [`Nc4File::get`].
+    pub fn get_now(&self, get: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+        let checked = self.check_get(get)?;
+        self.get(get, &checked, room)
+    }
+
+    /// Where the elements of a variable are.
+    fn found<'f>(
+        &'f self,
+        VarRef { group, var: id }: VarRef,
+        model: &Model,
+        var: &'f Var,
+    ) -> std::result::Result<Found<'f>, GetFault> {
+        if let Some(written) = self.written(group, id, var) {
+            return Ok(Found::Written(written));
+        }
+        if var.draft.is_some() {
+            return Ok(Found::Defined(Box::new(self.unwritten(model, var)?)));
+        }
+        self.data(var).map(Found::Stored).map_err(GetFault::Hdf)
+    }
+
+    /// The path of a variable, for an error.
+    #[cold]
+    pub(crate) fn path_of(&self, VarRef { group, var }: VarRef) -> String {
+        match self.var(group, var) {
+            Ok((model, var)) => model.var_path(group, var),
+            Err(_) => String::from("/"),
+        }
     }
 
     /// A variable that was put to since the file was opened.
@@ -272,6 +368,38 @@ impl Nc4File {
     }
 }
 
+/// Which types can be read as which.
+pub(crate) fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
+    match (ExtType::from_nc_type(nc_type), mem) {
+        (Some(ExtType::Char), MemType::Text) => Ok(()),
+        (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
+        (Some(_), _) => Ok(()),
+        (None, _) => Err(NcError::BadType),
+    }
+}
+
+/// Text is asked for as numbers, or numbers as text.
+#[cold]
+pub(crate) fn mixed(what: &str, name: &[u8]) -> Nc4Error {
+    let object = format!("{what} {}", zonda_model::shown_name(name));
+    let why = String::from("text and numbers do not convert into each other");
+    Nc4Error::Explained { object, why, code: NcError::Char }
+}
+
+/// Bytes of an element in the caller's memory; `None` for numbers asked of what is none.
+fn element_bytes(form: &Form, mem: Option<MemType>) -> Option<usize> {
+    match mem {
+        Some(mem) => numeric(form, mem).map(|_| mem.size()),
+        None if form.atomic() == Some(NC_STRING) => Some(8),
+        None => Some(form.size),
+    }
+}
+
+/// Bytes of so many elements; `None` for more than any memory holds.
+pub(crate) fn bytes_of(n_elems: usize, elem: usize) -> Option<usize> {
+    n_elems.checked_mul(elem).filter(|&n| isize::try_from(n).is_ok())
+}
+
 /// Elements of a variable without data whose fill value points to something.
 fn unwritten(
     model: &Model,
@@ -331,7 +459,7 @@ fn short(
     }
 }
 
-fn axes(model: &Model, var: &Var) -> Vec<Axis> {
+fn axes(model: &Model, var: &Var) -> SmallVec<[Axis; 4]> {
     let axis = |(&extent, &id)| {
         let dim = model.dim(id).filter(|dim| dim.is_unlimited);
         Axis { extent, unlimited: dim.map(|dim| dim.len) }
@@ -440,42 +568,34 @@ pub(crate) fn default_element(
 }
 
 /// Reads an attribute.
-pub(crate) fn attribute<'a, E>(
+pub(crate) fn attribute(
     nc4: &Nc4File,
     file: &File,
     attribute: &Attribute,
     meaning: &Meaning,
     target: Target<'_>,
-    out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    fail: impl Fn(GetFault) -> E,
-) -> std::result::Result<Converted, E> {
-    let refused = |code| fail(GetFault::Refused(code));
+    out: &mut [u8],
+) -> std::result::Result<Converted, GetFault> {
+    let refused = GetFault::Refused;
     let n = usize::try_from(meaning.len).map_err(|_| refused(NcError::NoMem))?;
-    if n == 0 {
-        out(0)?;
-        return Ok(Converted::default());
-    }
-    let is_text = meaning.nc_type == ExtType::Char.nc_type();
     let form = &meaning.form;
-    let mem = match &target {
-        Target::Atomic(mem) if is_text != (*mem == MemType::Text) => {
-            return Err(refused(NcError::Char));
-        }
-        Target::Atomic(mem) => Some(*mem),
-        Target::Natural(_) => None,
+    let has = |elem: usize| match n.checked_mul(elem) {
+        Some(len) if len == out.len() => Ok(()),
+        _ => Err(GetFault::wrong_length()),
     };
-    if is_text {
-        let out = out(n)?;
+    if meaning.nc_type == ExtType::Char.nc_type() {
+        has(1)?;
         out.iter_mut().zip(&attribute.data[..]).for_each(|(to, from)| *to = *from);
         return Ok(Converted::default());
     }
-    let ext = ExtType::from_nc_type(meaning.nc_type);
-    let mem = mem.or(ext.map(ExtType::natural_mem));
+    let mem = match &target {
+        Target::Atomic(mem) => Some(*mem),
+        Target::Natural(_) => ExtType::from_nc_type(meaning.nc_type).map(ExtType::natural_mem),
+    };
     match (mem, target) {
         (Some(mem), _) => {
-            let numeric = numeric(form, mem).ok_or_else(|| refused(NcError::BadType))?;
-            let len = n.checked_mul(mem.size()).ok_or_else(|| refused(NcError::NoMem))?;
-            let out = out(len)?;
+            let numeric = numeric(form, mem).ok_or(refused(NcError::BadType))?;
+            has(mem.size())?;
             let converted = match numeric {
                 Numeric::Kernel(decoder) => decoder.decode(&attribute.data, out),
                 Numeric::Odd(decoder) => odd(form, &decoder, &attribute.data, out),
@@ -486,20 +606,17 @@ pub(crate) fn attribute<'a, E>(
         }
         (None, Target::Atomic(_)) => Err(refused(NcError::BadType)),
         (None, Target::Natural(place)) => {
-            let elem = if meaning.nc_type == NC_STRING { 8 } else { form.size };
-            let len = n.checked_mul(elem).ok_or_else(|| refused(NcError::NoMem))?;
-            let out = out(len)?;
+            has(if meaning.nc_type == NC_STRING { 8 } else { form.size })?;
             if meaning.nc_type == NC_STRING && matches!(form.shape, Shape::FixedText(..)) {
                 let mut values = Values::new(file, place);
                 let src = attribute.data.chunks_exact(form.file_size.max(1));
                 for (src, dst) in src.zip(out.chunks_exact_mut(8)) {
-                    let address =
-                        values.text(until_nul(src)).map_err(|fault| fail(fault.into()))?;
+                    let address = values.text(until_nul(src))?;
                     dst.copy_from_slice(&address.to_ne_bytes());
                 }
                 return Ok(Converted::default());
             }
-            natural(file, form, place, &attribute.data, out).map_err(fail)?;
+            natural(file, form, place, &attribute.data, out)?;
             Ok(Converted::default())
         }
     }

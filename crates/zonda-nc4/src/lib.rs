@@ -44,11 +44,12 @@ pub use model::{
     AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, Passed, StorageKind,
     UserClass, UserType, Var, VarInfo, WhyPassed,
 };
-pub use place::{Place, Target};
+pub use place::Target;
+pub use zonda_format::{Fetch, Place};
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
 pub use write::{
-    CreateHow, Fetch, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
+    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
     View, recover, recover_of,
 };
 pub use zonda_hdf5::HdfError;

@@ -18,14 +18,7 @@ use crate::names::Names;
 use crate::types::Types;
 use crate::write::VarDraft;
 
-/// A group, numbered in the order in which the reference finds them; 0 is the root.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GroupId(pub u16);
-
-impl GroupId {
-    /// The root group.
-    pub const ROOT: GroupId = GroupId(0);
-}
+pub use zonda_format::GroupId;
 
 /// All definitions of a file.
 #[derive(Clone, Debug, Default)]

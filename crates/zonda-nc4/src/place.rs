@@ -1,18 +1,9 @@
 //! Values that own memory: strings and variable-length sequences, on their way to the caller.
 
-use zonda_model::MemType;
+use zonda_format::{Fetch, Place};
+use zonda_model::{MemType, NcError};
 
-/// Where values of variable length go. C wants addresses of memory from `malloc`; Rust wants
-/// something safe. What `place` returns is stored, in native byte order, in the element: 8 bytes for
-/// a string, length (8 bytes) and this for a sequence.
-pub trait Place {
-    /// Takes the bytes of one string (without NUL) or of all items of one sequence (in memory form,
-    /// themselves already placed); `None` where there is no memory.
-    ///
-    /// An empty sequence has address 0 and is not placed. A string that was never written is a null
-    /// pointer, 0; an empty one is placed.
-    fn place(&mut self, bytes: &[u8], text: bool) -> Option<u64>;
-}
+use crate::Nc4Error;
 
 /// What the caller's memory holds.
 pub enum Target<'a> {
@@ -29,5 +20,39 @@ impl std::fmt::Debug for Target<'_> {
             Target::Atomic(mem) => f.debug_tuple("Atomic").field(mem).finish(),
             Target::Natural(_) => f.write_str("Natural"),
         }
+    }
+}
+
+/// For values that own no memory: it sees whether they do.
+#[derive(Debug, Default)]
+pub(crate) struct NoPlace {
+    pub(crate) is_asked: bool,
+}
+
+impl NoPlace {
+    /// Why values were refused that own some.
+    #[cold]
+    pub(crate) fn refused(&self, object: String) -> Nc4Error {
+        let why = "it has strings or sequences, and the call says nothing of where they are in memory";
+        Nc4Error::Explained { object, why: why.to_owned(), code: NcError::BadType }
+    }
+}
+
+impl Place for NoPlace {
+    fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
+        self.is_asked = true;
+        None
+    }
+}
+
+impl Fetch for NoPlace {
+    fn text(&mut self, _: u64) -> Option<&[u8]> {
+        self.is_asked = true;
+        None
+    }
+
+    fn items(&mut self, _: u64, _: usize) -> &[u8] {
+        self.is_asked = true;
+        &[]
     }
 }

@@ -16,7 +16,8 @@ use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
-use crate::place::{Place, Target};
+use crate::place::Target;
+use zonda_format::Place;
 use crate::values::Values;
 use crate::write::{VarStore, Writing};
 

@@ -12,7 +12,7 @@ use zonda_hdf5::{File, FileAddr, HdfError, HeapCursor, Reader, Sizes};
 
 use crate::bits;
 use crate::form::{Form, Shape};
-use crate::place::Place;
+use zonda_format::Place;
 
 /// Why values cannot be delivered.
 #[derive(Debug)]

@@ -1,368 +1,471 @@
-//! Values of attributes and variables.
+//! Values of variables: transfers in two steps.
+//!
+//! [`Dataset::put_to`] and [`Dataset::get_from`] take the file and say the variable's rank; a check then says how long the
+//! caller's memory has to be, and the transfer moves the values. Nothing changes between. [`Dataset::put`] and [`Dataset::get`] are
+//! all of it in one call, for who knows the length.
+
+use std::fmt;
 
 use zonda_convert::Converted;
-use zonda_model::{Answer, Hyperslab, MemType, NcError};
-use zonda_nc4::{Fetch, GroupId, Place, Source, Target};
+use zonda_format::{Access, Checked, Place, Room, Values};
+use zonda_model::{Answer, Hyperslab, MemType, NcError, memory};
+use zonda_nc4::{GroupId, Nc4File};
+use zonda_runtime::lock::{RwLockReadGuard, RwLockWriteGuard};
 
-use crate::behind::{Behind, Went};
+use crate::behind::{Behind, Queued, Went};
 use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
-use crate::nc4::{Asked, NoPlace};
+use crate::nc4::Nc4;
 use crate::refs::VarRef;
-
-/// Attributes.
-impl Dataset {
-    /// Writes an attribute of a variable, or of the dataset for [`VarId::GLOBAL`].
-    ///
-    /// `values` is called with the length in bytes (`n_values` of type `mem`, by default the natural
-    /// one) after all other checks.
-    ///
-    /// # Errors
-    /// `NC_EPERM`, `NC_ENOTVAR`, `NC_EBADTYPE`, `NC_ECHAR`, `NC_EINVAL`, `NC_ENOTINDEFINE`,
-    /// `NC_EBADNAME`, `NC_EMAXNAME`, in this order. Values that do not fit are counted.
-    pub fn put_att<'a>(
-        &self,
-        owner: impl Into<VarRef>,
-        name: &[u8],
-        nc_type: i32,
-        n_values: usize,
-        mem: Option<MemType>,
-        values: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        let owner = owner.into();
-        let (_hold, found) = self.to_change(owner)?;
-        match found {
-            Ok(classic) => {
-                let owner = owner.var;
-                self.here(classic.put_att::<Error>(owner, name, nc_type, n_values, mem, values))
-            }
-            Err(nc4) => self.change(nc4, |file| match mem {
-                Some(mem) => {
-                    let source = Source::Atomic(mem);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-                }
-                None => NoPlace::with(|place| {
-                    let source = Source::Natural(place);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-                }),
-            }),
-        }
-    }
-
-    /// Reads an attribute of a variable, or of the dataset for [`VarId::GLOBAL`], as type `mem` (by
-    /// default its natural one) into the memory that `out` hands over for the length in bytes.
-    ///
-    /// # Errors
-    /// `NC_ENOTVAR`, `NC_ENOTATT`, `NC_ECHAR`, in this order. Values that do not fit are counted.
-    pub fn get_att<'a>(
-        &self,
-        owner: impl Into<VarRef>,
-        name: &[u8],
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        let owner = owner.into();
-        match self.classic_of(owner)? {
-            Ok(classic) => self.here(classic.get_att::<Error>(owner.var, name, mem, out)),
-            Err(nc4) => {
-                self.here(self.look(nc4, |file| Asked(file).get_att(owner, name, mem, out)))
-            }
-        }
-    }
-
-    /// Writes an attribute of any type as what it is, as [`Dataset::put_placed`] does a variable.
-    ///
-    /// # Errors
-    /// As [`Dataset::put_att`].
-    pub fn put_att_placed<'a>(
-        &self,
-        owner: VarRef,
-        name: &[u8],
-        (nc_type, n_values): (i32, usize),
-        fetch: &mut dyn Fetch,
-        values: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.put_att(owner, name, nc_type, n_values, None, values),
-            Some(nc4) => self.change(nc4, |file| {
-                let source = Source::Natural(fetch);
-                file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
-            }),
-        }
-    }
-
-    /// Reads an attribute of any type as what it is, as [`Dataset::get_placed`] does a variable.
-    ///
-    /// # Errors
-    /// As [`Dataset::get_att`]; `NC_ENOMEM` where `place` has no memory.
-    pub fn get_att_placed<'a>(
-        &self,
-        owner: VarRef,
-        name: &[u8],
-        place: &mut dyn Place,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.get_att(owner, name, None, out),
-            Some(nc4) => {
-                let target = Target::Natural(place);
-                let owner = owner.into();
-                self.here(self.look(nc4, |file| file.get_att::<Error>(owner, name, target, out)))
-            }
-        }
-    }
-}
 
 /// Variables.
 impl Dataset {
-    /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one).
-    ///
-    /// `data` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    /// Writes a hyperslab from memory of type `mem` (by default the variable's natural one): row-major, shape `count`.
     /// With `stride` the checks are those of `nc_put_vars`, without those of `nc_put_vara`.
     ///
     /// # Errors
-    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`,
-    /// `NC_EEDGE`, `NC_ESTRIDE`; what the storage reports. Values that do not fit are counted.
-    pub fn put<'a>(
+    /// `NC_EPERM`, `NC_EINDEFINE`, `NC_EGLOBAL`, `NC_ENOTVAR`, `NC_ECHAR`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_ESTRIDE`;
+    /// `NC_EINVAL` for memory of another length than the selection has; what the storage reports. Values that do not fit are counted.
+    pub fn put(
         &self,
         var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+        bytes: &[u8],
     ) -> Result<Converted> {
-        self.put_with(var, |_| *slab, mem, data)
+        let mut put = self.put_to(var)?;
+        put.check(slab, mem)?;
+        put.write(Values::plain(bytes))
     }
 
-    /// [`Dataset::put`] for a caller that does not know the rank before the call: `slab` is told it
-    /// (0 where there is no such variable).
+    /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where `values` says that they
+    /// are.
     ///
     /// # Errors
     /// As [`Dataset::put`].
-    pub fn put_with<'a, 's>(
+    pub fn put_values(
         &self,
         var: impl Into<VarRef>,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
+        slab: &Hyperslab<'_>,
+        values: Values<'_>,
     ) -> Result<Converted> {
-        let var = var.into();
-        match self.behind() {
-            None => self.here(self.inner.put(var, slab, mem, data)),
-            Some(behind) => self.put_behind(behind, var, slab, mem, data),
-        }
+        let mut put = self.put_to(var)?;
+        put.check(slab, None)?;
+        put.write(values)
     }
 
-    /// A put where puts are carried out behind the program's back.
-    #[inline(never)]
-    fn put_behind<'a, 's>(
-        &self,
-        behind: &Behind,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        behind.check()?;
-        let (mut slab, mut data) = (Once::new(slab), Once::new(data));
-        let (mut say, mut hand_over) = (|rank| slab.value(rank), |len| data.bytes(len));
-        if let Some(done) = behind.accept_at_once(var, mem, &mut say, &mut hand_over)? {
-            return Ok(done);
-        }
-        let known = behind.known(var).filter(|known| known.is_atomic() || mem.is_some());
-        let fit = known.as_ref().and_then(|known| known.fit(&slab.value(known.rank()), mem));
-        let (Some(known), Some(fit)) = (known, fit) else {
-            behind.finish(false)?;
-            let put = self.inner.put(var, |rank| slab.value(rank), mem, |len| data.bytes(len));
-            let put = self.here(put);
-            // Lengths may be other ones now.
-            behind.begin_change();
-            let went = slab.made.zip(data.made);
-            let went = went.map(|(slab, values)| Went { var, slab, mem, values });
-            return behind.went_by(put, went);
-        };
-        let given = data.bytes(fit.given_bytes)?;
-        if given.len() == fit.given_bytes
-            && let Some(converted) = behind.accept(var, &known, &fit, given)?
-        {
-            return Ok(converted);
-        }
-        behind.finish(false)?;
-        let converted = self.here(self.inner.put(var, |_| fit.slab, mem, |_| Ok(given)))?;
-        behind.grew(var, &known, &fit);
-        behind.went_by(Ok(converted), Some(Went { var, slab: fit.slab, mem, values: given }))
-    }
-
-    /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one).
-    ///
-    /// `out` is called with the length in bytes (row-major, shape `count`) after all other checks.
+    /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one): row-major, shape `count`.
     ///
     /// # Errors
     /// As [`Dataset::put`], but for `NC_EPERM`.
-    pub fn get<'a>(
+    pub fn get(
         &self,
         var: impl Into<VarRef>,
         slab: &Hyperslab<'_>,
         mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+        out: &mut [u8],
     ) -> Result<Converted> {
-        self.get_with(var, |_| *slab, mem, out)
+        let mut get = self.get_from(var)?;
+        get.check(slab, mem)?;
+        get.read(Room::plain(out))
     }
 
-    /// [`Dataset::get`] for a caller that does not know the rank before the call.
+    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences to where `room` has a place.
     ///
     /// # Errors
-    /// As [`Dataset::get`].
-    pub fn get_with<'a, 's>(
+    /// As [`Dataset::get`]; `NC_ENOMEM` where there is no memory for them.
+    pub fn get_values(
         &self,
         var: impl Into<VarRef>,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
+        slab: &Hyperslab<'_>,
+        room: Room<'_>,
     ) -> Result<Converted> {
+        let mut get = self.get_from(var)?;
+        get.check(slab, None)?;
+        get.read(room)
+    }
+
+    /// Reads a hyperslab to a list, which is made as long as its values; strings and sequences go to `place`.
+    ///
+    /// # Errors
+    /// As [`Dataset::get_values`]; `NC_ENOMEM`.
+    pub fn get_list(
+        &self,
+        var: impl Into<VarRef>,
+        slab: &Hyperslab<'_>,
+        mem: Option<MemType>,
+        (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
+    ) -> Result<Converted> {
+        let mut get = self.get_from(var)?;
+        let len = get.check(slab, mem)?;
+        memory::resize(list, len, 0)?;
+        get.read(Room { bytes: list, place: shorter(place) })
+    }
+
+    /// Begins a put. Until it is done or dropped, the thread must not call the dataset in another way.
+    ///
+    /// # Errors
+    /// What went wrong with puts that were accepted before; `ECHILD` in a forked child.
+    #[inline]
+    pub fn put_to(&self, var: impl Into<VarRef>) -> Result<Put<'_>> {
         let var = var.into();
-        let mut slab = Once::new(slab);
-        self.before_get(var, &mut slab)?;
-        match self.classic_of(var)? {
-            Ok(classic) => self.here(classic.get::<Error>(var.var, |n| slab.value(n), mem, out)),
-            Err(nc4) => {
-                let mut out = Once::new(out);
-                let mut tries = 0;
-                loop {
-                    let file = self.here(nc4.read_data(var, mem))?;
-                    let got = Asked(&file).get(var, |n| slab.value(n), mem, |n| out.memory(n));
-                    drop(file);
-                    match got {
-                        Err(error) if nc4.read_again(&error, &mut tries) => {}
-                        done => return self.here(done),
-                    }
-                }
+        let by = match self.behind() {
+            None => By::File(self.here(self.inner.put_to(var))?),
+            Some(behind) => By::Queue(Box::new(behind.put_to(var)?)),
+        };
+        let (slab, mem) = (NOTHING, None);
+        Ok(Put { dataset: self, by, access: Access { var, slab, mem }, checked: Checked::default() })
+    }
+
+    /// Begins a get. Until it is done or dropped, the thread must not call the dataset in another way.
+    ///
+    /// # Errors
+    /// `NC_EBADID` where another thread has closed the file.
+    #[inline]
+    pub fn get_from(&self, var: impl Into<VarRef>) -> Result<Get<'_>> {
+        let var = var.into();
+        let from = match self.behind() {
+            // What is to be waited for follows from what is read.
+            Some(behind) if behind.is_busy() => From::Later(behind),
+            _ => self.read_from(var)?,
+        };
+        let (slab, mem) = (NOTHING, None);
+        Ok(Get { dataset: self, from, access: Access { var, slab, mem }, checked: Checked::default() })
+    }
+
+    #[inline]
+    fn read_from(&self, var: VarRef) -> Result<From<'_>> {
+        match &*self.inner {
+            Inner::Classic(classic) if var.group == GroupId::ROOT => {
+                Ok(From::Classic(classic.hold()))
+            }
+            Inner::Classic(_) => Err(Error::from(NcError::BadGrpId).at(self.path())),
+            Inner::Nc4(nc4) => Ok(From::Nc4(nc4, Some(self.here(nc4.read())?))),
+        }
+    }
+
+    /// Rank of a variable, 0 where there is none.
+    fn rank(&self, var: VarRef) -> usize {
+        let rank =
+            self.in_group(var.group, |meta| meta.var(var.var).map_or(0, |var| var.dims.len()));
+        rank.unwrap_or(0)
+    }
+}
+
+/// The same for as long as it is wanted.
+pub(crate) fn shorter<'s, 'l: 's>(
+    place: Option<&'s mut (dyn Place + 'l)>,
+) -> Option<&'s mut (dyn Place + 's)> {
+    match place {
+        Some(place) => Some(place),
+        None => None,
+    }
+}
+
+/// Nothing is selected yet.
+const NOTHING: Hyperslab<'_> = Hyperslab { start: &[], count: &[], stride: None };
+
+/// A put that was begun: [`Dataset::put_to`].
+pub struct Put<'a> {
+    dataset: &'a Dataset,
+    by: By<'a>,
+    access: Access<'a>,
+    checked: Checked,
+}
+
+/// Who has the values when it is done.
+enum By<'a> {
+    File(InFile<'a>),
+    /// The file, after puts that were accepted.
+    AfterQueue(&'a Behind, InFile<'a>),
+    Queue(Box<Queued<'a>>),
+}
+
+impl<'a> Put<'a> {
+    /// Rank of the variable; 0 where there is none, which the check says.
+    #[inline]
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        let var = self.access.var;
+        match &self.by {
+            By::File(file) | By::AfterQueue(_, file) => file.rank(var),
+            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.dataset.rank(var)),
+        }
+    }
+
+    /// All that may refuse it. Gives the bytes that the caller's memory has to have: as `count` says, of type `mem`, by default the
+    /// variable's own. Lists may be longer than the rank.
+    ///
+    /// # Errors
+    /// As [`Dataset::put`].
+    #[inline]
+    pub fn check(&mut self, slab: &Hyperslab<'a>, mem: Option<MemType>) -> Result<usize> {
+        self.access = Access { slab: *slab, mem, ..self.access };
+        if let By::File(file) = &mut self.by {
+            self.checked = self.dataset.here(file.check(&self.access))?;
+            return Ok(self.checked.n_bytes);
+        }
+        self.check_behind()
+    }
+
+    #[inline(never)]
+    fn check_behind(&mut self) -> Result<usize> {
+        let By::Queue(queued) = &mut self.by else { return Ok(self.checked.n_bytes) };
+        if let Some(n_bytes) = queued.check(&self.access) {
+            self.checked.n_bytes = n_bytes;
+            return Ok(n_bytes);
+        }
+        let behind = queued.behind();
+        queued.let_go();
+        behind.finish(false)?;
+        let dataset = self.dataset;
+        let begin = || {
+            let mut file = dataset.inner.put_to(self.access.var)?;
+            let checked = file.check(&self.access)?;
+            Ok::<_, Error>((file, checked))
+        };
+        match dataset.here(begin()) {
+            Ok((file, checked)) => {
+                self.checked = checked;
+                self.by = By::AfterQueue(behind, file);
+                Ok(checked.n_bytes)
+            }
+            Err(error) => {
+                // Modes may be other ones now.
+                behind.begin_change();
+                Err(error)
             }
         }
     }
 
-    /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where
-    /// `fetch` finds them. Else as [`Dataset::put_with`].
+    /// Moves the values.
     ///
     /// # Errors
-    /// As [`Dataset::put_with`].
-    pub fn put_placed<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        fetch: &mut dyn Fetch,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        if self.as_nc4().is_none() {
-            return self.put_with(var, slab, None, data);
+    /// As [`Dataset::put`].
+    #[inline]
+    pub fn write(self, values: Values<'_>) -> Result<Converted> {
+        match self.by {
+            By::File(mut file) => {
+                self.dataset.here(file.put(&self.access, &self.checked, values))
+            }
+            _ => self.write_behind(values),
         }
-        let Some(behind) = self.behind() else {
-            return self.here(self.inner.put_placed(var, slab, fetch, data));
-        };
-        behind.check()?;
-        let Some(known) = behind.known(var) else {
-            behind.finish(false)?;
-            let put = self.here(self.inner.put_placed(var, slab, fetch, data));
-            behind.begin_change();
-            return behind.went_by(put, None);
-        };
-        if known.is_atomic() {
-            return self.put_behind(behind, var, slab, None, data);
-        }
-        let slab = slab(known.rank());
-        let Some(fit) = known.fit(&slab, None) else {
-            behind.finish(false)?;
-            let put = self.here(self.inner.put_placed(var, |_| slab, fetch, data));
-            behind.begin_change();
-            return behind.went_by(put, None);
-        };
-        let given = data(fit.given_bytes)?;
-        if given.len() == fit.given_bytes
-            && self.here(behind.accept_placed(var, &known, &fit, fetch, given))?
-        {
-            return Ok(Converted::default());
-        }
-        behind.finish(false)?;
-        let put = self.here(self.inner.put_placed(var, |_| slab, fetch, |_| Ok(given)))?;
-        behind.grew(var, &known, &fit);
-        behind.went_by(Ok(put), None)
     }
 
-    /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences where
-    /// `place` puts them. Else as [`Dataset::get_with`].
-    ///
-    /// # Errors
-    /// As [`Dataset::get_with`]; `NC_ENOMEM` where `place` has no memory.
-    pub fn get_placed<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        place: &mut dyn Place,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        match self.as_nc4() {
-            None => self.get_with(var, slab, None, out),
-            Some(nc4) => {
-                let (mut slab, mut out) = (Once::new(slab), Once::new(out));
-                self.before_get(var, &mut slab)?;
-                let mut tries = 0;
-                loop {
-                    let file = self.here(nc4.read_data(var, None))?;
-                    let (group, id, target) = (var.group, var.var, Target::Natural(&mut *place));
-                    let slab = |n| slab.value(n);
-                    let got = file.get::<Error>(group, id, slab, target, |n| out.memory(n));
-                    drop(file);
-                    match got {
-                        // What was placed already stays with the caller, so it is not placed twice.
-                        Err(error) if !out.is_made() && nc4.read_again(&error, &mut tries) => {}
-                        done => return self.here(done),
-                    }
+    #[inline(never)]
+    fn write_behind(self, mut values: Values<'_>) -> Result<Converted> {
+        let Put { dataset, by, access, checked } = self;
+        let Access { var, slab, mem } = access;
+        let (given, is_plain) = (values.bytes, values.fetch.is_none());
+        let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
+        match by {
+            By::File(mut file) => dataset.here(file.put(&access, &checked, values)),
+            By::AfterQueue(behind, mut file) => {
+                let put = dataset.here(file.put(&access, &checked, values));
+                drop(file);
+                // Lengths may be other ones now.
+                behind.begin_change();
+                behind.went_by(put, went(slab))
+            }
+            By::Queue(mut queued) => {
+                let behind = queued.behind();
+                if given.len() == checked.n_bytes
+                    && let Some(converted) = dataset.here(queued.accept(&access, &mut values))?
+                {
+                    return Ok(converted);
                 }
+                queued.let_go();
+                behind.finish(false)?;
+                let converted = dataset.here(dataset.inner.put(&access, values))?;
+                behind.went_by(Ok(converted), went(queued.grew(&access)))
             }
         }
     }
 }
 
-impl Dataset {
-    /// Waits for the puts that touch what is read.
+/// A get that was begun: [`Dataset::get_from`].
+pub struct Get<'a> {
+    dataset: &'a Dataset,
+    from: From<'a>,
+    access: Access<'a>,
+    checked: Checked,
+}
+
+/// Where values come from.
+enum From<'a> {
+    Classic(zonda_classic::Held<'a>),
+    /// None while it is taken anew.
+    Nc4(&'a Nc4, Option<RwLockReadGuard<'a, Nc4File>>),
+    /// The file, when puts were carried out that touch what is read.
+    Later(&'a Behind),
+}
+
+impl<'a> Get<'a> {
+    /// Rank of the variable; 0 where there is none, which the check says.
     #[inline]
-    fn before_get<'s, F: FnOnce(usize) -> Hyperslab<'s>>(
-        &self,
-        var: VarRef,
-        slab: &mut Once<F, Hyperslab<'s>>,
-    ) -> Result<()> {
-        match self.behind() {
-            Some(behind) if behind.is_busy() => {
-                let rank = self
-                    .in_group(var.group, |meta| meta.var(var.var).map_or(0, |var| var.dims.len()));
-                behind.before_get(var, &slab.value(rank.unwrap_or(0)))
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        let var = self.access.var;
+        match &self.from {
+            From::Classic(classic) => classic.rank(var.var),
+            From::Nc4(_, file) => file.as_ref().map_or(0, |file| file.rank(var)),
+            From::Later(_) => self.dataset.rank(var),
+        }
+    }
+
+    /// All that may refuse it. Gives the bytes that the caller's memory has to have, as [`Put::check`].
+    ///
+    /// # Errors
+    /// As [`Dataset::get`].
+    #[inline]
+    pub fn check(&mut self, slab: &Hyperslab<'a>, mem: Option<MemType>) -> Result<usize> {
+        self.access = Access { slab: *slab, mem, ..self.access };
+        if let From::Later(behind) = self.from {
+            behind.before_get(self.access.var, slab)?;
+            self.from = self.dataset.read_from(self.access.var)?;
+        }
+        let checked = match &self.from {
+            From::Classic(classic) => classic.check_get(&self.access).map_err(Error::from),
+            _ => self.check_nc4(),
+        };
+        self.checked = self.dataset.here(checked)?;
+        Ok(self.checked.n_bytes)
+    }
+
+    #[inline(never)]
+    fn check_nc4(&mut self) -> Result<Checked> {
+        let From::Nc4(nc4, held) = &mut self.from else { return Ok(self.checked) };
+        let mut tries = 0;
+        loop {
+            let file = match held.take() {
+                Some(file) => file,
+                None => nc4.read()?,
+            };
+            if !file.is_get_ready(&self.access)? {
+                drop(file);
+                nc4.write()?.end_definitions()?;
+                // Another thread may close the file just now.
+                continue;
             }
-            _ => Ok(()),
+            match file.check_get(&self.access).map_err(Error::from) {
+                Ok(checked) => {
+                    *held = Some(file);
+                    return Ok(checked);
+                }
+                Err(error) => {
+                    drop(file);
+                    if !nc4.read_again(&error, &mut tries) {
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves the values.
+    ///
+    /// # Errors
+    /// As [`Dataset::get`].
+    #[inline]
+    pub fn read(mut self, room: Room<'_>) -> Result<Converted> {
+        let got = match &self.from {
+            From::Classic(classic) => {
+                classic.get(&self.access, &self.checked, room.bytes).map_err(Error::from)
+            }
+            _ => self.read_nc4(room),
+        };
+        self.dataset.here(got)
+    }
+
+    #[inline(never)]
+    fn read_nc4(&mut self, room: Room<'_>) -> Result<Converted> {
+        let mut tries = 0;
+        loop {
+            let (nc4, file) = match &mut self.from {
+                From::Nc4(nc4, held) => (*nc4, held.take()),
+                _ => return Err(NOT_CHECKED.into()),
+            };
+            let file = file.ok_or(NOT_CHECKED)?;
+            if room.place.is_some() {
+                // What was placed stays with the caller, so that it cannot be tried again.
+                return Ok(file.get(&self.access, &self.checked, room)?);
+            }
+            let again = Room::plain(&mut *room.bytes);
+            let got = file.get(&self.access, &self.checked, again).map_err(Error::from);
+            drop(file);
+            match got {
+                Err(error) if nc4.read_again(&error, &mut tries) => {
+                    let before = self.checked.n_bytes;
+                    self.checked = self.check_nc4()?;
+                    if self.checked.n_bytes != before {
+                        let why = "another program changed the type of the variable";
+                        return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+}
+
+/// A get without its first step.
+const NOT_CHECKED: NcError = NcError::Inval;
+
+/// A put into the file itself, which was taken for it.
+pub(crate) enum InFile<'a> {
+    Classic(zonda_classic::Held<'a>),
+    Nc4(RwLockWriteGuard<'a, Nc4File>),
+}
+
+impl InFile<'_> {
+    #[inline]
+    fn rank(&self, var: VarRef) -> usize {
+        match self {
+            InFile::Classic(classic) => classic.rank(var.var),
+            InFile::Nc4(file) => file.rank(var),
+        }
+    }
+
+    #[inline]
+    fn check(&mut self, put: &Access<'_>) -> Result<Checked> {
+        match self {
+            InFile::Classic(classic) => Ok(classic.check_put(put)?),
+            InFile::Nc4(file) => Ok(file.check_put(put)?),
+        }
+    }
+
+    #[inline]
+    fn put(
+        &mut self,
+        put: &Access<'_>,
+        checked: &Checked,
+        values: Values<'_>,
+    ) -> Result<Converted> {
+        match self {
+            InFile::Classic(classic) => Ok(classic.put(put, checked, values.bytes)?),
+            InFile::Nc4(file) => Ok(file.put(put, checked, values)?),
         }
     }
 }
 
 impl Inner {
-    /// As [`Dataset::put_with`], in the file itself.
+    /// Takes the file for a put.
     #[inline]
-    pub(crate) fn put<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<InFile<'_>> {
         match self {
             Inner::Classic(classic) if var.group == GroupId::ROOT => {
-                classic.put::<Error>(var.var, slab, mem, data)
+                Ok(InFile::Classic(classic.hold()))
             }
             Inner::Classic(_) => Err(NcError::BadGrpId.into()),
-            Inner::Nc4(nc4) => nc4.change(|file| match mem {
-                Some(mem) => file.put::<Error>(var.group, var.var, slab, Source::Atomic(mem), data),
-                None => NoPlace::with(|place| {
-                    file.put::<Error>(var.group, var.var, slab, Source::Natural(place), data)
-                }),
-            }),
+            Inner::Nc4(nc4) => Ok(InFile::Nc4(nc4.write_anew()?)),
         }
+    }
+
+    /// Puts into the file itself.
+    pub(crate) fn put(&self, put: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        let mut file = self.put_to(put.var)?;
+        let checked = file.check(put)?;
+        file.put(put, &checked, values)
     }
 
     /// Stores what waits in memory only for more to come; what fails stays there.
@@ -372,76 +475,16 @@ impl Inner {
             Inner::Nc4(nc4) => nc4.change(|file| Ok(file.store_complete()?)),
         }
     }
+}
 
-    /// As [`Dataset::put_placed`], in the file itself.
-    pub(crate) fn put_placed<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        fetch: &mut dyn Fetch,
-        data: impl FnOnce(usize) -> Result<&'a [u8]>,
-    ) -> Result<Converted> {
-        match self {
-            Inner::Classic(_) => self.put(var, slab, None, data),
-            Inner::Nc4(nc4) => {
-                nc4.change(|file| file.put(var.group, var.var, slab, Source::Natural(fetch), data))
-            }
-        }
+impl fmt::Debug for Put<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Put").field("access", &self.access).finish_non_exhaustive()
     }
 }
 
-/// What a caller gives once, for a call that may be tried again.
-struct Once<F, T> {
-    make: Option<F>,
-    made: Option<T>,
-}
-
-impl<F, T> Once<F, T> {
-    fn new(make: F) -> Once<F, T> {
-        Once { make: Some(make), made: None }
-    }
-
-    /// Whether it was given.
-    fn is_made(&self) -> bool {
-        self.make.is_none()
-    }
-}
-
-impl<'s, F: FnOnce(usize) -> Hyperslab<'s>> Once<F, Hyperslab<'s>> {
-    #[inline]
-    fn value(&mut self, rank: usize) -> Hyperslab<'s> {
-        if let Some(make) = self.make.take() {
-            self.made = Some(make(rank));
-        }
-        self.made.unwrap_or(Hyperslab { start: &[], count: &[], stride: None })
-    }
-}
-
-impl<'a, F: FnOnce(usize) -> Result<&'a [u8]>> Once<F, &'a [u8]> {
-    /// The caller's memory for `len` bytes.
-    #[inline]
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8]> {
-        if let Some(make) = self.make.take() {
-            self.made = Some(make(len)?);
-        }
-        let why = "the caller's memory is to be had once";
-        self.made.ok_or_else(|| Error::explained(NcError::Internal, why))
-    }
-}
-
-impl<'a, F: FnOnce(usize) -> Result<&'a mut [u8]>> Once<F, &'a mut [u8]> {
-    /// Memory for `len` bytes, which are as many as before.
-    #[inline]
-    fn memory(&mut self, len: usize) -> Result<&mut [u8]> {
-        if let Some(make) = self.make.take() {
-            self.made = Some(make(len)?);
-        }
-        match &mut self.made {
-            Some(made) if made.len() == len => Ok(made),
-            Some(_) | None => {
-                let why = "another program changed the type of the variable";
-                Err(Error::answered(NcError::HdfErr, Answer::Request, why))
-            }
-        }
+impl fmt::Debug for Get<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Get").field("access", &self.access).finish_non_exhaustive()
     }
 }

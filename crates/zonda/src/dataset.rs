@@ -8,7 +8,7 @@ use std::time::Instant;
 use zonda_classic::{ClassicFile, Ending, Reserve};
 use zonda_model::NcError;
 use zonda_nc4::{Damaged, GroupId, Nc4File, View};
-use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard};
+use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
@@ -246,10 +246,8 @@ impl Dataset {
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
     ) -> Result<T> {
-        self.steer(nc4, |file| {
-            nc4.begin(file)?;
-            f(file).map_err(Into::into)
-        })
+        let mut file = self.changing(nc4)?;
+        self.here(f(&mut file))
     }
 
     /// Changes the mode of a netCDF-4 file, or completes changes of it. Puts that were accepted come
@@ -259,16 +257,28 @@ impl Dataset {
         nc4: &Nc4,
         f: impl FnOnce(&mut Nc4File) -> std::result::Result<T, E>,
     ) -> Result<T> {
+        let mut file = self.steering(nc4)?;
+        self.here(f(&mut file))
+    }
+
+    fn steering<'a>(&self, nc4: &'a Nc4) -> Result<RwLockWriteGuard<'a, Nc4File>> {
         let behind = self.behind();
         loop {
             if let Some(behind) = behind {
                 behind.finish(false)?;
             }
-            let mut file = self.here(nc4.write())?;
+            let file = self.here(nc4.write())?;
             if behind.is_none_or(Behind::begin_change) {
-                return self.here(f(&mut file));
+                return Ok(file);
             }
         }
+    }
+
+    /// A netCDF-4 file, for one who changes what is in it, which other writers of the process may do by turns.
+    pub(crate) fn changing<'a>(&self, nc4: &'a Nc4) -> Result<RwLockWriteGuard<'a, Nc4File>> {
+        let mut file = self.steering(nc4)?;
+        self.here(nc4.begin(&mut file))?;
+        Ok(file)
     }
 
     /// What changes definitions of a file, after the puts that were accepted; those to come go the ordinary way while
@@ -388,7 +398,7 @@ impl Dataset {
         }
     }
 
-    fn view(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
+    pub(crate) fn view(&self) -> Option<RwLockReadGuard<'_, Option<View>>> {
         self.behind().and_then(Behind::front)
     }
 

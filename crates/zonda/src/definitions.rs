@@ -2,11 +2,11 @@
 
 use zonda_classic::FillMode;
 use zonda_model::{DimId, VarId};
-use zonda_nc4::{Fetch, GroupId};
+use zonda_format::Values;
+use zonda_nc4::GroupId;
 
 use crate::dataset::{Dataset, Inner};
 use crate::error::Result;
-use crate::nc4::NoPlace;
 use crate::refs::VarRef;
 
 impl Dataset {
@@ -122,17 +122,7 @@ impl Dataset {
         no_fill: bool,
         value: Option<&[u8]>,
     ) -> Result<()> {
-        let VarRef { group, var: id } = var.into();
-        let (_hold, found) = self.to_change(VarRef { group, var: id })?;
-        match found {
-            Ok(classic) => self.here(classic.def_var_fill(id, no_fill, value)),
-            Err(nc4) => self.change(nc4, |file| {
-                NoPlace::with(|place| {
-                    let value = value.map(|bytes| (bytes, place as &mut dyn Fetch));
-                    Ok(file.def_var_fill(group, id, no_fill, value)?)
-                })
-            }),
-        }
+        self.def_var_fill_values(var, no_fill, value.map(Values::plain))
     }
 
     /// Deletes an attribute.
@@ -163,19 +153,24 @@ impl Dataset {
     }
 
     /// Sets whether a variable of any type is filled, and with what: one element in the layout of C,
-    /// strings and sequences where `fetch` finds them. Else as [`Dataset::def_var_fill`].
+    /// strings and sequences where the value says that they are. Else as [`Dataset::def_var_fill`].
     ///
     /// # Errors
     /// As [`Dataset::def_var_fill`].
-    pub fn def_var_fill_placed(
+    pub fn def_var_fill_values(
         &self,
-        var: VarRef,
+        var: impl Into<VarRef>,
         no_fill: bool,
-        value: Option<(&[u8], &mut dyn Fetch)>,
+        value: Option<Values<'_>>,
     ) -> Result<()> {
-        match self.as_nc4() {
-            None => self.def_var_fill(var, no_fill, value.map(|(bytes, _)| bytes)),
-            Some(nc4) => {
+        let var = var.into();
+        let (_hold, found) = self.to_change(var)?;
+        match found {
+            Ok(classic) => {
+                let value = value.map(|value| value.bytes);
+                self.here(classic.def_var_fill(var.var, no_fill, value))
+            }
+            Err(nc4) => {
                 self.change(nc4, |file| file.def_var_fill(var.group, var.var, no_fill, value))
             }
         }

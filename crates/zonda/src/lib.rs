@@ -10,13 +10,13 @@
 //! file.enddef(Reserve::Default)?;
 //! let slab = Hyperslab { start: &[0], count: &[3], stride: None };
 //! let values: Vec<u8> = [1.0f32, 2.0, 3.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
-//! file.put(var, &slab, None, |_| Ok(&values))?;
+//! file.put(var, &slab, None, &values)?;
 //! file.close()?;
 //!
 //! let file = Dataset::open(&path, &OpenOptions::default())?;
 //! let var = file.meta(|meta| meta.find_var(b"height"))?;
 //! let mut back = vec![0; 12];
-//! file.get(var, &slab, None, |_| Ok(&mut back))?;
+//! file.get(var, &slab, None, &mut back)?;
 //! assert_eq!(back, values);
 //! file.close()?;
 //! # std::fs::remove_file(&path)?;
@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod behind;
 pub mod check;
 pub mod copy;
@@ -42,10 +43,12 @@ mod open;
 mod recovery;
 mod refs;
 
+pub use attributes::{GetAtt, PutAtt};
 pub use behind::helper::serve as serve_as_helper;
 pub use behind::{BehindHow, NotWriteBehind, WriteBehind};
 pub use damaged::{Fault, FaultKind};
 pub use dataset::{Dataset, Frozen};
+pub use data::{Get, Put};
 pub use error::{Error, Result};
 pub use format::{Detected, Format, detect, detect_in};
 pub use gaps::tell_of_gaps;
@@ -57,6 +60,7 @@ pub use refs::VarRef;
 pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
+pub use zonda_format::{AttAccess, AttPut, Room, Values};
 pub use zonda_model::{
     Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,
     check_name, default_fill, filter_text, memory, normalize_name, release,

@@ -11,10 +11,9 @@ use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard
 
 use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
-use zonda_convert::Converted;
-use zonda_model::{Answer, ExtType, Hyperslab, MemType, NcError};
+use zonda_model::{Answer, NcError};
 use zonda_nc4::{
-    CreateHow, Damaged, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
+    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
     Target, Usage, VarInfo,
 };
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
@@ -211,9 +210,15 @@ impl Nc4 {
 
     /// Changes what is in the file, which other writers of the process may do by turns.
     pub(crate) fn change<T>(&self, f: impl FnOnce(&mut Nc4File) -> Result<T>) -> Result<T> {
+        f(&mut *self.write_anew()?)
+    }
+
+    /// The file, for one who changes what is in it, which other writers of the process may do by turns.
+    #[inline]
+    pub(crate) fn write_anew(&self) -> Result<RwLockWriteGuard<'_, Nc4File>> {
         let mut file = self.write()?;
         self.begin(&mut file)?;
-        f(&mut file)
+        Ok(file)
     }
 
     /// The file, for those who change nothing, while it is open: what is put and not yet in the file is
@@ -307,29 +312,6 @@ impl Nc4 {
         })
     }
 
-    /// The file for a get of data. As in the reference, which looks at what can be converted first,
-    /// that ends define mode outside of the classic model.
-    pub(crate) fn read_data(
-        &self,
-        var: VarRef,
-        mem: Option<MemType>,
-    ) -> Result<RwLockReadGuard<'_, Nc4File>> {
-        let file = self.read()?;
-        if !file.get_ends_define_mode() {
-            return Ok(file);
-        }
-        let nc_type = Asked(&file).nc_type(var)?;
-        if let Some(mem) = mem
-            && (nc_type == ExtType::Char.nc_type()) != (mem == MemType::Text)
-        {
-            return Err(Asked(&file).mix(var));
-        }
-        drop(file);
-        self.write()?.end_definitions()?;
-        // Another thread may close the file just now.
-        self.read()
-    }
-
     fn end(
         &self,
         check: impl FnOnce() -> Result<()>,
@@ -396,84 +378,6 @@ impl<'f> Asked<'f> {
             Err(NcError::BadGrpId.into())
         }
     }
-
-    fn nc_type(&self, VarRef { group, var }: VarRef) -> Result<i32> {
-        let vars = &self.group(group)?.groups[usize::from(group.0)].vars;
-        let found = usize::try_from(var.0).ok().and_then(|id| vars.get(id));
-        Ok(found.ok_or_else(|| crate::meta::no_var(var))?.nc_type)
-    }
-
-    /// The error of a get of text as numbers, or of numbers as text.
-    #[cold]
-    fn mix(&self, VarRef { group, var }: VarRef) -> Error {
-        let group = self.group(group).ok().map(|model| &model.groups[usize::from(group.0)]);
-        let index = usize::try_from(var.0).ok();
-        let name = group.zip(index).and_then(|(group, index)| Some(&*group.vars.get(index)?.name));
-        mixed("variable", name.unwrap_or_default())
-    }
-
-    pub(crate) fn get<'a, 's>(
-        &self,
-        var: VarRef,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        let VarRef { group, var: id } = var;
-        match mem {
-            Some(mem) => {
-                match check_conversion(self.nc_type(var)?, mem) {
-                    Err(NcError::Char) => return Err(self.mix(var)),
-                    checked => checked?,
-                }
-                self.0.get(group, id, slab, Target::Atomic(mem), out)
-            }
-            None => NoPlace::with(|place| {
-                self.0.get::<Error>(group, id, slab, Target::Natural(place), out)
-            }),
-        }
-    }
-
-    pub(crate) fn get_att<'a>(
-        &self,
-        owner: VarRef,
-        name: &[u8],
-        mem: Option<MemType>,
-        out: impl FnOnce(usize) -> Result<&'a mut [u8]>,
-    ) -> Result<Converted> {
-        let file = self.0;
-        let Some(mem) = mem else {
-            return NoPlace::with(|place| {
-                file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
-            });
-        };
-        let (_, att) = file.find_att(owner.into(), name)?;
-        if att.len == 0 {
-            out(0)?;
-            return Ok(Converted { out_of_range: 0 });
-        }
-        match check_conversion(att.nc_type, mem) {
-            Err(NcError::Char) => return Err(mixed("attribute", name)),
-            checked => checked?,
-        }
-        file.get_att(owner.into(), name, Target::Atomic(mem), out)
-    }
-}
-
-fn mixed(what: &str, name: &[u8]) -> Error {
-    let name = zonda_model::shown_name(name);
-    let text = format!("{what} {name}: text and numbers do not convert into each other");
-    Error::told(NcError::Char, text)
-}
-
-/// Which types can be read as which.
-fn check_conversion(nc_type: i32, mem: MemType) -> std::result::Result<(), NcError> {
-    match (ExtType::from_nc_type(nc_type), mem) {
-        (Some(ExtType::Char), MemType::Text) => Ok(()),
-        (Some(ExtType::Char), _) | (_, MemType::Text) => Err(NcError::Char),
-        (Some(_), _) => Ok(()),
-        (None, _) => Err(NcError::BadType),
-    }
 }
 
 /// Whether chunks that went through a filter of that number can be read.
@@ -509,42 +413,6 @@ pub fn filter_name(id: u32) -> Option<&'static str> {
 #[must_use]
 pub fn filter_id(name: &str) -> Option<u32> {
     zonda_chunk::filter::id_of(name)
-}
-
-/// For values that own no memory.
-pub(crate) struct NoPlace {
-    asked: bool,
-}
-
-impl NoPlace {
-    pub(crate) fn with<T>(f: impl FnOnce(&mut NoPlace) -> Result<T>) -> Result<T> {
-        let mut place = NoPlace { asked: false };
-        let done = f(&mut place);
-        if !place.asked {
-            return done;
-        }
-        let why = "strings and sequences go by `get_placed` and `put_placed`";
-        Err(Error::explained(NcError::BadType, why))
-    }
-}
-
-impl Fetch for NoPlace {
-    fn text(&mut self, _: u64) -> Option<&[u8]> {
-        self.asked = true;
-        None
-    }
-
-    fn items(&mut self, _: u64, _: usize) -> &[u8] {
-        self.asked = true;
-        &[]
-    }
-}
-
-impl Place for NoPlace {
-    fn place(&mut self, _: &[u8], _: bool) -> Option<u64> {
-        self.asked = true;
-        None
-    }
 }
 
 /// What only netCDF-4 files have. A classic dataset answers `NC_ENOTNC4`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use zonda::slab::{Block, Blocks};
-use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, Place, VarId, VarRef, memory};
+use zonda::{Dataset, ExtType, GroupId, Meta, NC_STRING, Place, Room, VarId, VarRef, memory};
 
 use super::header::var_id;
 use super::lines::Lines;
@@ -203,7 +203,8 @@ impl Variable {
             memory::resize(&mut buffer, n_elems.saturating_mul(self.elem_bytes), 0)?;
             pieces.clear();
             // In its own type nothing is out of range.
-            let got = file.get_placed(self.var, |_| slab, &mut pieces, |_| Ok(&mut buffer));
+            let room = Room { bytes: &mut buffer, place: Some(&mut pieces) };
+            let got = file.get_values(self.var, &slab, room);
             if got.is_err() {
                 rows.announce(lines)?;
             }
@@ -236,12 +237,7 @@ impl Variable {
                 let Some(Block { slab, n_elems, .. }) = blocks.next() else { return Ok(None) };
                 let mut bytes = memory::filled(n_elems.saturating_mul(self.elem_bytes), 0)?;
                 // In its own type nothing is out of range.
-                let _ = file.get_placed(
-                    self.var,
-                    |_| slab,
-                    &mut Pieces::default(),
-                    |_| Ok(&mut bytes),
-                )?;
+                let _ = file.get(self.var, &slab, None, &mut bytes)?;
                 (block, at) = (Arc::new(bytes), 0);
             }
             let end = block.len().min(at + SPAN * self.elem_bytes);

@@ -19,7 +19,7 @@ use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
 use super::held::Held;
-use super::source::Fetch;
+use zonda_format::Fetch;
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
 use crate::hidden;

@@ -1,6 +1,7 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
+use zonda_format::{AttPut, Values};
 use zonda_model::{
     ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
 };
@@ -12,14 +13,13 @@ use super::draft::VarDraft;
 use super::held::Held;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
-use super::source::Source;
 use crate::details::native_fill;
 use crate::file::{Nc4File, Owner};
 use crate::form::NC_STRING;
 use crate::get::{GetFault, default_element};
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
-use crate::place::Target;
-use crate::{Nc4Error, Result, hidden};
+use crate::place::{NoPlace, Target};
+use crate::{Result, hidden};
 
 /// Values in one attribute.
 const MOST_VALUES: usize = i32::MAX as usize;
@@ -33,8 +33,7 @@ pub(crate) const COPIES: usize = 4;
 pub(crate) const SMALL: usize = 1 << 16;
 
 impl Nc4File {
-    /// Puts an attribute of `n_values` values of type `nc_type`; `values` hands over the memory that
-    /// has them, for the length in bytes, after all checks. Values that do not fit are counted.
+    /// First step of putting an attribute: all that may refuse it, and bytes that its values take in memory.
     ///
     /// `_FillValue` of a variable becomes its fill value.
     ///
@@ -46,46 +45,55 @@ impl Nc4File {
     /// a type that is not there; of `_FillValue` `NC_EINVAL` for other than one value,
     /// `NC_ELATEFILL` where data were written and `NC_EBADTYPE` for another type than the variable's;
     /// `NC_EDAPURL` for numbers as values of a user-defined type, and `NC_EMAXATTS`.
-    pub fn put_att<'v, E: From<Nc4Error>>(
-        &mut self,
-        owner: Owner,
-        name: &[u8],
-        nc_type: i32,
-        n_values: usize,
-        source: Source<'_>,
-        values: impl FnOnce(usize) -> std::result::Result<&'v [u8], E>,
-    ) -> std::result::Result<Converted, E> {
+    pub fn check_put_att(&mut self, att: &AttPut<'_>) -> Result<usize> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
         self.n_atts(owner)?;
-        let mem = match &source {
-            Source::Atomic(mem) => Some(*mem),
-            Source::Natural(_) => ExtType::from_nc_type(nc_type).map(ExtType::natural_mem),
-        };
-        let is_natural = matches!(source, Source::Natural(_));
-        let (stored, form, len) = self.define_att(owner, name, |definer| {
-            let stored = definer.check_put(owner, name, nc_type, n_values, mem, is_natural)?;
-            let mut len = n_values.checked_mul(mem.map_or(0, MemType::size));
-            let mut form = None;
+        let mem = memory_type(att);
+        self.define_att(owner, name, |definer| {
+            let stored =
+                definer.check_put(owner, name, nc_type, n_values, mem, att.mem.is_none())?;
+            let mut elem = mem.map_or(0, MemType::size);
             if ExtType::from_nc_type(nc_type).is_none() {
                 let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
-                len = n_values.checked_mul(typed.form.size);
                 if owner.var != VarId::GLOBAL && *stored == *FILL_VALUE {
                     check_fill(typed.form.file_size)?;
                 }
-                form = Some(typed.form);
+                elem = typed.form.size;
             }
-            Ok((stored, form, len.ok_or(NcError::NoMem)?))
-        })?;
-        let bytes = values(len)?;
+            Ok(crate::get::bytes_of(n_values, elem).ok_or(NcError::NoMem)?)
+        })
+    }
+
+    /// Second step of putting an attribute, while the file did not change.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of which nobody
+    /// says where they are; `NC_ENOMEM`, `NC_EMAXATTS`. Values that do not fit are counted.
+    pub fn put_att(&mut self, att: &AttPut<'_>, values: Values<'_>) -> Result<Converted> {
+        let &AttPut { owner, name, nc_type, n_values, .. } = att;
+        let mem = memory_type(att);
+        let (bytes, mut none) = (values.bytes, NoPlace::default());
         let mut converted = Converted::default();
         let done = self.define_att(owner, name, |definer| {
-            let bytes = bytes.get(..len).ok_or(NcError::Inval)?;
-            let held = match (form, source) {
-                (Some(form), Source::Natural(fetch)) => Held::take(&form, fetch, bytes)?,
-                // Nothing to convert.
-                (Some(_), Source::Atomic(_)) => Held::default(),
-                (None, _) => {
-                    let (ext, mem) =
-                        ExtType::from_nc_type(nc_type).zip(mem).ok_or(NcError::BadType)?;
+            let stored = definer.stored_name(name, false)?;
+            let has = |elem: usize| match n_values.checked_mul(elem) {
+                Some(len) if len == bytes.len() => Ok(()),
+                _ => Err(NcError::Inval),
+            };
+            let held = match ExtType::from_nc_type(nc_type) {
+                None => {
+                    let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
+                    has(typed.form.size)?;
+                    match (att.mem, values.fetch) {
+                        // Nothing to convert.
+                        (Some(_), _) => Held::default(),
+                        (None, Some(fetch)) => Held::take(&typed.form, fetch, bytes)?,
+                        (None, None) => Held::take(&typed.form, &mut none, bytes)?,
+                    }
+                }
+                Some(ext) => {
+                    let mem = mem.ok_or(NcError::BadType)?;
+                    has(mem.size())?;
                     let size = n_values.checked_mul(ext.size()).ok_or(NcError::NoMem)?;
                     let mut native = memory::filled(size, 0)?;
                     let rule = range_rule(definer.is_classic(), ext, mem);
@@ -94,12 +102,18 @@ impl Nc4File {
                     Held::plain(native)
                 }
             };
+            if none.is_asked {
+                return Err(NcError::BadType.into());
+            }
             let bytes = held.memory_bytes();
             if bytes > SMALL {
                 memory::room::<u8>(bytes.saturating_mul(COPIES))?;
             }
             definer.store_att(owner, &stored, nc_type, n_values, held)
         });
+        if none.is_asked {
+            return Err(none.refused(self.path(owner)));
+        }
         done?;
         Ok(converted)
     }
@@ -156,6 +170,11 @@ impl Nc4File {
             Ok(())
         })
     }
+}
+
+/// The type that numbers and text of an attribute have in memory.
+fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
+    att.mem.or(ExtType::from_nc_type(att.nc_type).map(ExtType::natural_mem))
 }
 
 impl From<Owner> for ObjectKey {
@@ -279,28 +298,26 @@ fn bytes_of(nc_type: i32, n_values: usize) -> usize {
 }
 
 /// Reads an attribute that was put since the file was opened.
-pub(crate) fn get_held<'a, E>(
+pub(crate) fn get_held(
     model: &Model,
     info: &AttInfo,
     held: &Held,
     target: Target<'_>,
-    out: impl FnOnce(usize) -> std::result::Result<&'a mut [u8], E>,
-    fail: impl Fn(GetFault) -> E,
-) -> std::result::Result<Converted, E> {
-    let refused = |code| fail(GetFault::Refused(code));
+    out: &mut [u8],
+) -> std::result::Result<Converted, GetFault> {
+    let refused = GetFault::Refused;
     let n = usize::try_from(info.len).map_err(|_| refused(NcError::NoMem))?;
-    if n == 0 {
-        out(0)?;
-        return Ok(Converted::default());
-    }
+    let has = |elem: usize| match n.checked_mul(elem) {
+        Some(len) if len == out.len() => Ok(()),
+        _ => Err(GetFault::wrong_length()),
+    };
     let Some(ext) = ExtType::from_nc_type(info.nc_type) else {
         let Target::Natural(place) = target else {
-            let is_text = matches!(target, Target::Atomic(MemType::Text));
-            return Err(refused(if is_text { NcError::Char } else { NcError::BadType }));
+            return Err(refused(NcError::BadType));
         };
         let typed = Typed::of(model, info.nc_type, Endianness::Native).map_err(refused)?;
-        let len = n.checked_mul(typed.form.size).ok_or_else(|| refused(NcError::NoMem))?;
-        held.give(&typed.form, place, out(len)?).map_err(refused)?;
+        has(typed.form.size)?;
+        held.give(&typed.form, place, out).map_err(refused)?;
         return Ok(Converted::default());
     };
     let mem = match target {
@@ -310,8 +327,8 @@ pub(crate) fn get_held<'a, E>(
     let rule = range_rule(model.is_classic, ext, mem);
     let decoder = Decoder::new(ext, ByteOrder::NATIVE, mem, rule);
     let decoder = decoder.map_err(|_| refused(NcError::Char))?;
-    let len = n.checked_mul(mem.size()).ok_or_else(|| refused(NcError::NoMem))?;
-    Ok(decoder.decode(held.bytes(), out(len)?))
+    has(mem.size())?;
+    Ok(decoder.decode(held.bytes(), out))
 }
 
 /// The fill value of a variable that has a draft.

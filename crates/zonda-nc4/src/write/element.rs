@@ -7,7 +7,7 @@ use zonda_convert::{ByteOrder, Encoder, RangeRule};
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
-use super::source::Fetch;
+use zonda_format::Fetch;
 use crate::form::{Form, Shape};
 
 type Result<T> = std::result::Result<T, HdfError>;

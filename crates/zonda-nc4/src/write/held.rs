@@ -8,9 +8,9 @@ use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 
-use super::source::Fetch;
+use zonda_format::Fetch;
 use crate::form::{Form, Shape};
-use crate::place::Place;
+use zonda_format::Place;
 use crate::values::{Fault, Values};
 
 /// Elements in memory form, with what they point to. An address in them is the number of a part,

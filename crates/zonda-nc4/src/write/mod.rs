@@ -51,7 +51,8 @@ pub use held::Held;
 pub use raw::NeverWritten;
 pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
-pub use source::{Fetch, Source};
+pub use source::Source;
+pub(crate) use zonda_format::Fetch;
 pub(crate) use store::{Stores, VarStore};
 pub use view::{PutRules, View};
 

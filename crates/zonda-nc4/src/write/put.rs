@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use zonda_chunk::Encode;
 use zonda_convert::Converted;
+use zonda_format::{Access, Checked, Values, VarRef};
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 use zonda_slab::{Rows, Span};
 
@@ -13,58 +14,70 @@ use super::own::FillCopies;
 use super::store::{Keep, Room, Stores, VarStore};
 use super::{Source, Writing, element, grow, quantize};
 use crate::form::{Form, NC_STRING};
-use crate::get::{GetFault, is_copy, tolerated};
+use crate::get::{GetFault, bytes_of, is_copy, tolerated};
 use crate::model::{GroupId, Model};
-use crate::{Nc4Error, Nc4File};
+use crate::place::NoPlace;
+use crate::{Nc4Error, Nc4File, select};
 
 type Result<T> = std::result::Result<T, GetFault>;
 
-/// A put whose arguments were checked.
-struct Ready<'s> {
-    number: usize,
-    slab: Hyperslab<'s>,
-    n_elems: usize,
-    /// Bytes of an element in memory.
-    elem: usize,
-    /// The type in memory, of numbers and characters.
-    mem: Option<MemType>,
-}
-
 impl Nc4File {
-    /// Writes a hyperslab. `slab` is told the variable's rank; `data` hands over so many bytes
-    /// (row-major, shape `count`, elements in memory form) after all checks.
+    /// First step of writing a hyperslab: all that may refuse it, and how many bytes the caller's memory has to have
+    /// (row-major, shape `count`, elements in memory form).
     ///
-    /// Dimensions that can grow do. A file in define mode leaves it, unless it keeps to the classic
-    /// model. What was put is in the file after the next commit; reads see it at once.
+    /// A file in define mode leaves it, unless it keeps to the classic model. The variable's storage is made where it is
+    /// not there.
     ///
     /// # Errors
     /// `NC_EBADGRPID`, `NC_ENOTVAR`, `NC_EPERM` for a forked child, `NC_ECHAR`, `NC_EINDEFINE`,
     /// `NC_ESTRIDE`, `NC_EINVALCOORDS`, `NC_EEDGE`, `NC_EBADTYPE` for numbers given to strings and
     /// user-defined types, `NC_EHDFERR` for a file open for reading, in the order of the reference;
-    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet, `NC_EFILTER`,
-    /// `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
-    pub fn put<'s, 'd, E: From<Nc4Error>>(
+    /// `NC_ENOFILTER`, `NC_ENOTBUILT` for storage that cannot be changed yet.
+    pub fn check_put(&mut self, put: &Access<'_>) -> crate::Result<Checked> {
+        self.ready(put).map_err(|fault| self.put_fault(put.var, fault))
+    }
+
+    /// Second step of writing, with what the first one gave for the same elements while the file did not change.
+    ///
+    /// Dimensions that can grow do. What was put is in the file after the next commit; reads see it at once.
+    ///
+    /// # Errors
+    /// `NC_EINVAL` for memory of another length than the check said; `NC_EBADTYPE` for strings and sequences of
+    /// which nobody says where they are; `NC_EFILTER`, `NC_EHDFERR`, and what the storage reports. Values that do not fit are counted.
+    pub fn put(
         &mut self,
-        group: GroupId,
-        var: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        source: Source<'_>,
-        data: impl FnOnce(usize) -> std::result::Result<&'d [u8], E>,
-    ) -> std::result::Result<Converted, E> {
-        let ready = match self.ready(group, var, slab, &source) {
-            Ok(ready) => ready,
-            Err(fault) => return Err(self.put_fault(group, var, fault).into()),
-        };
-        let data = match ready.n_elems.checked_mul(ready.elem) {
-            Some(len) => data(len)?,
-            None => return Err(self.put_fault(group, var, refused(NcError::NoMem)).into()),
-        };
-        if ready.n_elems == 0 {
+        put: &Access<'_>,
+        checked: &Checked,
+        values: Values<'_>,
+    ) -> crate::Result<Converted> {
+        let VarRef { group, var } = put.var;
+        if values.bytes.len() != checked.n_bytes {
+            return Err(self.put_fault(put.var, GetFault::wrong_length()));
+        }
+        if checked.n_elems == 0 {
             return Ok(Converted::default());
         }
-        self.commit_if_due(group, var, ready.slab.start)?;
-        let put = self.put_ready(group, var, &ready, source, data);
-        put.map_err(|fault| self.put_fault(group, var, fault).into())
+        self.commit_if_due(group, var, put.slab.start)?;
+        let mut none = NoPlace::default();
+        let source = match (put.mem, values.fetch) {
+            (Some(mem), _) => Source::Atomic(mem),
+            (None, Some(fetch)) => Source::Natural(fetch),
+            (None, None) => Source::Natural(&mut none),
+        };
+        let done = self.put_ready(put, checked, source, values.bytes);
+        if none.is_asked {
+            return Err(none.refused(self.path_of(put.var)));
+        }
+        done.map_err(|fault| self.put_fault(put.var, fault))
+    }
+
+    /// Both steps of writing.
+    ///
+    /// # Errors
+    /// As [`Nc4File::check_put`] and [`Nc4File::put`].
+    pub fn put_now(&mut self, put: &Access<'_>, values: Values<'_>) -> crate::Result<Converted> {
+        let checked = self.check_put(put)?;
+        self.put(put, &checked, values)
     }
 
     /// Stores chunks that are complete and wait for others, so that filtering them keeps all threads
@@ -80,29 +93,21 @@ impl Nc4File {
     }
 
     #[cold]
-    pub(super) fn put_fault(&self, group: GroupId, var: VarId, fault: GetFault) -> Nc4Error {
-        fault.at(|| match self.var(group, var) {
-            Ok((model, var)) => model.var_path(group, var),
-            Err(_) => String::from("/"),
-        })
+    pub(super) fn put_fault(&self, var: VarRef, fault: GetFault) -> Nc4Error {
+        fault.at(|| self.path_of(var))
     }
 
     /// Checks the arguments, and makes the variable's storage where it is not there.
-    fn ready<'s>(
-        &mut self,
-        group: GroupId,
-        id: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        source: &Source<'_>,
-    ) -> Result<Ready<'s>> {
+    fn ready(&mut self, put: &Access<'_>) -> Result<Checked> {
+        let Access { var: VarRef { group, var: id }, slab, mem: given } = *put;
         if self.writing.is_none() {
-            return Err(self.read_only(group, id, slab, source));
+            return Err(self.read_only(put));
         }
         let known = self.writing.as_deref().filter(|writing| !writing.is_defining);
         let known = known.and_then(|writing| writing.stores.number(group, id));
         let number = match known {
             Some(number) => number,
-            None => self.begin_put(group, id, Some(source))?,
+            None => self.begin_put(group, id, given)?,
         };
         let Nc4File { model, writing, .. } = self;
         let (Some(model), Some(writing)) = (model.get(), writing.as_deref_mut()) else {
@@ -116,51 +121,45 @@ impl Nc4File {
         if let Some(spec) = &store.data.missing {
             return Err(GetFault::missing(spec));
         }
-        if let Source::Atomic(mem) = source {
-            check_text(var.nc_type, *mem)?;
+        if let Some(mem) = given {
+            check_text(var.nc_type, mem)?;
         }
-        let rank = var.dims.len();
-        let slab = slab(rank);
         let slab = grow::check(&store.fixed, &slab)?;
         if !element::can_encode(&store.data.form) {
             return Err(GetFault::Unwritable(element::NOT_WRITTEN));
         }
-        let (elem, mem) = match source {
-            Source::Atomic(mem) => {
-                store.encoder(*mem).map_err(refused)?;
-                (mem.size(), Some(*mem))
+        let (elem, mem) = match given {
+            Some(mem) => {
+                store.encoder(mem).map_err(refused)?;
+                (mem.size(), Some(mem))
             }
-            Source::Natural(_) => {
+            None => {
                 let form = &store.data.form;
                 let ext = store.number().map(|(ext, _)| ext.natural_mem());
                 let is_string = form.atomic() == Some(NC_STRING);
                 (if is_string { 8 } else { form.size }, ext)
             }
         };
-        let n_elems = slab.n_elems().ok_or_else(|| refused(NcError::NoMem))?;
-        Ok(Ready { number, slab, n_elems, elem, mem })
+        let n_elems = slab.n_elems();
+        let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
+        let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
+        Ok(Checked { n_bytes, n_elems, mem, found: [number as u64, 0] })
     }
 
     /// Why nothing is put into a file that is open for reading. The reference lets HDF5 find out.
     #[cold]
-    fn read_only<'s>(
-        &self,
-        group: GroupId,
-        id: VarId,
-        slab: impl FnOnce(usize) -> Hyperslab<'s>,
-        source: &Source<'_>,
-    ) -> GetFault {
-        let (model, var) = match self.var(group, id) {
+    fn read_only(&self, put: &Access<'_>) -> GetFault {
+        let (model, var) = match self.var(put.var.group, put.var.var) {
             Ok(found) => found,
             Err(error) => return code_of(error),
         };
-        if let Source::Atomic(mem) = source
-            && let Err(fault) = check_text(var.nc_type, *mem)
+        if let Some(mem) = put.mem
+            && let Err(fault) = check_text(var.nc_type, mem)
         {
             return fault;
         }
         let fixed = super::store::fixed(model, var);
-        let checked = grow::check(&fixed, &slab(var.dims.len()));
+        let checked = grow::check(&fixed, &put.slab);
         match checked {
             Err(misfit) => misfit.into(),
             Ok(_) => {
@@ -176,14 +175,14 @@ impl Nc4File {
         &mut self,
         group: GroupId,
         id: VarId,
-        source: Option<&Source<'_>>,
+        mem: Option<MemType>,
     ) -> Result<usize> {
         let (model, var) = self.var(group, id).map_err(code_of)?;
         let Some(writing) = self.writing.as_deref().filter(|writing| !writing.is_forked) else {
             return Err(refused(NcError::Perm));
         };
-        if let Some(Source::Atomic(mem)) = source {
-            check_text(var.nc_type, *mem)?;
+        if let Some(mem) = mem {
+            check_text(var.nc_type, mem)?;
         }
         if writing.is_defining {
             if model.is_classic {
@@ -236,9 +235,8 @@ impl Nc4File {
     /// Puts elements.
     fn put_ready(
         &mut self,
-        group: GroupId,
-        id: VarId,
-        ready: &Ready<'_>,
+        put: &Access<'_>,
+        checked: &Checked,
         source: Source<'_>,
         data: &[u8],
     ) -> Result<Converted> {
@@ -247,34 +245,37 @@ impl Nc4File {
             return Err(refused(NcError::Internal));
         };
         let file = files.main();
-        let Ready { number, slab, n_elems, mem, .. } = ready;
+        let VarRef { group, var: id } = put.var;
+        let Checked { n_elems, mem, found: [number, _], .. } = *checked;
+        let number = usize::try_from(number).map_err(|_| refused(NcError::Internal))?;
         let no_store = || refused(NcError::Internal);
-        let store = writing.stores.get_mut(*number).ok_or_else(no_store)?;
-        let packed_bytes = (*n_elems as u64).saturating_mul(store.data.form.file_size as u64);
+        let store = writing.stores.get_mut(number).ok_or_else(no_store)?;
+        let packed_bytes = (n_elems as u64).saturating_mul(store.data.form.file_size as u64);
         let Writing { stores, space, heap, .. } = writing;
         stores.put_bytes = stores.put_bytes.saturating_add(packed_bytes);
-        let store = stores.get_mut(*number).ok_or_else(no_store)?;
+        let store = stores.get_mut(number).ok_or_else(no_store)?;
+        let slab = &select::ranked(&put.slab, store.fixed.len())?;
         grow::grow(model, group, id, store, slab);
         let extent = model.var(group, id).map_or(&[][..], |var| &var.extent);
         let heap = heap.get_mut();
-        let mut to = Destination { number: *number, extent, slab, stores, space, heap, file };
+        let mut to = Destination { number, extent, slab, stores, space, heap, file };
         match (mem, source) {
             (Some(mem), _) => {
                 let store = to.store()?;
                 let converted = match store.quantize {
                     Some(how) => {
-                        let (values, converted) = quantize::quantized(store, how, *mem, data)?;
+                        let (values, converted) = quantize::quantized(store, how, mem, data)?;
                         let (ext, _) = to.store()?.number().ok_or_else(no_store)?;
                         let encoder = to.store()?.encoder(ext.natural_mem()).map_err(refused)?;
                         to.put(Encode::Convert(encoder), &values)?.and(converted)
                     }
                     None => {
-                        let encoder = store.encoder(*mem).map_err(refused)?;
+                        let encoder = store.encoder(mem).map_err(refused)?;
                         to.put(Encode::Convert(encoder), data)?
                     }
                 };
                 let nc_type = model.var(group, id).map_or(0, |var| var.nc_type);
-                Ok(tolerated(model.is_classic, nc_type, Some(*mem), converted))
+                Ok(tolerated(model.is_classic, nc_type, Some(mem), converted))
             }
             (None, Source::Natural(fetch)) => to.put_natural(fetch, data),
             (None, Source::Atomic(_)) => Err(refused(NcError::BadType)),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use zonda_chunk::{ChunkAt, FilterSpec, StoredChunks};
+use zonda_format::VarRef;
 use zonda_hdf5::message::{DataLayout, Datatype, FillTime};
 use zonda_hdf5::{ChunkIndex, ChunkLocation, HdfError};
 use zonda_model::{NcError, VarId};
@@ -192,7 +193,7 @@ impl Nc4File {
         stored: &StoredChunks,
     ) -> Result<()> {
         let put = self.put_chunks(group, var, stored);
-        put.map_err(|fault| self.put_fault(group, var, fault))
+        put.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
     fn put_chunks(
@@ -239,7 +240,7 @@ impl Nc4File {
     /// As [`Nc4File::put`].
     pub fn place_unfilled(&mut self, group: GroupId, var: VarId) -> Result<()> {
         let placed = self.place_run(group, var);
-        placed.map_err(|fault| self.put_fault(group, var, fault))
+        placed.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
     fn place_run(&mut self, group: GroupId, id: VarId) -> std::result::Result<(), GetFault> {
@@ -267,7 +268,7 @@ impl Nc4File {
     /// for another number of dimensions.
     pub fn extend(&mut self, group: GroupId, var: VarId, extent: &[u64]) -> Result<()> {
         let extended = self.extend_to(group, var, extent);
-        extended.map_err(|fault| self.put_fault(group, var, fault))
+        extended.map_err(|fault| self.put_fault(VarRef { group, var }, fault))
     }
 
     fn extend_to(

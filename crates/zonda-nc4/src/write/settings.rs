@@ -11,7 +11,8 @@ use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::held::Held;
 use super::measure::check_fill;
-use super::source::Fetch;
+use crate::place::NoPlace;
+use zonda_format::{AttAccess, Room, Values};
 use crate::file::{Nc4File, Owner};
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
@@ -255,7 +256,7 @@ impl Nc4File {
     }
 
     /// Sets whether elements that are never written have a fill value, and which: one element in
-    /// memory form, with `fetch` for what it points to. It becomes the attribute `_FillValue`, which
+    /// memory form, and where that is what it points to. It becomes the attribute `_FillValue`, which
     /// goes where there is no fill value.
     ///
     /// # Errors
@@ -267,7 +268,7 @@ impl Nc4File {
         group: GroupId,
         var: VarId,
         no_fill: bool,
-        value: Option<(&[u8], &mut dyn Fetch)>,
+        value: Option<Values<'_>>,
     ) -> Result<()> {
         self.define_of_var(group, var, |definer| {
             if var == VarId::GLOBAL {
@@ -283,11 +284,18 @@ impl Nc4File {
             let had_value = draft.fill_value.is_some();
             let owner = Owner { group, var };
             match value.filter(|_| !no_fill) {
-                Some((bytes, fetch)) => {
+                Some(value) => {
                     let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
                     check_fill(typed.form.file_size)?;
-                    let bytes = bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
-                    let held = Held::take(&typed.form, fetch, bytes)?;
+                    let bytes = value.bytes.get(..typed.form.size).ok_or(NcError::Inval)?;
+                    let mut none = NoPlace::default();
+                    let held = match value.fetch {
+                        Some(fetch) => Held::take(&typed.form, fetch, bytes)?,
+                        None => Held::take(&typed.form, &mut none, bytes)?,
+                    };
+                    if none.is_asked {
+                        return Err(NcError::BadType.into());
+                    }
                     // The reference deletes the attribute and makes it anew, so it comes last.
                     let atts = definer.edit_atts(owner)?;
                     if let Some(number) = atts.find(FILL_VALUE) {
@@ -356,22 +364,13 @@ impl Nc4File {
         for mode in QuantizeMode::ALL {
             let mut kept = [0; 4];
             let name = mode.attribute().as_bytes();
-            let target = crate::Target::Atomic(zonda_model::MemType::I32);
-            let read = self.get_att::<crate::Nc4Error>(owner, name, target, |len| {
-                let refused = || self.no_such_length(owner);
-                kept.get_mut(..len).ok_or_else(refused)
-            });
+            let att = AttAccess { owner, name, mem: Some(zonda_model::MemType::I32) };
+            let read = self.get_att(&att, Room::plain(&mut kept));
             if let (Ok(_), Ok(kept)) = (read, u32::try_from(i32::from_ne_bytes(kept))) {
                 return Ok(Some(Quantize { mode, kept }));
             }
         }
         Ok(None)
-    }
-
-    fn no_such_length(&self, owner: Owner) -> crate::Nc4Error {
-        let model = self.model.get();
-        let object = model.map_or_else(String::new, |model| model.group_path(owner.group));
-        crate::Nc4Error::Refused { object, code: NcError::Inval }
     }
 
     /// Sets whether new variables are filled; gives what was set before.

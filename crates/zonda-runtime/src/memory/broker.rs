@@ -182,8 +182,8 @@ impl Broker {
     #[must_use = "what was not taken must not be given back"]
     pub fn take(&self, kind: Kind, bytes: u64) -> bool {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
-        let most = self.most();
-        if used > most {
+        let is_little = self.limit.is_none() && used <= super::little();
+        if !is_little && used > self.most() {
             self.used.fetch_sub(bytes, Ordering::Relaxed);
             return false;
         }

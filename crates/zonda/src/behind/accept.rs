@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_model::{Hyperslab, MemType};
-use zonda_nc4::Fetch;
+use zonda_format::{Access, Fetch, Values};
+use zonda_model::Hyperslab;
 use zonda_runtime::callout;
+use zonda_runtime::lock::MutexGuard;
 use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
 
@@ -118,49 +119,25 @@ impl Behind {
         Some(Rules::nc4(rules, elem))
     }
 
-    /// Accepts a small put where there is room for it, at the price of one lock; `None` where more has
-    /// to be found out. Both closures may have been called then, and neither may call the dataset.
+    /// Begins a put.
     ///
     /// # Errors
-    /// Those of `data`.
+    /// What went wrong with puts that were accepted before.
     #[inline]
-    pub(crate) fn accept_at_once<'a, 's>(
-        &self,
-        var: VarRef,
-        mem: Option<MemType>,
-        slab: &mut impl FnMut(usize) -> Hyperslab<'s>,
-        data: &mut impl FnMut(usize) -> Result<&'a [u8]>,
-    ) -> Result<Option<Converted>> {
+    pub(crate) fn put_to(&self, var: VarRef) -> Result<Queued<'_>> {
+        self.check()?;
+        let queued = Queued { behind: self, var, at_once: None, known: None, fit: None };
         if callout::is_within() {
-            return Ok(None);
+            return Ok(queued);
         }
-        let mut state = self.lock();
-        let State { rules, open, pending_bytes, .. } = &mut *state;
-        let (Some(rules), Some(open)) = (super::rules_of(rules, var), open) else {
-            return Ok(None);
-        };
-        if rules.can_grow() || !rules.is_atomic() {
-            return Ok(None);
+        let state = self.lock();
+        let rules = super::rules_of(&state.rules, var);
+        let is_simple = rules.is_some_and(|rules| rules.is_atomic() && !rules.can_grow());
+        if is_simple && state.open.is_some() {
+            return Ok(Queued { at_once: Some(state), ..queued });
         }
-        let slab = slab(rules.rank());
-        let Some(fit) = rules.fit(&slab, mem) else { return Ok(None) };
-        if fit.kept_bytes > SMALL || !open.has_room(fit.kept_bytes, rules.rank()) {
-            return Ok(None);
-        }
-        let given = data(fit.given_bytes)?;
-        if given.len() != fit.given_bytes {
-            return Ok(None);
-        }
-        let Ok(converted) = keep(&fit, given, &mut open.bytes) else { return Ok(None) };
-        if open.add(var, &fit.slab, fit.mem, fit.kept_bytes, None).is_err() {
-            return Ok(None);
-        }
-        *pending_bytes += fit.kept_bytes;
-        if zonda_trace::on() {
-            told_trace(var, fit.kept_bytes, *pending_bytes);
-        }
-        self.n_accepted.fetch_add(1, Ordering::SeqCst);
-        Ok(Some(rules.told(fit.given, converted)))
+        drop(state);
+        Ok(Queued { known: self.known(var), ..queued })
     }
 
     /// Accepts a put of packed elements; `None` where it has to go the ordinary way.
@@ -355,6 +332,106 @@ impl Behind {
         if state.epoch == known.epoch {
             self.grow(var, known, fit);
         }
+    }
+}
+
+/// A put that the queue may accept.
+pub(crate) struct Queued<'a> {
+    behind: &'a Behind,
+    var: VarRef,
+    /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
+    /// of one lock.
+    at_once: Option<MutexGuard<'a, State>>,
+    known: Option<Known>,
+    fit: Option<Fit<'a>>,
+}
+
+impl<'a> Queued<'a> {
+    pub(crate) fn behind(&self) -> &'a Behind {
+        self.behind
+    }
+
+    /// Rank of the variable, where it is known.
+    #[inline]
+    pub(crate) fn rank(&self) -> Option<usize> {
+        match &self.at_once {
+            Some(state) => super::rules_of(&state.rules, self.var).map(|rules| rules.rank()),
+            None => self.known.as_ref().map(Known::rank),
+        }
+    }
+
+    /// Whether it certainly fits: bytes of the caller's memory. `None` where the file has to say.
+    #[inline]
+    pub(crate) fn check(&mut self, put: &Access<'a>) -> Option<usize> {
+        if let Some(state) = &self.at_once {
+            let fit = super::rules_of(&state.rules, self.var)?.fit(&put.slab, put.mem);
+            let fits = fit.filter(|fit| {
+                let open = state.open.as_ref();
+                fit.kept_bytes <= SMALL
+                    && open.is_some_and(|open| open.has_room(fit.kept_bytes, fit.slab.start.len()))
+            });
+            if fits.is_some() {
+                self.fit = fits;
+                return fits.map(|fit| fit.given_bytes);
+            }
+            self.let_go();
+            self.known = self.behind.known(self.var);
+        }
+        self.fit = self.known.as_ref()?.fit(&put.slab, put.mem);
+        self.fit.map(|fit| fit.given_bytes)
+    }
+
+    /// Gives back what others wait for.
+    pub(crate) fn let_go(&mut self) {
+        self.at_once = None;
+    }
+
+    /// Accepts the values, which are as long as was said; `None` where it has to go the ordinary way.
+    ///
+    /// # Errors
+    /// What stopped the queue while the put waited for room; `NC_ENOMEM` for sequences of impossible lengths.
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        put: &Access<'a>,
+        values: &mut Values<'_>,
+    ) -> Result<Option<Converted>> {
+        let Some(fit) = self.fit else { return Ok(None) };
+        if let Some(mut state) = self.at_once.take() {
+            let State { rules, open, pending_bytes, .. } = &mut *state;
+            let kept = open.as_mut().and_then(|open| {
+                let converted = keep(&fit, values.bytes, &mut open.bytes).ok()?;
+                open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
+                Some(converted)
+            });
+            if let Some((converted, rules)) = kept.zip(super::rules_of(rules, self.var)) {
+                *pending_bytes += fit.kept_bytes;
+                if zonda_trace::on() {
+                    told_trace(self.var, fit.kept_bytes, *pending_bytes);
+                }
+                self.behind.n_accepted.fetch_add(1, Ordering::SeqCst);
+                return Ok(Some(rules.told(fit.given, converted)));
+            }
+            drop(state);
+            self.known = self.behind.known(self.var);
+            self.fit = self.known.as_ref().and_then(|known| known.fit(&put.slab, put.mem));
+        }
+        let (Some(known), Some(fit)) = (&self.known, &self.fit) else { return Ok(None) };
+        if known.is_atomic() {
+            return self.behind.accept(self.var, known, fit, values.bytes);
+        }
+        // Who says nothing of where strings are is refused by the file, if there are any.
+        let Some(fetch) = values.fetch.as_deref_mut() else { return Ok(None) };
+        let accepted = self.behind.accept_placed(self.var, known, fit, fetch, values.bytes)?;
+        Ok(accepted.then(Converted::default))
+    }
+
+    /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
+    pub(crate) fn grew(&self, put: &Access<'a>) -> Hyperslab<'a> {
+        if let (Some(known), Some(fit)) = (&self.known, &self.fit) {
+            self.behind.grew(self.var, known, fit);
+        }
+        self.fit.map_or(put.slab, |fit| fit.slab)
     }
 }
 

@@ -9,6 +9,7 @@ use zonda_runtime::fork::MOST_WAIT;
 use zonda_runtime::lock::MutexGuard;
 
 use zonda_convert::Converted;
+use zonda_format::{Access, Values};
 use zonda_model::NcError;
 use zonda_nc4::Held;
 use zonda_trace::{Args, Kind};
@@ -219,7 +220,10 @@ impl Behind {
         let args = || Args { bytes: bytes(), ..args_of(put.var) };
         let _span = zonda_trace::span(Kind::QueueExecute, args);
         match put.given {
-            Given::Packed(bytes) => self.inner.put(put.var, |_| put.slab, put.mem, |_| Ok(bytes)),
+            Given::Packed(bytes) => {
+                let access = Access { var: put.var, slab: put.slab, mem: put.mem };
+                self.inner.put(&access, Values::plain(bytes))
+            }
             Given::Held(held) => self.put_held(put, held),
             Given::Written(bytes) => {
                 let held = Held::read_from(bytes).ok_or(NcError::Internal)?;
@@ -230,7 +234,8 @@ impl Behind {
 
     fn put_held(&self, put: &job::Put<'_>, held: &Held) -> Result<Converted> {
         let mut fetch: &Held = held;
-        self.inner.put_placed(put.var, |_| put.slab, &mut fetch, |_| Ok(held.bytes()))
+        let access = Access { var: put.var, slab: put.slab, mem: None };
+        self.inner.put(&access, Values { bytes: held.bytes(), fetch: Some(&mut fetch) })
     }
 
     /// Keeps the first failure: of a put that is given up, or, where it `stops` the queue, of one that

@@ -52,6 +52,7 @@ use crate::refs::VarRef;
 
 use budget::Budget;
 use job::Batch;
+pub(crate) use accept::Queued;
 pub(crate) use rules::Fit;
 use rules::Rules;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};

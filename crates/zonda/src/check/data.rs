@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_model::Hyperslab;
+use zonda_format::Place;
 use zonda_nc4::StorageKind;
 
 use super::{Grade, Notes, step};
@@ -179,17 +180,8 @@ impl Reader<'_> {
         };
         let (start, count) = (index(start), index(count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let data = &mut self.data;
+        let to = (&mut self.data, Some(&mut Pieces::default() as &mut dyn Place));
         // In its own type nothing is out of range.
-        let _ = self.file.get_placed(
-            place.var,
-            |_| slab,
-            &mut Pieces::default(),
-            |len| {
-                zonda_model::memory::resize(data, len, 0)?;
-                Ok(data)
-            },
-        )?;
-        Ok(())
+        self.file.get_list(place.var, &slab, None, to).map(drop)
     }
 }

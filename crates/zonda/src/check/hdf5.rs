@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use zonda_model::{VarId, memory};
+use zonda_model::VarId;
+use zonda_format::Place;
 use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
 
 use super::data::{Reader, VarPlace};
@@ -139,13 +140,9 @@ fn attributes(file: &Dataset, owner: VarRef, path: &str, notes: &mut Notes) {
             let name = file.in_group(owner.group, |meta| {
                 Ok::<_, Error>(meta.att(owner.var, number)?.name.into_owned())
             })??;
-            let mut bytes = Vec::new();
+            let to = (&mut Vec::new(), Some(&mut Pieces::default() as &mut dyn Place));
             // In its own type nothing is out of range.
-            let _ = file.get_att_placed(owner, &name, &mut Pieces::default(), |len| {
-                memory::resize(&mut bytes, len, 0)?;
-                Ok(&mut bytes)
-            })?;
-            Ok::<_, Error>(())
+            file.get_att_list(owner, &name, None, to).map(drop)
         };
         if let Err(error) = read() {
             notes.error(Some(path), &error);

@@ -1,6 +1,7 @@
 //! Attributes from one file to another.
 
-use zonda_model::{ExtType, memory};
+use zonda_format::Values;
+use zonda_model::ExtType;
 
 use super::pieces::Pieces;
 use super::tree::AttDef;
@@ -13,10 +14,7 @@ use crate::refs::VarRef;
 pub(crate) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {
     let (mut bytes, mut pieces) = (Vec::new(), Pieces::default());
     // In its own type nothing is out of range.
-    let _ = source.get_att_placed(owner, &att.name, &mut pieces, |len| {
-        memory::resize(&mut bytes, len, 0)?;
-        Ok(&mut bytes)
-    })?;
+    let _ = source.get_att_list(owner, &att.name, None, (&mut bytes, Some(&mut pieces)))?;
     Ok((bytes, pieces))
 }
 
@@ -48,7 +46,6 @@ pub(crate) fn copy(
         bytes = pieces.get(number).unwrap_or_default().to_vec();
         n_values = bytes.len();
     }
-    let put =
-        target.put_att_placed(to, &att.name, (nc_type, n_values), &mut pieces, |_| Ok(&bytes));
-    put.map(drop)
+    let values = Values { bytes: &bytes, fetch: Some(&mut pieces) };
+    target.put_att_values(to, &att.name, (nc_type, n_values), values).map(drop)
 }

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use zonda_model::{Hyperslab, NcError, memory};
+use zonda_format::Values;
 use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::ahead;
@@ -408,8 +409,8 @@ impl Transfer<'_> {
     fn write_box(&mut self, made: &Made<'_>, part: &Part) -> Result<()> {
         let (start, count) = (indices(&part.start)?, indices(&part.count)?);
         let slab = Hyperslab { start: &start, count: &count, stride: None };
-        let pieces = &mut self.pieces;
-        let _ = self.target.put_placed(made.target, |_| slab, pieces, |_| Ok(&part.data))?;
+        let values = Values { bytes: &part.data, fetch: Some(&mut self.pieces) };
+        let _ = self.target.put_values(made.target, &slab, values)?;
         self.in_heap += self.pieces.len();
         if self.in_heap > HEAP_BYTES {
             self.in_heap = 0;
@@ -448,18 +449,8 @@ fn read_box(source: &Dataset, made: &Made<'_>, part: &mut Part, pieces: &mut Pie
     let (start, count) = (indices(&part.start)?, indices(&part.count)?);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
     pieces.clear();
-    let data = &mut part.data;
     // In its own type nothing is out of range.
-    let _ = source.get_placed(
-        made.var.source,
-        |_| slab,
-        pieces,
-        |len| {
-            memory::resize(data, len, 0)?;
-            Ok(data)
-        },
-    )?;
-    Ok(())
+    source.get_list(made.var.source, &slab, None, (&mut part.data, Some(pieces))).map(drop)
 }
 
 /// `EINTR` of Linux on every architecture.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
 use zonda_model::{Answer, DimId, NcError, memory};
+use zonda_format::Values;
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;
@@ -340,7 +341,7 @@ impl Definer<'_> {
             && self.is_sparse(var.source, SPARSE_BYTES)?
         {
             // Nobody wrote these elements: the copy would be much larger than the file.
-            target.def_var_fill_placed(id, false, None)?;
+            target.def_var_fill_values(id, false, None)?;
             self.fill(made, info)?;
         }
         match (stored.filters, info) {
@@ -387,10 +388,11 @@ impl Definer<'_> {
             NeverWritten::Zeros if self.is_waste(from)? && !var.has_pointers => {}
             NeverWritten::Zeros | NeverWritten::Undefined => {
                 let can_be = info.no_fill && var.nc_type != NC_STRING;
-                return if can_be { target.def_var_fill_placed(id, true, None) } else { Ok(()) };
+                return if can_be { target.def_var_fill_values(id, true, None) } else { Ok(()) };
             }
         }
-        target.def_var_fill_placed(id, false, Some((&value, &mut pieces)))?;
+        let value = Values { bytes: &value, fetch: Some(&mut pieces) };
+        target.def_var_fill_values(id, false, Some(value))?;
         // The value stays.
         target.del_att(id, FILL_VALUE)
     }

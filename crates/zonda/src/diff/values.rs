@@ -500,19 +500,8 @@ fn read(
     let (file, var) = (pair.files[side], pair.vars[side].source);
     // In its own type, and as a double, nothing is out of range.
     let _ = match pair.mem {
-        Some(mem) => file.get(var, &slab, Some(mem), |len| {
-            memory::resize(data, len, 0)?;
-            Ok(data)
-        })?,
-        None => file.get_placed(
-            var,
-            |_| slab,
-            pieces,
-            |len| {
-                memory::resize(data, len, 0)?;
-                Ok(data)
-            },
-        )?,
+        Some(mem) => file.get_list(var, &slab, Some(mem), (data, None))?,
+        None => file.get_list(var, &slab, None, (data, Some(pieces)))?,
     };
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use zonda::copy::Temporary;
 use zonda::{
     CreateOptions, Dataset, DimId, Endianness, Fetch, FillMode, FilterSpec, Format, GroupId,
-    Hyperslab, Persist, QuantizeMode, Reserve, StorageRequest, VarRef, filter_is_available,
+    Hyperslab, Persist, QuantizeMode, Reserve, StorageRequest, Values, VarRef, filter_is_available,
 };
 use zonda_cdl::{
     Attribute, Class, Elements, Endian, Fault, Kind, Pieces, Primitive, Quantizer, Schema, Sink,
@@ -271,13 +271,9 @@ impl Writer<'_> {
         };
         let (values, n_values) = attribute(schema, att)?;
         let ty = self.nc_type(att.ty);
-        let put = self.dataset.put_att_placed(
-            owner,
-            &att.name,
-            (ty, n_values),
-            &mut Fetched(&values.pieces),
-            |_| Ok(&values.bytes),
-        );
+        let mut fetched = Fetched(&values.pieces);
+        let values = Values { bytes: &values.bytes, fetch: Some(&mut fetched) };
+        let put = self.dataset.put_att_values(owner, &att.name, (ty, n_values), values);
         // In its own type nothing is out of range.
         put.map(drop).map_err(at(att.at, "attribute", &att.name))
     }
@@ -299,12 +295,9 @@ impl Sink for Writer<'_> {
         let (start, count) = (indices(slab.start), indices(slab.count));
         let slab = Hyperslab { start: &start, count: &count, stride: None };
         let Elements { bytes, pieces } = values;
-        let put = self.dataset.put_placed(
-            self.vars[var],
-            |_| slab,
-            &mut Fetched(pieces),
-            |_| Ok(&*bytes),
-        );
+        let mut fetched = Fetched(pieces);
+        let values = Values { bytes, fetch: Some(&mut fetched) };
+        let put = self.dataset.put_values(self.vars[var], &slab, values);
         put.map(drop).map_err(|error| error.to_string())
     }
 

@@ -308,10 +308,7 @@ fn place(dims: &mut [Dim], at: &At, variable: &str) -> Result<()> {
 fn read(file: &Dataset, id: VarRef, slab: &Hyperslab<'_>, decoder: &Decoder) -> Result<Vec<f64>> {
     let mut bytes = Vec::new();
     // In its own type nothing is out of range.
-    let _ = file.get(id, slab, None, |len| {
-        memory::resize(&mut bytes, len, 0)?;
-        Ok(&mut bytes)
-    })?;
+    let _ = file.get_list(id, slab, None, (&mut bytes, None))?;
     let mut values = memory::room(bytes.len() / decoder.elem_bytes())?;
     values.extend(decoder.values(&bytes));
     Ok(values)

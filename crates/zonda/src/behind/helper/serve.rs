@@ -9,6 +9,7 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use zonda_model::{Hyperslab, NcError};
+use zonda_format::Values;
 use zonda_nc4::{GroupId, Held};
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 use zonda_storage::Neighbour;
@@ -262,20 +263,10 @@ fn put(dataset: &Dataset, var: VarRef, record: &Record, bytes: &[u8]) -> Result<
     let Form::Of(mem) = record.form else {
         let held = Held::read_from(values).ok_or_else(damaged)?;
         let mut fetch: &Held = &held;
-        let put = dataset.put_placed(
-            var,
-            |_| slab,
-            &mut fetch,
-            |expected| {
-                if expected == held.bytes().len() { Ok(held.bytes()) } else { Err(damaged()) }
-            },
-        );
-        return put.map(drop);
+        let values = Values { bytes: held.bytes(), fetch: Some(&mut fetch) };
+        return dataset.put_values(var, &slab, values).map(drop);
     };
-    let put = dataset.put(var, &slab, mem, |expected| {
-        if expected == values.len() { Ok(values) } else { Err(damaged()) }
-    });
-    put.map(drop)
+    dataset.put(var, &slab, mem, values).map(drop)
 }
 
 fn find_var(dataset: &Dataset, path: &[u8], name: &[u8]) -> Option<VarRef> {
