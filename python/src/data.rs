@@ -89,9 +89,8 @@ impl File {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
         let mut memory = Bytes::of_writeable(out)?;
         let mem = self.memory_of(py, of, out, &slab)?;
-        let got = self.call(py, |dataset| {
-            dataset.get(of, &slab.hyperslab(), mem, memory.write())
-        })?;
+        let got =
+            self.call(py, |dataset| dataset.get(of, &slab.hyperslab(), mem, memory.write()))?;
         Ok(got.out_of_range)
     }
 
@@ -111,9 +110,8 @@ impl File {
         let (of, slab) = (var_ref(group, var), Slab::new(start, count, stride)?);
         let memory = Bytes::of(values)?;
         let mem = self.memory_of(py, of, values, &slab)?;
-        let put = self.call(py, |dataset| {
-            dataset.put(of, &slab.hyperslab(), mem, memory.read())
-        })?;
+        let put =
+            self.call(py, |dataset| dataset.put(of, &slab.hyperslab(), mem, memory.read()))?;
         Ok(put.out_of_range)
     }
 

@@ -182,8 +182,9 @@ impl Held<'_> {
 }
 
 /// The memory of an attribute is not as long as its values.
-const LENGTH: ClassicError =
-    ClassicError::InvalidArgument { what: "the memory given is not as long as its element count says" };
+const LENGTH: ClassicError = ClassicError::InvalidArgument {
+    what: "the memory given is not as long as its element count says",
+};
 
 impl ClassicFile {
     /// Deletes an attribute; those behind it move up.

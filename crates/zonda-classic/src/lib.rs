@@ -45,5 +45,5 @@ pub use header::{Dim, Header, Var, Version};
 pub use layout::{Layout, Reserve};
 pub use left::Passed;
 pub use records::set_records;
-pub use transfer::Held;
 pub use recover::{Recovery, recover, recover_of};
+pub use transfer::Held;

@@ -257,6 +257,7 @@ impl PlainRun {
 mod tests {
     use std::sync::Arc;
 
+    use zonda_format::Access;
     use zonda_storage::backend::Memory;
 
     use super::*;
@@ -277,7 +278,8 @@ mod tests {
                 let len = n * ty.size();
                 let memory: Vec<u8> = (0..len).map(|i| (i * 7 + n) as u8).collect();
                 let slab = Hyperslab { start: &[1], count: &[n], stride: None };
-                let put = file.put::<ClassicError>(id, |_| slab, None, |_| Ok(&memory));
+                let access = Access { var: id.into(), slab, mem: None };
+                let put = file.put(&access, &memory);
                 assert_eq!(put.unwrap().out_of_range, 0);
                 let mut stored = vec![0; len];
                 storage.read_at(begin + ty.size() as u64, &mut stored).unwrap();
@@ -286,7 +288,7 @@ mod tests {
                 }
                 assert_eq!(stored, memory, "{n} of {}", ty.name());
                 let mut back = vec![0; len];
-                let got = file.get::<ClassicError>(id, |_| slab, None, |_| Ok(&mut back));
+                let got = file.get(&access, &mut back);
                 assert_eq!(got.unwrap().out_of_range, 0);
                 assert_eq!(back, memory, "{n} of {}", ty.name());
             }

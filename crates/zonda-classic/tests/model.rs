@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use zonda_classic::{ClassicError, ClassicFile, FillMode, Reserve, Version};
+use zonda_format::{Access, AttAccess, AttPut};
 use zonda_model::{DimId, ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
@@ -154,11 +155,9 @@ impl Run {
     fn put_att(&mut self, name: &str, values: &[i32]) -> Result<(), ClassicError> {
         self.log.push(format!("put_att {name} of {}", values.len()));
         let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
-        self.file
-            .put_att(VarId::GLOBAL, name.as_bytes(), 4, values.len(), Some(MemType::I32), |_| {
-                Ok::<_, ClassicError>(&bytes)
-            })
-            .map(|converted| assert_eq!(converted.out_of_range, 0))
+        let (owner, name, n_values) = (VarId::GLOBAL.into(), name.as_bytes(), values.len());
+        let att = AttPut { owner, name, nc_type: 4, n_values, mem: Some(MemType::I32) };
+        self.file.put_att(&att, &bytes).map(|converted| assert_eq!(converted.out_of_range, 0))
     }
 
     fn define_var(&mut self) {
@@ -319,9 +318,9 @@ impl Run {
         }
         for (name, values) in &self.model.atts {
             let mut bytes = vec![0u8; values.len() * 4];
-            let converted = file.get_att(VarId::GLOBAL, name.as_bytes(), None, |len| {
-                Ok::<_, ClassicError>(&mut bytes[..len])
-            });
+            let owner = VarId::GLOBAL.into();
+            let att = AttAccess { owner, name: name.as_bytes(), mem: None };
+            let converted = file.get_att(&att, &mut bytes);
             assert_eq!(converted.expect("get_att").out_of_range, 0);
             let got: Vec<i32> = bytes
                 .chunks_exact(4)
@@ -468,10 +467,9 @@ fn more_records_than_can_be_counted_are_refused_wherever_they_start() {
     let var = file.def_var(b"v", ExtType::Byte.nc_type(), &[dim]).expect("def_var");
     file.enddef(Reserve::Default).expect("enddef");
     for start in [[0], [5]] {
-        let slab = |_| Hyperslab { start: &start, count: &[usize::MAX], stride: None };
-        let put = file.put(var, slab, None, |_| -> Result<&[u8], ClassicError> {
-            panic!("memory for as many values cannot be there");
-        });
+        let slab = Hyperslab { start: &start, count: &[usize::MAX], stride: None };
+        // Memory for as many values cannot be there, so that the check has to refuse it.
+        let put = file.hold().check_put(&Access { var: var.into(), slab, mem: None });
         assert!(matches!(put, Err(ClassicError::InvalidCoords { .. })), "{start:?}: {put:?}");
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Reserve, Version};
+use zonda_format::{Access, AttPut};
 use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::backend::Memory;
 use zonda_storage::{Advice, ReadRange, Stamp, Storage, StorageError, WriteRange};
@@ -108,9 +109,8 @@ fn put(file: &ClassicFile, var: VarId, record: usize, n: usize, width: usize) {
     let bytes = vec![record as u8; n * width * 4];
     let (start, count) = ([record, 0], [n, width]);
     let slab = Hyperslab { start: &start, count: &count, stride: None };
-    file.put::<ClassicError>(var, |_| slab, Some(MemType::I32), |_| Ok(&bytes))
-        .map(drop)
-        .expect("put");
+    let access = Access { var: var.into(), slab, mem: Some(MemType::I32) };
+    file.put(&access, &bytes).map(drop).expect("put");
 }
 
 #[test]
@@ -124,8 +124,9 @@ fn a_record_count_comes_behind_its_records() {
         let wide = file.def_var(b"wide", 4, &[0, 1]).expect("def_var");
         let small = file.def_var(b"small", 4, &[0, 2]).expect("def_var");
         let put_att = |text: &'static [u8]| {
-            let text_of = |_| Ok(text);
-            let put = file.put_att::<ClassicError>(VarId::GLOBAL, b"title", 2, 5, None, text_of);
+            let owner = VarId::GLOBAL.into();
+            let att = AttPut { owner, name: b"title", nc_type: 2, n_values: 5, mem: None };
+            let put = file.put_att(&att, text);
             put.map(drop).expect("put_att");
         };
         put_att(b"early");

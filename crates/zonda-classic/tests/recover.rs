@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use zonda_classic::{ClassicError, ClassicFile, Recovery, Reserve, Version, recover};
+use zonda_format::{Access, AttPut};
 use zonda_model::{ExtType, Hyperslab, MemType, VarId};
 use zonda_storage::neighbour::Refusal;
 use zonda_storage::{
@@ -204,12 +205,8 @@ fn make(folder: &Folder, version: Version, n_vars: usize, width: usize) {
             let (start, count) = ([record, 0], [1, width]);
             let from = usize::from(var % 2 == 0);
             let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
-            let put = file.put::<ClassicError>(
-                VarId(var as i32),
-                |_| slab,
-                Some(MemType::I32),
-                |_| Ok(&values),
-            );
+            let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
+            let put = file.put(&access, &values);
             assert_eq!(put.unwrap().out_of_range, 0);
         }
     }
@@ -222,8 +219,9 @@ fn redefine(folder: &Folder, what: Redefinition) -> Result<(), ClassicError> {
     match what {
         Redefinition::Attribute(len) => {
             let text = vec![b'a'; len];
-            let put =
-                file.put_att::<ClassicError>(VarId::GLOBAL, b"more", 2, len, None, |_| Ok(&text))?;
+            let owner = VarId::GLOBAL.into();
+            let att = AttPut { owner, name: b"more", nc_type: 2, n_values: len, mem: None };
+            let put = file.put_att(&att, &text)?;
             assert_eq!(put.out_of_range, 0);
         }
         Redefinition::RecordVar => {
@@ -252,12 +250,8 @@ fn check(folder: &Folder, n_vars: usize, width: usize, shown: &str) -> bool {
         let (start, count) = ([0, 0], [records, width]);
         let from = usize::from(var % 2 == 0);
         let slab = Hyperslab { start: &start[from..], count: &count[from..], stride: None };
-        let got = file.get::<ClassicError>(
-            VarId(var as i32),
-            |_| slab,
-            Some(MemType::I32),
-            |_| Ok(&mut bytes),
-        );
+        let access = Access { var: VarId(var as i32).into(), slab, mem: Some(MemType::I32) };
+        let got = file.get(&access, &mut bytes);
         let got = got.unwrap_or_else(|error| panic!("{shown}: {error}"));
         assert_eq!(got.out_of_range, 0);
         for (index, found) in bytes.as_chunks::<4>().0.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Reading: variables and attributes into the caller's memory.
 
+use smallvec::SmallVec;
 use zonda_chunk::ChunkError;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
 use zonda_format::{Access, Checked, Place, Room, VarRef};
 use zonda_hdf5::{Attribute, File, HdfError};
-use smallvec::SmallVec;
 use zonda_model::memory::NoMemory;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
 
@@ -189,7 +189,8 @@ impl Nc4File {
         if checked.n_elems == 0 {
             return Ok(Converted::default());
         }
-        let slab = select::ranked(&get.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
+        let slab =
+            select::ranked(&get.slab, var.dims.len()).map_err(|misfit| fail(misfit.into()))?;
         let found = self.found(get.var, model, var).map_err(fail)?;
         let (data, mem) = (found.data(), get.mem);
         let form = &data.form;
@@ -212,7 +213,8 @@ impl Nc4File {
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
         }
-        let elem = element_bytes(form, mem).ok_or_else(|| fail(GetFault::Refused(NcError::BadType)))?;
+        let elem =
+            element_bytes(form, mem).ok_or_else(|| fail(GetFault::Refused(NcError::BadType)))?;
         let request =
             Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
         // The reference's own fill value is laid where the file knows of none.

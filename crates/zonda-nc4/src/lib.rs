@@ -45,13 +45,13 @@ pub use model::{
     UserClass, UserType, Var, VarInfo, WhyPassed,
 };
 pub use place::Target;
-pub use zonda_format::{Fetch, Place};
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
 pub use write::{
-    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest,
-    View, recover, recover_of,
+    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest, View,
+    recover, recover_of,
 };
+pub use zonda_format::{Fetch, Place};
 pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};

@@ -17,9 +17,9 @@ use crate::form::NC_STRING;
 use crate::get::{GetFault, Numeric, default_element, is_copy, natural, numeric, odd};
 use crate::model::Model;
 use crate::place::Target;
-use zonda_format::Place;
 use crate::values::Values;
 use crate::write::{VarStore, Writing};
+use zonda_format::Place;
 
 /// Bytes in file form that wait for their strings and sequences to be looked up.
 const BLOCK_BYTES: usize = 4 << 20;

@@ -130,7 +130,8 @@ impl Dataset {
                     Some(view) if view.is_some() => Look::View(view),
                     _ => Look::File(self.here(nc4.read())?),
                 };
-                let n_bytes = self.here(look.file().and_then(|file| Ok(file.check_get_att(att)?)))?;
+                let n_bytes =
+                    self.here(look.file().and_then(|file| Ok(file.check_get_att(att)?)))?;
                 (From::Nc4(look), n_bytes)
             }
         };

@@ -114,7 +114,12 @@ impl Dataset {
             Some(behind) => By::Queue(Box::new(behind.put_to(var)?)),
         };
         let (slab, mem) = (NOTHING, None);
-        Ok(Put { dataset: self, by, access: Access { var, slab, mem }, checked: Checked::default() })
+        Ok(Put {
+            dataset: self,
+            by,
+            access: Access { var, slab, mem },
+            checked: Checked::default(),
+        })
     }
 
     /// Begins a get. Until it is done or dropped, the thread must not call the dataset in another way.
@@ -130,7 +135,12 @@ impl Dataset {
             _ => self.read_from(var)?,
         };
         let (slab, mem) = (NOTHING, None);
-        Ok(Get { dataset: self, from, access: Access { var, slab, mem }, checked: Checked::default() })
+        Ok(Get {
+            dataset: self,
+            from,
+            access: Access { var, slab, mem },
+            checked: Checked::default(),
+        })
     }
 
     #[inline]
@@ -245,9 +255,7 @@ impl<'a> Put<'a> {
     #[inline]
     pub fn write(self, values: Values<'_>) -> Result<Converted> {
         match self.by {
-            By::File(mut file) => {
-                self.dataset.here(file.put(&self.access, &self.checked, values))
-            }
+            By::File(mut file) => self.dataset.here(file.put(&self.access, &self.checked, values)),
             _ => self.write_behind(values),
         }
     }

@@ -1,8 +1,8 @@
 //! Dimensions, variables and names: definitions that every format has.
 
 use zonda_classic::FillMode;
-use zonda_model::{DimId, VarId};
 use zonda_format::Values;
+use zonda_model::{DimId, VarId};
 use zonda_nc4::GroupId;
 
 use crate::dataset::{Dataset, Inner};

@@ -13,8 +13,8 @@ use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::{
-    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
-    Target, Usage, VarInfo,
+    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target,
+    Usage, VarInfo,
 };
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 

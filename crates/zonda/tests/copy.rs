@@ -38,7 +38,7 @@ fn put(file: &Dataset, var: VarRef, count: &[usize], values: &[f32]) {
 fn put_at(file: &Dataset, var: VarRef, start: &[usize], count: &[usize], values: &[f32]) {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     let slab = Hyperslab { start, count, stride: None };
-    file.put(var, &slab, Some(MemType::F32), |len| Ok(&bytes[..len])).map(drop).expect("put");
+    file.put(var, &slab, Some(MemType::F32), &bytes).map(drop).expect("put");
 }
 
 fn get(file: &Dataset, var: VarRef) -> Vec<f32> {
@@ -335,7 +335,7 @@ fn what_was_never_written_stays_so() {
         assert!((1..=most).contains(&n), "{n}");
         let slab = Hyperslab { start: &[1000, (1 << 19) - 1], count: &[1, 4], stride: None };
         let mut bytes = [0; 16];
-        file.get(v, &slab, Some(MemType::F32), |_| Ok(&mut bytes)).map(drop).unwrap();
+        file.get(v, &slab, Some(MemType::F32), &mut bytes).map(drop).unwrap();
         let got: Vec<f32> =
             bytes.as_chunks::<4>().0.iter().map(|four| f32::from_ne_bytes(*four)).collect();
         assert_eq!(got, [-1.5, 3.0, 4.0, -1.5]);
@@ -373,7 +373,7 @@ fn what_classic_files_cannot_hold_is_named_before_anything_is_written() {
         Dataset::open(&source, &OpenOptions { write: true, ..OpenOptions::default() }).unwrap();
     let slab = Hyperslab { start: &[0, 0], count: &[2, 3], stride: None };
     let late = VarRef { group: g, var: VarId(0) };
-    file.put(late, &slab, Some(MemType::I32), |_| Ok(&[7; 24])).map(drop).unwrap();
+    file.put(late, &slab, Some(MemType::I32), &[7; 24]).map(drop).unwrap();
     file.close().unwrap();
     copied(&source, &target, &alone).unwrap();
     let file = open(&target);
@@ -405,9 +405,7 @@ fn chosen_variables_come_with_their_coordinates() {
     let t = VarRef { group: g, var: file.def_var_in(g, b"T", float, &[x]).unwrap() };
     let text = |owner: VarRef, name: &[u8], text: &[u8]| {
         let kind = ExtType::Char.nc_type();
-        file.put_att(owner, name, kind, text.len(), Some(MemType::Text), |_| Ok(text))
-            .map(drop)
-            .unwrap();
+        file.put_att(owner, name, kind, text.len(), Some(MemType::Text), text).map(drop).unwrap();
     };
     text(t, b"coordinates", b"lon nowhere");
     text(var(&file, b"lon"), b"bounds", b"lon_bounds");
@@ -524,7 +522,7 @@ fn names_that_netcdf_does_not_allow_are_kept() {
         var: file.def_var_in(group, b"Va r", ExtType::Float.nc_type(), &[x]).unwrap(),
     };
     let kind = ExtType::Char.nc_type();
-    file.put_att(v, b"km_h", kind, 1, Some(MemType::Text), |_| Ok(b"t")).map(drop).unwrap();
+    file.put_att(v, b"km_h", kind, 1, Some(MemType::Text), b"t").map(drop).unwrap();
     file.enddef(Reserve::Default).unwrap();
     put(&file, v, &[2], &[1.0, 2.0]);
     file.close().unwrap();

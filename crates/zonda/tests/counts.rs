@@ -37,7 +37,7 @@ fn sample(format: Format, n_records: usize, len: usize) -> Arc<Memory> {
         file.def_var(name.as_bytes(), ExtType::Double.nc_type(), &[time.0, x.0]).expect("def_var");
     }
     file.def_var(b"fixed", ExtType::Float.nc_type(), &[x.0]).expect("def_var");
-    let _ = file.put_att(VarId::GLOBAL, b"title", 2, 4, None, |_| Ok(b"wind")).expect("put_att");
+    let _ = file.put_att(VarId::GLOBAL, b"title", 2, 4, None, b"wind").expect("put_att");
     file.enddef(Reserve::Default).expect("enddef");
     if n_records > 0 {
         put(&file, VarId(0), &[n_records - 1, 0], &[1, 1], &[1.0]).expect("put");
@@ -139,10 +139,10 @@ fn bytes_that_need_no_conversion_go_in_one_write() {
     let (file, count, bytes) = one_var("count,memory", ExtType::Byte, n);
     let data: Vec<u8> = (0..n).map(|i| i as u8).collect();
     let slab = Hyperslab { start: &[0], count: &[n], stride: None };
-    let _ = file.put(VarId(0), &slab, None, |_| Ok(&data)).expect("put");
+    let _ = file.put(VarId(0), &slab, None, &data).expect("put");
     assert_eq!((count.counts().write.calls, count.counts().write.bytes), (1, bytes));
     let mut back = vec![0; n];
-    let _ = file.get(VarId(0), &slab, None, |_| Ok(&mut back)).expect("get");
+    let _ = file.get(VarId(0), &slab, None, &mut back).expect("get");
     assert!(back == data);
     assert_eq!(count.counts().read.calls, 1);
     file.close().expect("close");
@@ -218,9 +218,7 @@ fn inquiries_cost_nothing() {
                     meta.find_att(VarId::GLOBAL, b"title").expect("find_att");
                 });
                 let mut title = [0; 4];
-                let _ = file
-                    .get_att(VarId::GLOBAL, b"title", None, |_| Ok(&mut title))
-                    .expect("get_att");
+                let _ = file.get_att(VarId::GLOBAL, b"title", None, &mut title).expect("get_att");
                 assert_eq!(&title, b"wind");
                 assert!(file.meta(|meta| meta.find_var(b"missing")).is_err());
             }

@@ -55,11 +55,11 @@ fn classic(folder: &TempFolder) -> PathBuf {
 fn put(file: &Dataset, var: VarRef) {
     let bytes: Vec<u8> = values().iter().flat_map(|value| value.to_ne_bytes()).collect();
     let slab = Hyperslab { start: &[0, 0], count: &SHAPE, stride: None };
-    file.put(var, &slab, Some(MemType::F32), |len| Ok(&bytes[..len])).map(drop).unwrap();
+    file.put(var, &slab, Some(MemType::F32), &bytes).map(drop).unwrap();
 }
 
 fn put_att(file: &Dataset, owner: VarRef, name: &[u8], text: &[u8]) {
-    let put = file.put_att(owner, name, ExtType::Char.nc_type(), text.len(), None, |_| Ok(text));
+    let put = file.put_att(owner, name, ExtType::Char.nc_type(), text.len(), None, text);
     put.map(drop).unwrap();
 }
 
@@ -291,7 +291,7 @@ fn work_is_bounded_by_what_is_there() {
     file.def_var_deflate(t, true, Some(4)).unwrap();
     file.enddef(Reserve::Default).unwrap();
     let slab = Hyperslab { start: &[500_000_005, 77], count: &[1, 1], stride: None };
-    let put = file.put(t, &slab, Some(MemType::F32), |_| Ok(&[0, 0, 0x80, 0x3f]));
+    let put = file.put(t, &slab, Some(MemType::F32), &[0, 0, 0x80, 0x3f]);
     put.map(drop).unwrap();
     file.close().unwrap();
     let begun = std::time::Instant::now();

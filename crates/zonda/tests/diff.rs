@@ -7,7 +7,7 @@ use zonda::copy::{CopyOptions, Pattern, copy};
 use zonda::diff::{DiffOptions, Difference, How, Side, Thing, Tolerance, diff};
 use zonda::{
     CreateOptions, Dataset, ExtType, Format, GroupId, Hyperslab, NC_STRING, OpenOptions, Place,
-    Reserve, VarRef,
+    Reserve, Values, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -59,7 +59,7 @@ impl Made<'_> {
         let v: VarRef = file.def_var(b"v", self.ty.nc_type(), &[x]).unwrap().into();
         let units = self.units.as_bytes();
         let char_type = ExtType::Char.nc_type();
-        file.put_att(v, b"units", char_type, units.len(), None, |_| Ok(units)).map(drop).unwrap();
+        file.put_att(v, b"units", char_type, units.len(), None, units).map(drop).unwrap();
         let mut strings = None;
         if self.format == Format::NetCdf4 {
             let n = file.def_dim(b"n", self.texts.len()).unwrap().0;
@@ -71,13 +71,14 @@ impl Made<'_> {
         let bytes: Vec<u8> = self.values.iter().flat_map(|value| value.to_ne_bytes()).collect();
         let slab = Hyperslab { start: &[0], count: &[self.values.len()], stride: None };
         let mem = Some(zonda::MemType::F64);
-        file.put(v, &slab, mem, |len| Ok(&bytes[..len])).map(drop).unwrap();
+        file.put(v, &slab, mem, &bytes).map(drop).unwrap();
         if let Some(var) = strings {
             let mut texts = Texts(self.texts.iter().map(|text| text.as_bytes().to_vec()).collect());
             let numbers: Vec<u8> =
                 (1..=self.texts.len() as u64).flat_map(u64::to_ne_bytes).collect();
             let slab = Hyperslab { start: &[0], count: &[self.texts.len()], stride: None };
-            file.put_placed(var, |_| slab, &mut texts, |_| Ok(&numbers)).map(drop).unwrap();
+            let values = Values { bytes: &numbers, fetch: Some(&mut texts) };
+            file.put_values(var, &slab, values).map(drop).unwrap();
         }
         file.close().unwrap();
     }

@@ -33,8 +33,7 @@ type Step = (&'static str, fn(&Dataset) -> Result<()>);
 
 fn int(file: &Dataset, owner: VarId, name: &[u8], values: &[i32]) -> Result<()> {
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_ne_bytes()).collect();
-    let _ =
-        file.put_att(owner, name, ExtType::Int.nc_type(), values.len(), None, |_| Ok(&bytes))?;
+    let _ = file.put_att(owner, name, ExtType::Int.nc_type(), values.len(), None, &bytes)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use zonda::storage::backend::Memory;
 use zonda::{
     Dataset, DimId, Format, GroupId, Hyperslab, MemType, NcError, OpenOptions, Place, Reserve,
-    StorageKind, VarId, VarRef,
+    Room, StorageKind, VarId, VarRef,
 };
 
 fn path() -> PathBuf {
@@ -100,11 +100,11 @@ fn data_and_attributes_of_any_group_and_type() {
     let refused = ints(&file, s, &[0], &[1]).map_err(|error| error.code());
     assert_eq!(refused, Err(NcError::BadType));
     let mut natural = vec![0; 32];
-    let without = file.get(s, &slab(&[0], &[4]), None, |_| Ok(&mut natural));
+    let without = file.get(s, &slab(&[0], &[4]), None, &mut natural);
     assert_eq!(without.map(drop).map_err(|e| e.code()), Err(NcError::BadType), "no place for them");
     let (mut kept, mut natural) = (Kept::default(), vec![0; 32]);
     let _ = file
-        .get_placed(s, |_| slab(&[0], &[4]), &mut kept, |len| Ok(&mut natural[..len]))
+        .get_values(s, &slab(&[0], &[4]), Room { bytes: &mut natural, place: Some(&mut kept) })
         .expect("s");
     let first = u64::from_ne_bytes(natural[..8].try_into().expect("8"));
     assert_eq!(kept.0[first as usize - 1], b"eins");
@@ -113,7 +113,7 @@ fn data_and_attributes_of_any_group_and_type() {
     let (mut kept, mut natural) = (Kept::default(), vec![0; 32]);
     let r = VarRef { group: g, var: r };
     let _ = file
-        .get_placed(r, |_| slab(&[0], &[2]), &mut kept, |len| Ok(&mut natural[..len]))
+        .get_values(r, &slab(&[0], &[2]), Room { bytes: &mut natural, place: Some(&mut kept) })
         .expect("r");
     assert_eq!(natural[..8], 3u64.to_ne_bytes());
     assert_eq!(kept.0[0], [1, 2, 3].map(i32::to_ne_bytes).concat());
@@ -121,9 +121,8 @@ fn data_and_attributes_of_any_group_and_type() {
     let root = VarRef::group(GroupId::ROOT);
     let mut kept = Kept::default();
     let mut natural = [0; 24];
-    let _ = file
-        .get_att_placed(root, b"words", &mut kept, |len| Ok(&mut natural[..len]))
-        .expect("words");
+    let _ =
+        file.get_att_list(root, b"words", None, (&mut natural, Some(&mut kept))).expect("words");
     assert_eq!(kept.0.concat(), "onedrei\u{e9}".as_bytes());
     file.meta(|meta| {
         let found = meta.find_att(VarId::GLOBAL, b"_NCProperties");
@@ -143,7 +142,7 @@ fn what_would_change_it_is_refused() {
         file.def_var(b"new", 4, &[]).map(drop).map_err(|e| e.code()),
         file.rename_var(a, b"new").map_err(|e| e.code()),
         file.del_att(VarId::GLOBAL, b"title").map_err(|e| e.code()),
-        file.put(a, &slab, None, |_| Ok(&[0; 4])).map(drop).map_err(|e| e.code()),
+        file.put(a, &slab, None, &[0; 4]).map(drop).map_err(|e| e.code()),
     ];
     // HDF5 is what refuses a put in the reference.
     assert_eq!(codes[..5], [Err(NcError::Perm); 5]);

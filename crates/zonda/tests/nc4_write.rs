@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use zonda::storage::Storage;
 use zonda::storage::backend::Memory;
 use zonda::{
-    CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId, Hyperslab, MemType,
-    NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, VarId, VarRef,
+    AttAccess, CreateOptions, Dataset, ExtType, Fetch, FillMode, Format, GroupId, Hyperslab,
+    MemType, NC_STRING, NcError, OpenOptions, Persist, Place, Reserve, Room, Values, VarId, VarRef,
 };
 use zonda_testkit::TempFolder;
 
@@ -41,7 +41,7 @@ fn put(file: &Dataset, var: VarRef, start: &[usize], values: &[i32]) -> Result<(
     }
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
     let slab = Hyperslab { start, count: &count, stride: None };
-    code(file.put(var, &slab, Some(MemType::I32), |len| Ok(&bytes[..len])))
+    code(file.put(var, &slab, Some(MemType::I32), &bytes))
 }
 
 fn get(file: &Dataset, var: VarRef, start: &[usize], n: usize) -> Vec<i32> {
@@ -51,7 +51,7 @@ fn get(file: &Dataset, var: VarRef, start: &[usize], n: usize) -> Vec<i32> {
     }
     let slab = Hyperslab { start, count: &count, stride: None };
     let mut bytes = vec![0; n * 4];
-    let got = file.get(var, &slab, Some(MemType::I32), |len| Ok(&mut bytes[..len]));
+    let got = file.get(var, &slab, Some(MemType::I32), &mut bytes);
     assert_eq!(got.expect("get").out_of_range, 0);
     bytes.as_chunks::<4>().0.iter().map(|four| i32::from_ne_bytes(*four)).collect()
 }
@@ -87,7 +87,7 @@ fn groups_variables_and_attributes_are_read_back() {
     let root_var = file.def_var(b"v", ExtType::Int.nc_type(), &[t.0, x.0]).expect("v");
     let inner = file.def_var_in(group, b"w", ExtType::Short.nc_type(), &[y.0]).expect("w");
     let inner = VarRef { group, var: inner };
-    file.put_att(inner, b"units", ExtType::Char.nc_type(), 1, Some(MemType::Text), |_| Ok(b"m"))
+    file.put_att(inner, b"units", ExtType::Char.nc_type(), 1, Some(MemType::Text), b"m")
         .map(drop)
         .expect("units");
     assert_eq!(code(file.def_group(GroupId(9), b"h")), Err(NcError::BadGrpId));
@@ -122,21 +122,25 @@ fn strings_go_where_they_are_fetched_from() {
     let mut texts = Texts(vec![b"one".to_vec(), Vec::new()]);
     let addresses: Vec<u8> = [1u64, 2, 0].iter().flat_map(|at| at.to_ne_bytes()).collect();
     let slab = Hyperslab { start: &[0], count: &[3], stride: None };
-    let put = file.put_placed(var, |_| slab, &mut texts, |len| Ok(&addresses[..len]));
+    let values = Values { bytes: &addresses, fetch: Some(&mut texts) };
+    let put = file.put_values(var, &slab, values);
     assert_eq!(code(put), Ok(()));
-    let none = file.put(var, &slab, None, |len| Ok(&addresses[..len]));
+    let none = file.put(var, &slab, None, &addresses);
     assert_eq!(code(none), Err(NcError::BadType), "without a way to fetch them");
     let owner = VarRef::group(GroupId::ROOT);
     let what = (NC_STRING, 2);
-    let att = file.put_att_placed(owner, b"a", what, &mut texts, |len| Ok(&addresses[..len]));
+    let values = Values { bytes: &addresses, fetch: Some(&mut texts) };
+    let att = file.put_att_values(owner, b"a", what, values);
     assert_eq!(code(att), Ok(()));
-    let value = Some((&addresses[..8], &mut texts as &mut dyn Fetch));
-    file.def_var_fill_placed(var, false, value).expect_err("it has data");
+    let value = Values { bytes: &addresses[..8], fetch: Some(&mut texts) };
+    file.def_var_fill_values(var, false, Some(value)).expect_err("it has data");
     file.close().expect("close");
 
     let file = opened(&storage, false);
     let (mut back, mut places) = (Texts(Vec::new()), [0; 16]);
-    let got = file.get_att_placed(owner, b"a", &mut back, |len| Ok(&mut places[..len]));
+    let att = AttAccess { owner, name: b"a", mem: None };
+    let room = Room { bytes: &mut places, place: Some(&mut back) };
+    let got = file.get_att_from(&att).and_then(|get| get.read(room));
     assert_eq!(code(got), Ok(()));
     assert_eq!(back.0, [b"one".to_vec(), Vec::new()]);
 }
@@ -210,7 +214,7 @@ fn a_get_ends_define_mode_unless_the_model_is_classic() {
     let letter = |var: VarId| {
         let mut byte = [0];
         let slab = Hyperslab { start: &[], count: &[], stride: None };
-        code(file.get(var, &slab, Some(MemType::Text), |_| Ok(&mut byte)))
+        code(file.get(var, &slab, Some(MemType::Text), &mut byte))
     };
     assert_eq!(letter(number), Err(NcError::Char));
     assert_eq!(letter(VarId(7)), Err(NcError::NotVar));
@@ -223,7 +227,7 @@ fn a_get_ends_define_mode_unless_the_model_is_classic() {
     file.def_compound(GroupId::ROOT, 8, b"pair").unwrap();
     let mut four = [0; 4];
     let slab = Hyperslab { start: &[], count: &[], stride: None };
-    let refused = file.get(number, &slab, Some(MemType::I32), |_| Ok(&mut four));
+    let refused = file.get(number, &slab, Some(MemType::I32), &mut four);
     assert_eq!(code(refused), Err(NcError::HdfErr));
 }
 
@@ -298,7 +302,7 @@ fn threads_read_while_others_put() {
                 let value = round.to_ne_bytes();
                 let owner = VarId::GLOBAL;
                 let int = ExtType::Int.nc_type();
-                let put = file.put_att(owner, name.as_bytes(), int, 1, None, |_| Ok(&value));
+                let put = file.put_att(owner, name.as_bytes(), int, 1, None, &value);
                 assert_eq!(code(put), Ok(()));
                 file.sync().expect("sync");
             }

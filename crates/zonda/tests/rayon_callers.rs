@@ -32,14 +32,14 @@ fn create(path: &std::path::Path) -> Dataset {
 fn put(file: &Dataset, record: usize) {
     let values: Vec<u8> = (0..LEN).flat_map(|k| value(record, k).to_ne_bytes()).collect();
     let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-    let put = file.put(VAR, &slab, Some(MemType::F32), |len| Ok(&values[..len]));
+    let put = file.put(VAR, &slab, Some(MemType::F32), &values);
     assert_eq!(put.unwrap().out_of_range, 0);
 }
 
 fn get(file: &Dataset, record: usize) {
     let mut bytes = vec![0; 4 * LEN];
     let slab = Hyperslab { start: &[record, 0], count: &[1, LEN], stride: None };
-    let got = file.get(VAR, &slab, Some(MemType::F32), |len| Ok(&mut bytes[..len]));
+    let got = file.get(VAR, &slab, Some(MemType::F32), &mut bytes);
     assert_eq!(got.unwrap().out_of_range, 0);
     for (k, found) in bytes.chunks_exact(4).enumerate() {
         assert_eq!(found, value(record, k).to_ne_bytes(), "record {record} element {k}");

@@ -72,7 +72,7 @@ fn a_shared_reader_sees_each_record_without_sync() {
             let slab = Hyperslab { start: &[20], count: &[5], stride: Some(&[2]) };
             let mut bytes = [0; 40];
             let mem = Some(MemType::F64);
-            let _ = reader.get(VarId(1), &slab, mem, |_| Ok(&mut bytes)).expect("strided");
+            let _ = reader.get(VarId(1), &slab, mem, &mut bytes).expect("strided");
             assert_eq!(bytes[32..], 9.0f64.to_ne_bytes());
             reader.close().expect("close");
             writer.close().expect("close");
@@ -121,8 +121,7 @@ fn a_reader_syncs_to_new_definitions() {
         writer.def_dim(b"more", 3).expect("def_dim");
         writer.def_var(b"new", ExtType::Int.nc_type(), &[2]).expect("def_var");
         let long = vec![b'x'; 3000];
-        let _ =
-            writer.put_att(VarId::GLOBAL, b"long", 2, 3000, None, |_| Ok(&long)).expect("put_att");
+        let _ = writer.put_att(VarId::GLOBAL, b"long", 2, 3000, None, &long).expect("put_att");
         writer.enddef(Reserve::Default).expect("enddef");
         put(&writer, VarId(2), &[0], &[3], &[4., 5., 6.]).expect("put");
         writer.sync().expect("sync");

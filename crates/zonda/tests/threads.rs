@@ -84,8 +84,7 @@ fn disjoint_parts_of_the_same_and_of_other_variables() {
                             let slab =
                                 Hyperslab { start: &start, count: &count, stride: Some(&stride) };
                             let mem = Some(MemType::F64);
-                            let converted =
-                                file.put(VarId(1), &slab, mem, |_| Ok(&bytes)).expect("put");
+                            let converted = file.put(VarId(1), &slab, mem, &bytes).expect("put");
                             assert_eq!(converted.out_of_range, 0);
                         }
                         for column in 0..COLUMNS / 5 {
@@ -251,7 +250,7 @@ fn definitions_change_while_others_put() {
                     let name = format!("att{i}");
                     let text = vec![b'a'; 100 * i];
                     let n = text.len();
-                    let put = file.put_att(VarId(2), name.as_bytes(), 2, n, None, |_| Ok(&text));
+                    let put = file.put_att(VarId(2), name.as_bytes(), 2, n, None, &text);
                     assert_eq!(put.expect("put_att").out_of_range, 0);
                     std::thread::yield_now();
                     let dims = if i % 4 == 3 { &[0, 1][..] } else { &[1][..] };

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use zonda::{
     CreateOptions, Dataset, DimId, Format, Hyperslab, MemType, NcError, OpenOptions, Reserve,
-    StorageRequest, VarId, VarRef, WriteBehind,
+    StorageRequest, Values, VarId, VarRef, WriteBehind,
 };
 use zonda_testkit::{Rng, TempFolder};
 
@@ -56,13 +56,13 @@ fn record(step: usize) -> Vec<u8> {
 fn put_record(made: &Made, step: usize) -> zonda::Result<()> {
     let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
     let values = record(step);
-    made.file.put(made.wind, &slab, Some(MemType::F32), |_| Ok(&values)).map(drop)
+    made.file.put(made.wind, &slab, Some(MemType::F32), &values).map(drop)
 }
 
 fn put_short(made: &Made, step: usize, value: f64) -> zonda::Result<u64> {
     let slab = Hyperslab { start: &[step], count: &[1], stride: None };
     let value = value.to_ne_bytes();
-    let done = made.file.put(made.short, &slab, Some(MemType::F64), |_| Ok(&value[..]));
+    let done = made.file.put(made.short, &slab, Some(MemType::F64), &value[..]);
     done.map(|converted| converted.out_of_range)
 }
 
@@ -115,12 +115,12 @@ fn inquiries_do_not_wait_and_gets_see_what_was_put() {
         assert!(it.file.write_behind_status().0 > 0, "the inquiry waited");
         let mut back = vec![0; WIDTH * 4];
         let slab = Hyperslab { start: &[2, 0], count: &[1, WIDTH], stride: None };
-        it.file.get(it.wind, &slab, Some(MemType::F32), |_| Ok(&mut back)).map(drop).expect("get");
+        it.file.get(it.wind, &slab, Some(MemType::F32), &mut back).map(drop).expect("get");
         assert!(back == record(2));
         // Arguments at fault are told at once, in the format's own words.
         let slab = Hyperslab { start: &[0, 1], count: &[1, WIDTH], stride: None };
         let values = record(0);
-        let error = it.file.put(it.wind, &slab, Some(MemType::F32), |_| Ok(&values)).unwrap_err();
+        let error = it.file.put(it.wind, &slab, Some(MemType::F32), &values).unwrap_err();
         assert_eq!(error.code(), NcError::Edge);
         it.file.close().expect("close");
     }
@@ -176,7 +176,7 @@ fn what_the_device_refuses_stays_and_is_tried_again() {
             let mut back = vec![0; WIDTH * 4];
             for step in 0..60 {
                 let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
-                file.get(it.wind, &slab, None, |_| Ok(&mut back)).map(drop).expect("get");
+                file.get(it.wind, &slab, None, &mut back).map(drop).expect("get");
                 assert!(back == record(step), "{format:?}, fault {n}, record {step}");
             }
         }
@@ -201,7 +201,7 @@ fn chunks_leave_while_a_slow_device_is_written() {
                 random.bytes(WIDTH).into_iter().flat_map(|byte| f32::from(byte).to_ne_bytes());
             let values: Vec<u8> = values.collect();
             let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
-            let put = it.file.put(it.wind, &slab, Some(MemType::F32), |_| Ok(&values));
+            let put = it.file.put(it.wind, &slab, Some(MemType::F32), &values);
             put.map(drop).expect("put");
         }
         put_bytes += 3 * WIDTH as u64;
@@ -240,7 +240,7 @@ fn what_is_gathered_leaves_while_nobody_puts() {
     let n = PUT / size_of::<f32>();
     for step in 0..40 {
         let slab = Hyperslab { start: &[0, step * n], count: &[1, n], stride: None };
-        file.put(wind, &slab, Some(MemType::F32), |_| Ok(&values)).map(drop).expect("put");
+        file.put(wind, &slab, Some(MemType::F32), &values).map(drop).expect("put");
         // The first page has the header and stays.
         if step < 10 {
             continue;
@@ -307,12 +307,11 @@ fn strings_are_copied() {
         file.enddef(Reserve::Default).expect("enddef");
         for step in 0..50 {
             let text = format!("step {step}");
-            let slab = |_| Hyperslab { start: &[0], count: &[1], stride: None };
-            let start = [step];
-            let slab = |rank| Hyperslab { start: &start, ..slab(rank) };
+            let slab = Hyperslab { start: &[step], count: &[1], stride: None };
             let given = [u64::from(step % 5 != 0).to_ne_bytes()].concat();
             let mut texts = Texts(&[&text]);
-            file.put_placed(names, slab, &mut texts, |_| Ok(&given)).map(drop).expect("put");
+            let values = Values { bytes: &given, fetch: Some(&mut texts) };
+            file.put_values(names, &slab, values).map(drop).expect("put");
         }
         file.close().expect("close");
         made.push(std::fs::read(&path).expect("read"));
@@ -342,7 +341,7 @@ fn threads_put_into_one_file() {
         let mut back = vec![0; WIDTH * 4];
         for step in 0..40 {
             let slab = Hyperslab { start: &[step, 0], count: &[1, WIDTH], stride: None };
-            it.file.get(it.wind, &slab, None, |_| Ok(&mut back)).map(drop).expect("get");
+            it.file.get(it.wind, &slab, None, &mut back).map(drop).expect("get");
             assert!(back == record(step), "{format:?}, record {step}");
         }
         it.file.close().expect("close");

@@ -19,13 +19,13 @@ use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
 use super::held::Held;
-use zonda_format::Fetch;
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
 use crate::hidden;
 use crate::model::{AttInfo, Endianness, Model};
 use crate::names::Names;
 use crate::types::Types;
+use zonda_format::Fetch;
 
 /// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
 const MOST_ATTS: usize = 65_500;

@@ -7,8 +7,8 @@ use zonda_convert::{ByteOrder, Encoder, RangeRule};
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
-use zonda_format::Fetch;
 use crate::form::{Form, Shape};
+use zonda_format::Fetch;
 
 type Result<T> = std::result::Result<T, HdfError>;
 

@@ -8,10 +8,10 @@ use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 
-use zonda_format::Fetch;
 use crate::form::{Form, Shape};
-use zonda_format::Place;
 use crate::values::{Fault, Values};
+use zonda_format::Fetch;
+use zonda_format::Place;
 
 /// Elements in memory form, with what they point to. An address in them is the number of a part,
 /// counted from 1; 0 is the null pointer. A reference to it fetches these parts.

@@ -52,9 +52,9 @@ pub use raw::NeverWritten;
 pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
 pub use source::Source;
-pub(crate) use zonda_format::Fetch;
 pub(crate) use store::{Stores, VarStore};
 pub use view::{PutRules, View};
+pub(crate) use zonda_format::Fetch;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

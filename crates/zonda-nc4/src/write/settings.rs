@@ -11,13 +11,13 @@ use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::held::Held;
 use super::measure::check_fill;
-use crate::place::NoPlace;
-use zonda_format::{AttAccess, Room, Values};
 use crate::file::{Nc4File, Owner};
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
+use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
 use crate::{Nc4Error, Result};
+use zonda_format::{AttAccess, Room, Values};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";

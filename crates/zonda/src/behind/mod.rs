@@ -50,9 +50,9 @@ use crate::dataset::Inner;
 use crate::error::{Error, Result};
 use crate::refs::VarRef;
 
+pub(crate) use accept::Queued;
 use budget::Budget;
 use job::Batch;
-pub(crate) use accept::Queued;
 pub(crate) use rules::Fit;
 use rules::Rules;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use zonda_model::Hyperslab;
 use zonda_format::Place;
+use zonda_model::Hyperslab;
 use zonda_nc4::StorageKind;
 
 use super::{Grade, Notes, step};

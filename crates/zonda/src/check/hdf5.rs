@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use zonda_model::VarId;
 use zonda_format::Place;
+use zonda_model::VarId;
 use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
 
 use super::data::{Reader, VarPlace};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use zonda_model::{Hyperslab, NcError, memory};
 use zonda_format::Values;
+use zonda_model::{Hyperslab, NcError, memory};
 use zonda_nc4::{NeverWritten, StorageKind};
 
 use super::ahead;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
-use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_format::Values;
+use zonda_model::{Answer, DimId, NcError, memory};
 use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
 
 use super::pieces::Pieces;

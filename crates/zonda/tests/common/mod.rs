@@ -54,7 +54,7 @@ pub fn put(
 ) -> Result<()> {
     let slab = Hyperslab { start, count, stride: None };
     let bytes = native(values);
-    let converted = file.put(var, &slab, Some(MemType::F64), |_| Ok(&bytes))?;
+    let converted = file.put(var, &slab, Some(MemType::F64), &bytes)?;
     assert_eq!(converted.out_of_range, 0);
     Ok(())
 }
@@ -63,7 +63,7 @@ pub fn put(
 pub fn get(file: &Dataset, var: VarId, start: &[usize], count: &[usize]) -> Result<Vec<f64>> {
     let slab = Hyperslab { start, count, stride: None };
     let mut bytes = vec![0; 8 * slab.n_elems().expect("it fits into memory")];
-    let converted = file.get(var, &slab, Some(MemType::F64), |_| Ok(&mut bytes))?;
+    let converted = file.get(var, &slab, Some(MemType::F64), &mut bytes)?;
     assert_eq!(converted.out_of_range, 0);
     Ok(values(&bytes))
 }

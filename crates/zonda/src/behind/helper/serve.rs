@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::rc::{Rc, Weak};
 use std::time::Duration;
 
-use zonda_model::{Hyperslab, NcError};
 use zonda_format::Values;
+use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::{GroupId, Held};
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 use zonda_storage::Neighbour;
