@@ -6,7 +6,9 @@
 
 use std::ffi::c_int;
 
-use zonda::{ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Values, VarRef};
+use zonda::{
+    Access, ExtType, Format, Hyperslab, MAX_VAR_DIMS, MemType, NcError, Room, Values, VarRef,
+};
 
 use crate::boundary::{CallResult, Failure, ranged, unrecorded, works_on};
 use crate::foreign::{CMemory, MallocPlace};
@@ -110,17 +112,21 @@ impl Transfer<'_> {
         let moved = || match self.caller {
             Caller::Put(from) => {
                 let mut put = dataset.put_to(self.var)?;
-                let n_bytes = put.check(&slab(put.rank()), mem)?;
-                given(from.is_null(), n_bytes)?;
+                let access = Access { var: self.var, slab: slab(put.rank()), mem };
+                let checked = put.check(&access)?;
+                given(from.is_null(), checked.n_bytes)?;
                 // SAFETY: the caller's contract, once null is excluded.
-                put.write(Values::plain(unsafe { slice(from, n_bytes) }))
+                let bytes = unsafe { slice(from, checked.n_bytes) };
+                put.write(&access, &checked, Values::plain(bytes))
             }
             Caller::Get(to) => {
                 let mut get = dataset.get_from(self.var)?;
-                let n_bytes = get.check(&slab(get.rank()), mem)?;
-                given(to.is_null(), n_bytes)?;
+                let access = Access { var: self.var, slab: slab(get.rank()), mem };
+                let checked = get.check(&access)?;
+                given(to.is_null(), checked.n_bytes)?;
                 // SAFETY: as above; the engine writes to the memory and does not read it.
-                get.read(Room::plain(unsafe { slice_mut(to, n_bytes) }))
+                let bytes = unsafe { slice_mut(to, checked.n_bytes) };
+                get.read(&access, &checked, Room::plain(bytes))
             }
         };
         match moved() {
@@ -159,26 +165,28 @@ impl Transfer<'_> {
                 let mut memory = unsafe { CMemory::new() };
                 let moved = || {
                     let mut put = dataset.put_to(self.var)?;
-                    let n_bytes = put.check(&slab(put.rank()), None)?;
-                    if from.is_null() && n_bytes != 0 {
+                    let access = Access { var: self.var, slab: slab(put.rank()), mem: None };
+                    let checked = put.check(&access)?;
+                    if from.is_null() && checked.n_bytes != 0 {
                         return Err(NcError::Inval.into());
                     }
                     // SAFETY: the caller's contract, once null is excluded.
-                    let bytes = unsafe { slice(from, n_bytes) };
-                    put.write(Values { bytes, fetch: Some(&mut memory) })
+                    let bytes = unsafe { slice(from, checked.n_bytes) };
+                    put.write(&access, &checked, Values { bytes, fetch: Some(&mut memory) })
                 };
                 return ranged(moved().map_err(|error| self.file.failure(error))?);
             }
         };
         let mut place = MallocPlace::default();
         let mut get = dataset.get_from(self.var)?;
-        let n_bytes = get.check(&slab(get.rank()), None)?;
-        if to.is_null() && n_bytes != 0 {
+        let access = Access { var: self.var, slab: slab(get.rank()), mem: None };
+        let checked = get.check(&access)?;
+        if to.is_null() && checked.n_bytes != 0 {
             return Err(NcError::Inval.into());
         }
         // SAFETY: the caller's contract, once null is excluded.
-        let bytes = unsafe { slice_mut(to, n_bytes) };
-        let converted = get.read(Room { bytes, place: Some(&mut place) })?;
+        let bytes = unsafe { slice_mut(to, checked.n_bytes) };
+        let converted = get.read(&access, &checked, Room { bytes, place: Some(&mut place) })?;
         place.keep();
         ranged(converted)
     }

@@ -8,6 +8,7 @@ mod error;
 mod kind;
 mod meta;
 mod refs;
+mod rules;
 mod storage;
 mod transfer;
 mod types;
@@ -23,6 +24,7 @@ pub use error::{Error, FormatError, Result};
 pub use kind::Format;
 pub use meta::{Meta, no_such};
 pub use refs::{GroupId, VarRef};
+pub use rules::{Fit, PutRules};
 pub use storage::{
     Endianness, FilterSpec, Quantize, QuantizeMode, StorageKind, StorageRequest, VarInfo,
 };

@@ -153,7 +153,9 @@ impl Nc4File {
         let n_elems = count.and_then(|count| Hyperslab { count, ..slab }.n_elems());
         let sizes = n_elems.and_then(|n_elems| Some((n_elems, bytes_of(n_elems, elem)?)));
         let (n_elems, n_bytes) = sizes.ok_or_else(|| refused(NcError::NoMem))?;
-        Ok(Checked { n_bytes, n_elems, mem, found: [elem as u64, 0] })
+        // The reference's own fill value is laid where the file knows of none.
+        let is_cut = data.user_fill.is_none() && !select::exist(&axes, &slab);
+        Ok(Checked { n_bytes, n_elems, mem, found: [elem as u64, u64::from(is_cut)] })
     }
 
     /// Second step of reading, with what the first one gave for the same elements while the file did not change. Elements
@@ -213,18 +215,15 @@ impl Nc4File {
             let flushed = written.writing.flush_heap(self.files.main());
             flushed.map_err(|error| fail(GetFault::Hdf(error)))?;
         }
-        let elem =
-            element_bytes(form, mem).ok_or_else(|| fail(GetFault::Refused(NcError::BadType)))?;
+        let [elem, is_cut] = checked.found;
+        let elem = usize::try_from(elem).map_err(|_| fail(GetFault::Refused(NcError::NoMem)))?;
         let request =
             Request { nc4: self, model, nc_type, data, written, elem, level: 0, work: &work };
-        // The reference's own fill value is laid where the file knows of none.
-        let existing = match data.user_fill {
-            Some(_) => None,
-            None => select::existing(&axes(model, var), &slab),
-        };
-        let converted = match existing {
-            None => request.read(&slab, target, out),
-            Some(count) => request.read_cut(&slab, &count, target, out),
+        let converted = if is_cut == 0 {
+            request.read(&slab, target, out)
+        } else {
+            let count = select::existing(&axes(model, var), &slab);
+            request.read_cut(&slab, &count, target, out)
         };
         let tolerated = |converted| tolerated(model.is_classic, var.nc_type, mem, converted);
         converted.map(tolerated).map_err(fail)

@@ -48,8 +48,8 @@ pub use place::Target;
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
 pub use write::{
-    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest, View,
-    recover, recover_of,
+    CreateHow, Held, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest, View, recover,
+    recover_of,
 };
 pub use zonda_format::{Fetch, Place};
 pub use zonda_hdf5::HdfError;

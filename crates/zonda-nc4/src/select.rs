@@ -104,18 +104,31 @@ pub(crate) fn ranked<'s>(slab: &Hyperslab<'s>, rank: usize) -> Result<Hyperslab<
     if slab.strides_are(|stride| stride > 0) { Ok(slab) } else { Err(Misfit::stride(&slab)) }
 }
 
-/// How many elements of each axis exist in the variable, of those selected; all of them, or `None`.
-pub(crate) fn existing(axes: &[Axis], slab: &Hyperslab<'_>) -> Option<Vec<usize>> {
-    let mut all = true;
-    let counts = axes.iter().zip(0..).map(|(axis, index)| {
-        let along = slab.axis(index);
-        let beyond = axis.extent.saturating_sub(along.start);
-        let n = beyond.div_ceil(along.stride.max(1)).min(along.count);
-        all &= n == along.count;
-        usize::try_from(n).unwrap_or(usize::MAX)
-    });
-    let counts = counts.collect();
-    if all { None } else { Some(counts) }
+/// How many elements of an axis exist in the variable, of those selected.
+#[inline]
+fn existing_along(axis: &Axis, along: zonda_slab::Axis) -> u64 {
+    let beyond = axis.extent.saturating_sub(along.start);
+    // A division takes longer than all else here.
+    let n = if along.stride <= 1 { beyond } else { beyond.div_ceil(along.stride) };
+    n.min(along.count)
+}
+
+/// Whether all elements that are selected exist in the variable.
+#[inline]
+pub(crate) fn exist(axes: &[Axis], slab: &Hyperslab<'_>) -> bool {
+    let all = |(axis, at): (&Axis, usize)| {
+        let along = slab.axis(at);
+        existing_along(axis, along) == along.count
+    };
+    axes.iter().zip(0..).all(all)
+}
+
+/// How many elements of each axis exist in the variable, of those selected.
+pub(crate) fn existing(axes: &[Axis], slab: &Hyperslab<'_>) -> Vec<usize> {
+    let count = |(axis, at): (&Axis, usize)| {
+        usize::try_from(existing_along(axis, slab.axis(at))).unwrap_or(usize::MAX)
+    };
+    axes.iter().zip(0..).map(count).collect()
 }
 
 #[cfg(test)]
@@ -163,8 +176,9 @@ mod tests {
     fn what_exists() {
         let grown = Axis { extent: 5, unlimited: Some(9) };
         let slab = |start, count, stride| Hyperslab { start, count, stride };
-        assert_eq!(existing(&[grown], &slab(&[0], &[5], None)), None);
-        assert_eq!(existing(&[grown], &slab(&[1], &[4], Some(&[2]))), Some(vec![2]));
-        assert_eq!(existing(&[grown], &slab(&[7], &[2], None)), Some(vec![0]));
+        assert!(exist(&[grown], &slab(&[0], &[5], None)));
+        assert!(!exist(&[grown], &slab(&[1], &[4], Some(&[2]))));
+        assert_eq!(existing(&[grown], &slab(&[1], &[4], Some(&[2]))), [2]);
+        assert_eq!(existing(&[grown], &slab(&[7], &[2], None)), [0]);
     }
 }

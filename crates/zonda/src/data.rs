@@ -33,9 +33,7 @@ impl Dataset {
         mem: Option<MemType>,
         bytes: &[u8],
     ) -> Result<Converted> {
-        let mut put = self.put_to(var)?;
-        put.check(slab, mem)?;
-        put.write(Values::plain(bytes))
+        self.put_access(&Access { var: var.into(), slab: *slab, mem }, Values::plain(bytes))
     }
 
     /// Writes a hyperslab of any type as what it is: in the layout of C, strings and sequences where `values` says that they
@@ -49,9 +47,7 @@ impl Dataset {
         slab: &Hyperslab<'_>,
         values: Values<'_>,
     ) -> Result<Converted> {
-        let mut put = self.put_to(var)?;
-        put.check(slab, None)?;
-        put.write(values)
+        self.put_access(&Access { var: var.into(), slab: *slab, mem: None }, values)
     }
 
     /// Reads a hyperslab into memory of type `mem` (by default the variable's natural one): row-major, shape `count`.
@@ -65,9 +61,7 @@ impl Dataset {
         mem: Option<MemType>,
         out: &mut [u8],
     ) -> Result<Converted> {
-        let mut get = self.get_from(var)?;
-        get.check(slab, mem)?;
-        get.read(Room::plain(out))
+        self.get_access(&Access { var: var.into(), slab: *slab, mem }, Room::plain(out))
     }
 
     /// Reads a hyperslab of any type as what it is: in the layout of C, strings and sequences to where `room` has a place.
@@ -80,9 +74,7 @@ impl Dataset {
         slab: &Hyperslab<'_>,
         room: Room<'_>,
     ) -> Result<Converted> {
-        let mut get = self.get_from(var)?;
-        get.check(slab, None)?;
-        get.read(room)
+        self.get_access(&Access { var: var.into(), slab: *slab, mem: None }, room)
     }
 
     /// Reads a hyperslab to a list, which is made as long as its values; strings and sequences go to `place`.
@@ -96,10 +88,23 @@ impl Dataset {
         mem: Option<MemType>,
         (list, place): (&mut Vec<u8>, Option<&mut dyn Place>),
     ) -> Result<Converted> {
-        let mut get = self.get_from(var)?;
-        let len = get.check(slab, mem)?;
-        memory::resize(list, len, 0)?;
-        get.read(Room { bytes: list, place: shorter(place) })
+        let access = Access { var: var.into(), slab: *slab, mem };
+        let mut get = self.get_from(access.var)?;
+        let checked = get.check(&access)?;
+        memory::resize(list, checked.n_bytes, 0)?;
+        get.read(&access, &checked, Room { bytes: list, place: shorter(place) })
+    }
+
+    fn put_access(&self, access: &Access<'_>, values: Values<'_>) -> Result<Converted> {
+        let mut put = self.put_to(access.var)?;
+        let checked = put.check(access)?;
+        put.write(access, &checked, values)
+    }
+
+    fn get_access(&self, access: &Access<'_>, room: Room<'_>) -> Result<Converted> {
+        let mut get = self.get_from(access.var)?;
+        let checked = get.check(access)?;
+        get.read(access, &checked, room)
     }
 
     /// Begins a put. Until it is done or dropped, the thread must not call the dataset in another way.
@@ -111,15 +116,9 @@ impl Dataset {
         let var = var.into();
         let by = match self.behind() {
             None => By::File(self.here(self.inner.put_to(var))?),
-            Some(behind) => By::Queue(Box::new(behind.put_to(var)?)),
+            Some(behind) => By::Queue(behind.put_to(var)?),
         };
-        let (slab, mem) = (NOTHING, None);
-        Ok(Put {
-            dataset: self,
-            by,
-            access: Access { var, slab, mem },
-            checked: Checked::default(),
-        })
+        Ok(Put { dataset: self, var, by })
     }
 
     /// Begins a get. Until it is done or dropped, the thread must not call the dataset in another way.
@@ -134,13 +133,7 @@ impl Dataset {
             Some(behind) if behind.is_busy() => From::Later(behind),
             _ => self.read_from(var)?,
         };
-        let (slab, mem) = (NOTHING, None);
-        Ok(Get {
-            dataset: self,
-            from,
-            access: Access { var, slab, mem },
-            checked: Checked::default(),
-        })
+        Ok(Get { dataset: self, var, from })
     }
 
     #[inline]
@@ -172,15 +165,11 @@ pub(crate) fn shorter<'s, 'l: 's>(
     }
 }
 
-/// Nothing is selected yet.
-const NOTHING: Hyperslab<'_> = Hyperslab { start: &[], count: &[], stride: None };
-
-/// A put that was begun: [`Dataset::put_to`].
+/// A put that was begun: [`Dataset::put_to`]. What is put, and what its check gave, the caller keeps and hands over.
 pub struct Put<'a> {
     dataset: &'a Dataset,
+    var: VarRef,
     by: By<'a>,
-    access: Access<'a>,
-    checked: Checked,
 }
 
 /// Who has the values when it is done.
@@ -188,7 +177,7 @@ enum By<'a> {
     File(InFile<'a>),
     /// The file, after puts that were accepted.
     AfterQueue(&'a Behind, InFile<'a>),
-    Queue(Box<Queued<'a>>),
+    Queue(Queued<'a>),
 }
 
 impl<'a> Put<'a> {
@@ -196,49 +185,49 @@ impl<'a> Put<'a> {
     #[inline]
     #[must_use]
     pub fn rank(&self) -> usize {
-        let var = self.access.var;
         match &self.by {
-            By::File(file) | By::AfterQueue(_, file) => file.rank(var),
-            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.dataset.rank(var)),
+            By::File(file) | By::AfterQueue(_, file) => file.rank(self.var),
+            By::Queue(queued) => queued.rank().unwrap_or_else(|| self.dataset.rank(self.var)),
         }
     }
 
-    /// All that may refuse it. Gives the bytes that the caller's memory has to have: as `count` says, of type `mem`, by default the
-    /// variable's own. Lists may be longer than the rank.
+    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
     ///
     /// # Errors
     /// As [`Dataset::put`].
     #[inline]
-    pub fn check(&mut self, slab: &Hyperslab<'a>, mem: Option<MemType>) -> Result<usize> {
-        self.access = Access { slab: *slab, mem, ..self.access };
-        if let By::File(file) = &mut self.by {
-            self.checked = self.dataset.here(file.check(&self.access))?;
-            return Ok(self.checked.n_bytes);
+    pub fn check(&mut self, put: &Access<'a>) -> Result<Checked> {
+        match &mut self.by {
+            By::File(file) => match file.check(put) {
+                Ok(checked) => Ok(checked),
+                Err(error) => Err(error.at(self.dataset.path())),
+            },
+            _ => self.check_behind(put),
         }
-        self.check_behind()
     }
 
     #[inline(never)]
-    fn check_behind(&mut self) -> Result<usize> {
-        let By::Queue(queued) = &mut self.by else { return Ok(self.checked.n_bytes) };
-        if let Some(n_bytes) = queued.check(&self.access) {
-            self.checked.n_bytes = n_bytes;
-            return Ok(n_bytes);
+    fn check_behind(&mut self, put: &Access<'a>) -> Result<Checked> {
+        let dataset = self.dataset;
+        let queued = match &mut self.by {
+            By::File(file) | By::AfterQueue(_, file) => return dataset.here(file.check(put)),
+            By::Queue(queued) => queued,
+        };
+        if let Some(checked) = queued.check(put) {
+            return Ok(checked);
         }
         let behind = queued.behind();
         queued.let_go();
         behind.finish(false)?;
-        let dataset = self.dataset;
         let begin = || {
-            let mut file = dataset.inner.put_to(self.access.var)?;
-            let checked = file.check(&self.access)?;
+            let mut file = dataset.inner.put_to(self.var)?;
+            let checked = file.check(put)?;
             Ok::<_, Error>((file, checked))
         };
         match dataset.here(begin()) {
             Ok((file, checked)) => {
-                self.checked = checked;
                 self.by = By::AfterQueue(behind, file);
-                Ok(checked.n_bytes)
+                Ok(checked)
             }
             Err(error) => {
                 // Modes may be other ones now.
@@ -248,55 +237,66 @@ impl<'a> Put<'a> {
         }
     }
 
-    /// Moves the values.
+    /// Second step: moves the values.
     ///
     /// # Errors
     /// As [`Dataset::put`].
     #[inline]
-    pub fn write(self, values: Values<'_>) -> Result<Converted> {
+    pub fn write(
+        self,
+        put: &Access<'a>,
+        checked: &Checked,
+        values: Values<'_>,
+    ) -> Result<Converted> {
         match self.by {
-            By::File(mut file) => self.dataset.here(file.put(&self.access, &self.checked, values)),
-            _ => self.write_behind(values),
-        }
-    }
-
-    #[inline(never)]
-    fn write_behind(self, mut values: Values<'_>) -> Result<Converted> {
-        let Put { dataset, by, access, checked } = self;
-        let Access { var, slab, mem } = access;
-        let (given, is_plain) = (values.bytes, values.fetch.is_none());
-        let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
-        match by {
-            By::File(mut file) => dataset.here(file.put(&access, &checked, values)),
-            By::AfterQueue(behind, mut file) => {
-                let put = dataset.here(file.put(&access, &checked, values));
-                drop(file);
-                // Lengths may be other ones now.
-                behind.begin_change();
-                behind.went_by(put, went(slab))
-            }
-            By::Queue(mut queued) => {
-                let behind = queued.behind();
-                if given.len() == checked.n_bytes
-                    && let Some(converted) = dataset.here(queued.accept(&access, &mut values))?
-                {
-                    return Ok(converted);
-                }
-                queued.let_go();
-                behind.finish(false)?;
-                let converted = dataset.here(dataset.inner.put(&access, values))?;
-                behind.went_by(Ok(converted), went(queued.grew(&access)))
-            }
+            By::File(mut file) => match file.put(put, checked, values) {
+                Ok(converted) => Ok(converted),
+                Err(error) => Err(error.at(self.dataset.path())),
+            },
+            by => write_behind(self.dataset, by, (put, checked), values),
         }
     }
 }
 
-/// A get that was begun: [`Dataset::get_from`].
+#[inline(never)]
+fn write_behind<'a>(
+    dataset: &Dataset,
+    by: By<'a>,
+    (put, checked): (&Access<'a>, &Checked),
+    mut values: Values<'_>,
+) -> Result<Converted> {
+    let Access { var, slab, mem } = *put;
+    let (given, is_plain) = (values.bytes, values.fetch.is_none());
+    let went = |slab| is_plain.then_some(Went { var, slab, mem, values: given });
+    match by {
+        By::File(mut file) => dataset.here(file.put(put, checked, values)),
+        By::AfterQueue(behind, mut file) => {
+            let done = dataset.here(file.put(put, checked, values));
+            drop(file);
+            // Lengths may be other ones now.
+            behind.begin_change();
+            behind.went_by(done, went(slab))
+        }
+        By::Queue(mut queued) => {
+            let behind = queued.behind();
+            if given.len() == checked.n_bytes
+                && let Some(converted) = dataset.here(queued.accept(put, checked, &mut values))?
+            {
+                return Ok(converted);
+            }
+            queued.let_go();
+            behind.finish(false)?;
+            let converted = dataset.here(dataset.inner.put(put, values))?;
+            behind.went_by(Ok(converted), went(queued.grew(put, checked)))
+        }
+    }
+}
+
+/// A get that was begun: [`Dataset::get_from`]. What is read, and what its check gave, the caller keeps and hands over.
 pub struct Get<'a> {
     dataset: &'a Dataset,
+    var: VarRef,
     from: From<'a>,
-    access: Access<'a>,
-    checked: Checked,
 }
 
 /// Where values come from.
@@ -313,105 +313,117 @@ impl<'a> Get<'a> {
     #[inline]
     #[must_use]
     pub fn rank(&self) -> usize {
-        let var = self.access.var;
         match &self.from {
-            From::Classic(classic) => classic.rank(var.var),
-            From::Nc4(_, file) => file.as_ref().map_or(0, |file| file.rank(var)),
-            From::Later(_) => self.dataset.rank(var),
+            From::Classic(classic) => classic.rank(self.var.var),
+            From::Nc4(_, file) => file.as_ref().map_or(0, |file| file.rank(self.var)),
+            From::Later(_) => self.dataset.rank(self.var),
         }
     }
 
-    /// All that may refuse it. Gives the bytes that the caller's memory has to have, as [`Put::check`].
+    /// First step: all that may refuse it, of the variable that it was begun for. Says how many bytes the caller's memory has to have.
     ///
     /// # Errors
     /// As [`Dataset::get`].
     #[inline]
-    pub fn check(&mut self, slab: &Hyperslab<'a>, mem: Option<MemType>) -> Result<usize> {
-        self.access = Access { slab: *slab, mem, ..self.access };
+    pub fn check(&mut self, get: &Access<'_>) -> Result<Checked> {
+        match &self.from {
+            From::Classic(classic) => match classic.check_get(get) {
+                Ok(checked) => Ok(checked),
+                Err(error) => Err(Error::from(error).at(self.dataset.path())),
+            },
+            _ => self.check_more(get),
+        }
+    }
+
+    #[inline(never)]
+    fn check_more(&mut self, get: &Access<'_>) -> Result<Checked> {
         if let From::Later(behind) = self.from {
-            behind.before_get(self.access.var, slab)?;
-            self.from = self.dataset.read_from(self.access.var)?;
+            behind.before_get(self.var, &get.slab)?;
+            self.from = self.dataset.read_from(self.var)?;
         }
-        let checked = match &self.from {
-            From::Classic(classic) => classic.check_get(&self.access).map_err(Error::from),
-            _ => self.check_nc4(),
+        let checked = match &mut self.from {
+            From::Nc4(nc4, held) => check_nc4(nc4, held, get),
+            From::Classic(classic) => classic.check_get(get).map_err(Error::from),
+            From::Later(_) => Err(NOT_CHECKED.into()),
         };
-        self.checked = self.dataset.here(checked)?;
-        Ok(self.checked.n_bytes)
+        self.dataset.here(checked)
     }
 
-    #[inline(never)]
-    fn check_nc4(&mut self) -> Result<Checked> {
-        let From::Nc4(nc4, held) = &mut self.from else { return Ok(self.checked) };
-        let mut tries = 0;
-        loop {
-            let file = match held.take() {
-                Some(file) => file,
-                None => nc4.read()?,
-            };
-            if !file.is_get_ready(&self.access)? {
-                drop(file);
-                nc4.write()?.end_definitions()?;
-                // Another thread may close the file just now.
-                continue;
-            }
-            match file.check_get(&self.access).map_err(Error::from) {
-                Ok(checked) => {
-                    *held = Some(file);
-                    return Ok(checked);
-                }
-                Err(error) => {
-                    drop(file);
-                    if !nc4.read_again(&error, &mut tries) {
-                        return Err(error);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Moves the values.
+    /// Second step: moves the values.
     ///
     /// # Errors
     /// As [`Dataset::get`].
     #[inline]
-    pub fn read(mut self, room: Room<'_>) -> Result<Converted> {
-        let got = match &self.from {
-            From::Classic(classic) => {
-                classic.get(&self.access, &self.checked, room.bytes).map_err(Error::from)
-            }
-            _ => self.read_nc4(room),
+    pub fn read(self, get: &Access<'_>, checked: &Checked, room: Room<'_>) -> Result<Converted> {
+        let got = match self.from {
+            From::Classic(classic) => classic.get(get, checked, room.bytes).map_err(Error::from),
+            From::Nc4(nc4, held) => read_nc4(nc4, held, (get, checked), room),
+            From::Later(_) => Err(NOT_CHECKED.into()),
         };
-        self.dataset.here(got)
+        match got {
+            Ok(converted) => Ok(converted),
+            Err(error) => Err(error.at(self.dataset.path())),
+        }
     }
+}
 
-    #[inline(never)]
-    fn read_nc4(&mut self, room: Room<'_>) -> Result<Converted> {
-        let mut tries = 0;
-        loop {
-            let (nc4, file) = match &mut self.from {
-                From::Nc4(nc4, held) => (*nc4, held.take()),
-                _ => return Err(NOT_CHECKED.into()),
-            };
-            let file = file.ok_or(NOT_CHECKED)?;
-            if room.place.is_some() {
-                // What was placed stays with the caller, so that it cannot be tried again.
-                return Ok(file.get(&self.access, &self.checked, room)?);
-            }
-            let again = Room::plain(&mut *room.bytes);
-            let got = file.get(&self.access, &self.checked, again).map_err(Error::from);
-            drop(file);
-            match got {
-                Err(error) if nc4.read_again(&error, &mut tries) => {
-                    let before = self.checked.n_bytes;
-                    self.checked = self.check_nc4()?;
-                    if self.checked.n_bytes != before {
-                        let why = "another program changed the type of the variable";
-                        return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
-                    }
+/// Takes the file where it is not held, and lets it go where another program may have been writing what was read.
+fn check_nc4<'a>(
+    nc4: &'a Nc4,
+    held: &mut Option<RwLockReadGuard<'a, Nc4File>>,
+    get: &Access<'_>,
+) -> Result<Checked> {
+    let mut tries = 0;
+    loop {
+        let file = match held {
+            Some(file) => file,
+            None => held.insert(nc4.read()?),
+        };
+        if !file.is_get_ready(get)? {
+            *held = None;
+            nc4.write()?.end_definitions()?;
+            // Another thread may close the file just now.
+            continue;
+        }
+        match file.check_get(get).map_err(Error::from) {
+            Ok(checked) => return Ok(checked),
+            Err(error) => {
+                *held = None;
+                if !nc4.read_again(&error, &mut tries) {
+                    return Err(error);
                 }
-                done => return done,
             }
+        }
+    }
+}
+
+#[inline(never)]
+fn read_nc4<'a>(
+    nc4: &'a Nc4,
+    mut held: Option<RwLockReadGuard<'a, Nc4File>>,
+    (get, checked): (&Access<'_>, &Checked),
+    room: Room<'_>,
+) -> Result<Converted> {
+    let file = held.take().ok_or(NOT_CHECKED)?;
+    if room.place.is_some() {
+        // What was placed stays with the caller, so that it cannot be tried again.
+        return Ok(file.get(get, checked, room)?);
+    }
+    let mut got = file.get(get, checked, Room::plain(&mut *room.bytes)).map_err(Error::from);
+    drop(file);
+    let mut tries = 0;
+    loop {
+        match got {
+            Err(error) if nc4.read_again(&error, &mut tries) => {
+                let again = check_nc4(nc4, &mut held, get)?;
+                if again.n_bytes != checked.n_bytes {
+                    let why = "another program changed the type of the variable";
+                    return Err(Error::answered(NcError::HdfErr, Answer::Request, why));
+                }
+                let file = held.take().ok_or(NOT_CHECKED)?;
+                got = file.get(get, &again, Room::plain(&mut *room.bytes)).map_err(Error::from);
+            }
+            done => return done,
         }
     }
 }
@@ -487,12 +499,12 @@ impl Inner {
 
 impl fmt::Debug for Put<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Put").field("access", &self.access).finish_non_exhaustive()
+        f.debug_struct("Put").field("var", &self.var).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for Get<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Get").field("access", &self.access).finish_non_exhaustive()
+        f.debug_struct("Get").field("var", &self.var).finish_non_exhaustive()
     }
 }

@@ -60,7 +60,7 @@ pub use refs::VarRef;
 pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
-pub use zonda_format::{AttAccess, AttPut, Room, Values};
+pub use zonda_format::{Access, AttAccess, AttPut, Checked, Room, Values};
 pub use zonda_model::{
     Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,
     check_name, default_fill, filter_text, memory, normalize_name, release,

@@ -37,7 +37,7 @@ pub(super) fn check<'s>(
 }
 
 /// No dimension is as long.
-const MOST: u64 = i64::MAX as u64;
+pub(super) const MOST: u64 = i64::MAX as u64;
 
 /// Makes the variable, and the dimensions it has, as long as what is put.
 #[inline]

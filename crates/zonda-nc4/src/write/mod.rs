@@ -53,7 +53,7 @@ pub use reopen::{recover, recover_of};
 pub use settings::MOST_FILTER_PARAMS;
 pub use source::Source;
 pub(crate) use store::{Stores, VarStore};
-pub use view::{PutRules, View};
+pub use view::View;
 pub(crate) use zonda_format::Fetch;
 
 use std::collections::BTreeSet;

@@ -5,9 +5,10 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 use zonda_runtime::lock::{Mutex, Rank};
 
-use zonda_convert::{Converted, RangeRule};
+use zonda_convert::RangeRule;
+use zonda_format::PutRules;
 use zonda_hdf5::HdfError;
-use zonda_model::{ExtType, Hyperslab, MemType, NcError, VarId};
+use zonda_model::{ExtType, Hyperslab, NcError, VarId};
 
 use super::datatypes::Typed;
 use super::grow;
@@ -15,8 +16,7 @@ use super::store::fixed;
 use super::{Fetch, Held};
 use crate::details::Details;
 use crate::file::Nc4File;
-use crate::form::Shape;
-use crate::get::tolerated;
+use crate::form::{NC_STRING, Shape};
 use crate::model::{Endianness, GroupId, Model, StorageKind, Var};
 use crate::{Nc4Error, Result};
 
@@ -31,38 +31,6 @@ impl Deref for View {
 
     fn deref(&self) -> &Nc4File {
         &self.0
-    }
-}
-
-/// What a put to a variable has to fit.
-#[derive(Clone, Debug)]
-pub struct PutRules {
-    /// Number of the type.
-    pub nc_type: i32,
-    /// The length of each dimension that cannot grow.
-    pub fixed: Box<[Option<u64>]>,
-    /// Its precision is lowered by what a put has, so that values may not be converted before.
-    pub is_quantized: bool,
-    /// The file keeps to the classic model.
-    pub is_classic: bool,
-}
-
-impl PutRules {
-    /// How numbers of a type of memory that do not fit are converted.
-    pub const RANGE_RULE: RangeRule = RangeRule::Cast;
-
-    /// Checks the first and the last element, as a put does; gives the hyperslab with no more than
-    /// the variable's rank.
-    ///
-    /// # Errors
-    /// As [`Nc4File::put`].
-    pub fn check<'s>(&self, slab: &Hyperslab<'s>) -> std::result::Result<Hyperslab<'s>, NcError> {
-        grow::check(&self.fixed, slab).map_err(|misfit| misfit.code)
-    }
-
-    /// What is told of values that did not fit.
-    pub fn tolerated(&self, mem: MemType, converted: Converted) -> Converted {
-        tolerated(self.is_classic, self.nc_type, Some(mem), converted)
     }
 }
 
@@ -123,11 +91,19 @@ impl View {
         if var.draft.is_none() && !self.is_plain(var).unwrap_or(false) {
             return Ok(None);
         }
+        let is_quantized = self.0.var_quantize(group, id)?.is_some();
         Ok(Some(PutRules {
             nc_type: var.nc_type,
+            elem: match var.nc_type {
+                NC_STRING => size_of::<u64>(),
+                nc_type => self.elem_bytes(nc_type)?,
+            },
             fixed: fixed(model, var),
-            is_quantized: self.0.var_quantize(group, id)?.is_some(),
-            is_classic: model.is_classic,
+            most: grow::MOST,
+            takes_empty: true,
+            // Precision is lowered by what a put has.
+            range_rule: (!is_quantized).then_some(RangeRule::Cast),
+            tolerates_bytes: model.is_classic,
         }))
     }
 
@@ -158,7 +134,7 @@ impl View {
     ///
     /// # Errors
     /// `NC_EBADTYPE` for what is no type.
-    pub fn elem_bytes(&self, nc_type: i32) -> Result<usize> {
+    fn elem_bytes(&self, nc_type: i32) -> Result<usize> {
         if let Some(ext) = ExtType::from_nc_type(nc_type) {
             return Ok(ext.size());
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
-use zonda_format::{Access, Fetch, Values};
+use zonda_format::{Access, Checked, Fetch, Fit, PutRules, Values};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
 use zonda_runtime::lock::MutexGuard;
@@ -13,11 +13,10 @@ use zonda_trace::{Args, Kind};
 
 use super::job::{Batch, job_bytes};
 use super::memory::Memory;
-use super::rules::{Fit, Rules};
 use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::{Meta, NC_STRING};
+use crate::meta::Meta;
 use crate::refs::VarRef;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
@@ -67,7 +66,7 @@ impl Behind {
         Some(Known { rules, epoch, n_records })
     }
 
-    fn find_rules(&self, var: VarRef, epoch: u64) -> Option<Rules> {
+    fn find_rules(&self, var: VarRef, epoch: u64) -> Option<PutRules> {
         self.begin_watch(epoch);
         let nc4 = match &*self.inner {
             Inner::Classic(classic) => {
@@ -80,7 +79,7 @@ impl Behind {
                 }
                 let (rules, name) = classic.with_header(|header, _| {
                     let name = header.var(var.var).ok()?.name.to_vec();
-                    Some((Rules::classic(header, var.var)?, name))
+                    Some((header.put_rules(var.var)?, name))
                 })?;
                 self.tell_of_var(var, b"/", &name);
                 return Some(rules);
@@ -106,17 +105,13 @@ impl Behind {
         let front = self.front.read();
         let view = front.as_ref()?;
         let rules = view.put_rules(var.group, var.var).ok()??;
-        let elem = match rules.nc_type {
-            NC_STRING => size_of::<u64>(),
-            nc_type => view.elem_bytes(nc_type).ok()?,
-        };
         let meta = Meta::of_nc4(view, var.group);
         if self.is_watched()
             && let Ok(found) = meta.var(var.var)
         {
             self.tell_of_var(var, &meta.group_path(), found.name);
         }
-        Some(Rules::nc4(rules, elem))
+        Some(rules)
     }
 
     /// Begins a put.
@@ -126,7 +121,7 @@ impl Behind {
     #[inline]
     pub(crate) fn put_to(&self, var: VarRef) -> Result<Queued<'_>> {
         self.check()?;
-        let queued = Queued { behind: self, var, at_once: None, known: None, fit: None };
+        let mut queued = Queued { behind: self, var, with: With::Nothing };
         if callout::is_within() {
             return Ok(queued);
         }
@@ -134,10 +129,12 @@ impl Behind {
         let rules = super::rules_of(&state.rules, var);
         let is_simple = rules.is_some_and(|rules| rules.is_atomic() && !rules.can_grow());
         if is_simple && state.open.is_some() {
-            return Ok(Queued { at_once: Some(state), ..queued });
+            queued.with = With::AtOnce(state);
+        } else {
+            drop(state);
+            queued.find_out();
         }
-        drop(state);
-        Ok(Queued { known: self.known(var), ..queued })
+        Ok(queued)
     }
 
     /// Accepts a put of packed elements; `None` where it has to go the ordinary way.
@@ -316,11 +313,11 @@ impl Behind {
         if !known.rules.can_grow() || fit.kept_bytes == 0 {
             return None;
         }
-        if let Some(rules) = known.rules.as_nc4() {
+        if let Inner::Nc4(_) = &*self.inner {
             let mut front = self.front.write();
-            return front.as_mut()?.grow(var.group, var.var, rules, &fit.slab);
+            return front.as_mut()?.grow(var.group, var.var, &known.rules, &fit.slab);
         }
-        let records = known.rules.records(&fit.slab);
+        let records = known.rules.reach(&fit.slab);
         let before = self.n_records(known.n_records);
         self.n_records.fetch_max(records, Ordering::AcqRel);
         (records > before).then_some(before)
@@ -339,11 +336,17 @@ impl Behind {
 pub(crate) struct Queued<'a> {
     behind: &'a Behind,
     var: VarRef,
+    with: With<'a>,
+}
+
+/// What a put is checked with.
+enum With<'a> {
     /// Small puts are being collected, and this is one of a variable that cannot grow: what is there for it stays, at the price
     /// of one lock.
-    at_once: Option<MutexGuard<'a, State>>,
-    known: Option<Known>,
-    fit: Option<Fit<'a>>,
+    AtOnce(MutexGuard<'a, State>),
+    Known(Known),
+    /// Nothing is known before: the file has to say.
+    Nothing,
 }
 
 impl<'a> Queued<'a> {
@@ -351,39 +354,51 @@ impl<'a> Queued<'a> {
         self.behind
     }
 
-    /// Rank of the variable, where it is known.
-    #[inline]
-    pub(crate) fn rank(&self) -> Option<usize> {
-        match &self.at_once {
-            Some(state) => super::rules_of(&state.rules, self.var).map(|rules| rules.rank()),
-            None => self.known.as_ref().map(Known::rank),
+    fn rules(&self) -> Option<&PutRules> {
+        match &self.with {
+            With::AtOnce(state) => super::rules_of(&state.rules, self.var).map(|rules| &**rules),
+            With::Known(known) => Some(&known.rules),
+            With::Nothing => None,
         }
     }
 
-    /// Whether it certainly fits: bytes of the caller's memory. `None` where the file has to say.
+    /// Rank of the variable, where it is known.
     #[inline]
-    pub(crate) fn check(&mut self, put: &Access<'a>) -> Option<usize> {
-        if let Some(state) = &self.at_once {
-            let fit = super::rules_of(&state.rules, self.var)?.fit(&put.slab, put.mem);
-            let fits = fit.filter(|fit| {
-                let open = state.open.as_ref();
-                fit.kept_bytes <= SMALL
-                    && open.is_some_and(|open| open.has_room(fit.kept_bytes, fit.slab.start.len()))
+    pub(crate) fn rank(&self) -> Option<usize> {
+        self.rules().map(PutRules::rank)
+    }
+
+    /// Whether it certainly fits. `None` where the file has to say.
+    #[inline]
+    pub(crate) fn check(&mut self, put: &Access<'_>) -> Option<Checked> {
+        if let With::AtOnce(state) = &self.with {
+            let checked = super::rules_of(&state.rules, self.var)?.check(put);
+            let fits = checked.filter(|checked| {
+                let kept = usize::try_from(checked.found[0]).unwrap_or(usize::MAX);
+                let has_room = |open: &Batch| open.has_room(kept, put.slab.start.len());
+                kept <= SMALL && state.open.as_ref().is_some_and(has_room)
             });
             if fits.is_some() {
-                self.fit = fits;
-                return fits.map(|fit| fit.given_bytes);
+                return fits;
             }
-            self.let_go();
-            self.known = self.behind.known(self.var);
+            self.find_out();
         }
-        self.fit = self.known.as_ref()?.fit(&put.slab, put.mem);
-        self.fit.map(|fit| fit.given_bytes)
+        self.rules()?.check(put)
+    }
+
+    /// Without the lock.
+    fn find_out(&mut self) {
+        self.with = With::Nothing;
+        if let Some(known) = self.behind.known(self.var) {
+            self.with = With::Known(known);
+        }
     }
 
     /// Gives back what others wait for.
     pub(crate) fn let_go(&mut self) {
-        self.at_once = None;
+        if let With::AtOnce(_) = self.with {
+            self.with = With::Nothing;
+        }
     }
 
     /// Accepts the values, which are as long as was said; `None` where it has to go the ordinary way.
@@ -393,45 +408,51 @@ impl<'a> Queued<'a> {
     #[inline]
     pub(crate) fn accept(
         &mut self,
-        put: &Access<'a>,
+        put: &Access<'_>,
+        checked: &Checked,
         values: &mut Values<'_>,
     ) -> Result<Option<Converted>> {
-        let Some(fit) = self.fit else { return Ok(None) };
-        if let Some(mut state) = self.at_once.take() {
-            let State { rules, open, pending_bytes, .. } = &mut *state;
-            let kept = open.as_mut().and_then(|open| {
-                let converted = keep(&fit, values.bytes, &mut open.bytes).ok()?;
-                open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
-                Some(converted)
-            });
-            if let Some((converted, rules)) = kept.zip(super::rules_of(rules, self.var)) {
-                *pending_bytes += fit.kept_bytes;
-                if zonda_trace::on() {
-                    told_trace(self.var, fit.kept_bytes, *pending_bytes);
-                }
+        if let With::AtOnce(state) = &mut self.with {
+            let State { rules, open, pending_bytes, .. } = &mut **state;
+            let kept =
+                super::rules_of(rules, self.var).zip(open.as_mut()).and_then(|(rules, open)| {
+                    let fit = rules.fit(put, checked)?;
+                    let converted = keep(&fit, values.bytes, &mut open.bytes).ok()?;
+                    open.add(self.var, &fit.slab, fit.mem, fit.kept_bytes, None).ok()?;
+                    *pending_bytes += fit.kept_bytes;
+                    if zonda_trace::on() {
+                        told_trace(self.var, fit.kept_bytes, *pending_bytes);
+                    }
+                    Some(rules.told(fit.given, converted))
+                });
+            if kept.is_some() {
                 self.behind.n_accepted.fetch_add(1, Ordering::SeqCst);
-                return Ok(Some(rules.told(fit.given, converted)));
+                return Ok(kept);
             }
-            drop(state);
-            self.known = self.behind.known(self.var);
-            self.fit = self.known.as_ref().and_then(|known| known.fit(&put.slab, put.mem));
+            self.find_out();
+            // Another thread may have changed what is known.
+            let again = self.rules().and_then(|rules| rules.check(put));
+            if again.is_none_or(|again| again.n_bytes != checked.n_bytes) {
+                return Ok(None);
+            }
         }
-        let (Some(known), Some(fit)) = (&self.known, &self.fit) else { return Ok(None) };
-        if known.is_atomic() {
-            return self.behind.accept(self.var, known, fit, values.bytes);
+        let With::Known(known) = &self.with else { return Ok(None) };
+        let Some(fit) = known.rules.fit(put, checked) else { return Ok(None) };
+        if known.rules.is_atomic() {
+            return self.behind.accept(self.var, known, &fit, values.bytes);
         }
         // Who says nothing of where strings are is refused by the file, if there are any.
         let Some(fetch) = values.fetch.as_deref_mut() else { return Ok(None) };
-        let accepted = self.behind.accept_placed(self.var, known, fit, fetch, values.bytes)?;
+        let accepted = self.behind.accept_placed(self.var, known, &fit, fetch, values.bytes)?;
         Ok(accepted.then(Converted::default))
     }
 
     /// The put went the ordinary way: lengths are those after it. Gives the selection with no more than the rank.
-    pub(crate) fn grew(&self, put: &Access<'a>) -> Hyperslab<'a> {
-        if let (Some(known), Some(fit)) = (&self.known, &self.fit) {
-            self.behind.grew(self.var, known, fit);
-        }
-        self.fit.map_or(put.slab, |fit| fit.slab)
+    pub(crate) fn grew<'s>(&self, put: &Access<'s>, checked: &Checked) -> Hyperslab<'s> {
+        let With::Known(known) = &self.with else { return put.slab };
+        let Some(fit) = known.rules.fit(put, checked) else { return put.slab };
+        self.behind.grew(self.var, known, &fit);
+        fit.slab
     }
 }
 

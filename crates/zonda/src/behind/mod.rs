@@ -1,6 +1,6 @@
 //! Write-behind: a put returns when its values are copied, and is carried out later.
 //!
-//! Each file has a queue. A put is checked against [`rules`] that say what certainly fits; its values
+//! Each file has a queue. A put is checked against [`PutRules`] of its format, which say what certainly fits; its values
 //! are copied ([`accept`]), or converted to the variable's type where they have another, so that all that can be
 //! wrong with arguments and values is known when it returns. A thread ([`threads`], [`carry`]) then makes the
 //! same calls to the format in the same order, one at a time for each file: so the bytes of the file are
@@ -26,7 +26,6 @@ pub(crate) mod helper;
 mod job;
 mod memory;
 mod record;
-mod rules;
 mod settings;
 mod threads;
 mod watch;
@@ -42,6 +41,7 @@ use zonda_runtime::lock::{
 use std::time::Instant;
 
 use arc_swap::{ArcSwap, Guard};
+use zonda_format::PutRules;
 use zonda_model::{Hyperslab, NcError};
 use zonda_nc4::View;
 use zonda_storage::backend::File;
@@ -53,8 +53,6 @@ use crate::refs::VarRef;
 pub(crate) use accept::Queued;
 use budget::Budget;
 use job::Batch;
-pub(crate) use rules::Fit;
-use rules::Rules;
 pub use settings::{BehindHow, NotWriteBehind, WriteBehind};
 pub(crate) use watch::Went;
 
@@ -109,7 +107,7 @@ struct State {
     is_stopped: bool,
     failure: Option<Failure>,
     /// What puts have to fit, by group and variable.
-    rules: Vec<Vec<Option<Arc<Rules>>>>,
+    rules: Vec<Vec<Option<Arc<PutRules>>>>,
     /// How often definitions may have changed.
     epoch: u64,
     /// Who changes the mode of the file, or ends it: until that is done, puts go the ordinary way.
@@ -127,7 +125,7 @@ impl Drop for Hold<'_> {
 
 /// What puts to a variable have to fit, if it was found out.
 #[inline]
-fn rules_of(rules: &[Vec<Option<Arc<Rules>>>], var: VarRef) -> Option<&Arc<Rules>> {
+fn rules_of(rules: &[Vec<Option<Arc<PutRules>>>], var: VarRef) -> Option<&Arc<PutRules>> {
     let vars = rules.get(usize::from(var.group.0))?;
     vars.get(usize::try_from(var.var.0).ok()?)?.as_ref()
 }
@@ -163,28 +161,10 @@ impl Failure {
 /// What is known of a variable before a put, and when.
 #[derive(Debug)]
 pub(crate) struct Known {
-    rules: Arc<Rules>,
+    rules: Arc<PutRules>,
     epoch: u64,
     /// Records in a classic file.
     n_records: u64,
-}
-
-impl Known {
-    pub(crate) fn rank(&self) -> usize {
-        self.rules.rank()
-    }
-
-    pub(crate) fn is_atomic(&self) -> bool {
-        self.rules.is_atomic()
-    }
-
-    pub(crate) fn fit<'s>(
-        &self,
-        slab: &Hyperslab<'s>,
-        mem: Option<zonda_model::MemType>,
-    ) -> Option<Fit<'s>> {
-        self.rules.fit(slab, mem)
-    }
 }
 
 /// Held for a fork.
