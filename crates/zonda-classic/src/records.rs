@@ -92,7 +92,10 @@ mod tests {
         }
         let mut fixed = header(Version::Cdf1);
         fixed.vars.clear();
-        assert_eq!(set_records(&Memory::from_slice(&encode_header(&fixed, 7).unwrap())).unwrap(), None);
+        assert_eq!(
+            set_records(&Memory::from_slice(&encode_header(&fixed, 7).unwrap())).unwrap(),
+            None
+        );
         assert!(set_records(&Memory::from_slice(b"CDF\x01\0\0")).is_err());
     }
 }
