@@ -1,6 +1,7 @@
 //! Values of attributes and variables.
 
 use zonda_convert::Converted;
+use zonda_format::VarRef;
 use zonda_model::{Answer, Hyperslab, MemType, NcError};
 use zonda_nc4::{Fetch, GroupId, Place, Source, Target};
 
@@ -8,7 +9,6 @@ use crate::behind::{Behind, Went};
 use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
 use crate::nc4::{Asked, NoPlace};
-use crate::refs::VarRef;
 
 /// Attributes.
 impl Dataset {
@@ -39,11 +39,11 @@ impl Dataset {
             Err(nc4) => self.change(nc4, |file| match mem {
                 Some(mem) => {
                     let source = Source::Atomic(mem);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                    file.put_att::<Error>(owner, name, nc_type, n_values, source, values)
                 }
                 None => NoPlace::with(|place| {
                     let source = Source::Natural(place);
-                    file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                    file.put_att::<Error>(owner, name, nc_type, n_values, source, values)
                 }),
             }),
         }
@@ -86,7 +86,7 @@ impl Dataset {
             None => self.put_att(owner, name, nc_type, n_values, None, values),
             Some(nc4) => self.change(nc4, |file| {
                 let source = Source::Natural(fetch);
-                file.put_att::<Error>(owner.into(), name, nc_type, n_values, source, values)
+                file.put_att::<Error>(owner, name, nc_type, n_values, source, values)
             }),
         }
     }
@@ -106,7 +106,6 @@ impl Dataset {
             None => self.get_att(owner, name, None, out),
             Some(nc4) => {
                 let target = Target::Natural(place);
-                let owner = owner.into();
                 self.here(self.look(nc4, |file| file.get_att::<Error>(owner, name, target, out)))
             }
         }

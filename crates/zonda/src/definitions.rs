@@ -1,13 +1,11 @@
 //! Dimensions, variables and names: definitions that every format has.
 
-use zonda_classic::FillMode;
+use zonda_format::{Fetch, FillMode, GroupId, VarRef};
 use zonda_model::{DimId, VarId};
-use zonda_nc4::{Fetch, GroupId};
 
 use crate::dataset::{Dataset, Inner};
 use crate::error::Result;
 use crate::nc4::NoPlace;
-use crate::refs::VarRef;
 
 impl Dataset {
     /// Sets whether new space is filled; returns the old mode.
@@ -144,7 +142,7 @@ impl Dataset {
         let (_hold, found) = self.to_change(owner)?;
         match found {
             Ok(classic) => self.here(classic.del_att(owner.var, name)),
-            Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
+            Err(nc4) => self.change(nc4, |file| file.del_att(owner, name)),
         }
     }
 
@@ -158,7 +156,7 @@ impl Dataset {
         let (_hold, found) = self.to_change(owner)?;
         match found {
             Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
+            Err(nc4) => self.change(nc4, |file| file.rename_att(owner, name, new_name)),
         }
     }
 

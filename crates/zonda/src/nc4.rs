@@ -6,24 +6,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use zonda_format::{Ending, Fetch, Format, GroupId, Place, VarInfo, VarRef};
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
-use zonda_classic::Ending;
 use zonda_convert::Converted;
 use zonda_model::{Answer, ExtType, Hyperslab, MemType, NcError};
-use zonda_nc4::{
-    CreateHow, Damaged, Fetch, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored,
-    Target, Usage, VarInfo,
-};
+use zonda_nc4::{CreateHow, Damaged, Model, Nc4File, ObjectUsage, OpenHow, Stored, Target, Usage};
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::Format;
 use crate::open::{CreateOptions, OpenOptions};
-use crate::refs::VarRef;
 
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]
@@ -444,10 +439,10 @@ impl<'f> Asked<'f> {
         let file = self.0;
         let Some(mem) = mem else {
             return NoPlace::with(|place| {
-                file.get_att::<Error>(owner.into(), name, Target::Natural(place), out)
+                file.get_att::<Error>(owner, name, Target::Natural(place), out)
             });
         };
-        let (_, att) = file.find_att(owner.into(), name)?;
+        let (_, att) = file.find_att(owner, name)?;
         if att.len == 0 {
             out(0)?;
             return Ok(Converted { out_of_range: 0 });
@@ -456,7 +451,7 @@ impl<'f> Asked<'f> {
             Err(NcError::Char) => return Err(mixed("attribute", name)),
             checked => checked?,
         }
-        file.get_att(owner.into(), name, Target::Atomic(mem), out)
+        file.get_att(owner, name, Target::Atomic(mem), out)
     }
 }
 

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use zonda_format::Fetch;
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
 use zonda_model::memory;
@@ -19,7 +20,6 @@ use zonda_model::{ExtType, NcError, Ranks};
 
 use super::datatypes::{self, Typed};
 use super::held::Held;
-use super::source::Fetch;
 use crate::attribute::{AttFault, AttValue, meaning, stored_value};
 use crate::form::{Form, NC_STRING};
 use crate::hidden;

@@ -4,10 +4,10 @@
 //! Bytes of a compound that no field has are copied along.
 
 use zonda_convert::{ByteOrder, Encoder, RangeRule};
+use zonda_format::Fetch;
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
-use super::source::Fetch;
 use crate::form::{Form, Shape};
 
 type Result<T> = std::result::Result<T, HdfError>;

@@ -1,16 +1,7 @@
 //! What the caller's memory holds on its way into the file: the mirror of [`crate::Target`].
 
+use zonda_format::Fetch;
 use zonda_model::MemType;
-
-/// Where values of variable length come from. The caller's memory holds addresses, as
-/// [`crate::Place`] gave them or C made them; what is there only the caller can say.
-pub trait Fetch {
-    /// The string at an address, without its NUL; `None` for a null pointer.
-    fn text(&mut self, address: u64) -> Option<&[u8]>;
-
-    /// So many bytes of items of a sequence, in memory form, at an address that is not null.
-    fn items(&mut self, address: u64, len: usize) -> &[u8];
-}
 
 /// What the caller's memory holds.
 pub enum Source<'a> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
+use zonda_format::{Fetch, NC_STRING, VarRef};
 use zonda_model::{Hyperslab, MemType};
-use zonda_nc4::Fetch;
 use zonda_runtime::callout;
 use zonda_shared::NoRoom;
 use zonda_trace::{Args, Kind};
@@ -16,8 +16,7 @@ use super::rules::{Fit, Rules};
 use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
-use crate::meta::{Meta, NC_STRING};
-use crate::refs::VarRef;
+use crate::meta::Meta;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
 const SMALL: usize = 64 << 10;

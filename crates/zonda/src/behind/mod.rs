@@ -35,6 +35,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use zonda_format::VarRef;
 use zonda_runtime::lock::{
     Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -48,7 +49,6 @@ use zonda_storage::backend::File;
 
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
-use crate::refs::VarRef;
 
 use budget::Budget;
 use job::Batch;

@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use zonda_format::{GroupId, VarRef};
 use zonda_model::{VarId, memory};
-use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
+use zonda_nc4::{Extent, Nc4Error, Usage};
 
 use super::data::{Reader, VarPlace};
 use super::{Checked, Grade, Notes};
@@ -11,7 +12,6 @@ use crate::copy::Progress;
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::refs::VarRef;
 
 pub(super) fn check(
     file: &Dataset,
