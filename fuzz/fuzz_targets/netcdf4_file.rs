@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{GroupId, Nc4File, OpenHow, Owner, Place, Target};
+use zonda_nc4::{GroupId, Nc4File, OpenHow, VarRef, Place, Target};
 use zonda_storage::backend::Memory;
 
 /// Elements read of one variable: damaged files may claim any size.
@@ -24,7 +24,7 @@ impl Place for Counted {
     }
 }
 
-fn attributes(file: &Nc4File, owner: Owner) {
+fn attributes(file: &Nc4File, owner: VarRef) {
     let Ok(n) = file.n_atts(owner) else { return };
     for index in 0..n {
         let Ok(att) = file.att(owner, index) else { continue };
@@ -46,10 +46,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(model) = file.model() else { return };
     for (g, group) in model.groups.iter().enumerate() {
         let id = GroupId(g as u16);
-        attributes(&file, Owner { group: id, var: VarId::GLOBAL });
+        attributes(&file, VarRef { group: id, var: VarId::GLOBAL });
         for (v, var) in group.vars.iter().enumerate() {
             let var_id = VarId(v as i32);
-            attributes(&file, Owner { group: id, var: var_id });
+            attributes(&file, VarRef { group: id, var: var_id });
             let _ = file.var_info(id, var_id);
             let shape: Vec<usize> = var
                 .dims

@@ -76,7 +76,7 @@ fn type_in(from: Within<'_>, nc_type: NcType, to: Within<'_>) -> Result<NcType, 
             }
             around = group.group_parent();
         }
-        (FIRST_USER_TYPE..).take(meta.types().len()).find(fits)
+        (FIRST_USER_TYPE..).take(meta.types().count()).find(fits)
     })?;
     Ok(found.ok_or(NcError::BadType)?)
 }

@@ -12,7 +12,7 @@ use zonda::{ExtType, NcError};
 use crate::boundary::{Failure, boundary, put};
 use crate::foreign::{bytes, malloc_text, release};
 use crate::handles::{self, FileRef};
-use crate::nested::{Kind, Nested};
+use crate::nested::{Kind, Nested, Types};
 use crate::types::{FIRST_USER_TYPE, NcType, STRING, atomic, nc_inq_type};
 use crate::user_format::{self, calls};
 
@@ -61,18 +61,18 @@ fn nested<R>(
 ) -> Result<R, Failure> {
     if let Some((_, size)) = atomic(xtype) {
         let kind = if xtype == STRING { Kind::Text } else { Kind::Plain(size) };
-        return Ok(f(&Nested { types: &[] }, kind)?);
+        return Ok(f(&Nested { types: Types::These(&[]) }, kind)?);
     }
     if user_format::table_of(ncid).is_some() {
         let types = calls::types_of(ncid, xtype)
             .map_err(|code| NcError::from_code(code).unwrap_or(NcError::BadType))?;
-        let nested = Nested { types: &types };
+        let nested = Nested { types: Types::These(&types) };
         let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
         return Ok(f(&nested, kind)?);
     }
     let file = user_file(ncid)?;
     file.meta(|meta| {
-        let nested = Nested { types: meta.types() };
+        let nested = Nested { types: Types::Of(meta) };
         let kind = nested.kind(xtype).ok_or(NcError::BadType)?;
         Ok(f(&nested, kind)?)
     })?

@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use zonda::{Field, NcError, UserClass, UserType};
+use zonda::{Field, Meta, NcError, UserClass, UserType};
 
 use crate::foreign::{bytes, malloc_text, release};
 use crate::instances::{NcVlen, print_atomic};
@@ -21,10 +21,28 @@ pub(crate) enum Kind<'t> {
     Fields(&'t [Field], usize),
 }
 
+/// Where the user-defined types of a file are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Types<'t> {
+    /// In its definitions.
+    Of(&'t Meta<'t>),
+    /// In a list of their own, the first of them first.
+    These(&'t [UserType]),
+}
+
+impl<'t> Types<'t> {
+    fn get(self, xtype: NcType) -> Option<&'t UserType> {
+        match self {
+            Types::Of(meta) => meta.user_type(xtype).ok(),
+            Types::These(types) => types.get(UserType::index(xtype)?),
+        }
+    }
+}
+
 /// The user-defined types of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Nested<'t> {
-    pub(crate) types: &'t [UserType],
+    pub(crate) types: Types<'t>,
 }
 
 /// Elements of a field.
@@ -38,8 +56,7 @@ impl<'t> Nested<'t> {
         if let Some((_, size)) = atomic(xtype) {
             return Some(if xtype == STRING { Kind::Text } else { Kind::Plain(size) });
         }
-        let index = usize::try_from(xtype.checked_sub(FIRST_USER_TYPE)?).ok()?;
-        let ty = self.types.get(index)?;
+        let ty = self.types.get(xtype)?;
         Some(match &ty.class {
             UserClass::Vlen { base } => Kind::Sequence(*base),
             UserClass::Compound(fields) if fields.iter().any(|f| self.owns(f.nc_type)) => {
@@ -193,8 +210,7 @@ impl<'t> Nested<'t> {
                 print_atomic(xtype, at, text);
                 return;
             }
-            let index = usize::try_from(xtype - FIRST_USER_TYPE).unwrap_or(usize::MAX);
-            let Some(ty) = self.types.get(index) else { return };
+            let Some(ty) = self.types.get(xtype) else { return };
             match &ty.class {
                 UserClass::Opaque => {
                     text.push(b'|');

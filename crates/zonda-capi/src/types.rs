@@ -125,7 +125,7 @@ pub unsafe extern "C" fn nc_inq_type_equal(
 /// The shape of a type; while it is only declared the reference has nothing to compare.
 fn stored_shape(meta: &Meta<'_>, nc_type: NcType) -> Result<Shape, Failure> {
     match meta.user_type(nc_type) {
-        Ok(ty) if !ty.is_stored() => Err(NcError::HdfErr.into()),
+        Ok(ty) if !ty.is_stored => Err(NcError::HdfErr.into()),
         _ => Shape::of(meta, nc_type),
     }
 }

@@ -5,9 +5,11 @@
 //! takes all of it apart. Names and numbers are found without a look at all others, so a list of a
 //! million attributes can be made, asked, renamed and emptied.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
+use zonda_format::AttView;
 use zonda_model::{ExtType, Ranks, normalize_name};
 
 use crate::codec;
@@ -39,6 +41,12 @@ pub struct AttRef<'a> {
     pub len: u64,
     /// The values in external form, big-endian, without padding: `len * ty.size()` bytes.
     pub bytes: &'a [u8],
+}
+
+impl<'a> From<AttRef<'a>> for AttView<'a> {
+    fn from(AttRef { name, ty, len, bytes }: AttRef<'a>) -> AttView<'a> {
+        AttView { name: Cow::Borrowed(name), nc_type: ty.nc_type(), len, bytes: Some(bytes) }
+    }
 }
 
 /// The header of a file as it was read, and where in it each attribute begins.

@@ -529,7 +529,8 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::atts::Att;
-    use crate::layout::{self, Reserve};
+    use crate::layout;
+    use zonda_format::Reserve;
     use zonda_model::VarId;
 
     fn sample(version: Version) -> Header {

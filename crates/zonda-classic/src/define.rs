@@ -1,11 +1,12 @@
 //! Defining and renaming dimensions and variables.
 
 use smallvec::SmallVec;
+use zonda_format::FillMode;
 use zonda_model::{DimId, MAX_VAR_DIMS, VarId, check_name, normalize_name};
 
 use crate::atts::{Att, Atts};
 use crate::error::{ClassicError, shown};
-use crate::file::{ClassicFile, FillMode};
+use crate::file::ClassicFile;
 use crate::fill::FILL_VALUE;
 use crate::header::{Dim, Header, Name, Var, Version};
 

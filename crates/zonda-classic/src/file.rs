@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use zonda_format::{Ending, FillMode, Reserve};
 use zonda_runtime::lock::Rank;
 use zonda_storage::{Beside, Storage, StorageError, check_place};
 
@@ -12,18 +13,9 @@ use crate::commit::Unfinished;
 use crate::error::ClassicError;
 use crate::fill;
 use crate::header::{Header, Version};
-use crate::layout::{self, Reserve};
+use crate::layout;
 use crate::lock::{Mutex, RwLock};
 use crate::recover::{self, Pending};
-
-/// Whether elements never written hold the fill value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FillMode {
-    /// `NC_FILL`: space is filled when it comes into being.
-    Fill,
-    /// `NC_NOFILL`: space is left as it is.
-    NoFill,
-}
 
 /// An open classic file. All methods may be called from any thread.
 ///
@@ -106,15 +98,6 @@ impl State {
     pub(crate) fn require_open(&self) -> Result<&Header, ClassicError> {
         if matches!(self.mode, Mode::Closed) { Err(ClassicError::Closed) } else { Ok(&self.header) }
     }
-}
-
-/// How a file ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The file stays.
-    Keep,
-    /// The file was being created and never got its definitions: it is to be removed.
-    Remove,
 }
 
 /// Every lock of one file, held while a process forks.

@@ -5,11 +5,11 @@
 //! allocator.
 
 use smallvec::SmallVec;
+use zonda_format::{Format, Layout};
 use zonda_model::{DimId, ExtType, VarId, normalize_name};
 
 use crate::atts::{AttRef, Atts};
 use crate::error::{ClassicError, shown};
-use crate::layout::Layout;
 use crate::names::NameIndex;
 
 /// Which of the three classic formats.
@@ -41,6 +41,27 @@ impl Version {
             Version::Cdf1 => "CDF-1",
             Version::Cdf2 => "CDF-2",
             Version::Cdf5 => "CDF-5",
+        }
+    }
+
+    /// The version that a format is, if it is a classic one.
+    #[must_use]
+    pub fn of(format: Format) -> Option<Version> {
+        match format {
+            Format::Cdf1 => Some(Version::Cdf1),
+            Format::Cdf2 => Some(Version::Cdf2),
+            Format::Cdf5 => Some(Version::Cdf5),
+            Format::NetCdf4 | Format::NetCdf4Classic => None,
+        }
+    }
+
+    /// What netCDF calls it.
+    #[must_use]
+    pub fn format(self) -> Format {
+        match self {
+            Version::Cdf1 => Format::Cdf1,
+            Version::Cdf2 => Format::Cdf2,
+            Version::Cdf5 => Format::Cdf5,
         }
     }
 

@@ -3,46 +3,12 @@
 //! Spec: NetCDF File Format Specifications, "Notes on Computing File Offsets" and "Large File
 //! Support". `begin` is authoritative for readers; the rest is computed from it.
 
+use zonda_format::{Layout, Reserve};
 use zonda_storage::Advice;
 
 use crate::codec::encoded_len;
 use crate::error::{ClassicError, shown};
 use crate::header::{Header, Var, Version, round_up};
-
-/// Where things lie in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// Bytes of the encoded header.
-    pub header_len: u64,
-    /// Where data begins: what lies between header and here is room for the header to grow.
-    pub begin_var: u64,
-    /// Where records begin.
-    pub begin_rec: u64,
-    /// Bytes from one record to the next, 0 without record variables.
-    pub record_len: u64,
-    /// Number of record variables.
-    pub n_record_vars: usize,
-}
-
-/// Free space that `enddef` leaves between the parts of a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reserve {
-    /// What `nc_enddef` does: room for the header to grow, so that later attributes and variables
-    /// rarely move data.
-    #[default]
-    Default,
-    /// What `nc__enddef` does, all in bytes; `u64::MAX` as alignment means the I/O block size.
-    Explicit {
-        /// Room after the header.
-        h_minfree: u64,
-        /// Alignment of the first fixed-size variable.
-        v_align: u64,
-        /// Room after the fixed-size variables.
-        v_minfree: u64,
-        /// Alignment of the records.
-        r_align: u64,
-    },
-}
 
 /// Alignment used where `NC_ALIGN_CHUNK` is asked for: the usual `st_blksize`.
 const IO_BLOCK: u64 = 4096;

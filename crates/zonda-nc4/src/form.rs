@@ -5,6 +5,7 @@
 //! file are the same type of netCDF where these forms are equal, whatever the file's byte orders.
 
 use zonda_convert::ByteOrder;
+pub(crate) use zonda_format::NC_STRING;
 use zonda_hdf5::message::{
     ByteOrder as FileOrder, Charset, Class, Datatype, FixedPoint, FloatingPoint, Normalisation,
     Padding, ReferenceKind,
@@ -287,9 +288,6 @@ impl Form {
         }
     }
 }
-
-/// `NC_STRING`.
-pub(crate) const NC_STRING: i32 = 12;
 
 fn nc_byte(value: i32) -> u8 {
     u8::try_from(value).unwrap_or(u8::MAX)

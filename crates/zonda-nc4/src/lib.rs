@@ -39,19 +39,16 @@ mod walk_left;
 mod write;
 
 pub use error::Nc4Error;
-pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow, Owner};
-pub use model::{
-    AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, Passed, StorageKind,
-    UserClass, UserType, Var, VarInfo, WhyPassed,
-};
+pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow};
+pub use model::{AttInfo, Dim, Gap, Group, Model, Passed, TypeEntry, Var, WhyPassed};
 pub use place::Target;
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
-pub use write::{
-    CreateHow, Held, NeverWritten, Quantize, QuantizeMode, Source, StorageRequest, View, recover,
-    recover_of,
+pub use write::{CreateHow, Held, NeverWritten, Source, View, recover, recover_of};
+pub use zonda_format::{
+    Endianness, Fetch, Field, GroupId, Member, Place, Quantize, QuantizeMode, StorageKind,
+    StorageRequest, UserClass, UserType, VarInfo, VarRef,
 };
-pub use zonda_format::{Fetch, Place};
 pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};

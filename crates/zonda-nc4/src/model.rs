@@ -4,10 +4,15 @@
 //! (attributes, storage, filters) is decoded when asked for. In a file that is read it stays as it
 //! is; in one that is written, definitions change it at once.
 
+use std::borrow::Cow;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashSet;
-use zonda_chunk::FilterSpec;
+use zonda_format::AttView;
+pub(crate) use zonda_format::{
+    Endianness, Field, GroupId, Member, StorageKind, UserClass, UserType, VarInfo,
+};
 use zonda_hdf5::message::Datatype;
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{DimId, VarId};
@@ -18,8 +23,6 @@ use crate::names::Names;
 use crate::types::Types;
 use crate::write::VarDraft;
 
-pub use zonda_format::GroupId;
-
 /// All definitions of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
@@ -28,7 +31,7 @@ pub struct Model {
     /// Dimensions by [`DimId`]; ids that no dimension has are `None`.
     pub dims: Vec<Option<Dim>>,
     /// User-defined types; the first has number 32.
-    pub types: Vec<UserType>,
+    pub types: Vec<TypeEntry>,
     /// The file keeps to the classic model (`_nc3_strict`).
     pub is_classic: bool,
     /// What they lack, since it is in other files that cannot be read.
@@ -151,119 +154,55 @@ pub struct Var {
     pub(crate) draft: Option<Box<VarDraft>>,
 }
 
-/// What is decoded of a variable when somebody asks.
+/// A user-defined type, and what the file has of it.
 #[derive(Clone, Debug)]
-pub struct VarInfo {
-    /// How its data are stored.
-    pub storage: StorageKind,
-    /// Filters as the reference lists them: in pipeline order, but the checksum first, and each once.
-    pub filters: Vec<FilterSpec>,
-    /// Byte order in the file.
-    pub endianness: Endianness,
-    /// Elements never written are left undefined ("write never").
-    pub no_fill: bool,
-    /// Fill value of an atomic type but string in native bytes, else empty; the default one where the file has none.
-    pub fill_value: Vec<u8>,
-}
-
-/// How data are stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StorageKind {
-    /// In one run.
-    Contiguous,
-    /// In the header.
-    Compact,
-    /// In chunks of this shape.
-    Chunked(Vec<usize>),
-    /// In external files or other datasets; `nc_inq_var_chunking` has names of its own for the latter.
-    External,
-    /// In other datasets.
-    Virtual,
-}
-
-/// Byte order of a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Endianness {
-    /// None: text, bytes, compounds.
-    Native,
-    /// Least significant byte first.
-    Little,
-    /// Most significant byte first.
-    Big,
-}
-
-/// A user-defined type.
-#[derive(Clone, Debug)]
-pub struct UserType {
-    /// Name.
-    pub name: Box<[u8]>,
-    /// Group it is defined in.
-    pub group: GroupId,
-    /// Bytes of an element in memory (16 for a sequence).
-    pub size: usize,
-    /// Kind.
-    pub class: UserClass,
+pub struct TypeEntry {
+    /// What netCDF knows of it.
+    pub(crate) shown: UserType,
     /// The file's type; `None` for one that is still being defined.
-    pub(crate) stored: Option<Arc<Datatype>>,
+    stored: Option<Arc<Datatype>>,
     /// Defined since the file was opened: memory is laid out as it was declared, which need not be
     /// as a compiler would.
     pub(crate) is_declared: bool,
 }
 
-impl UserType {
-    /// A type that is in no file of ours, as others describe it; it has no name.
-    #[must_use]
-    pub fn described(size: usize, class: UserClass) -> UserType {
-        let (name, group) = (Box::default(), GroupId::ROOT);
-        UserType { name, group, size, class, stored: None, is_declared: false }
+impl TypeEntry {
+    /// A type of the file.
+    pub(crate) fn found(shown: UserType, datatype: Datatype) -> TypeEntry {
+        let mut entry = TypeEntry { shown, stored: None, is_declared: false };
+        entry.settle(datatype);
+        entry
     }
 
-    /// Whether it is more than declared: definitions were ended, or it was in the file.
-    #[must_use]
-    pub fn is_stored(&self) -> bool {
-        self.stored.is_some()
+    /// A type that is defined now.
+    pub(crate) fn declared(shown: UserType) -> TypeEntry {
+        TypeEntry { shown, stored: None, is_declared: true }
+    }
+
+    /// A type that is no more.
+    pub(crate) fn gone(name: Box<[u8]>, size: usize) -> TypeEntry {
+        let shown = UserType { name, ..UserType::described(size, UserClass::Unknown) };
+        TypeEntry { shown, stored: None, is_declared: false }
+    }
+
+    /// The file's type; `None` for one that is still being defined.
+    pub(crate) fn stored(&self) -> Option<&Arc<Datatype>> {
+        self.stored.as_ref()
+    }
+
+    /// This is its type in the file from now on.
+    pub(crate) fn settle(&mut self, datatype: Datatype) {
+        self.stored = Some(Arc::new(datatype));
+        self.shown.is_stored = true;
     }
 }
 
-/// Kind of a user-defined type.
-#[derive(Clone, Debug)]
-pub enum UserClass {
-    /// `NC_COMPOUND`.
-    Compound(Vec<Field>),
-    /// `NC_ENUM`: integer type, names and values in native bytes of that type.
-    Enum {
-        /// Integer type.
-        base: i32,
-        /// Members in order.
-        members: Vec<Member>,
-    },
-    /// `NC_OPAQUE`.
-    Opaque,
-    /// `NC_VLEN`.
-    Vlen {
-        /// Type of an item; 0 where netCDF has none.
-        base: i32,
-    },
-    /// Text that the file gives a name (class `NC_STRING`). No variable has such a type.
-    String,
-    /// What netCDF cannot show: arrays, bit fields, complex numbers (class 0, as in the reference).
-    Unknown,
-}
+impl Deref for TypeEntry {
+    type Target = UserType;
 
-/// Name of a member of an enumeration, and its value in native bytes.
-pub type Member = (Box<[u8]>, Box<[u8]>);
-
-/// A field of a compound.
-#[derive(Clone, Debug)]
-pub struct Field {
-    /// Name.
-    pub name: Box<[u8]>,
-    /// First byte in memory.
-    pub offset: usize,
-    /// Number of its type.
-    pub nc_type: i32,
-    /// Shape, empty for a single value.
-    pub dims: Vec<i32>,
+    fn deref(&self) -> &UserType {
+        &self.shown
+    }
 }
 
 /// An attribute without its values.
@@ -275,6 +214,12 @@ pub struct AttInfo {
     pub nc_type: i32,
     /// Number of values.
     pub len: u64,
+}
+
+impl From<AttInfo> for AttView<'_> {
+    fn from(AttInfo { name, nc_type, len }: AttInfo) -> Self {
+        AttView { name: Cow::Owned(name.into_vec()), nc_type, len, bytes: None }
+    }
 }
 
 impl Model {
@@ -314,7 +259,7 @@ impl Model {
 
     /// A user-defined type by its number.
     #[must_use]
-    pub fn user_type(&self, nc_type: i32) -> Option<&UserType> {
+    pub fn user_type(&self, nc_type: i32) -> Option<&TypeEntry> {
         self.types.get(UserType::index(nc_type)?)
     }
 
@@ -326,7 +271,7 @@ impl Model {
         self.group_mut(group)?.vars.get_mut(usize::try_from(var.0).ok()?)
     }
 
-    pub(crate) fn user_type_mut(&mut self, nc_type: i32) -> Option<&mut UserType> {
+    pub(crate) fn user_type_mut(&mut self, nc_type: i32) -> Option<&mut TypeEntry> {
         self.types.get_mut(UserType::index(nc_type)?)
     }
 
@@ -382,7 +327,7 @@ impl Model {
     }
 
     /// Adds a type to its group, which must be there.
-    pub(crate) fn add_type(&mut self, ty: UserType) -> Option<i32> {
+    pub(crate) fn add_type(&mut self, ty: TypeEntry) -> Option<i32> {
         let nc_type = crate::types::number(self.types.len());
         let group = self.group_mut(ty.group)?;
         group.types.push(nc_type);

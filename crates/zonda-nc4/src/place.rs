@@ -1,6 +1,7 @@
 //! Values that own memory: strings and variable-length sequences, on their way to the caller.
 
-use zonda_format::{Fetch, Place};
+use zonda_format::Fetch;
+pub(crate) use zonda_format::Place;
 use zonda_model::{MemType, NcError};
 
 use crate::Nc4Error;

@@ -9,21 +9,17 @@
 //! that it is not taken for a type of its own, the walk is made again where that was so, with the
 //! types that are [`foretold`](Types::foretold) then.
 
-use std::sync::Arc;
-
 use hashbrown::{HashMap, HashSet};
+use zonda_format::FIRST_USER_TYPE;
 use zonda_hdf5::message::Datatype;
 
 use crate::form::{Form, Part, Shape};
-use crate::model::{Field, GroupId, UserClass, UserType};
-
-/// Number of the first user-defined type.
-const FIRST_USER_TYPE: i32 = 32;
+use crate::model::{Field, GroupId, TypeEntry, UserClass, UserType};
 
 /// The types of a file while it is walked, and later those that attributes are matched with.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Types {
-    pub(crate) listed: Vec<UserType>,
+    pub(crate) listed: Vec<TypeEntry>,
     /// Compounds of which netCDF has only the first fields, and how many.
     partial: HashMap<i32, usize>,
     /// Number of the first type of each form.
@@ -88,8 +84,7 @@ impl Types {
         }
         let mut all = Types::default();
         for (id, ty) in (0..).map(number).zip(&self.listed) {
-            if let Some(datatype) =
-                ty.stored.as_deref().filter(|_| !self.anonymous.contains_key(&id))
+            if let Some(datatype) = ty.stored().filter(|_| !self.anonymous.contains_key(&id))
                 && let Some(form) = Form::of(datatype)
             {
                 let (id, _) = all.add(ty.group, ty.name.clone(), datatype, &form);
@@ -142,14 +137,8 @@ impl Types {
         if let (UserClass::Compound(fields), false) = (&class, complete) {
             self.partial.insert(id, fields.len());
         }
-        self.listed.push(UserType {
-            name,
-            group,
-            size: form.size,
-            class,
-            stored: Some(Arc::new(datatype.clone())),
-            is_declared: false,
-        });
+        let shown = UserType { name, group, ..UserType::described(form.size, class) };
+        self.listed.push(TypeEntry::found(shown, datatype.clone()));
         self.by_form.entry(form.identity()).or_insert(id);
         (id, complete)
     }
@@ -205,7 +194,7 @@ pub(crate) fn number(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX).saturating_add(FIRST_USER_TYPE)
 }
 
-impl UserType {
+impl TypeEntry {
     /// Bytes of the text in each field of a compound, which netCDF shows as one character; 1 for
     /// fields that are something else.
     #[must_use]
@@ -217,15 +206,10 @@ impl UserType {
                 _ => 1,
             }
         }
-        let form = self.stored.as_deref().and_then(Form::of);
+        let form = self.stored().and_then(|stored| Form::of(stored));
         match form.as_ref().map(|form| &form.shape) {
             Some(Shape::Compound(parts)) => parts.iter().map(|part| len(&part.form)).collect(),
             _ => Vec::new(),
         }
-    }
-
-    /// Number of the type that has this place in [`Model::types`](crate::Model::types).
-    pub(crate) fn index(nc_type: i32) -> Option<usize> {
-        usize::try_from(nc_type.checked_sub(FIRST_USER_TYPE)?).ok()
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use support::{Kept, lend};
 use zonda_model::{DimId, Hyperslab, MemType, NcError, VarId};
 use zonda_nc4::{
-    Endianness, GroupId, Model, Nc4Error, Nc4File, Owner, StorageKind, Target, UserClass,
+    Endianness, GroupId, Model, Nc4Error, Nc4File, StorageKind, Target, UserClass, VarRef,
 };
 
 fn fixture(name: &str) -> Nc4File {
@@ -192,7 +192,7 @@ fn strings_written_empty_and_never() {
 #[test]
 fn attributes() {
     let file = fixture("model.nc");
-    let owner = Owner { group: ROOT, var: VarId::GLOBAL };
+    let owner = VarRef { group: ROOT, var: VarId::GLOBAL };
     let names: Vec<_> =
         (0..file.n_atts(owner).unwrap()).map(|i| file.att(owner, i).unwrap()).collect();
     let names: Vec<_> = names.iter().map(|a| (&*a.name, a.nc_type, a.len)).collect();
@@ -224,7 +224,7 @@ fn attributes() {
     assert_eq!(file.find_att(owner, b"_NCProperties").unwrap().0, -1);
     assert_eq!(file.find_att(owner, b"numbers").unwrap().0, 3);
     let id = var(file.model().unwrap(), ROOT, "a");
-    assert_eq!(file.n_atts(Owner { group: ROOT, var: id }).unwrap(), 1);
+    assert_eq!(file.n_atts(VarRef { group: ROOT, var: id }).unwrap(), 1);
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn data_of_plain_hdf5() {
 #[test]
 fn attributes_of_plain_hdf5() {
     let file = fixture("plain.h5");
-    let owner = Owner { group: ROOT, var: VarId::GLOBAL };
+    let owner = VarRef { group: ROOT, var: VarId::GLOBAL };
     let all: Vec<_> =
         (0..file.n_atts(owner).unwrap()).map(|i| file.att(owner, i).unwrap()).collect();
     let mut all: Vec<_> = all.iter().map(|a| (&*a.name, a.nc_type, a.len)).collect();
@@ -309,7 +309,7 @@ fn attributes_of_plain_hdf5() {
         [(b"fixed", 2, 3), (b"flag", 33, 1), (b"list", 12, 2), (b"nothing", 4, 0)];
     assert_eq!(all, expected);
     // One of two dimensions spoils the list.
-    let line = Owner { group: ROOT, var: var(file.model().unwrap(), ROOT, "line") };
+    let line = VarRef { group: ROOT, var: var(file.model().unwrap(), ROOT, "line") };
     assert_eq!(file.n_atts(line).unwrap_err().nc_error(), NcError::AttMeta);
     let mut memory = Vec::new();
     let zero: Result<_, Nc4Error> =
@@ -356,7 +356,7 @@ fn a_missing_filter_hinders_nothing_but_its_data() {
 fn a_text_of_variable_length_says_who_wrote_the_file() {
     let file = fixture("foreign.h5");
     let mut memory = Vec::new();
-    let owner = Owner { group: ROOT, var: VarId::GLOBAL };
+    let owner = VarRef { group: ROOT, var: VarId::GLOBAL };
     let target = Target::Atomic(MemType::Text);
     let read = file.get_att(owner, b"_NCProperties", target, |len| lend(&mut memory, len));
     let _ = read.unwrap();

@@ -12,7 +12,7 @@ use crate::behind::Hold;
 use crate::data::shorter;
 use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
-use crate::refs::VarRef;
+use zonda_format::VarRef;
 
 /// Attributes.
 impl Dataset {

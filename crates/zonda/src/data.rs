@@ -7,6 +7,7 @@
 use std::fmt;
 
 use zonda_convert::Converted;
+use zonda_format::VarRef;
 use zonda_format::{Access, Checked, Place, Room, Values};
 use zonda_model::{Answer, Hyperslab, MemType, NcError, memory};
 use zonda_nc4::{GroupId, Nc4File};
@@ -16,7 +17,6 @@ use crate::behind::{Behind, Queued, Went};
 use crate::dataset::{Dataset, Inner};
 use crate::error::{Error, Result};
 use crate::nc4::Nc4;
-use crate::refs::VarRef;
 
 /// Variables.
 impl Dataset {

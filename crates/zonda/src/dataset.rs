@@ -5,20 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use zonda_classic::{ClassicFile, Ending, Reserve};
+use zonda_classic::{ClassicFile, Version};
+use zonda_format::{Ending, Format, GroupId, Reserve, VarRef};
 use zonda_model::NcError;
-use zonda_nc4::{Damaged, GroupId, Nc4File, View};
+use zonda_nc4::{Damaged, Nc4File, View};
 use zonda_runtime::lock::{Mutex, Rank, RwLockReadGuard, RwLockWriteGuard};
 use zonda_storage::backend::File;
 use zonda_storage::{Opened, Stack, Storage};
 
 use crate::behind::{Behind, Hold, WriteBehind};
 use crate::error::{Error, Result};
-use crate::format::{Detected, Format, detect_in};
+use crate::format::{Detected, detect_in};
 use crate::meta::{Meta, Of};
 use crate::nc4::{Asked, Nc4};
 use crate::open::{self, CreateOptions, OpenOptions, Persist};
-use crate::refs::VarRef;
 
 /// An open dataset. All methods may be called from any thread.
 ///
@@ -125,7 +125,7 @@ impl Dataset {
     fn create_on(opened: Opened, name: &Path, options: &CreateOptions) -> Result<Dataset> {
         let file = opened.file().cloned();
         let Opened { storage, beside, lock, .. } = opened;
-        let inner = match options.format.version() {
+        let inner = match Version::of(options.format) {
             Some(version) => {
                 Inner::Classic(ClassicFile::create(storage, beside, version, options.share))
             }

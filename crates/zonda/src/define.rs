@@ -1,12 +1,9 @@
 //! Definitions that only netCDF-4 has: groups, types, and how variables are stored. A classic
 //! dataset answers `NC_ENOTNC4`.
 
-use zonda_chunk::FilterSpec;
-use zonda_nc4::{Endianness, GroupId, Quantize, StorageRequest};
-
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::refs::VarRef;
+use zonda_format::{Endianness, FilterSpec, GroupId, Quantize, StorageRequest, VarRef};
 
 /// Groups and types.
 impl Dataset {

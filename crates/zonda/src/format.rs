@@ -2,78 +2,12 @@
 
 use std::path::Path;
 
-use zonda_classic::Version;
+use zonda_format::Format;
 use zonda_model::NcError;
 use zonda_storage::Storage;
 
 use crate::error::{Error, Result};
 use crate::open;
-
-/// A format that Zonda reads and writes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// CDF-1, "classic".
-    #[default]
-    Cdf1,
-    /// CDF-2, "64-bit offset".
-    Cdf2,
-    /// CDF-5, "64-bit data".
-    Cdf5,
-    /// netCDF-4, or any HDF5 file read as one.
-    NetCdf4,
-    /// netCDF-4 that keeps to the classic data model.
-    NetCdf4Classic,
-}
-
-impl Format {
-    /// The `NC_FORMAT_*` number.
-    #[must_use]
-    pub fn nc_format(self) -> i32 {
-        match self {
-            Format::Cdf1 => 1,
-            Format::Cdf2 => 2,
-            Format::Cdf5 => 5,
-            Format::NetCdf4 => 3,
-            Format::NetCdf4Classic => 4,
-        }
-    }
-
-    /// What `ncdump -k` calls it.
-    #[must_use]
-    pub fn kind(self) -> &'static str {
-        match self {
-            Format::Cdf1 => "classic",
-            Format::Cdf2 => "64-bit offset",
-            Format::Cdf5 => "cdf5",
-            Format::NetCdf4 => "netCDF-4",
-            Format::NetCdf4Classic => "netCDF-4 classic model",
-        }
-    }
-
-    /// Whether files of this format are HDF5.
-    #[must_use]
-    pub fn is_hdf5(self) -> bool {
-        matches!(self, Format::NetCdf4 | Format::NetCdf4Classic)
-    }
-
-    /// The version of a classic format.
-    pub(crate) fn version(self) -> Option<Version> {
-        match self {
-            Format::Cdf1 => Some(Version::Cdf1),
-            Format::Cdf2 => Some(Version::Cdf2),
-            Format::Cdf5 => Some(Version::Cdf5),
-            Format::NetCdf4 | Format::NetCdf4Classic => None,
-        }
-    }
-
-    pub(crate) fn of(version: Version) -> Format {
-        match version {
-            Version::Cdf1 => Format::Cdf1,
-            Version::Cdf2 => Format::Cdf2,
-            Version::Cdf5 => Format::Cdf5,
-        }
-    }
-}
 
 /// What the first bytes of a file say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

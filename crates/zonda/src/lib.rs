@@ -41,7 +41,6 @@ mod meta;
 mod nc4;
 mod open;
 mod recovery;
-mod refs;
 
 pub use attributes::{GetAtt, PutAtt};
 pub use behind::helper::serve as serve_as_helper;
@@ -50,25 +49,26 @@ pub use damaged::{Fault, FaultKind};
 pub use data::{Get, Put};
 pub use dataset::{Dataset, Frozen};
 pub use error::{Error, Result};
-pub use format::{Detected, Format, detect, detect_in};
+pub use format::{Detected, detect, detect_in};
 pub use gaps::tell_of_gaps;
-pub use meta::{AttView, ClassicVar, DimView, FIRST_USER_TYPE, Meta, NC_STRING, VarView};
+pub use meta::Meta;
 pub use nc4::{check_filter, filter_id, filter_is_available, filter_name};
 pub use open::{CreateOptions, OpenOptions, Persist, persist};
 pub use recovery::{Recovery, recover, recover_of, set_records};
-pub use refs::VarRef;
-pub use zonda_chunk::{ChunkAt, FilterSpec};
-pub use zonda_classic::{FillMode, Layout, Reserve};
+pub use zonda_chunk::ChunkAt;
 pub use zonda_convert::Converted;
 pub use zonda_format::{Access, AttAccess, AttPut, Checked, Room, Values};
+pub use zonda_format::{
+    AttView, ClassicVar, DimView, Endianness, FIRST_USER_TYPE, Fetch, Field, FillMode, FilterSpec,
+    Format, GroupId, Layout, Member, NC_STRING, Place, Quantize, QuantizeMode, Reserve,
+    StorageKind, StorageRequest, UserClass, UserType, VarInfo, VarRef, VarView,
+};
 pub use zonda_model::{
     Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,
     check_name, default_fill, filter_text, memory, normalize_name, release,
 };
 pub use zonda_nc4::{
-    Damaged, Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, MOST_FILTER_PARAMS,
-    Member, ObjectUsage, Place, Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage,
-    UserClass, UserType, VarInfo,
+    Damaged, Extent, ExtentKind, Gap, MOST_FILTER_PARAMS, ObjectUsage, Stored, Usage,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_runtime::callout::Stuck;

@@ -1,19 +1,14 @@
 //! A look at the definitions of a dataset, without copying them.
 
-use std::borrow::Cow;
-
-use zonda_classic::{AttRef, Header, Layout};
+use zonda_classic::Header;
+use zonda_format::{
+    AttView, ClassicVar, DimView, FIRST_USER_TYPE, Format, GroupId, Layout, NC_STRING, UserType,
+    VarRef, VarView,
+};
 use zonda_model::{DimId, ExtType, NcError, VarId, shown_name, sought_name};
-use zonda_nc4::{Group, GroupId, Model, Nc4Error, Nc4File, UserType};
+use zonda_nc4::{Group, Model, Nc4Error, Nc4File, TypeEntry};
 
 use crate::error::{Error, Result};
-use crate::format::Format;
-use crate::refs::VarRef;
-
-/// `NC_STRING`: a piece of memory of its own for each element.
-pub const NC_STRING: i32 = 12;
-/// Numbers of types from here on belong to user-defined ones.
-pub const FIRST_USER_TYPE: i32 = 32;
 
 /// The definitions of one group of a dataset, as they stand while
 /// [`Dataset::in_group`](crate::Dataset::in_group) runs. A classic dataset is one root group.
@@ -26,84 +21,6 @@ pub struct Meta<'a> {
 pub(crate) enum Of<'a> {
     Classic { header: &'a Header, n_records: u64 },
     Nc4 { file: &'a Nc4File, group: GroupId },
-}
-
-/// A dimension.
-#[derive(Clone, Copy, Debug)]
-pub struct DimView<'a> {
-    /// Name, UTF-8 unless the file is odd.
-    pub name: &'a [u8],
-    /// Length; of an unlimited one as it is now.
-    pub len: u64,
-    /// Whether it can grow.
-    pub is_unlimited: bool,
-}
-
-/// A variable.
-#[derive(Clone, Copy, Debug)]
-pub struct VarView<'a> {
-    /// Name, UTF-8 unless the file is odd.
-    pub name: &'a [u8],
-    /// Number of its type: 1 to 12, or a user-defined one from [`FIRST_USER_TYPE`] on.
-    pub nc_type: i32,
-    /// Dimensions, slowest first.
-    pub dims: &'a [DimId],
-    /// What only classic files have.
-    pub classic: Option<ClassicVar>,
-}
-
-impl VarView<'_> {
-    /// The type, where it is a number or text; `None` for strings and user-defined types.
-    #[must_use]
-    pub fn ty(&self) -> Option<ExtType> {
-        ExtType::from_nc_type(self.nc_type)
-    }
-}
-
-/// A variable as it lies in a classic file.
-#[derive(Clone, Copy, Debug)]
-pub struct ClassicVar {
-    /// Whether elements never written are left as they are.
-    pub no_fill: bool,
-    /// Byte offset of the first element.
-    pub begin: u64,
-    /// Bytes of the variable, or of its part of one record, without padding.
-    pub slab_bytes: u64,
-    /// Whether the first dimension is the unlimited one.
-    pub is_record: bool,
-}
-
-/// An attribute.
-#[derive(Clone, Debug)]
-pub struct AttView<'a> {
-    /// Name, UTF-8 unless the file is odd.
-    pub name: Cow<'a, [u8]>,
-    /// Number of its type.
-    pub nc_type: i32,
-    /// Number of values.
-    pub len: u64,
-    /// Of a classic file the values in external form, big-endian.
-    pub bytes: Option<&'a [u8]>,
-}
-
-impl AttView<'_> {
-    /// The type, where it is numbers or text; `None` for strings and user-defined types.
-    #[must_use]
-    pub fn ty(&self) -> Option<ExtType> {
-        ExtType::from_nc_type(self.nc_type)
-    }
-}
-
-impl<'a> From<AttRef<'a>> for AttView<'a> {
-    fn from(AttRef { name, ty, len, bytes }: AttRef<'a>) -> AttView<'a> {
-        AttView { name: Cow::Borrowed(name), nc_type: ty.nc_type(), len, bytes: Some(bytes) }
-    }
-}
-
-impl From<zonda_nc4::AttInfo> for AttView<'_> {
-    fn from(zonda_nc4::AttInfo { name, nc_type, len }: zonda_nc4::AttInfo) -> Self {
-        AttView { name: Cow::Owned(name.into_vec()), nc_type, len, bytes: None }
-    }
 }
 
 impl<'a> Meta<'a> {
@@ -150,7 +67,7 @@ impl<'a> Meta<'a> {
     #[must_use]
     pub fn format(&self) -> Format {
         match self.of {
-            Of::Classic { header, .. } => Format::of(header.version),
+            Of::Classic { header, .. } => header.version.format(),
             Of::Nc4 { file, .. } => match file.model() {
                 Ok(model) if model.is_classic => Format::NetCdf4Classic,
                 _ => Format::NetCdf4,
@@ -380,7 +297,7 @@ impl<'a> Meta<'a> {
     pub fn n_atts(&self, owner: VarId) -> Result<usize> {
         match self.of {
             Of::Classic { header, .. } => Ok(header.atts(owner)?.len()),
-            Of::Nc4 { file, group } => Ok(file.n_atts(VarRef { group, var: owner }.into())?),
+            Of::Nc4 { file, group } => Ok(file.n_atts(VarRef { group, var: owner })?),
         }
     }
 
@@ -393,9 +310,7 @@ impl<'a> Meta<'a> {
             Of::Classic { header, .. } => {
                 Ok(header.atts(owner)?.get(index).ok_or(NcError::NotAtt)?.into())
             }
-            Of::Nc4 { file, group } => {
-                Ok(file.att(VarRef { group, var: owner }.into(), index)?.into())
-            }
+            Of::Nc4 { file, group } => Ok(file.att(VarRef { group, var: owner }, index)?.into()),
         }
     }
 
@@ -411,7 +326,7 @@ impl<'a> Meta<'a> {
                 Ok((i32::try_from(index).unwrap_or(i32::MAX), att.into()))
             }
             Of::Nc4 { file, group } => {
-                let (number, att) = file.find_att(VarRef { group, var: owner }.into(), name)?;
+                let (number, att) = file.find_att(VarRef { group, var: owner }, name)?;
                 Ok((number, att.into()))
             }
         }
@@ -513,9 +428,17 @@ impl<'a> Meta<'a> {
     }
 
     /// All user-defined types of the file; the first has number [`FIRST_USER_TYPE`].
+    pub fn types(&self) -> impl Iterator<Item = &'a UserType> + use<'a> {
+        let types = self.nc4_or_none().map_or(&[][..], |(model, _)| &model.types);
+        types.iter().map(|entry| &**entry)
+    }
+
+    /// Bytes of the text in each field of a compound, which netCDF shows as one character; 1 for
+    /// fields that are something else.
     #[must_use]
-    pub fn types(&self) -> &'a [UserType] {
-        self.nc4_or_none().map_or(&[], |(model, _)| &model.types)
+    pub fn text_lens(&self, nc_type: i32) -> Vec<usize> {
+        let entry = self.nc4_or_none().and_then(|(model, _)| model.user_type(nc_type));
+        entry.map(TypeEntry::text_lens).unwrap_or_default()
     }
 
     /// The user-defined type with that number, of whichever group.
@@ -525,7 +448,7 @@ impl<'a> Meta<'a> {
     pub fn user_type(&self, nc_type: i32) -> Result<&'a UserType> {
         let Some(nc4) = self.nc4() else { return Err(NcError::BadType.into()) };
         let index = nc_type.checked_sub(FIRST_USER_TYPE).and_then(|at| usize::try_from(at).ok());
-        Ok(index.and_then(|at| nc4.ok()?.0.types.get(at)).ok_or(NcError::BadType)?)
+        Ok(&**index.and_then(|at| nc4.ok()?.0.types.get(at)).ok_or(NcError::BadType)?)
     }
 
     /// Why the definition of a variable is not whole: its type is damaged or one that netCDF has no words

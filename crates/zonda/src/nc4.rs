@@ -6,23 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use zonda_format::{Ending, Format, GroupId, Place, VarInfo, VarRef};
 use zonda_runtime::callout::{self, Mark};
 use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard};
 
 use zonda_chunk::ChunkAt;
-use zonda_classic::Ending;
 use zonda_model::{Answer, NcError};
-use zonda_nc4::{
-    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target,
-    Usage, VarInfo,
-};
+use zonda_nc4::{CreateHow, Damaged, Model, Nc4File, ObjectUsage, OpenHow, Stored, Target, Usage};
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::Format;
 use crate::open::{CreateOptions, OpenOptions};
-use crate::refs::VarRef;
 
 /// An HDF5 file as the dataset keeps it.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_storage::backend::Memory;
 use zonda_storage::{
@@ -12,7 +13,6 @@ use zonda_storage::{
 
 use crate::behind::WriteBehind;
 use crate::error::{Error, Result};
-use crate::format::Format;
 
 /// Whether a dataset held in memory is written to its path in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) fn create_storage(path: &Path, options: &CreateOptions) -> Result<(Op
     let Some(persist) = options.in_memory else {
         let spec = spec_of(options.io.as_deref())?;
         // The classic formats have no locks.
-        let is_hdf5 = options.format.version().is_none();
+        let is_hdf5 = options.format.is_hdf5();
         let storage = zonda_storage::OpenOptions {
             write: true,
             create,

@@ -8,7 +8,7 @@ use hashbrown::{HashMap, HashSet};
 use zonda_model::DimId;
 
 use crate::files::ObjectAt;
-use crate::model::{Dim, Group, GroupId, Model, UserClass, UserType, Var};
+use crate::model::{Dim, Group, GroupId, Model, TypeEntry, UserClass, UserType, Var};
 use crate::types::{Types, number};
 
 /// Whether all that was there has its number still.
@@ -28,7 +28,7 @@ pub(super) fn goes_on(old: &Model, new: &Model) -> bool {
             (None, _) => true,
             (Some(_), None) => false,
         });
-    let same_type = |(old, new): (&UserType, &UserType)| {
+    let same_type = |(old, new): (&TypeEntry, &TypeEntry)| {
         old.name == new.name && old.group == new.group && old.size == new.size
     };
     groups
@@ -174,19 +174,18 @@ impl Renumbering {
             dim.group = self.group(dim.group);
             put(&mut dim_list, usize::try_from(self.dim(id).0).unwrap_or(0), dim);
         }
-        let mut type_list: Vec<Option<UserType>> = Vec::new();
+        let mut type_list: Vec<Option<TypeEntry>> = Vec::new();
         for (place, mut ty) in types.into_iter().enumerate() {
-            ty.group = self.group(ty.group);
-            self.renumber_members(&mut ty);
+            ty.shown.group = self.group(ty.group);
+            self.renumber_members(&mut ty.shown);
             put(&mut type_list, UserType::index(self.ty(number(place))).unwrap_or(0), ty);
         }
         let n_types = type_list.len().max(old.types.len());
         type_list.resize_with(n_types, || None);
         let gone = |place: usize| {
             let ty = old.types.get(place);
-            let mut gone = UserType::described(ty.map_or(0, |ty| ty.size), UserClass::Unknown);
-            gone.name = ty.map(|ty| ty.name.clone()).unwrap_or_default();
-            gone
+            let name = ty.map(|ty| ty.name.clone()).unwrap_or_default();
+            TypeEntry::gone(name, ty.map_or(0, |ty| ty.size))
         };
         let types = (0..).zip(type_list).map(|(place, ty)| ty.unwrap_or_else(|| gone(place)));
         Model {

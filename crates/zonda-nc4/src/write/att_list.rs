@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use zonda_format::Fetch;
 use zonda_hdf5::message::{Charset, Dataspace, SpaceKind};
 use zonda_hdf5::{Attribute, File, FileAddr, HdfError, Object};
 use zonda_model::memory;
@@ -25,7 +26,6 @@ use crate::hidden;
 use crate::model::{AttInfo, Endianness, Model};
 use crate::names::Names;
 use crate::types::Types;
-use zonda_format::Fetch;
 
 /// Attributes of one object: headers rank them by 16 bits, and netCDF has some for itself.
 const MOST_ATTS: usize = 65_500;

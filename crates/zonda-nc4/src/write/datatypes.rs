@@ -29,15 +29,13 @@ pub(crate) struct Typed {
 
 type Result<T> = std::result::Result<T, NcError>;
 
-impl Endianness {
-    /// The byte order of numbers in the file.
-    fn order(self) -> FileOrder {
-        match self {
-            Endianness::Little => FileOrder::Little,
-            Endianness::Big => FileOrder::Big,
-            Endianness::Native if ByteOrder::NATIVE == ByteOrder::Little => FileOrder::Little,
-            Endianness::Native => FileOrder::Big,
-        }
+/// The byte order of numbers in the file.
+fn order(endianness: Endianness) -> FileOrder {
+    match endianness {
+        Endianness::Little => FileOrder::Little,
+        Endianness::Big => FileOrder::Big,
+        Endianness::Native if ByteOrder::NATIVE == ByteOrder::Little => FileOrder::Little,
+        Endianness::Native => FileOrder::Big,
     }
 }
 
@@ -66,7 +64,7 @@ pub(crate) fn text(len: u32) -> Datatype {
 
 /// An atomic type but string.
 pub(crate) fn atomic(ext: ExtType, endianness: Endianness) -> Datatype {
-    let order = endianness.order();
+    let order = order(endianness);
     let size = u32::try_from(ext.size()).unwrap_or(0);
     let precision = u16::try_from(ext.size().saturating_mul(8)).unwrap_or(0);
     let integer = |signed| {
@@ -112,7 +110,7 @@ fn nested(model: &Model, nc_type: i32, endianness: Endianness, depth: usize) -> 
         return Typed::new(string());
     }
     let ty = model.user_type(nc_type).ok_or(NcError::BadType)?;
-    match &ty.stored {
+    match ty.stored() {
         Some(stored) if !ty.is_declared => {
             // Fields that netCDF cannot show cannot be written either.
             let is_whole = model.forms.shown_fields(nc_type).is_none();

@@ -1,5 +1,6 @@
 //! What only a writer needs to know of a variable.
 
+use zonda_format::{Quantize, StorageRequest};
 use zonda_hdf5::message::{Datatype, FilterDescription};
 
 use super::held::Held;
@@ -68,65 +69,6 @@ impl VarDraft {
             _ if self.no_fill => Fill::None,
             Some(held) => Fill::User(held),
             None => Fill::Default,
-        }
-    }
-}
-
-/// Storage as `nc_def_var_chunking` asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StorageRequest {
-    /// `NC_CONTIGUOUS`
-    Contiguous,
-    /// `NC_COMPACT`
-    Compact,
-    /// `NC_CHUNKED`
-    Chunked,
-    /// Another number: checked as storage without chunks, and then left as it is.
-    Unknown,
-}
-
-/// Precision that is given up for better compression (`nc_def_var_quantize`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quantize {
-    /// How.
-    pub mode: QuantizeMode,
-    /// Digits, or bits for [`QuantizeMode::BitRound`], that are kept.
-    pub kept: u32,
-}
-
-/// How precision is given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QuantizeMode {
-    /// `NC_QUANTIZE_BITGROOM`
-    BitGroom,
-    /// `NC_QUANTIZE_GRANULARBR`
-    GranularBitRound,
-    /// `NC_QUANTIZE_BITROUND`
-    BitRound,
-}
-
-impl QuantizeMode {
-    /// All of them.
-    pub const ALL: [QuantizeMode; 3] =
-        [QuantizeMode::BitGroom, QuantizeMode::GranularBitRound, QuantizeMode::BitRound];
-
-    /// The number that C has for it.
-    #[must_use]
-    pub fn number(self) -> i32 {
-        match self {
-            QuantizeMode::BitGroom => 1,
-            QuantizeMode::GranularBitRound => 2,
-            QuantizeMode::BitRound => 3,
-        }
-    }
-
-    /// The attribute that says so in the file.
-    #[must_use]
-    pub fn attribute(self) -> &'static str {
-        match self {
-            QuantizeMode::BitGroom => "_QuantizeBitGroomNumberOfSignificantDigits",
-            QuantizeMode::GranularBitRound => "_QuantizeGranularBitRoundNumberOfSignificantDigits",
-            QuantizeMode::BitRound => "_QuantizeBitRoundNumberOfSignificantBits",
         }
     }
 }

@@ -4,11 +4,11 @@
 //! Bytes of a compound that no field has are copied along.
 
 use zonda_convert::{ByteOrder, Encoder, RangeRule};
+use zonda_format::Fetch;
 use zonda_hdf5::message::Padding;
 use zonda_hdf5::{FileAddr, HdfError, HeapId, HeapWriter, Space};
 
 use crate::form::{Form, Shape};
-use zonda_format::Fetch;
 
 type Result<T> = std::result::Result<T, HdfError>;
 

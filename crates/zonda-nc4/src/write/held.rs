@@ -4,13 +4,13 @@
 //! are here, not in the global heap, until a commit puts them there. So inquiries need no file, a
 //! value that is overwritten before the commit costs the file nothing, and definitions do no I/O.
 
+use zonda_format::Fetch;
 use zonda_hdf5::File;
 use zonda_model::NcError;
 use zonda_model::memory::{self, NoMemory};
 
 use crate::form::{Form, Shape};
 use crate::values::{Fault, Values};
-use zonda_format::Fetch;
 use zonda_format::Place;
 
 /// Elements in memory form, with what they point to. An address in them is the number of a part,

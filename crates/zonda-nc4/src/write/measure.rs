@@ -189,7 +189,7 @@ fn measure(
     let ty = model.user_type(nc_type).ok_or(NcError::BadType)?;
     let size = ty.size as u64;
     let plain = Measure { bytes: HEAD, levels: 1, memory: size, stored: size };
-    let measured = match (&ty.class, &ty.stored) {
+    let measured = match (&ty.class, ty.stored()) {
         (_, Some(stored)) => Measure { memory: size, ..of_datatype(stored)? },
         (UserClass::Compound(fields), _) => {
             let mut all = plain;

@@ -46,7 +46,6 @@ pub(crate) use att_list::EditedAtts;
 pub(crate) use atts::{draft_fill, get_held};
 pub(crate) use datatypes::Typed;
 pub(crate) use draft::{Fill, Layout, VarDraft};
-pub use draft::{Quantize, QuantizeMode, StorageRequest};
 pub use held::Held;
 pub use raw::NeverWritten;
 pub use reopen::{recover, recover_of};
@@ -54,7 +53,7 @@ pub use settings::MOST_FILTER_PARAMS;
 pub use source::Source;
 pub(crate) use store::{Stores, VarStore};
 pub use view::View;
-pub(crate) use zonda_format::Fetch;
+pub(crate) use zonda_format::{Fetch, Quantize, QuantizeMode, StorageRequest};
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
 use super::{CreateHow, Fetch, Source};
-use crate::{GroupId, Nc4Error, Nc4File, OpenHow, Owner, Place, Result, Target};
+use crate::{GroupId, Nc4Error, Nc4File, OpenHow, Place, Result, Target, VarRef};
 
 /// Addresses are places in a list, from 1 on, on the way out as on the way in.
 #[derive(Clone, Default)]
@@ -48,10 +48,10 @@ impl Place for List {
 }
 
 pub(crate) const ROOT: GroupId = GroupId::ROOT;
-pub(crate) const GLOBAL: Owner = Owner { group: ROOT, var: VarId::GLOBAL };
+pub(crate) const GLOBAL: VarRef = VarRef { group: ROOT, var: VarId::GLOBAL };
 
-pub(crate) fn of(var: VarId) -> Owner {
-    Owner { group: ROOT, var }
+pub(crate) fn of(var: VarId) -> VarRef {
+    VarRef { group: ROOT, var }
 }
 
 fn how(classic: bool) -> CreateHow {
@@ -85,7 +85,7 @@ pub(crate) fn code<T>(result: Result<T>) -> i32 {
 /// Puts numbers; gives how many did not fit.
 pub(crate) fn put(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     mem: MemType,
@@ -102,7 +102,7 @@ pub(crate) fn put(
 
 pub(crate) fn put_ints(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     values: &[i32],
@@ -111,14 +111,14 @@ pub(crate) fn put_ints(
     put(file, owner, name, nc_type, MemType::I32, &bytes)
 }
 
-pub(crate) fn put_text(file: &mut Nc4File, owner: Owner, name: &str, text: &str) -> Result<u64> {
+pub(crate) fn put_text(file: &mut Nc4File, owner: VarRef, name: &str, text: &str) -> Result<u64> {
     put(file, owner, name, 2, MemType::Text, text.as_bytes())
 }
 
 /// Puts elements in natural form.
 pub(crate) fn put_natural(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     list: &mut List,
@@ -135,7 +135,7 @@ pub(crate) fn put_natural(
 
 pub(crate) fn put_strings(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     texts: &[Option<&str>],
 ) -> Result<u64> {
@@ -146,7 +146,7 @@ pub(crate) fn put_strings(
 }
 
 /// The values of an attribute in natural form.
-pub(crate) fn get(file: &Nc4File, owner: Owner, name: &str) -> Result<(Vec<u8>, List)> {
+pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>, List)> {
     let (mut out, mut list) = (Vec::new(), List::default());
     let memory = &mut out;
     let _all_fit = file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
@@ -156,7 +156,7 @@ pub(crate) fn get(file: &Nc4File, owner: Owner, name: &str) -> Result<(Vec<u8>, 
     Ok((out, list))
 }
 
-pub(crate) fn get_ints(file: &Nc4File, owner: Owner, name: &str) -> Vec<i32> {
+pub(crate) fn get_ints(file: &Nc4File, owner: VarRef, name: &str) -> Vec<i32> {
     let mut out = Vec::new();
     let memory = &mut out;
     let target = Target::Atomic(MemType::I32);
@@ -168,7 +168,7 @@ pub(crate) fn get_ints(file: &Nc4File, owner: Owner, name: &str) -> Vec<i32> {
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }
 
-pub(crate) fn get_strings(file: &Nc4File, owner: Owner, name: &str) -> Vec<Option<String>> {
+pub(crate) fn get_strings(file: &Nc4File, owner: VarRef, name: &str) -> Vec<Option<String>> {
     let (bytes, list) = get(file, owner, name).unwrap();
     let addresses = bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
     let text = |address| list.at(address).map(|text| String::from_utf8(text.to_vec()).unwrap());
@@ -176,11 +176,11 @@ pub(crate) fn get_strings(file: &Nc4File, owner: Owner, name: &str) -> Vec<Optio
 }
 
 /// Names, types and lengths of attributes in order.
-pub(crate) fn listed(file: &Nc4File, owner: Owner) -> Vec<(String, i32, u64)> {
+pub(crate) fn listed(file: &Nc4File, owner: VarRef) -> Vec<(String, i32, u64)> {
     let atts = (0..file.n_atts(owner).unwrap()).map(|number| file.att(owner, number).unwrap());
     atts.map(|att| (String::from_utf8(att.name.to_vec()).unwrap(), att.nc_type, att.len)).collect()
 }
 
-pub(crate) fn names(file: &Nc4File, owner: Owner) -> Vec<String> {
+pub(crate) fn names(file: &Nc4File, owner: VarRef) -> Vec<String> {
     listed(file, owner).into_iter().map(|(name, ..)| name).collect()
 }

@@ -18,7 +18,7 @@ use super::{CreateHow, Source};
 use crate::hidden;
 use crate::model::{AttInfo, Dim, GroupId, Var};
 use crate::place::Target;
-use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
 
 fn how() -> CreateHow {
     CreateHow {
@@ -65,10 +65,10 @@ fn seen(file: &Nc4File) -> Vec<String> {
     }
     for (id, group) in (0..).map(GroupId).zip(&model.groups) {
         let path = model.group_path(id);
-        out.extend(seen_atts(file, Owner { group: id, var: VarId::GLOBAL }, &path));
+        out.extend(seen_atts(file, VarRef { group: id, var: VarId::GLOBAL }, &path));
         for (var_id, var) in (0..).map(VarId).zip(&group.vars) {
             let path = model.var_path(id, var);
-            out.extend(seen_atts(file, Owner { group: id, var: var_id }, &path));
+            out.extend(seen_atts(file, VarRef { group: id, var: var_id }, &path));
         }
         for ty in &group.types {
             let ty = model.user_type(*ty).unwrap();
@@ -106,7 +106,7 @@ fn seen_data(file: &Nc4File, group: GroupId, var: &Var) -> u32 {
 }
 
 /// The attributes of an object with their values.
-fn seen_atts(file: &Nc4File, owner: Owner, path: &str) -> Vec<String> {
+fn seen_atts(file: &Nc4File, owner: VarRef, path: &str) -> Vec<String> {
     let mut out = Vec::new();
     let n_atts = match file.n_atts(owner) {
         Ok(n_atts) => n_atts,
@@ -328,7 +328,7 @@ fn random_attribute(file: &mut Nc4File, group: GroupId, random: &mut Random) {
         0 => VarId::GLOBAL,
         n => VarId(i32::try_from(n - 1).unwrap()),
     };
-    let owner = Owner { group, var };
+    let owner = VarRef { group, var };
     let n_atts = file.n_atts(owner).unwrap();
     if n_atts > 0 && random.below(4) == 0 {
         let name = file.att(owner, random.below(n_atts)).unwrap().name;

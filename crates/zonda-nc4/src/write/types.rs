@@ -13,7 +13,7 @@ use super::measure::{check_items, check_types};
 use crate::Result;
 use crate::file::Nc4File;
 use crate::form::NC_STRING;
-use crate::model::{Endianness, Field, GroupId, Model, UserClass, UserType};
+use crate::model::{Endianness, Field, GroupId, Model, TypeEntry, UserClass, UserType};
 
 /// Bytes of a sequence in memory.
 const SEQUENCE: usize = 16;
@@ -76,13 +76,13 @@ impl Nc4File {
             let home = definer.model.user_type(nc_type).map_or(group, |ty| ty.group);
             check_items(definer.model, field_type, home)?;
             let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
-            if let UserClass::Compound(fields) = &mut ty.class {
+            if let UserClass::Compound(fields) = &mut ty.shown.class {
                 fields.push(Field { name, offset, nc_type: field_type, dims: dims.to_vec() });
             }
             let checked = check_types(definer.model, nc_type);
             if checked.is_err()
                 && let Some(ty) = definer.model.user_type_mut(nc_type)
-                && let UserClass::Compound(fields) = &mut ty.class
+                && let UserClass::Compound(fields) = &mut ty.shown.class
             {
                 fields.pop();
             }
@@ -151,7 +151,7 @@ impl Nc4File {
             definer.growing(nc_type, |class| matches!(class, UserClass::Enum { .. }))?;
             let ty = definer.model.user_type_mut(nc_type).ok_or(NcError::Internal)?;
             let value: Box<[u8]> = value.get(..ty.size).ok_or(NcError::Inval)?.into();
-            if let UserClass::Enum { members, .. } = &mut ty.class {
+            if let UserClass::Enum { members, .. } = &mut ty.shown.class {
                 if members.iter().any(|known| known.0 == name || known.1 == value) {
                     return Err(NcError::HdfErr.into());
                 }
@@ -160,7 +160,7 @@ impl Nc4File {
             let checked = check_types(definer.model, nc_type);
             if checked.is_err()
                 && let Some(ty) = definer.model.user_type_mut(nc_type)
-                && let UserClass::Enum { members, .. } = &mut ty.class
+                && let UserClass::Enum { members, .. } = &mut ty.shown.class
             {
                 members.pop();
             }
@@ -190,8 +190,9 @@ impl Nc4File {
                 return Err(NcError::Inval.into());
             }
             definer.check_link(group, &name)?;
-            let ty = UserType { name, group, size, class, stored: None, is_declared: true };
-            let nc_type = definer.model.add_type(ty).ok_or(NcError::Internal)?;
+            let ty = UserType { name, group, ..UserType::described(size, class) };
+            let added = definer.model.add_type(TypeEntry::declared(ty));
+            let nc_type = added.ok_or(NcError::Internal)?;
             definer.mark(ObjectKey::Type(nc_type));
             definer.mark(ObjectKey::Group(group));
             Ok(nc_type)
@@ -207,7 +208,7 @@ impl Nc4File {
         self.define(GroupId::ROOT, b"", |definer| {
             let Typed { datatype, form } = Typed::of(definer.model, nc_type, Endianness::Native)?;
             if let Some(ty) = definer.model.user_type_mut(nc_type) {
-                ty.stored = Some(std::sync::Arc::new(datatype));
+                ty.settle(datatype);
             }
             definer.model.forms.learn(nc_type, &form);
             Ok(())
@@ -233,7 +234,7 @@ impl Definer<'_> {
         if !is_class(&ty.class) {
             return Err(NcError::BadType);
         }
-        if ty.stored.is_some() {
+        if ty.is_stored {
             return Err(NcError::TypDefined);
         }
         self.writing()?;

@@ -4,10 +4,11 @@ use std::sync::{Arc, OnceLock};
 
 use zonda_model::{DimId, ExtType, MAX_NAME_BYTES, NcError, VarId, default_fill};
 
+use super::StorageRequest;
 use super::atts::{COPIES, SMALL};
 use super::datatypes::Typed;
 use super::define::{Definer, owned, stored_name};
-use super::draft::{Layout, StorageRequest, VarDraft};
+use super::draft::{Layout, VarDraft};
 use super::measure::check_users;
 use super::{ObjectKey, chunk_sizes, filters};
 use crate::Result;
@@ -244,7 +245,7 @@ impl Definer<'_> {
             let kept = quantize.kept.to_ne_bytes();
             let held = super::Held::plain(&kept[..]);
             let name = quantize.mode.attribute().as_bytes();
-            let owner = crate::Owner { group, var: id };
+            let owner = crate::VarRef { group, var: id };
             self.edit_atts(owner)?.put(name, ExtType::Int.nc_type(), 1, held)?;
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zonda_model::{Hyperslab, VarId};
 use zonda_nc4::{
-    GroupId, Model, Nc4Error, Nc4File, OpenHow, Owner, Place, Target, UserClass, UserType,
+    GroupId, Model, Nc4Error, Nc4File, OpenHow, Place, Target, UserClass, UserType, VarRef,
 };
 
 /// Keeps strings and sequences in a list; an address is a place in it.
@@ -125,7 +125,7 @@ pub(crate) fn read(
 /// The canonical bytes of an attribute.
 pub(crate) fn read_att(
     file: &Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &[u8],
     nc_type: i32,
 ) -> Result<Vec<u8>, Nc4Error> {
@@ -144,9 +144,9 @@ pub(crate) fn touch(file: &Nc4File) {
     };
     for (group, id) in model.groups.iter().zip(0u16..) {
         let group_id = GroupId(id);
-        touch_atts(file, Owner { group: group_id, var: VarId::GLOBAL });
+        touch_atts(file, VarRef { group: group_id, var: VarId::GLOBAL });
         for (var, index) in group.vars.iter().zip(0i32..) {
-            touch_atts(file, Owner { group: group_id, var: VarId(index) });
+            touch_atts(file, VarRef { group: group_id, var: VarId(index) });
             let _ = file.var_info(group_id, VarId(index));
             let count: Vec<_> = var
                 .dims
@@ -164,7 +164,7 @@ pub(crate) fn touch(file: &Nc4File) {
     }
 }
 
-fn touch_atts(file: &Nc4File, owner: Owner) {
+fn touch_atts(file: &Nc4File, owner: VarRef) {
     for i in 0..file.n_atts(owner).unwrap_or(0) {
         if let Ok(info) = file.att(owner, i) {
             let _ = read_att(file, owner, &info.name, info.nc_type);

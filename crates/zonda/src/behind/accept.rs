@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use zonda_convert::Converted;
+use zonda_format::VarRef;
 use zonda_format::{Access, Checked, Fetch, Fit, PutRules, Values};
 use zonda_model::Hyperslab;
 use zonda_runtime::callout;
@@ -17,7 +18,6 @@ use super::{Behind, Known, State, args_of};
 use crate::dataset::Inner;
 use crate::error::Result;
 use crate::meta::Meta;
-use crate::refs::VarRef;
 
 /// Values up to so many bytes are collected before a thread is asked to come.
 const SMALL: usize = 64 << 10;

@@ -2,13 +2,13 @@
 
 use std::sync::atomic::AtomicUsize;
 
+use zonda_format::VarRef;
 use zonda_model::{Hyperslab, MemType};
 use zonda_nc4::Held;
 use zonda_shared::NoRoom;
 
 use super::memory::Memory;
 use super::record::{self, Form};
-use crate::refs::VarRef;
 
 /// Puts one after another, with the memory of their values.
 #[derive(Debug, Default)]

@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use zonda_format::VarRef;
 use zonda_runtime::lock::{
     Condvar, Mutex, MutexGuard, Rank, RwLock, RwLockReadGuard, RwLockWriteGuard,
 };
@@ -48,7 +49,6 @@ use zonda_storage::backend::File;
 
 use crate::dataset::Inner;
 use crate::error::{Error, Result};
-use crate::refs::VarRef;
 
 pub(crate) use accept::Queued;
 use budget::Budget;

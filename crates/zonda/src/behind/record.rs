@@ -3,11 +3,9 @@
 //! Group, variable, first byte and number of bytes of the values in their block, rank, flags; starts,
 //! counts and strides. What the values are is among the flags ([`Form`]).
 
+use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::GroupId;
 use zonda_shared::{Block, NoRoom};
-
-use crate::refs::VarRef;
 
 const FIRST: usize = 6;
 /// Flag: there are strides.

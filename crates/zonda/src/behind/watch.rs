@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use zonda_format::VarRef;
 use zonda_runtime::lock::{Mutex, MutexGuard, Rank};
 
 use zonda_model::{Hyperslab, MemType};
@@ -20,7 +21,6 @@ use crate::dataset::Inner;
 use crate::error::{Error, Result};
 use crate::meta::Meta;
 use crate::nc4::Nc4;
-use crate::refs::VarRef;
 
 /// Bytes put to a classic file after which it is committed, which changes nothing but when. The
 /// netCDF-4 format does so by itself, and to do so more often would change the file.

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use zonda_format::Place;
+use zonda_format::{StorageKind, VarRef};
 use zonda_model::Hyperslab;
-use zonda_nc4::StorageKind;
 
 use super::{Grade, Notes, step};
 use crate::copy::Progress;
@@ -13,7 +13,6 @@ use crate::copy::boxes::{Array, There, Walk, choose, choose_around};
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::refs::VarRef;
 
 /// Bytes that are read at a time: enough for all threads.
 const GOAL: u64 = 32 << 20;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use zonda_format::Place;
+use zonda_format::VarRef;
 use zonda_model::VarId;
 use zonda_nc4::{Extent, GroupId, Nc4Error, Usage};
 
@@ -12,7 +13,6 @@ use crate::copy::Progress;
 use crate::copy::pieces::Pieces;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::refs::VarRef;
 
 pub(super) fn check(
     file: &Dataset,

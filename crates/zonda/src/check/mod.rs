@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 use zonda_storage::Neighbour;
@@ -23,7 +24,7 @@ use crate::copy::Progress;
 use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::{Detected, Format, detect};
+use crate::format::{Detected, detect};
 use crate::open::OpenOptions;
 
 /// Findings that are kept; others are counted.

@@ -1,14 +1,13 @@
 //! Attributes from one file to another.
 
 use zonda_format::Values;
+use zonda_format::{NC_STRING, VarRef};
 use zonda_model::ExtType;
 
 use super::pieces::Pieces;
 use super::tree::AttDef;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::meta::NC_STRING;
-use crate::refs::VarRef;
 
 /// Values of an attribute in native bytes, and what they point to.
 pub(crate) fn values(source: &Dataset, owner: VarRef, att: &AttDef) -> Result<(Vec<u8>, Pieces)> {

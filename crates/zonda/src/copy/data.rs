@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use zonda_format::StorageKind;
 use zonda_format::Values;
 use zonda_model::{Hyperslab, NcError, memory};
-use zonda_nc4::{NeverWritten, StorageKind};
+use zonda_nc4::NeverWritten;
 
 use super::ahead;
 use super::boxes::{Array, Boxes, Walk, choose, choose_around};

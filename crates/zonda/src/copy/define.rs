@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use zonda_chunk::FilterSpec;
 use zonda_classic::{FillMode, Reserve};
 use zonda_format::Values;
+use zonda_format::{
+    Endianness, FIRST_USER_TYPE, Format, GroupId, NC_STRING, StorageKind, StorageRequest, VarInfo,
+    VarRef,
+};
 use zonda_model::{Answer, DimId, NcError, memory};
-use zonda_nc4::{Endianness, GroupId, NeverWritten, StorageKind, StorageRequest, VarInfo};
+use zonda_nc4::NeverWritten;
 
 use super::pieces::Pieces;
 use super::rules::{RuledAxis, RuledFilters, RuledStorage, RuledVar, Rules};
@@ -16,10 +20,7 @@ use super::tree::{AttDef, ClassDef, Tree, TypeDef, VarDef, joined, shown};
 use super::{Copied, CopyOptions, atts, fit};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::Format;
-use crate::meta::{FIRST_USER_TYPE, NC_STRING};
 use crate::nc4::filter_is_available;
-use crate::refs::VarRef;
 
 /// The attribute that sets a fill value.
 const FILL_VALUE: &[u8] = b"_FillValue";

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use zonda_format::{Format, NC_STRING};
 use zonda_model::{Answer, ExtType, NcError};
 
 use super::tree::{AttDef, Tree, VarDef, is_atomic, shown};
 use crate::error::{Error, Result};
-use crate::format::Format;
-use crate::meta::NC_STRING;
 
 /// Things named in a message.
 const MOST_NAMED: usize = 5;

@@ -41,6 +41,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use zonda_format::Format;
 use zonda_model::{Answer, NcError};
 use zonda_nc4::Damaged;
 
@@ -50,7 +51,6 @@ pub use salvage::Lost;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::format::Format;
 use crate::open::{CreateOptions, OpenOptions};
 use data::Transfer;
 pub use target::Temporary;

@@ -1,9 +1,6 @@
 //! What a copy is asked to be.
 
-use zonda_chunk::FilterSpec;
-use zonda_nc4::Quantize;
-
-use crate::format::Format;
+use zonda_format::{FilterSpec, Format, Quantize};
 
 /// Memory for data that a copy takes unless it is told.
 const DEFAULT_MEMORY: u64 = 256 << 20;

@@ -1,14 +1,14 @@
 //! Chunks that are copied as they are stored: no filter is undone and none applied.
 
 use zonda_chunk::{ChunkAt, StoredChunks};
-use zonda_nc4::{Nc4File, StorageKind};
+use zonda_format::{StorageKind, VarRef};
+use zonda_nc4::Nc4File;
 
 use super::ahead;
 use super::boxes::There;
 use super::define::Made;
 use crate::dataset::Dataset;
 use crate::error::Result;
-use crate::refs::VarRef;
 
 /// Stored bytes that are read and written together: what the caches of processors hold.
 const BATCH_BYTES: u64 = 1 << 20;

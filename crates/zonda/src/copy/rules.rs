@@ -1,9 +1,7 @@
 //! What a caller decides itself about each object of a copy.
 
-use zonda_chunk::FilterSpec;
-use zonda_nc4::{StorageRequest, VarInfo};
-
 use crate::error::Result;
+use zonda_format::{FilterSpec, StorageRequest, VarInfo};
 
 /// Decisions about the objects of a copy, in place of those that follow from
 /// [`CopyOptions`](super::CopyOptions); for programs with rules of their own, such as `nccopy`.

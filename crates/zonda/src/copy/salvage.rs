@@ -1,8 +1,9 @@
 //! Copies of damaged files: what reads is copied, what does not is told of.
 
 use zonda_classic::Passed;
+use zonda_format::GroupId;
 use zonda_model::{Answer, ExtType, NcError, default_fill, memory};
-use zonda_nc4::{GroupId, NeverWritten};
+use zonda_nc4::NeverWritten;
 
 use super::boxes::{Array, Walk, choose};
 use super::data::{Transfer, bytes_of, chunks_of, to_len};

@@ -1,8 +1,7 @@
 //! How the variables of a netCDF-4 target are stored.
 
-use zonda_chunk::FilterSpec;
+use zonda_format::{FilterSpec, Quantize, StorageKind, StorageRequest};
 use zonda_model::{ExtType, NcError};
-use zonda_nc4::{Quantize, StorageKind, StorageRequest};
 
 use super::options::{CopyOptions, Pattern, applies};
 use super::tree::{VarDef, shown};

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use zonda_format::{
+    FIRST_USER_TYPE, Field, GroupId, Member, NC_STRING, UserClass, VarInfo, VarRef,
+};
 use zonda_model::{Answer, DimId, ExtType, NcError, VarId};
-use zonda_nc4::{GroupId, Member, UserClass, VarInfo};
 
 use super::options::{CopyOptions, Pattern};
 use super::rules::Rules;
@@ -12,8 +14,7 @@ use super::salvage::{Lost, is_ours};
 use crate::damaged::FaultKind;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::meta::{FIRST_USER_TYPE, Meta, NC_STRING};
-use crate::refs::VarRef;
+use crate::meta::Meta;
 
 /// Attributes that name variables which say where values are.
 const NAMING: [&[u8]; 4] = [b"coordinates", b"bounds", b"climatology", b"grid_mapping"];
@@ -705,7 +706,7 @@ fn read_types(
         let mut types = Vec::new();
         let mut seen = BTreeSet::new();
         if all {
-            for (ty, id) in meta.types().iter().zip(FIRST_USER_TYPE..) {
+            for (ty, id) in meta.types().zip(FIRST_USER_TYPE..) {
                 if index.contains_key(&ty.group) {
                     used.push(id);
                 }
@@ -737,8 +738,8 @@ fn add_type(
         UserClass::Compound(fields) => {
             fields.iter().for_each(|field| add_type(meta, field.nc_type, index, seen, types));
             // Text is shown as its first character, but all of it is there.
-            let lens = ty.text_lens().into_iter().chain(std::iter::repeat(1));
-            let field = |(field, len): (&zonda_nc4::Field, usize)| FieldDef {
+            let lens = meta.text_lens(id).into_iter().chain(std::iter::repeat(1));
+            let field = |(field, len): (&Field, usize)| FieldDef {
                 name: field.name.to_vec(),
                 offset: field.offset,
                 nc_type: field.nc_type,

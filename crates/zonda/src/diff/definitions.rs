@@ -1,6 +1,7 @@
 //! Definitions of two files, compared by name.
 
 use std::collections::BTreeMap;
+use zonda_format::VarRef;
 
 use super::forms::{Form, shown as type_shown};
 use super::values::{Tolerance, Values, compare, list};
@@ -9,7 +10,6 @@ use crate::copy::Pattern;
 use crate::copy::atts::values as values_of;
 use crate::copy::tree::{AttDef, AxisDef, DimDef, GroupDef, TypeDef, VarDef, joined, shown};
 use crate::error::Result;
-use crate::refs::VarRef;
 
 /// An owner of attributes: its path, itself in both files, and its attributes there.
 struct Owner<'a> {

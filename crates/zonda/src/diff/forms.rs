@@ -1,10 +1,10 @@
 //! Types of two files, put into a form in which values can be compared, whatever their numbers are.
 
+use zonda_format::NC_STRING;
 use zonda_model::ExtType;
 
 use super::values::number;
 use crate::copy::tree::{ClassDef, FieldDef, Tree, shown as text};
-use crate::meta::NC_STRING;
 
 /// How a value lies in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]

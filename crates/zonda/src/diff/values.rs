@@ -2,8 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use zonda_format::StorageKind;
 use zonda_model::{ExtType, Hyperslab, MemType, NcError, memory};
-use zonda_nc4::{NeverWritten, StorageKind};
+use zonda_nc4::NeverWritten;
 use zonda_slab::unrank;
 
 use super::forms::Form;

@@ -55,7 +55,7 @@ fn codes_of_puts() {
 #[test]
 fn codes_of_reserved_names() {
     let (mut file, [v, ..]) = vars();
-    let group = Owner { group: file.def_group(ROOT, b"g").unwrap(), var: VarId::GLOBAL };
+    let group = VarRef { group: file.def_group(ROOT, b"g").unwrap(), var: VarId::GLOBAL };
     let kept = "CLASS NAME DIMENSION_LIST REFERENCE_LIST _ARRAY_DIMENSIONS _Codecs _Format \
                 _IsNetcdf4 _NCProperties _NCZARR_ATTR _Netcdf4Coordinates _Netcdf4Dimid \
                 _SuperblockVersion _nc3_strict";

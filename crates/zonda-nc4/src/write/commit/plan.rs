@@ -472,7 +472,7 @@ impl Planner<'_> {
         let messages = match key {
             ObjectKey::Group(_) => header::group(sizes)?,
             ObjectKey::Type(id) => {
-                let ty = model.user_type(id).and_then(|ty| ty.stored.as_deref());
+                let ty = model.user_type(id).and_then(|ty| ty.stored());
                 let message = header::datatype(ty.ok_or(missing)?, sizes)?;
                 // Types have no attributes in netCDF.
                 return Ok(Stored::new(HeaderStyle::default(), vec![message]));

@@ -11,7 +11,7 @@ use zonda_storage::backend::Memory;
 use super::{create, def_dim, def_var};
 use crate::model::GroupId;
 use crate::write::Source;
-use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -51,7 +51,7 @@ fn many_variables() {
     time("attributes", 4 * n, || {
         for (var, name) in vars.iter().flat_map(|var| ["a", "b", "c", "d"].map(|name| (var, name)))
         {
-            let owner = Owner { group: ROOT, var: *var };
+            let owner = VarRef { group: ROOT, var: *var };
             let source = Source::Atomic(MemType::Text);
             let text = b"some text";
             let put = |len: usize| Ok::<_, Nc4Error>(&text[..len]);

@@ -10,7 +10,7 @@ use super::{create, def_dim, def_group, def_var, open};
 use crate::model::GroupId;
 use crate::write::testing::{List, listed, put_natural};
 use crate::write::{Source, StorageRequest};
-use crate::{Nc4Error, Nc4File, Owner, Target};
+use crate::{Nc4Error, Nc4File, Target, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 const STRING: i32 = 12;
@@ -173,7 +173,7 @@ fn nothing_refers_to_what_an_outer_group_does_not_show_yet() {
     let z = def_dim(&mut file, inner, "z", 3);
     def_var(&mut file, innermost, "w", &[x, y, z]);
     let opaque = file.def_opaque(ROOT, 2, b"opaque").unwrap();
-    let owner = Owner { group: innermost, var: old };
+    let owner = VarRef { group: innermost, var: old };
     put_natural(&mut file, owner, "bytes", opaque, &mut List::default(), b"ab", 1).unwrap();
     file.sync().unwrap();
     let entries = handle.entries();

@@ -12,7 +12,7 @@ use super::{check_lists, def_dim, def_var, open, seen};
 use crate::model::GroupId;
 use crate::write::Source;
 use crate::write::testing::List;
-use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+use crate::{Nc4Error, Nc4File, OpenHow, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
@@ -21,7 +21,7 @@ fn reopen(storage: &Arc<dyn Storage>) -> Result<Nc4File, Nc4Error> {
 }
 
 fn put_int(file: &mut Nc4File, var: VarId, name: &str, value: i32) -> Result<(), Nc4Error> {
-    let owner = Owner { group: ROOT, var };
+    let owner = VarRef { group: ROOT, var };
     let value = value.to_ne_bytes();
     let source = Source::Atomic(MemType::I32);
     file.put_att(owner, name.as_bytes(), 4, 1, source, |_| Ok(&value[..])).map(drop)
@@ -134,7 +134,7 @@ fn committed_types_count_who_has_them() {
     let path = "../zonda-hdf5/tests/data/attributes.h5";
     let bytes = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
     let name = "of committed type";
-    let global = Owner { group: ROOT, var: VarId::GLOBAL };
+    let global = VarRef { group: ROOT, var: VarId::GLOBAL };
     let users_after = |change: &dyn Fn(&mut Nc4File) -> Result<(), Nc4Error>| {
         let storage: Arc<dyn Storage> = Arc::new(Memory::from_slice(&bytes));
         assert_eq!(users_of(&storage, b"/committed"), 2);

@@ -4,10 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use zonda_format::{GroupId, VarRef};
 use zonda_model::VarId;
-use zonda_nc4::GroupId;
-
-use crate::refs::VarRef;
 
 /// A message. Files have numbers of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]

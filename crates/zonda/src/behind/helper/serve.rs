@@ -9,8 +9,9 @@ use std::rc::{Rc, Weak};
 use std::time::Duration;
 
 use zonda_format::Values;
+use zonda_format::{GroupId, VarRef};
 use zonda_model::{Hyperslab, NcError};
-use zonda_nc4::{GroupId, Held};
+use zonda_nc4::Held;
 use zonda_shared::{Channel, Happened, Left, LeftBlock, Process};
 use zonda_storage::Neighbour;
 
@@ -24,7 +25,6 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::open::{self, OpenOptions};
 use crate::recovery::{self, Recovery};
-use crate::refs::VarRef;
 
 /// Descriptors that are kept for the work itself: memory, a file, its journal, a copy, a folder.
 const SPARE: u64 = 16;

@@ -270,7 +270,7 @@ fn fill_values_of_strings() {
     let mut fetch = Fetched { caller: caller.clone(), last: Vec::new() };
     let other = caller.texts(&[Some(b"nothing")]);
     let set = lab.file.put_att::<crate::Nc4Error>(
-        crate::Owner { group: GroupId::ROOT, var: v },
+        crate::VarRef { group: GroupId::ROOT, var: v },
         b"_FillValue",
         12,
         1,

@@ -1,3 +1,0 @@
-//! Which variable is meant.
-
-pub use zonda_format::VarRef;
