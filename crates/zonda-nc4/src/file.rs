@@ -7,7 +7,7 @@ use zonda_runtime::lock::{Mutex, Rank};
 use zonda_chunk::FilterSpec;
 use zonda_chunk::filter::Found;
 use zonda_convert::{ByteOrder, Converted, Decoder, RangeRule};
-use zonda_format::{AttAccess, Room};
+use zonda_format::{AttAccess, Room, VarRef};
 use zonda_hdf5::{File, HdfError};
 use zonda_model::{ExtType, MemType, NcError, VarId, sought_name};
 use zonda_storage::{Beside, Storage};
@@ -24,8 +24,6 @@ use crate::types::Types;
 use crate::walk::Walk;
 use crate::write::Writing;
 use crate::{Nc4Error, Result};
-
-pub use zonda_format::VarRef as Owner;
 
 /// Finds a filter that is not built in, say in a plugin.
 pub type FindFilter = dyn Fn(&FilterSpec) -> Found + Send + Sync;
@@ -243,7 +241,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`].
-    pub fn att_faults(&self, owner: Owner) -> Result<Vec<Nc4Error>> {
+    pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Nc4Error>> {
         let faults = self.att_list(owner)?.faults();
         Ok(faults.iter().map(|fault| self.att_fault(owner, fault.clone())).collect())
     }
@@ -252,7 +250,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// `NC_ENOTVAR`, `NC_EBADGRPID`; `NC_EATTMETA`, `NC_EHDFERR`.
-    pub fn n_atts(&self, owner: Owner) -> Result<usize> {
+    pub fn n_atts(&self, owner: VarRef) -> Result<usize> {
         Ok(self.att_list(owner)?.len())
     }
 
@@ -260,7 +258,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::n_atts`]; `NC_ENOTATT`.
-    pub fn att(&self, owner: Owner, index: usize) -> Result<AttInfo> {
+    pub fn att(&self, owner: VarRef, index: usize) -> Result<AttInfo> {
         self.att_list(owner)?.info(index).map_err(|fault| self.att_fault(owner, fault))
     }
 
@@ -269,7 +267,7 @@ impl Nc4File {
     ///
     /// # Errors
     /// As [`Nc4File::att`].
-    pub fn find_att(&self, owner: Owner, name: &[u8]) -> Result<(i32, AttInfo)> {
+    pub fn find_att(&self, owner: VarRef, name: &[u8]) -> Result<(i32, AttInfo)> {
         let list = self.att_list(owner)?;
         let name = self.normalized(owner, name)?;
         if let Some((_, info)) = self.special(owner, &name)? {
@@ -467,7 +465,7 @@ impl Nc4File {
         place.get().map(|details| &**details).ok_or(missing)
     }
 
-    fn att_list(&self, owner: Owner) -> Result<&AttList> {
+    fn att_list(&self, owner: VarRef) -> Result<&AttList> {
         let model = self.model()?;
         let details = if owner.var == VarId::GLOBAL {
             let group = model.group(owner.group).ok_or_else(|| Nc4Error::Refused {
@@ -483,7 +481,7 @@ impl Nc4File {
     }
 
     /// The path of what an attribute belongs to.
-    pub(crate) fn path(&self, owner: Owner) -> String {
+    pub(crate) fn path(&self, owner: VarRef) -> String {
         match self.model.get() {
             None => String::from("/"),
             Some(model) => match model.var(owner.group, owner.var) {
@@ -493,21 +491,21 @@ impl Nc4File {
         }
     }
 
-    fn att_fault(&self, owner: Owner, fault: AttFault) -> Nc4Error {
+    fn att_fault(&self, owner: VarRef, fault: AttFault) -> Nc4Error {
         fault.at(|| self.path(owner))
     }
 
-    fn value_fault(&self, owner: Owner, fault: crate::get::GetFault) -> Nc4Error {
+    fn value_fault(&self, owner: VarRef, fault: crate::get::GetFault) -> Nc4Error {
         fault.at(|| self.path(owner))
     }
 
-    fn normalized<'n>(&self, owner: Owner, name: &'n [u8]) -> Result<std::borrow::Cow<'n, [u8]>> {
+    fn normalized<'n>(&self, owner: VarRef, name: &'n [u8]) -> Result<std::borrow::Cow<'n, [u8]>> {
         let sought = sought_name(name, NcError::BadName);
         sought.map_err(|code| Nc4Error::Refused { object: self.path(owner), code })
     }
 
     /// An attribute of a group that is found by name only: its value and what it is.
-    fn special(&self, owner: Owner, name: &[u8]) -> Result<Option<(Vec<u8>, AttInfo)>> {
+    fn special(&self, owner: VarRef, name: &[u8]) -> Result<Option<(Vec<u8>, AttInfo)>> {
         if owner.var != VarId::GLOBAL {
             return Ok(None);
         }

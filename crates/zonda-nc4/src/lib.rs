@@ -39,19 +39,18 @@ mod walk_left;
 mod write;
 
 pub use error::Nc4Error;
-pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow, Owner};
+pub use file::{Damaged, FindFilter, Nc4File, OnGaps, OpenHow};
 pub use model::{
     AttInfo, Dim, Endianness, Field, Gap, Group, GroupId, Member, Model, Passed, StorageKind,
     UserClass, UserType, Var, VarInfo, WhyPassed,
 };
-pub use place::Target;
 pub use stored::Stored;
 pub use write::MOST_FILTER_PARAMS;
 pub use write::{
-    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, Source, StorageRequest, View,
-    recover, recover_of,
+    CreateHow, Held, NeverWritten, PutRules, Quantize, QuantizeMode, StorageRequest, View, recover,
+    recover_of,
 };
-pub use zonda_format::{Fetch, Place};
+pub use zonda_format::VarRef;
 pub use zonda_hdf5::HdfError;
 pub use zonda_hdf5::journal::Recovered;
 pub use zonda_hdf5::usage::{Extent, ExtentKind, Fault, ObjectUsage, Usage};

@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use zonda_model::{NcError, VarId};
-use zonda_nc4::{GroupId, Nc4File, Owner, StorageKind, UserClass};
+use zonda_nc4::{GroupId, Nc4File, StorageKind, UserClass, VarRef};
 
 /// Where the reference is wrong or another answer is as good: part of the message, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[
@@ -88,7 +88,7 @@ impl Compare<'_> {
         });
         self.equal(path, "dims", dims.collect(), &want["dims"]);
         self.types(path, &group.types, want["types"].as_array().map_or(&[], |list| list));
-        self.atts(path, Owner { group: id, var: VarId::GLOBAL }, &want["atts"]);
+        self.atts(path, VarRef { group: id, var: VarId::GLOBAL }, &want["atts"]);
         let vars = want["vars"].as_array().map_or(&[][..], |list| list);
         let names: Value = group.vars.iter().map(|var| text(&var.name)).collect();
         let wanted: Value = vars.iter().map(|var| var["name"].clone()).collect();
@@ -175,7 +175,7 @@ impl Compare<'_> {
         }
     }
 
-    fn atts(&mut self, path: &str, owner: Owner, want: &Value) {
+    fn atts(&mut self, path: &str, owner: VarRef, want: &Value) {
         let Some(want) = want.as_object() else {
             return;
         };
@@ -244,7 +244,7 @@ impl Compare<'_> {
             let got = dims.iter().map(|dim| dim.as_ref().map(|(_, len)| *len).into());
             self.equal(path, "shape", got.collect::<Vec<Value>>().into(), &want["shape"]);
         }
-        self.atts(path, Owner { group, var: id }, &want["atts"]);
+        self.atts(path, VarRef { group, var: id }, &want["atts"]);
         let info = match self.file.var_info(group, id) {
             Ok(info) => info,
             Err(error) => {

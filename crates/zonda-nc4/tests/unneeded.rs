@@ -13,7 +13,7 @@ use zonda_hdf5::checksum::lookup3;
 use zonda_hdf5::message::kind;
 use zonda_hdf5::{File, FileAddr, Message, ObjectHeader};
 use zonda_model::VarId;
-use zonda_nc4::{GroupId, Nc4Error, Nc4File, OpenHow, Owner, Usage};
+use zonda_nc4::{GroupId, Nc4Error, Nc4File, OpenHow, Usage, VarRef};
 use zonda_storage::backend::Memory;
 
 /// What nobody needs who reads elements and definitions. The table of shared messages is one where no
@@ -52,7 +52,7 @@ fn digest(bytes: &[u8], folder: &Path) -> Result<String, String> {
         add(&format!("{:?} {:?} {:?}", group.name, group.dims, group.types), Ok(Vec::new()));
         let owners = (0..=group.vars.len() as i32).map(|var| VarId(var - 1));
         for var in owners {
-            let owner = Owner { group: id, var };
+            let owner = VarRef { group: id, var };
             for i in 0..file.n_atts(owner).unwrap_or(0) {
                 let info = file.att(owner, i).unwrap();
                 add(

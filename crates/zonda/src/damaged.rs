@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use zonda_model::Answer;
-use zonda_nc4::{Damaged, Nc4Error, Owner, WhyPassed};
+use zonda_nc4::{Damaged, Nc4Error, WhyPassed};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -82,7 +82,6 @@ impl Dataset {
     /// As [`Dataset::var_info`].
     pub fn att_faults(&self, owner: VarRef) -> Result<Vec<Error>> {
         let Some(nc4) = self.as_nc4() else { return Ok(Vec::new()) };
-        let owner = Owner { group: owner.group, var: owner.var };
         let faults = self.here(nc4.read().and_then(|file| Ok(file.att_faults(owner)?)))?;
         Ok(faults.into_iter().map(Error::from).collect())
     }

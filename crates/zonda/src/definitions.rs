@@ -134,7 +134,7 @@ impl Dataset {
         let (_hold, found) = self.to_change(owner)?;
         match found {
             Ok(classic) => self.here(classic.del_att(owner.var, name)),
-            Err(nc4) => self.change(nc4, |file| file.del_att(owner.into(), name)),
+            Err(nc4) => self.change(nc4, |file| file.del_att(owner, name)),
         }
     }
 
@@ -148,7 +148,7 @@ impl Dataset {
         let (_hold, found) = self.to_change(owner)?;
         match found {
             Ok(classic) => self.here(classic.rename_att(owner.var, name, new_name)),
-            Err(nc4) => self.change(nc4, |file| file.rename_att(owner.into(), name, new_name)),
+            Err(nc4) => self.change(nc4, |file| file.rename_att(owner, name, new_name)),
         }
     }
 

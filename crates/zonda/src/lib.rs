@@ -60,15 +60,15 @@ pub use refs::VarRef;
 pub use zonda_chunk::{ChunkAt, FilterSpec};
 pub use zonda_classic::{FillMode, Layout, Reserve};
 pub use zonda_convert::Converted;
-pub use zonda_format::{AttAccess, AttPut, Room, Values};
+pub use zonda_format::{AttAccess, AttPut, Fetch, Place, Room, Values};
 pub use zonda_model::{
     Answer, DimId, ExtType, Hyperslab, MAX_NAME_BYTES, MAX_VAR_DIMS, MemType, NcError, VarId,
     check_name, default_fill, filter_text, memory, normalize_name, release,
 };
 pub use zonda_nc4::{
-    Damaged, Endianness, Extent, ExtentKind, Fetch, Field, Gap, GroupId, MOST_FILTER_PARAMS,
-    Member, ObjectUsage, Place, Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage,
-    UserClass, UserType, VarInfo,
+    Damaged, Endianness, Extent, ExtentKind, Field, Gap, GroupId, MOST_FILTER_PARAMS, Member,
+    ObjectUsage, Quantize, QuantizeMode, StorageKind, StorageRequest, Stored, Usage, UserClass,
+    UserType, VarInfo,
 };
 pub use zonda_plugin::set_path as set_plugin_path;
 pub use zonda_runtime::callout::Stuck;

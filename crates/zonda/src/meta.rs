@@ -380,7 +380,7 @@ impl<'a> Meta<'a> {
     pub fn n_atts(&self, owner: VarId) -> Result<usize> {
         match self.of {
             Of::Classic { header, .. } => Ok(header.atts(owner)?.len()),
-            Of::Nc4 { file, group } => Ok(file.n_atts(VarRef { group, var: owner }.into())?),
+            Of::Nc4 { file, group } => Ok(file.n_atts(VarRef { group, var: owner })?),
         }
     }
 
@@ -393,9 +393,7 @@ impl<'a> Meta<'a> {
             Of::Classic { header, .. } => {
                 Ok(header.atts(owner)?.get(index).ok_or(NcError::NotAtt)?.into())
             }
-            Of::Nc4 { file, group } => {
-                Ok(file.att(VarRef { group, var: owner }.into(), index)?.into())
-            }
+            Of::Nc4 { file, group } => Ok(file.att(VarRef { group, var: owner }, index)?.into()),
         }
     }
 
@@ -411,7 +409,7 @@ impl<'a> Meta<'a> {
                 Ok((i32::try_from(index).unwrap_or(i32::MAX), att.into()))
             }
             Of::Nc4 { file, group } => {
-                let (number, att) = file.find_att(VarRef { group, var: owner }.into(), name)?;
+                let (number, att) = file.find_att(VarRef { group, var: owner }, name)?;
                 Ok((number, att.into()))
             }
         }

@@ -11,10 +11,10 @@ use zonda_runtime::lock::{Mutex, Polite, Rank, RwLockReadGuard, RwLockWriteGuard
 
 use zonda_chunk::ChunkAt;
 use zonda_classic::Ending;
+use zonda_format::{Place, Room};
 use zonda_model::{Answer, NcError};
 use zonda_nc4::{
-    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Place, Stored, Target,
-    Usage, VarInfo,
+    CreateHow, Damaged, GroupId, Model, Nc4File, ObjectUsage, OpenHow, Stored, Usage, VarInfo,
 };
 use zonda_storage::{Beside, MayWrite, Storage, Writer, WriterLock};
 
@@ -504,8 +504,8 @@ impl Dataset {
     /// As [`Dataset::var_info`]; `NC_ENOMEM` where `place` has no memory.
     pub fn fill_value(&self, var: VarRef, place: &mut dyn Place, out: &mut [u8]) -> Result<()> {
         let nc4 = self.here(self.nc4())?;
-        let target = Target::Natural(place);
-        self.here(self.look(nc4, |file| file.fill_value(var.group, var.var, target, out)))
+        let room = Room { bytes: out, place: Some(place) };
+        self.here(self.look(nc4, |file| file.fill_value(var, None, room)))
     }
 
     /// Chunk cache of a variable: bytes, slots, preemption.

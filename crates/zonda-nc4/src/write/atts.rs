@@ -1,7 +1,7 @@
 //! Putting, deleting and renaming attributes.
 
 use zonda_convert::{ByteOrder, Converted, Decoder, Encoder, RangeRule};
-use zonda_format::{AttPut, Values};
+use zonda_format::{AttPut, Values, VarRef};
 use zonda_model::{
     ExtType, MAX_NAME_BYTES, MemType, NcError, VarId, memory, normalize_name, sought_name,
 };
@@ -14,7 +14,7 @@ use super::held::Held;
 use super::measure::{check_attribute, check_fill};
 use super::settings::FILL_VALUE;
 use crate::details::native_fill;
-use crate::file::{Nc4File, Owner};
+use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::get::{GetFault, default_element};
 use crate::model::{AttInfo, Endianness, GroupId, Model, Var};
@@ -124,7 +124,7 @@ impl Nc4File {
     /// # Errors
     /// In the reference's order: `NC_EPERM`, `NC_ENOTINDEFINE` in the classic model, `NC_ENOTVAR`,
     /// `NC_ENOTATT`.
-    pub fn del_att(&mut self, owner: Owner, name: &[u8]) -> Result<()> {
+    pub fn del_att(&mut self, owner: VarRef, name: &[u8]) -> Result<()> {
         self.define_att(owner, name, |definer| {
             definer.group(owner.group)?;
             definer.writing()?;
@@ -144,7 +144,7 @@ impl Nc4File {
     /// In the reference's order: `NC_EMAXNAME`, `NC_EPERM`, `NC_EBADNAME`, `NC_ENOTVAR`,
     /// `NC_ENAMEINUSE`, `NC_ENOTATT`; in the classic model `NC_ENOTINDEFINE` for a longer name in
     /// data mode. Also `NC_ENAMEINUSE` for a name that netCDF keeps for itself.
-    pub fn rename_att(&mut self, owner: Owner, name: &[u8], new_name: &[u8]) -> Result<()> {
+    pub fn rename_att(&mut self, owner: VarRef, name: &[u8], new_name: &[u8]) -> Result<()> {
         self.define_att(owner, name, |definer| {
             definer.group(owner.group)?;
             if new_name.len() > MAX_NAME_BYTES {
@@ -177,8 +177,8 @@ fn memory_type(att: &AttPut<'_>) -> Option<MemType> {
     att.mem.or(ExtType::from_nc_type(att.nc_type).map(ExtType::natural_mem))
 }
 
-impl From<Owner> for ObjectKey {
-    fn from(owner: Owner) -> ObjectKey {
+impl From<VarRef> for ObjectKey {
+    fn from(owner: VarRef) -> ObjectKey {
         match owner.var {
             VarId::GLOBAL => ObjectKey::Group(owner.group),
             var => ObjectKey::Var(owner.group, var),
@@ -190,7 +190,7 @@ impl Definer<'_> {
     /// The checks of a put, in the reference's order; gives the name as it is stored.
     fn check_put(
         &mut self,
-        owner: Owner,
+        owner: VarRef,
         name: &[u8],
         nc_type: i32,
         n_values: usize,
@@ -258,7 +258,7 @@ impl Definer<'_> {
 
     fn store_att(
         &mut self,
-        owner: Owner,
+        owner: VarRef,
         name: &[u8],
         nc_type: i32,
         n_values: usize,

@@ -13,7 +13,7 @@ use crate::file::Nc4File;
 use crate::files::{Files, ObjectAt};
 use crate::model::{Group, GroupId, Model, Var};
 use crate::types::Types;
-use crate::{Nc4Error, Owner, Result};
+use crate::{Nc4Error, Result, VarRef};
 
 /// A model that is being changed. The checks of the reference come in an order of their own in each
 /// function, so a file that is open for reading gets here, too.
@@ -77,7 +77,7 @@ impl Nc4File {
     /// The same about an attribute, which may not be there yet.
     pub(crate) fn define_att<T>(
         &mut self,
-        owner: Owner,
+        owner: VarRef,
         name: &[u8],
         work: impl FnOnce(&mut Definer<'_>) -> std::result::Result<T, Stop>,
     ) -> Result<T> {
@@ -234,7 +234,10 @@ impl Definer<'_> {
     }
 
     /// An attribute list that can be changed.
-    pub(crate) fn edit_atts(&mut self, owner: Owner) -> std::result::Result<&mut EditedAtts, Stop> {
+    pub(crate) fn edit_atts(
+        &mut self,
+        owner: VarRef,
+    ) -> std::result::Result<&mut EditedAtts, Stop> {
         let at = match owner.var {
             VarId::GLOBAL => self.group(owner.group)?.at,
             var => self.var(owner.group, var)?.at,
@@ -255,7 +258,7 @@ impl Definer<'_> {
 
     fn details_place(
         &mut self,
-        owner: Owner,
+        owner: VarRef,
     ) -> std::result::Result<&mut OnceLock<Arc<Details>>, Stop> {
         let place = match owner.var {
             VarId::GLOBAL => self.model.group_mut(owner.group).map(|group| &mut group.details),

@@ -11,13 +11,13 @@ use super::draft::{Quantize, QuantizeMode, StorageRequest, VarDraft};
 use super::filters::{DEFLATE, FLETCHER32, SHUFFLE, SZIP, params_added};
 use super::held::Held;
 use super::measure::check_fill;
-use crate::file::{Nc4File, Owner};
+use crate::file::Nc4File;
 use crate::form::NC_STRING;
 use crate::model::{Endianness, GroupId, UserClass};
 use crate::place::NoPlace;
 use crate::write::datatypes::Typed;
 use crate::{Nc4Error, Result};
-use zonda_format::{AttAccess, Room, Values};
+use zonda_format::{AttAccess, Room, Values, VarRef};
 
 /// The attribute that sets a fill value.
 pub(crate) const FILL_VALUE: &[u8] = b"_FillValue";
@@ -282,7 +282,7 @@ impl Nc4File {
             let draft = definer.draft(group, var)?;
             draft.no_fill = no_fill;
             let had_value = draft.fill_value.is_some();
-            let owner = Owner { group, var };
+            let owner = VarRef { group, var };
             match value.filter(|_| !no_fill) {
                 Some(value) => {
                     let typed = Typed::of(definer.model, nc_type, Endianness::Native)?;
@@ -360,7 +360,7 @@ impl Nc4File {
         if let Some(draft) = known.draft.as_deref().filter(|draft| !draft.is_settled) {
             return Ok(draft.quantize);
         }
-        let owner = Owner { group, var };
+        let owner = VarRef { group, var };
         for mode in QuantizeMode::ALL {
             let mut kept = [0; 4];
             let name = mode.attribute().as_bytes();

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::{MemType, NcError, VarId};
+use zonda_format::{Access, AttAccess, AttPut, Fetch, Place, Room, Values};
+use zonda_model::{Hyperslab, MemType, VarId};
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 
-use super::{CreateHow, Fetch, Source};
-use crate::{GroupId, Nc4Error, Nc4File, OpenHow, Owner, Place, Result, Target};
+use super::CreateHow;
+use crate::{GroupId, Nc4File, OpenHow, Result, VarRef};
 
 /// Addresses are places in a list, from 1 on, on the way out as on the way in.
 #[derive(Clone, Default)]
@@ -48,10 +49,47 @@ impl Place for List {
 }
 
 pub(crate) const ROOT: GroupId = GroupId::ROOT;
-pub(crate) const GLOBAL: Owner = Owner { group: ROOT, var: VarId::GLOBAL };
+pub(crate) const GLOBAL: VarRef = VarRef { group: ROOT, var: VarId::GLOBAL };
 
-pub(crate) fn of(var: VarId) -> Owner {
-    Owner { group: ROOT, var }
+pub(crate) fn of(var: VarId) -> VarRef {
+    VarRef { group: ROOT, var }
+}
+
+/// Elements side by side of a variable of the root group.
+pub(crate) fn access<'a>(
+    var: VarId,
+    start: &'a [usize],
+    count: &'a [usize],
+    mem: Option<MemType>,
+) -> Access<'a> {
+    Access { var: of(var), slab: Hyperslab { start, count, stride: None }, mem }
+}
+
+/// Puts such elements, all of which fit.
+pub(crate) fn put_data(
+    file: &mut Nc4File,
+    var: VarId,
+    (start, count): (&[usize], &[usize]),
+    mem: MemType,
+    bytes: &[u8],
+) {
+    let put = file.put_now(&access(var, start, count, Some(mem)), Values::plain(bytes));
+    assert_eq!(put.unwrap().out_of_range, 0);
+}
+
+/// Reads such elements, all of which fit.
+pub(crate) fn get_data(
+    file: &Nc4File,
+    var: VarId,
+    (start, count): (&[usize], &[usize]),
+    mem: MemType,
+) -> Vec<u8> {
+    let get = access(var, start, count, Some(mem));
+    let checked = file.check_get(&get).unwrap();
+    let mut out = vec![0; checked.n_bytes];
+    let got = file.get(&get, &checked, Room::plain(&mut out));
+    assert_eq!(got.unwrap().out_of_range, 0);
+    out
 }
 
 fn how(classic: bool) -> CreateHow {
@@ -85,24 +123,21 @@ pub(crate) fn code<T>(result: Result<T>) -> i32 {
 /// Puts numbers; gives how many did not fit.
 pub(crate) fn put(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     mem: MemType,
     bytes: &[u8],
 ) -> Result<u64> {
-    let n = bytes.len() / mem.size();
-    let source = Source::Atomic(mem);
-    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
-        assert_eq!(len, bytes.len());
-        Ok::<_, Nc4Error>(bytes)
-    })?;
-    Ok(converted.out_of_range)
+    let n_values = bytes.len() / mem.size();
+    let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values, mem: Some(mem) };
+    assert_eq!(file.check_put_att(&att)?, bytes.len());
+    Ok(file.put_att(&att, Values::plain(bytes))?.out_of_range)
 }
 
 pub(crate) fn put_ints(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     values: &[i32],
@@ -111,31 +146,28 @@ pub(crate) fn put_ints(
     put(file, owner, name, nc_type, MemType::I32, &bytes)
 }
 
-pub(crate) fn put_text(file: &mut Nc4File, owner: Owner, name: &str, text: &str) -> Result<u64> {
+pub(crate) fn put_text(file: &mut Nc4File, owner: VarRef, name: &str, text: &str) -> Result<u64> {
     put(file, owner, name, 2, MemType::Text, text.as_bytes())
 }
 
 /// Puts elements in natural form.
 pub(crate) fn put_natural(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     nc_type: i32,
     list: &mut List,
     bytes: &[u8],
     n: usize,
 ) -> Result<u64> {
-    let refused = || Nc4Error::Refused { object: String::new(), code: NcError::Inval };
-    let source = Source::Natural(list);
-    let converted = file.put_att(owner, name.as_bytes(), nc_type, n, source, |len| {
-        bytes.get(..len).ok_or_else(refused)
-    })?;
-    Ok(converted.out_of_range)
+    let att = AttPut { owner, name: name.as_bytes(), nc_type, n_values: n, mem: None };
+    file.check_put_att(&att)?;
+    Ok(file.put_att(&att, Values { bytes, fetch: Some(list) })?.out_of_range)
 }
 
 pub(crate) fn put_strings(
     file: &mut Nc4File,
-    owner: Owner,
+    owner: VarRef,
     name: &str,
     texts: &[Option<&str>],
 ) -> Result<u64> {
@@ -146,29 +178,22 @@ pub(crate) fn put_strings(
 }
 
 /// The values of an attribute in natural form.
-pub(crate) fn get(file: &Nc4File, owner: Owner, name: &str) -> Result<(Vec<u8>, List)> {
-    let (mut out, mut list) = (Vec::new(), List::default());
-    let memory = &mut out;
-    let _all_fit = file.get_att(owner, name.as_bytes(), Target::Natural(&mut list), |len| {
-        memory.resize(len, 0);
-        Ok::<_, Nc4Error>(&mut memory[..])
-    })?;
+pub(crate) fn get(file: &Nc4File, owner: VarRef, name: &str) -> Result<(Vec<u8>, List)> {
+    let att = AttAccess { owner, name: name.as_bytes(), mem: None };
+    let (mut out, mut list) = (vec![0; file.check_get_att(&att)?], List::default());
+    let _all_fit = file.get_att(&att, Room { bytes: &mut out, place: Some(&mut list) })?;
     Ok((out, list))
 }
 
-pub(crate) fn get_ints(file: &Nc4File, owner: Owner, name: &str) -> Vec<i32> {
-    let mut out = Vec::new();
-    let memory = &mut out;
-    let target = Target::Atomic(MemType::I32);
-    let read = file.get_att(owner, name.as_bytes(), target, |len| {
-        memory.resize(len, 0);
-        Ok::<_, Nc4Error>(&mut memory[..])
-    });
+pub(crate) fn get_ints(file: &Nc4File, owner: VarRef, name: &str) -> Vec<i32> {
+    let att = AttAccess { owner, name: name.as_bytes(), mem: Some(MemType::I32) };
+    let mut out = vec![0; file.check_get_att(&att).unwrap()];
+    let read = file.get_att(&att, Room::plain(&mut out));
     assert_eq!(read.unwrap().out_of_range, 0);
     out.as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect()
 }
 
-pub(crate) fn get_strings(file: &Nc4File, owner: Owner, name: &str) -> Vec<Option<String>> {
+pub(crate) fn get_strings(file: &Nc4File, owner: VarRef, name: &str) -> Vec<Option<String>> {
     let (bytes, list) = get(file, owner, name).unwrap();
     let addresses = bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes));
     let text = |address| list.at(address).map(|text| String::from_utf8(text.to_vec()).unwrap());
@@ -176,11 +201,11 @@ pub(crate) fn get_strings(file: &Nc4File, owner: Owner, name: &str) -> Vec<Optio
 }
 
 /// Names, types and lengths of attributes in order.
-pub(crate) fn listed(file: &Nc4File, owner: Owner) -> Vec<(String, i32, u64)> {
+pub(crate) fn listed(file: &Nc4File, owner: VarRef) -> Vec<(String, i32, u64)> {
     let atts = (0..file.n_atts(owner).unwrap()).map(|number| file.att(owner, number).unwrap());
     atts.map(|att| (String::from_utf8(att.name.to_vec()).unwrap(), att.nc_type, att.len)).collect()
 }
 
-pub(crate) fn names(file: &Nc4File, owner: Owner) -> Vec<String> {
+pub(crate) fn names(file: &Nc4File, owner: VarRef) -> Vec<String> {
     listed(file, owner).into_iter().map(|(name, ..)| name).collect()
 }

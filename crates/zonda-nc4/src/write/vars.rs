@@ -244,7 +244,7 @@ impl Definer<'_> {
             let kept = quantize.kept.to_ne_bytes();
             let held = super::Held::plain(&kept[..]);
             let name = quantize.mode.attribute().as_bytes();
-            let owner = crate::Owner { group, var: id };
+            let owner = crate::VarRef { group, var: id };
             self.edit_atts(owner)?.put(name, ExtType::Int.nc_type(), 1, held)?;
         }
         Ok(())

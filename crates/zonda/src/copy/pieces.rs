@@ -1,6 +1,6 @@
 //! Strings and items of sequences between two files: elements hold their numbers, from 1 on.
 
-use zonda_nc4::{Fetch, Place};
+use zonda_format::{Fetch, Place};
 
 /// Strings and items of sequences, one behind the other.
 #[derive(Debug, Default)]

@@ -32,7 +32,7 @@ fn codes_of_definitions_and_renames() {
     assert_eq!(model.find_child(g, b"h"), Some(inner));
     assert_eq!(model.group_path(inner), "/h/h");
     assert_eq!(
-        file.n_atts(crate::Owner { group: inner, var: zonda_model::VarId::GLOBAL }).unwrap(),
+        file.n_atts(crate::VarRef { group: inner, var: zonda_model::VarId::GLOBAL }).unwrap(),
         0
     );
 }

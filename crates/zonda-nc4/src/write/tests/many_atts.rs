@@ -3,28 +3,24 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zonda_model::{MemType, VarId};
+use zonda_model::VarId;
 use zonda_storage::Storage;
 use zonda_storage::backend::Memory;
 use zonda_storage::layer::{Entry, Fault, FaultKind, FaultPlan, Log, Watched, WriteLog};
 
 use super::{Random, contents, create, def_var, open, seen_atts};
 use crate::model::GroupId;
-use crate::write::Source;
-use crate::{Nc4Error, Nc4File, OpenHow, Owner};
+use crate::write::testing::put_ints;
+use crate::{Nc4File, OpenHow, VarRef};
 
 const ROOT: GroupId = GroupId::ROOT;
 
-fn owner(var: VarId) -> Owner {
-    Owner { group: ROOT, var }
+fn owner(var: VarId) -> VarRef {
+    VarRef { group: ROOT, var }
 }
 
-fn put(file: &mut Nc4File, owner: Owner, name: &str, values: &[i32]) {
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-    let source = Source::Atomic(MemType::I32);
-    let put = |len: usize| Ok::<_, Nc4Error>(&bytes[..len]);
-    let put = file.put_att(owner, name.as_bytes(), 4, values.len(), source, put);
-    assert_eq!(put.unwrap().out_of_range, 0);
+fn put(file: &mut Nc4File, owner: VarRef, name: &str, values: &[i32]) {
+    assert_eq!(put_ints(file, owner, name, 4, values).unwrap(), 0);
 }
 
 /// A variable with attributes a0, a1 and so on, and as many of the file.
@@ -44,14 +40,14 @@ fn all(file: &Nc4File, var: VarId) -> [Vec<String>; 2] {
     [seen_atts(file, owner(VarId::GLOBAL), "/"), seen_atts(file, owner(var), "v")]
 }
 
-fn names(file: &Nc4File, owner: Owner) -> Vec<String> {
+fn names(file: &Nc4File, owner: VarRef) -> Vec<String> {
     let n = file.n_atts(owner).unwrap();
     let name = |i| String::from_utf8(file.att(owner, i).unwrap().name.to_vec()).unwrap();
     (0..n).map(name).collect()
 }
 
 /// Changes an attribute, and the names in the order in which the file has them then.
-fn change(file: &mut Nc4File, owner: Owner, names: &mut Vec<String>, random: &mut Random) {
+fn change(file: &mut Nc4File, owner: VarRef, names: &mut Vec<String>, random: &mut Random) {
     let name = |random: &mut Random| format!("a{}", random.below(200));
     let (i, what) = (random.below(names.len()), random.below(10));
     if names.len() < 70 || what < 4 {
@@ -79,7 +75,7 @@ fn change(file: &mut Nc4File, owner: Owner, names: &mut Vec<String>, random: &mu
     }
 }
 
-fn find(file: &Nc4File, owner: Owner, name: &str) -> usize {
+fn find(file: &Nc4File, owner: VarRef, name: &str) -> usize {
     names(file, owner).iter().position(|known| known == name).unwrap()
 }
 
