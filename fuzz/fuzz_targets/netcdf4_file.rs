@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
+use zonda_format::{Access, AttAccess, Place, Room, VarRef};
 use zonda_model::{Hyperslab, MemType, VarId};
-use zonda_nc4::{GroupId, Nc4File, OpenHow, Owner, Place, Target};
+use zonda_nc4::{GroupId, Nc4File, OpenHow};
 use zonda_storage::backend::Memory;
 
 /// Elements read of one variable: damaged files may claim any size.
@@ -24,18 +25,18 @@ impl Place for Counted {
     }
 }
 
-fn attributes(file: &Nc4File, owner: Owner) {
+fn attributes(file: &Nc4File, owner: VarRef) {
     let Ok(n) = file.n_atts(owner) else { return };
     for index in 0..n {
         let Ok(att) = file.att(owner, index) else { continue };
         let _ = file.find_att(owner, &att.name);
         let mut memory = Vec::new();
         let mut place = Counted::default();
-        for target in [Target::Natural(&mut place), Target::Atomic(MemType::F64)] {
-            let _ = file.get_att::<zonda_nc4::Nc4Error>(owner, &att.name, target, |len| {
-                memory.resize(len, 0);
-                Ok(&mut memory[..len])
-            });
+        for mem in [None, Some(MemType::F64)] {
+            let att = AttAccess { owner, name: &att.name, mem };
+            let Ok(len) = file.check_get_att(&att) else { continue };
+            memory.resize(len, 0);
+            let _ = file.get_att(&att, Room { bytes: &mut memory, place: Some(&mut place) });
         }
     }
 }
@@ -46,10 +47,10 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(model) = file.model() else { return };
     for (g, group) in model.groups.iter().enumerate() {
         let id = GroupId(g as u16);
-        attributes(&file, Owner { group: id, var: VarId::GLOBAL });
+        attributes(&file, VarRef { group: id, var: VarId::GLOBAL });
         for (v, var) in group.vars.iter().enumerate() {
             let var_id = VarId(v as i32);
-            attributes(&file, Owner { group: id, var: var_id });
+            attributes(&file, VarRef { group: id, var: var_id });
             let _ = file.var_info(id, var_id);
             let shape: Vec<usize> = var
                 .dims
@@ -71,20 +72,15 @@ fuzz_target!(|bytes: &[u8]| {
                     let slab =
                         Hyperslab { start: &start, count: &count, stride: stride.as_deref() };
                     let (mut memory, mut place) = (Vec::new(), Counted::default());
-                    for target in [Target::Natural(&mut place), Target::Atomic(MemType::I16)] {
-                        let _ = file.get::<zonda_nc4::Nc4Error>(
-                            id,
-                            var_id,
-                            |_| slab,
-                            target,
-                            |len| {
-                                memory.resize(len.min(1 << 26), 0);
-                                memory.get_mut(..len).ok_or(zonda_nc4::Nc4Error::Refused {
-                                    object: String::new(),
-                                    code: zonda_model::NcError::NoMem,
-                                })
-                            },
-                        );
+                    for mem in [None, Some(MemType::I16)] {
+                        let get = Access { var: VarRef { group: id, var: var_id }, slab, mem };
+                        let Ok(checked) = file.check_get(&get) else { continue };
+                        if checked.n_bytes > 1 << 26 {
+                            continue;
+                        }
+                        memory.resize(checked.n_bytes, 0);
+                        let room = Room { bytes: &mut memory, place: Some(&mut place) };
+                        let _ = file.get(&get, &checked, room);
                     }
                 }
             }
